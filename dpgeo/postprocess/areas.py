@@ -49,6 +49,15 @@ TOO_FINE = (
 )
 
 
+UNEVEN_ERRORS = 1.3
+"""Half-width of the interval for unevenness, where a region cuts boxes that were chosen to fit the
+people in them, as a multiple of the root of the sum of m^2 s (1 - s) over the boxes that are cut.
+
+Here m is a box's count and s the share of its ground in the region. The constant was chosen on
+generated maps (docs/mechanisms/accuracy.md).
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Cover:
     """Whole and partial measured regions that together make up a query region.
@@ -65,6 +74,12 @@ class Cover:
     rates: NDArray[np.float64]
     shares: Shares
     notes: tuple[str, ...] = ()
+
+    @property
+    def uneven(self) -> float:
+        """Half-width of a 95 % interval for how unevenly people are spread in partial regions."""
+        square = np.square(np.maximum(self.values, 0.0)) * self.shares * (1 - self.shares)
+        return UNEVEN_ERRORS * math.sqrt(float(square.sum()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -187,11 +202,13 @@ class Areas:
     """Base class for the measured regions of a release.
 
     If people are counted, `once` says whether each person counts at most once in each region.
-    `complete` says whether every count was published, however small.
+    `complete` says whether every count was published, however small. `modelled` says whether the
+    interval of an answer that cuts regions allows for unevenness within these (UNEVEN_ERRORS).
     """
 
     once: bool = False
     complete: bool = True
+    modelled: bool = False
 
     def covers(self, regions: Shapes) -> Sequence[Cover | Inferred]:
         """Return the cover of each query region (n,), or an inferred sum for it.
@@ -480,6 +497,8 @@ class Boxes:
 
 class Listed(Areas):
     """Disjoint boxes of cells, all measured with the same noise distribution."""
+
+    modelled = True
 
     def __init__(
         self,

@@ -37,10 +37,15 @@ LEAST_VARIANCE = 1e-100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Consistent:
-    """Estimates (n,) in which each parent is the sum of its children, and their variances (n,)."""
+    """Estimates (n,) in which each parent is the sum of its children.
+
+    `variance` (n,) is that of the estimates, and `below` (n,) that of the estimates from the
+    measurements at and below each node alone (s in the module docstring).
+    """
 
     value: Floats
     variance: Floats
+    below: Floats
 
 
 def consistent(
@@ -71,9 +76,10 @@ def consistent(
         child = parents >= 0
         np.add.at(below, parents[child], value[nodes][child])
         np.add.at(below_variance, parents[child], error[nodes][child])
+    upwards = error.copy()
     for nodes in levels:
         _share(value, error, below, below_variance, nodes, parent[nodes])
-    return Consistent(value, error)
+    return Consistent(value, error, upwards)
 
 
 def _combine(

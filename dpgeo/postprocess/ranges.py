@@ -3,25 +3,25 @@
 An answer adds up the counts of the measured regions inside the query region. If the query's outline
 cuts a measured region, the count is multiplied by the share of the measured region's ground (within
 the study area) that lies inside the query region. This assumes that people are evenly spread in the
-measured region; the interval does not include the error of that assumption. Outside the study area
-every count is 0, which is public.
+measured region. Outside the study area every count is 0, which is public.
 
-Inferred surfaces. If a release has a surface inferred from all its counts (auto, and quadtree with
-`inference = surroundings`), an answer is the sum of this surface over the region, which is closer
-to the truth than any sum of the last counts alone; see `postprocess.surface_areas` for its
-interval. What follows is about all other releases, and about the layer of measured partitions.
+Inferred counts. If every part of a map was measured several times (auto, adaptive-grid, quadtree),
+an answer adds up what was inferred from all counts, which is closer to the truth than any sum of
+the last counts alone; see `postprocess.surface_areas` and `postprocess.tree_areas` for the
+intervals. What follows is about all other releases, and about the layer of measured partitions.
 
 Which counts. Only counts with fresh noise are used: cells of a grid, the last counts of a partition
 or of phases, leaves of a tree, listed cells of a sparse grid, zones. Noisy counts from which a
 partition was grown are not used, because the partition depends on their noise and they would be
-biased. The squares of a quadtree do not depend on the data, so a larger square is used if its noise
-is lower than the total noise of the squares below it. Of overlapping zones, a disjoint selection
-that covers much of the query region is used; it is chosen by the zones' outlines alone.
+biased. Of overlapping zones, a disjoint selection that covers much of the query region is used; it
+is chosen by the zones' outlines alone.
 
 Intervals. They cover 95 % of the noise of the sum, exactly so if the sum consists of whole counts;
-see `postprocess.noise_sums`. They estimate the sum of the bounded counts of the measured regions,
-in which a person in two regions is counted in both. Such a sum is therefore one of sightings, and
-only a single count of a place in which nobody counts twice is one of people.
+see `postprocess.noise_sums`. Where a query cuts partitions or leaves of a tree, which were chosen
+to fit the people in them, the interval also allows for unevenness in them (`areas.UNEVEN_ERRORS`);
+where it cuts cells or zones it does not. Intervals estimate the sum of the bounded counts of the
+measured regions, in which a person in two regions is counted in both. Such a sum is therefore one
+of sightings, and only a single count of a place in which nobody counts twice is one of people.
 
 If nothing was added up there is no estimate: 0 would claim that nobody was there, and a region
 outside the study area was not looked at.
@@ -60,6 +60,11 @@ UNMEASURED = "No count that was published lies in this region."
 CUT = (
     "The region's edge cuts measured areas, which add the share of their ground that lies within. "
     "The interval holds the noise alone: how unevenly people are spread there is unknown."
+)
+CUT_UNEVENLY = (
+    "The region's edge cuts measured areas, which add the share of their ground that lies within. "
+    "The interval holds the noise and a model, checked on generated maps, of how unevenly people "
+    "may be spread there."
 )
 TOO_FEW_RECORDS = "There are too few records in the region for a mean or a median."
 OUTSIDE = "The region lies outside the study area, where nobody was counted."
@@ -220,14 +225,17 @@ class Ranges:
         whole, cut = sum(cover.whole.values()), len(cover.values)
         if not whole + cut:
             return self._nothing(Reason.UNMEASURED, (UNMEASURED, *cover.notes))
-        notes = (*((CUT,) if cut else ()), *cover.notes)
-        estimate, margin = cover.total + float(cover.values @ cover.shares), _margin(cover)
+        modelled = cut and self._areas.modelled
+        notes = (*((CUT_UNEVENLY if modelled else CUT,) if cut else ()), *cover.notes)
+        estimate, noise = cover.total + float(cover.values @ cover.shares), _margin(cover)
+        model = (cover.uneven if modelled else None) if cut else 0.0
+        margin = math.hypot(noise, model) if model else noise
         counted = self._counted(self._areas.once and whole + cut == 1)
         return RangeAnswer(
             estimate=estimate,
             margin=margin,
-            noise=margin,
-            model=None if cut else 0.0,
+            noise=noise,
+            model=model,
             exact=not notes,
             areas=whole + cut,
             cut=cut,

@@ -16,8 +16,7 @@ Two variances are computed for every region:
   for normal variables. Only nodes that the region's outline touches, and their children, are
   visited.
 - *Unevenness*: m^2 s (1 - s) for each leaf that the region cuts, where m is the leaf's expected
-  count and s the share of its ground in the region. It is the variance if all people of the leaf
-  were together in one place that is equally likely to be anywhere in it.
+  count and s the share of its ground in the region; see `tree_areas.unevenness`.
 
 In units of the last phase's noise variance, let V = NOISE_WEIGHT noise + MODEL_WEIGHT unevenness.
 The half-width is the noise scale times sqrt(V^POWER); its two parts are in proportion to the two
@@ -39,7 +38,7 @@ from dpgeo.postprocess.node_measurements import Masks, NodeMeasurements
 from dpgeo.postprocess.partition_choice import boxes
 from dpgeo.postprocess.pyramid import Floats, expanded, padded, pooled, ratio
 from dpgeo.postprocess.surface import posterior_tree
-from dpgeo.postprocess.tree_areas import BoxTree, Touched
+from dpgeo.postprocess.tree_areas import BoxTree, noise_variances, unevenness
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.coverage import Coverage
 
@@ -110,7 +109,8 @@ class SurfaceAreas(Areas):
         """Add up the surface in each region; a cell that is cut adds its share by ground."""
         covered, touched = self._tree.touched(regions)
         totals = self._sums(covered, regions)
-        noise, model = self._variances(touched, len(regions))
+        noise = noise_variances(touched, self._variance, len(regions))
+        model = unevenness(touched, self._square, len(regions))
         part = (touched.share > 0.0) & (touched.share < 1.0) & ~touched.inner
         used = np.where((touched.share > 0.0) & ~touched.inner, self._leaves[touched.node], 0)
         areas = np.bincount(touched.region, weights=used, minlength=len(regions))
@@ -139,35 +139,6 @@ class SurfaceAreas(Areas):
         np.add.at(totals, region, self._before[end] - self._before[start])
         np.add.at(totals, covered.polygon, share * self._surface[covered.cell])
         return totals
-
-    def _variances(self, touched: Touched, regions: int) -> tuple[Floats, Floats]:
-        """Return two variances (n,) of each region's sum.
-
-        The first is that of the noise; the second is there because people are not spread evenly
-        inside a box.
-        """
-        share, node = touched.share, touched.node
-        slope, rest = share.copy(), np.zeros(len(share))
-        for level in range(len(touched.levels) - 1, 0, -1):
-            pairs = touched.levels[level]
-            sums, products, squares, below = (np.zeros(len(share)) for _ in range(4))
-            above, variance = touched.above[pairs], self._variance[node[pairs]]
-            np.add.at(sums, above, variance)
-            np.add.at(products, above, variance * slope[pairs])
-            np.add.at(squares, above, variance * np.square(slope[pairs]))
-            np.add.at(below, above, rest[pairs])
-            here = touched.levels[level - 1]
-            here = here[touched.inner[here]]
-            slope[here] = np.where(sums[here] > 0, ratio(products[here], sums[here]), share[here])
-            left = squares[here] - slope[here] * products[here]
-            rest[here] = below[here] + np.maximum(left, 0.0)
-        roots = touched.levels[0]
-        whole = np.square(slope[roots]) * self._variance[node[roots]] + rest[roots]
-        uneven = np.where(touched.inner, 0.0, share * (1 - share) * self._square[node])
-        noise, model = np.zeros(regions), np.zeros(regions)
-        np.add.at(noise, touched.region[roots], whole)
-        np.add.at(model, touched.region, uneven)
-        return noise, model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

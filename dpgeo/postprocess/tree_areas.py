@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from dpgeo.core.released import TreeRelease
 from dpgeo.postprocess.areas import (
+    UNEVEN_ERRORS,
     Areas,
     Boxes,
     Cover,
+    Inferred,
     Ints,
     Parts,
     Shapes,
@@ -21,6 +23,8 @@ from dpgeo.postprocess.areas import (
     covers_of,
     snapped,
 )
+from dpgeo.postprocess.consistency import consistent
+from dpgeo.postprocess.pyramid import ratio
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.coverage import Coverage, distinct
 from dpgeo.spatial.grid import Grid
@@ -30,6 +34,10 @@ TREE_WEIGHT = 6
 
 It is higher because every level of the tree is visited.
 """
+
+
+NOISE_ERRORS = 2.0
+"""Standard errors in the margin of a sum of reconciled counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -105,16 +113,10 @@ class BoxTree:
         spread[self._leaves] = values
         return spread
 
-    def up(
-        self,
-        values: NDArray[Any],
-        keep: NDArray[np.bool_] | None = None,
-        lowest: int | None = None,
-    ) -> NDArray[Any]:
+    def up(self, values: NDArray[Any], lowest: int | None = None) -> NDArray[Any]:
         """Add the values (n,) of nodes to their parents' values, in place, from the leaves up.
 
-        Parents that `keep` (n,) marks keep their own values unchanged. Below the level `lowest`,
-        all values must be 0.
+        Below the level `lowest`, all values must be 0.
         """
         for nodes in self.levels[: len(self.levels) - 1 if lowest is None else lowest][::-1]:
             inner = nodes[~self.leaf[nodes]]
@@ -123,10 +125,7 @@ class BoxTree:
             # The children of a level's nodes follow each other, and those of each node, too.
             first = self._first[inner]
             below = self._children[first[0] : self._after[inner[-1]]]
-            sums = np.add.reduceat(values[below], first - first[0])
-            if keep is not None:
-                inner, sums = inner[~keep[inner]], sums[~keep[inner]]
-            values[inner] += sums
+            values[inner] += np.add.reduceat(values[below], first - first[0])
         return values
 
     def touched(self, regions: Shapes) -> tuple[Coverage, Touched]:
@@ -191,56 +190,22 @@ class BoxTree:
 
 
 class Tree(Areas):
-    """Tree of boxes that answers a query by adding up the counts of leaves.
+    """Tree of boxes that answers a query by adding up the counts of leaves."""
 
-    If the boxes do not depend on the data (`fixed`), the count of an inner box replaces the counts
-    below it, provided that its noise variance is at most the sum of theirs.
-    """
+    modelled = True
 
-    def __init__(self, content: TreeRelease, area: StudyArea, *, fixed: bool) -> None:
+    def __init__(self, content: TreeRelease, area: StudyArea) -> None:
         self._content = content
-        self._boxes = BoxTree(
-            content.grid,
-            content.boxes,
-            content.level,
-            content.parent,
-            area,
-            weight=TREE_WEIGHT,
-        )
-        answers = self._boxes.leaf | (self._better() if fixed else False)
-        self._total, self._number = self._best(answers)
-
-    def _better(self) -> NDArray[np.bool_]:
-        """Return a mask (n,) of the nodes at least as precise as the best counts below them.
-
-        Their noise variance is at most the total variance of those counts.
-        """
-        content = self._content
-        own = np.array([noise.variance for noise in content.noises])[content.level]
-        own = np.where(content.measured, own, np.inf)
-        best = own.copy()
-        below = np.zeros(len(own))
-        for nodes in self._boxes.levels[::-1]:
-            inner = nodes[~self._boxes.leaf[nodes]]
-            best[inner] = np.minimum(own[inner], below[inner])
-            above = content.parent[nodes]
-            np.add.at(below, above[above >= 0], best[nodes][above >= 0])
-        return np.asarray(content.measured & (own <= below))
-
-    def _best(self, answers: NDArray[np.bool_]) -> tuple[Ints, NDArray[np.int32]]:
-        """Return, for each node, the sum (n,) of the counts that are used for the whole node.
-
-        `answers` (n,) marks nodes whose own count is used. The second result (n, k) is the number
-        of counts used with each of the k noise distributions.
-        """
-        content = self._content
-        used = answers & ((self._boxes.ground > 0) | ~self._boxes.leaf)
-        totals = np.where(used, content.counts, 0)
+        self._boxes = _boxes_of(content, area)
+        used = self._boxes.leaf & (self._boxes.ground > 0)
+        self._total = self._boxes.up(np.where(used, content.counts, 0))
+        """The sum (n,) of the leaves' counts at and below each node."""
         numbers = np.zeros((len(content.noises), len(used)), dtype=np.int32)
         for level, nodes in enumerate(self._boxes.levels):
             numbers[level, nodes] = used[nodes]
-            self._boxes.up(numbers[level], answers, level)
-        return self._boxes.up(totals, answers), numbers.T
+            self._boxes.up(numbers[level], level)
+        self._number = numbers.T
+        """The number (n, k) of these leaves that were measured with each of the k noises."""
 
     def covers(self, regions: Shapes) -> list[Cover]:
         """Return the cover of each region by tree nodes; only leaves can be used in part."""
@@ -266,3 +231,85 @@ class Tree(Areas):
             share=shares[part],
         )
         return covers_of(self._content.noises, totals, wholes, parts)
+
+
+class Reconciled(Areas):
+    """Tree of boxes that was measured at several levels; see `postprocess.consistency`.
+
+    An answer is the sum of the reconciled counts of leaves. Its margin is NOISE_ERRORS standard
+    errors of that sum, which are nominal if the boxes were chosen from counts of their parents, and
+    UNEVEN_ERRORS for unevenness, see `unevenness`.
+    """
+
+    def __init__(self, content: TreeRelease, area: StudyArea) -> None:
+        variances = np.array([noise.variance for noise in content.noises])[content.level]
+        variances = np.where(content.measured, variances, np.inf)
+        found = consistent(content.counts, variances, content.parent, content.level)
+        self._boxes = _boxes_of(content, area)
+        self._value, self._variance = found.value, found.below
+        self._leaves = self._boxes.up(self._boxes.leaf.astype(np.int64))
+
+    def covers(self, regions: Shapes) -> list[Inferred]:
+        """Add up the reconciled counts; leaves that are cut add the share of their ground."""
+        touched = self._boxes.touched(regions)[1]
+        share, last = touched.share, ~touched.inner
+        value = np.where(last, share * self._value[touched.node], 0.0)
+        noise = noise_variances(touched, self._variance, len(regions))
+        uneven = unevenness(touched, np.square(np.maximum(self._value, 0.0)), len(regions))
+        cut = last & (share > 0.0) & (share < 1.0)
+        used = np.where(last & (share > 0.0), self._leaves[touched.node], 0)
+        columns = (
+            np.bincount(touched.region, weights=each, minlength=len(regions))
+            for each in (value, used, cut)
+        )
+        margins = (NOISE_ERRORS * np.sqrt(noise), UNEVEN_ERRORS * np.sqrt(uneven))
+        return [
+            Inferred(
+                estimate=float(total), noise=float(n), model=float(m), areas=int(a), cut=int(c)
+            )
+            for total, a, c, n, m in zip(*columns, *margins, strict=True)
+        ]
+
+
+def _boxes_of(content: TreeRelease, area: StudyArea) -> BoxTree:
+    return BoxTree(
+        content.grid, content.boxes, content.level, content.parent, area, weight=TREE_WEIGHT
+    )
+
+
+def noise_variances(touched: Touched, variance: Shares, regions: int) -> Shares:
+    """Return the variance (regions,) that noise causes in the sum over each region.
+
+    `variance` (nodes,) is that of each node's sum, given the counts at and below the node. The
+    formulas are in `postprocess.surface_areas`.
+    """
+    share, node = touched.share, touched.node
+    slope, rest = share.copy(), np.zeros(len(share))
+    for level in range(len(touched.levels) - 1, 0, -1):
+        pairs = touched.levels[level]
+        sums, products, squares, below = (np.zeros(len(share)) for _ in range(4))
+        above, own = touched.above[pairs], variance[node[pairs]]
+        np.add.at(sums, above, own)
+        np.add.at(products, above, own * slope[pairs])
+        np.add.at(squares, above, own * np.square(slope[pairs]))
+        np.add.at(below, above, rest[pairs])
+        here = touched.levels[level - 1]
+        here = here[touched.inner[here]]
+        slope[here] = np.where(sums[here] > 0, ratio(products[here], sums[here]), share[here])
+        left = squares[here] - slope[here] * products[here]
+        rest[here] = below[here] + np.maximum(left, 0.0)
+    roots = touched.levels[0]
+    whole = np.square(slope[roots]) * variance[node[roots]] + rest[roots]
+    return np.asarray(np.bincount(touched.region[roots], weights=whole, minlength=regions), float)
+
+
+def unevenness(touched: Touched, square: Shares, regions: int) -> Shares:
+    """Return m^2 s (1 - s) (regions,), added up over the leaves that each region cuts.
+
+    `square` (nodes,) is m^2, the square of a node's expected count, and s is the share of its
+    ground that lies in the region. If all people of a leaf were together in one place that is
+    equally likely to be anywhere in it, this would be the variance of their number in the region.
+    """
+    share = touched.share
+    uneven = np.where(touched.inner, 0.0, share * (1 - share) * square[touched.node])
+    return np.asarray(np.bincount(touched.region, weights=uneven, minlength=regions), float)

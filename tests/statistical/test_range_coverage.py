@@ -1,9 +1,9 @@
 """How often intervals of range answers contain the true sums; `-s` prints the shares.
 
 The test covers every mechanism that counts regions, on data of nobody, of an even spread and of two
-crowds. Regions with edges that cut boxes are tested only for nobody, because the interval does not
-allow for unevenness. Answers from inferred surfaces have intervals that were calibrated on many
-maps together, so they are tested more loosely, and beside them the counts of the last phase.
+crowds. Regions with edges that cut boxes are tested only for nobody, because intervals allow for
+unevenness by a model or not at all. Answers that are inferred have intervals that were calibrated
+on many maps together, so they are tested more loosely, and beside them the measured counts.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.statistical
 AREA = StudyArea.from_bounds(0, 0, 0.2, 0.2)
 SIDE = 32
 RELEASES = 8
-INFERRED = ("auto",)
+INFERRED = ("auto", "adaptive-grid", "quadtree")
 GRIDS = ("auto", "uniform-grid", "contours", "dpcube", "adaptive-grid", "quadtree", "privtree")
 
 
@@ -90,10 +90,11 @@ def test_exact_intervals_hold_the_bounded_counts(key: str, spread: str) -> None:
 
 
 @pytest.mark.parametrize("spread", ["nobody", "even", "crowds"])
-@pytest.mark.parametrize("key", ["auto", "quadtree"])
+@pytest.mark.parametrize("key", ["auto", "adaptive-grid", "quadtree", "quadtree, surroundings"])
 def test_most_intervals_of_inferred_answers_hold(key: str, spread: str) -> None:
-    mechanism, view, grid = MECHANISMS[key], people(spread), Grid.over(AREA, SIDE)
-    given = {"inference": "surroundings"} if key == "quadtree" else {}
+    name, _, inference = key.partition(", ")
+    mechanism, view, grid = MECHANISMS[name], people(spread), Grid.over(AREA, SIDE)
+    given = {"inference": inference} if inference else {}
     params: Any = parse_parameters(mechanism.params, {"cells": SIDE, **given})
     counted = view.histogram(grid)._read_by_meter()
     chosen = boxes(grid)

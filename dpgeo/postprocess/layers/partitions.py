@@ -19,7 +19,7 @@ from dpgeo.postprocess.layers.layer import (
     same,
     unit_boxes,
 )
-from dpgeo.postprocess.layers.registry import make_areas, make_layers
+from dpgeo.postprocess.layers.registry import PARTITIONS, make_areas, make_layers
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image, box_sums, summed_area
@@ -36,7 +36,7 @@ def _partitions(content: PartitionRelease, sizes: NDArray[np.int64]) -> BoxLayer
     listed = np.flatnonzero(sizes)
     margin, threshold = noise_columns(content.totals_noise, listed.size)
     return BoxLayer(
-        name="partitions",
+        name=PARTITIONS,
         title="Counts of partitions",
         kind="measured",
         grid=content.grid,

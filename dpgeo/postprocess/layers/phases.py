@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.errors import InvalidInput
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import PartitionRelease, PhasedRelease
 from dpgeo.postprocess.areas import Areas
@@ -19,7 +18,14 @@ from dpgeo.postprocess.layers.layer import (
     same,
     unit_boxes,
 )
-from dpgeo.postprocess.layers.registry import make_areas, make_inferred, make_layers, slice_of
+from dpgeo.postprocess.layers.registry import (
+    PARTITIONS,
+    make_areas,
+    make_inferred,
+    make_layers,
+    no_slices,
+    slice_of,
+)
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.postprocess.surface_areas import SurfaceAreas
 from dpgeo.spatial.area import StudyArea
@@ -54,7 +60,7 @@ def _phased_layers(content: PhasedRelease, area: StudyArea) -> list[Layer]:
     noise = content.noises[-1]
     margin, threshold = noise_columns(noise, len(boxes))
     partitions = BoxLayer(
-        name="partitions",
+        name=PARTITIONS,
         title="Counts of partitions",
         kind="measured",
         grid=content.grid,
@@ -144,12 +150,8 @@ def _areas(content: PhasedRelease, area: StudyArea) -> Areas:
 @slice_of.register
 def _measured(content: PhasedRelease, layer: str) -> PartitionRelease:
     """Return the counts of the last phase as a partition without counts of cells."""
-    if layer != "partitions":
-        raise InvalidInput(
-            "This release has no time slices; leave this out, or choose partitions for the "
-            "measured counts alone.",
-            field="layer",
-        )
+    if layer != PARTITIONS:
+        raise no_slices()
     last = np.flatnonzero(content.phase == content.phase[-1])
     return PartitionRelease(
         grid=content.grid,

@@ -36,9 +36,10 @@ def make_areas(content: Content, area: StudyArea) -> Areas:
 
 @singledispatch
 def make_inferred(content: Content, area: StudyArea) -> Areas | None:
-    """Return the measured regions of a release in phases; None for other content.
+    """Return the measured regions of a release that measured each of its parts several times.
 
-    Their answers to range queries are sums of the inferred surface (`areas.Inferred`).
+    Their answers to range queries are sums of what was inferred from all counts
+    (`areas.Inferred`). None for other content.
     """
     return None
 
@@ -47,6 +48,19 @@ def make_inferred(content: Content, area: StudyArea) -> Areas | None:
 def make_valued(content: Content, area: StudyArea) -> ValuedAreas | None:
     """Return the measured regions of averages or quartiles; None for other content."""
     return None
+
+
+PARTITIONS = "partitions"
+"""Name of the layer of measured counts beside an inferred one."""
+
+
+def no_slices() -> InvalidInput:
+    """Return the error for an unknown layer of a release that has no slices."""
+    return InvalidInput(
+        "This release has no time slices; leave this out, or choose partitions for the "
+        "measured counts alone.",
+        field="layer",
+    )
 
 
 @singledispatch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,16 @@ from dpgeo.core.released import TreeRelease
 from dpgeo.postprocess.areas import Areas
 from dpgeo.postprocess.consistency import LEAST_VARIANCE, consistent
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, NOMINAL, BoxLayer, Layer
-from dpgeo.postprocess.layers.registry import make_areas, make_layers
+from dpgeo.postprocess.layers.registry import (
+    PARTITIONS,
+    make_areas,
+    make_inferred,
+    make_layers,
+    no_slices,
+    slice_of,
+)
 from dpgeo.postprocess.non_negative import non_negative
-from dpgeo.postprocess.tree_areas import Tree
+from dpgeo.postprocess.tree_areas import Reconciled, Tree
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_sums, summed_area
 
@@ -36,7 +44,7 @@ def _leaves(content: TreeRelease, leaves: NDArray[np.intp], sizes: NDArray[np.in
     margins = np.array([float(noise.margin()) for noise in content.noises])
     thresholds = np.array([float(noise.threshold()) for noise in content.noises])
     return BoxLayer(
-        name="partitions",
+        name=PARTITIONS,
         title="Counts of partitions",
         kind="measured",
         grid=content.grid,
@@ -94,4 +102,21 @@ def _reconciled(
 
 @make_areas.register
 def _areas(content: TreeRelease, area: StudyArea) -> Areas:
-    return Tree(content, area, fixed=content.fixed)
+    return _inferred(content, area) or Tree(content, area)
+
+
+@make_inferred.register
+def _inferred(content: TreeRelease, area: StudyArea) -> Areas | None:
+    """Return the reconciled counts of a tree that was measured at several levels, else None."""
+    several = content.measured[content.parent[content.parent >= 0]].any()
+    return Reconciled(content, area) if several else None
+
+
+@slice_of.register
+def _measured(content: TreeRelease, layer: str) -> TreeRelease:
+    """Return the counts of leaves alone."""
+    if layer != PARTITIONS:
+        raise no_slices()
+    leaf = np.ones(len(content.measured), dtype=np.bool_)
+    leaf[content.parent[content.parent >= 0]] = False
+    return replace(content, measured=leaf, fixed=False)

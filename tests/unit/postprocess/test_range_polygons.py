@@ -16,6 +16,7 @@ from dpgeo.core.released import Released, TreeRelease
 from dpgeo.postprocess import areas, ranges, zone_areas
 from dpgeo.postprocess.noise_sums import margin_of_shares, margin_of_sum
 from dpgeo.postprocess.ranges import Ranges
+from dpgeo.postprocess.tree_areas import NOISE_ERRORS
 from dpgeo.spatial.coverage import Lines, as_array, coverage, edges_of
 from dpgeo.spatial.grid import Grid
 from tests.conformance.cases import AREA
@@ -110,36 +111,35 @@ def test_answers_are_those_of_clipping_every_box(key: str) -> None:
             assert math.isnan(actual.estimate)
             continue
         assert actual.estimate == pytest.approx(estimate, rel=1e-7, abs=1e-6)
-        assert actual.margin == pytest.approx(margin, rel=1e-7)
+        assert actual.noise == pytest.approx(margin, rel=1e-7)
 
 
-def test_squares_of_a_quadtree_are_used_whole_where_that_has_less_noise() -> None:
-    content = released("quadtree", noisy=True)
+@pytest.mark.parametrize("key", ["adaptive-grid", "quadtree"])
+def test_inferred_answers_of_trees_are_those_of_clipping_every_leaf(key: str) -> None:
+    content = released(key, noisy=True)
     tree: Any = content.content
-    children = [np.flatnonzero(tree.parent == node) for node in range(len(tree.parent))]
-    shapes = areas.squares(tree.grid, tree.boxes)
-    variance = np.array([noise.variance for noise in tree.noises])[tree.level]
-
-    def least(node: int) -> float:
-        below = sum(map(least, children[node].tolist())) if len(children[node]) else np.inf
-        return float(min(variance[node] if tree.measured[node] else np.inf, below))
-
-    def total(node: int, region: Any) -> float:
-        share = float(areas.clipped_shares(shapes[[node]], as_array([region]), AREA)[0])
-        if not len(children[node]):
-            return share * float(tree.counts[node])
-        if share == 1 and tree.measured[node] and least(node) == variance[node]:
-            return float(tree.counts[node])
-        return sum(total(each, region) for each in children[node].tolist()) if share else 0.0
-
-    regions = polygons(16)
+    precision = np.array([1 / noise.variance for noise in tree.noises])[tree.level]
+    leaves = np.setdiff1d(np.arange(len(tree.parent)), tree.parent)
+    shapes = areas.squares(tree.grid, tree.boxes[leaves])
+    # The normal equations of least squares: each count is the sum of the leaves below its node.
+    below = np.zeros((len(tree.parent), len(leaves)))
+    below[leaves, np.arange(len(leaves))] = 1
+    for node in range(len(tree.parent) - 1, -1, -1):
+        if tree.parent[node] >= 0:
+            below[tree.parent[node]] += below[node]
+    covariance = np.linalg.inv(below.T @ (precision[:, None] * below))
+    value = covariance @ below.T @ (precision * tree.counts)
+    regions = polygons(12)
     for region, actual in zip(regions, Ranges(content).answer(regions), strict=True):
         within = shapely.intersection(region, AREA.shape)
-        estimate = sum(total(root, within) for root in np.flatnonzero(tree.parent < 0).tolist())
         if actual.reason:
-            assert estimate == 0
-        else:
-            assert actual.estimate == pytest.approx(estimate, rel=1e-7, abs=1e-6)
+            continue
+        share = areas.clipped_shares(shapes.copy(), as_array([within] * len(shapes)), AREA)
+        assert actual.estimate == pytest.approx(share @ value, rel=1e-6, abs=1e-5)
+        deviation = math.sqrt(share @ covariance @ share)
+        assert actual.noise == pytest.approx(NOISE_ERRORS * deviation, rel=1e-3)
+        uneven = share * (1 - share) @ np.square(np.maximum(value, 0))
+        assert actual.model == pytest.approx(areas.UNEVEN_ERRORS * math.sqrt(uneven), rel=1e-5)
 
 
 @pytest.mark.parametrize("cells", [1, 7, 64])

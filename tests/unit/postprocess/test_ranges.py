@@ -16,11 +16,28 @@ from dpgeo.core.errors import Conflict
 from dpgeo.core.guarantees import Counting, PureDP, Unit
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
-from dpgeo.core.released import CONTENT_TYPES, PhasedRelease, Released, TreeRelease
+from dpgeo.core.released import (
+    CONTENT_TYPES,
+    PartitionRelease,
+    PhasedRelease,
+    Released,
+    TreeRelease,
+)
 from dpgeo.mechanisms.registry import MECHANISMS
-from dpgeo.postprocess.layers import make_areas, make_valued
+from dpgeo.postprocess.areas import UNEVEN_ERRORS
+from dpgeo.postprocess.layers import box_layers, make_areas, make_valued
 from dpgeo.postprocess.noise_sums import margin_of_sum
-from dpgeo.postprocess.ranges import CUT, OUTSIDE, UNMEASURED, RangeAnswer, Ranges, Reason
+from dpgeo.postprocess.ranges import (
+    CUT,
+    CUT_UNEVENLY,
+    EXACT,
+    OUTSIDE,
+    UNMEASURED,
+    RangeAnswer,
+    Ranges,
+    Reason,
+)
+from dpgeo.postprocess.ranges import INFERRED as INFERRED_NOTE
 from dpgeo.postprocess.tree_areas import BoxTree
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.grid import Grid
@@ -29,6 +46,9 @@ from tests.conformance.cases import AREA, DOMAIN, city
 from tests.randomness import SeededEntropy, ZeroNoise
 from tests.unit.artefacts import releases
 from tests.unit.artefacts.releases import clusters_release
+
+INFERRED = ["auto", "adaptive-grid", "quadtree"]
+"""Mechanisms that measure every part of a map several times."""
 
 GRIDS = ["auto", "uniform-grid", "contours", "dpcube", "adaptive-grid", "quadtree", "privtree"]
 
@@ -58,8 +78,10 @@ def test_the_answer_for_the_whole_area_is_the_total_count(key: str) -> None:
     if key == "zones":
         assert whole.exact
         return
-    if isinstance(content.content, PhasedRelease):
-        assert whole.estimate == pytest.approx(content.content.surface.sum())
+    if key in INFERRED:
+        assert whole.notes == (INFERRED_NOTE,)
+        if isinstance(content.content, PhasedRelease):
+            assert whole.estimate == pytest.approx(content.content.surface.sum())
         (whole,) = Ranges(content, layer="partitions").answer([AREA.shape])
     grid = content.content.grid  # type: ignore[attr-defined]
     counted = city().histogram(grid)._read_by_meter()
@@ -173,16 +195,48 @@ def test_rows_without_a_person_say_nothing_of_people() -> None:
     assert (only.counted, only.people) == (Counted.VISITS, None)
 
 
-def test_a_quadtree_answers_by_adding_few_squares() -> None:
-    content = released("quadtree", noisy=True)
-    grid = content.content.grid  # type: ignore[attr-defined]
-    (only,) = answer(content, cells_box(grid, 16, 32, 0, 16))
-    assert only.areas == 1
-    assert isinstance(content.content, TreeRelease)
-    leaves = dataclasses.replace(content, content=dataclasses.replace(content.content, fixed=False))
-    (many,) = answer(leaves, cells_box(grid, 16, 32, 0, 16))
-    assert many.areas > 50
-    assert many.margin > only.margin
+@pytest.mark.parametrize("key", ["adaptive-grid", "quadtree"])
+def test_boxes_of_a_tree_are_answered_with_the_sums_of_its_estimates(key: str) -> None:
+    content = released(key, noisy=True)
+    tree = content.content
+    assert isinstance(tree, TreeRelease)
+    *_, estimate = box_layers(content)
+    inner = np.flatnonzero((tree.level == 1) & np.isin(np.arange(len(tree.level)), tree.parent))
+    box = tree.boxes[inner[np.argmax(tree.counts[inner])]]
+    top, bottom, left, right = box.tolist()
+    rows, columns = estimate.boxes[:, 0], estimate.boxes[:, 2]
+    within = (rows >= top) & (rows < bottom) & (columns >= left) & (columns < right)
+    region = cells_box(tree.grid, top, bottom, left, right)
+    (found,) = answer(content, region)
+    assert found.estimate == pytest.approx(estimate.value[within].sum(), rel=1e-9)
+    assert (found.areas, found.cut) == (int(within.sum()), 0)
+    (added,) = Ranges(content, layer="partitions").answer([region])
+    assert (added.areas, added.exact) == (found.areas, True)
+    assert added.noise > found.noise
+
+
+def test_a_region_that_cuts_a_partition_has_a_wider_interval() -> None:
+    content = released("dpcube", noisy=True)
+    partition = content.content
+    assert isinstance(partition, PartitionRelease)
+    sizes = np.prod(np.diff(partition.boxes)[:, [0, 2]], axis=1)
+    box = partition.boxes[np.argmax(np.where(sizes > 1, partition.totals, -1))]
+    top, bottom, left, right = box.tolist()
+    grid = partition.grid
+    whole, half = answer(
+        content,
+        cells_box(grid, top, bottom, left, right),
+        shapely.box(*_left_half(cells_box(grid, top, bottom, left, right))),
+    )
+    assert (whole.model, whole.notes) == (0.0, (EXACT,))
+    assert half.notes == (CUT_UNEVENLY,)
+    assert half.model == pytest.approx(UNEVEN_ERRORS * whole.estimate / 2, rel=1e-6)
+    assert half.margin == pytest.approx(math.hypot(half.noise, half.model or 0.0))
+
+
+def _left_half(box: Any) -> tuple[float, float, float, float]:
+    west, south, east, north = box.bounds
+    return west, south, (west + east) / 2, north
 
 
 def test_a_trees_counts_are_added_up_from_their_own_level_only(
@@ -197,12 +251,12 @@ def test_a_trees_counts_are_added_up_from_their_own_level_only(
     lowest: list[int | None] = []
     add_up = BoxTree.up
 
-    def counted(tree: BoxTree, values: Any, keep: Any = None, lowest_level: Any = None) -> Any:
+    def counted(tree: BoxTree, values: Any, lowest_level: Any = None) -> Any:
         lowest.append(lowest_level)
-        return add_up(tree, values, keep, lowest_level)
+        return add_up(tree, values, lowest_level)
 
     monkeypatch.setattr(BoxTree, "up", counted)
-    assert answer(content, content.area.shape)
+    assert Ranges(content, layer="partitions").answer([content.area.shape])
     assert [each for each in lowest if each is not None] == list(range(levels))
     assert lowest.count(None) == 2, "The ground and the counts are added up from the leaves."
 
@@ -240,14 +294,9 @@ def test_every_content_type_with_counts_answers() -> None:
 
 @pytest.mark.parametrize("key", GRIDS)
 def test_the_margin_is_that_of_one_noise_for_each_count(key: str) -> None:
-    """The margin of an answer includes the noise of every count in the sum.
-
-    This also holds if all levels of a tree have the same noise.
-    """
     content = released(key, noisy=True)
-    layer = "partitions" if isinstance(content.content, PhasedRelease) else ""
+    layer = "partitions" if key in INFERRED else ""
     (only,) = Ranges(content, layer=layer).answer([AREA.shape])
     noises = {line.noise for line in content.trace if isinstance(line.noise, DiscreteLaplace)}
-    if key != "quadtree":
-        least = min(margin_of_sum({noise: only.areas}) for noise in noises)
-        assert only.margin >= least
+    least = min(margin_of_sum({noise: only.areas}) for noise in noises)
+    assert only.margin >= least

@@ -21,6 +21,7 @@ from dpgeo.postprocess.pyramid import padded
 from dpgeo.postprocess.ranges import INFERRED, UNEVEN, Ranges
 from dpgeo.postprocess.surface import posterior_tree
 from dpgeo.postprocess.surface_areas import SurfaceAreas, measurements_of
+from dpgeo.postprocess.tree_areas import noise_variances, unevenness
 from dpgeo.privacy.mechanism import run
 from tests.conformance.cases import AREA, city
 from tests.randomness import SeededEntropy
@@ -93,7 +94,9 @@ def test_the_variance_is_that_of_the_posterior_given_all_counts() -> None:
     boxes = random_boxes(8)[:50]
     areas = SurfaceAreas(content, released.area, fixed=False)
     regions = np.array(along_cells(released, boxes), dtype=object)
-    noise, uneven = areas._variances(areas._tree.touched(regions)[1], len(boxes))
+    _, touched = areas._tree.touched(regions)
+    noise = noise_variances(touched, areas._variance, len(boxes))
+    uneven = unevenness(touched, areas._square, len(boxes))
     size = np.bincount(label)
     leaf_counts = np.bincount(label, weights=content.surface.ravel())
     for index, (top, bottom, left, right) in enumerate(boxes):
