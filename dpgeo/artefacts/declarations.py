@@ -91,9 +91,9 @@ WITHOUT_WATER = translatable(
 )
 
 AREA_SEEN = translatable(
-    "Before this study area was declared, members of the publisher had opened files, whose rows "
-    "are then shown to them, beside other study areas (times: {times}, last on {day}). Which files "
-    "is not said; the area may follow from the data."
+    "Before this study area was chosen, members of the publisher had opened files and seen their "
+    "rows while another area was set (times: {times}, last on {day}). Which files they were is not "
+    "said; the area may follow from the data."
 )
 
 

@@ -50,40 +50,33 @@ ALL_MAPS = translatable("from all maps of these data together")
 ALL_COUNTS = translatable("from all maps of counts from these data together")
 
 IN_PERSON = translatable(
-    "Someone who knows everyone else in these data, but not whether you are in them, can, "
-    "{source}, {ending}"
+    "Suppose someone knows the data of everyone else and has to guess: are you in these data, too? "
+    "{ending}"
 )
 IN_ROW = translatable(
-    "Someone who knows every other {row} here, yours too, but not whether this one is among them, "
-    "can, {source}, {ending}"
+    "Suppose someone knows all other {rows} in these data, your own included, and has to guess "
+    "about one more of yours: is it in there, too? {ending}"
 )
 MANY_ROWS = translatable("Someone with many {rows} in the data is protected less.")
 
 PLACE = translatable(
-    "Someone with no idea whether you made yours here or {radius} m away can {ending}"
+    "Suppose someone has to guess: did you make your {row} here or {radius} m away? {ending}"
 )
 ALL_PLACES = translatable(
-    "Someone with no idea whether you made all of yours here or {radius} m away can {ending}"
-)
-PLACE_CERTAIN = translatable(
-    "Someone with no idea whether you made yours here or {radius} m away can, in the worst case, "
-    "be almost certain."
-)
-ALL_PLACES_CERTAIN = translatable(
-    "Someone with no idea whether you made all of yours here or {radius} m away can, in the worst "
-    "case, be almost certain."
+    "Suppose someone has to guess: did you make all of your {rows} here or {radius} m away? "
+    "{ending}"
 )
 ONE_PLACE = translatable(
-    "Someone with no idea whether this {row} was made here or {radius} m away can {ending}"
-)
-ONE_PLACE_CERTAIN = translatable(
-    "Someone with no idea whether this {row} was made here or {radius} m away can, in the worst "
-    "case, be almost certain."
+    "Suppose someone has to guess about one {row}: was it made here or {radius} m away? {ending}"
 )
 MADE = translatable("That a {row} was made is not hidden, nor how many there are.")
 
-GUESS = translatable("guess right at most {times} times in 100. Tossing a coin is right 50 times.")
-GUESS_CERTAIN = translatable("in the worst case, be almost certain.")
+GUESS = translatable(
+    "A coin toss gets it right 50 times in 100; a guess {source}, at most {times} times."
+)
+GUESS_CERTAIN = translatable(
+    "A coin toss gets it right 50 times in 100; a guess {source}, in the worst case almost always."
+)
 
 TOGETHER = translatable(
     "All maps from these data together: {verdict}; a guess is right at most {times} times in 100."
@@ -121,16 +114,16 @@ SMALL_POINTS = translatable(
 AT_MOST = translatable("at most {times} times in 100")
 AT_WORST = translatable("in the worst case almost certain")
 WHERE = translatable(
-    "Where you were is easier to guess than whether you are in these data: {bound}, the figure of "
-    "twice the epsilon."
+    "Where you were is easier to guess than whether you are in these data: {bound}, as with twice "
+    "the epsilon."
 )
 GROUP = translatable(
-    "If {many} people are all in these data or all out of them (a family that travels together), "
-    "read the figure of {many} times the epsilon: {bound}."
+    "Whether a family of {many} is in these data, all of them or none, is easier to guess: "
+    "{bound}, as with {many} times the epsilon."
 )
 ROWS = translatable(
-    "If {many} {rows} of one person are all in these data or all out of them, read the figure of "
-    "{many} times the epsilon: {bound}."
+    "Whether {many} {rows} of one person are in these data, all of them or none, is easier to "
+    "guess: {bound}, as with {many} times the epsilon."
 )
 
 FAMILY = 4
@@ -168,18 +161,23 @@ class Bound:
         """The bound as a phrase, such as "at most 63 times in 100"."""
         return Phrase(AT_WORST) if self.figure is None else Phrase(AT_MOST, times=self.figure)
 
-    @property
-    def ending(self) -> Phrase:
-        """The phrase that ends a sentence on how well somebody can guess."""
-        return Phrase(GUESS_CERTAIN) if self.figure is None else Phrase(GUESS, times=self.figure)
+    def guess(self, source: str) -> Phrase:
+        """Return the sentence on how often a guess is right, beside a tossed coin.
+
+        `source` is the phrase that names the maps from which somebody guesses.
+        """
+        maps = Phrase(source)
+        if self.figure is None:
+            return Phrase(GUESS_CERTAIN, source=maps)
+        return Phrase(GUESS, source=maps, times=self.figure)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
     """Promise about what can be guessed about somebody from one map or from all maps.
 
-    `lead` is the sentence with the verdict, `body` says what somebody can guess, and `after` are
-    sentences on what the promise does not cover.
+    `lead` is the sentence with the verdict, `body` says what is guessed and how often the guess is
+    right, and `after` are sentences on what the promise does not cover.
     """
 
     bound: Bound
@@ -303,16 +301,16 @@ def of_counts(epsilon: Fraction, unit: Unit, noun: str = "", source: str = THIS_
     `source` is the phrase that names the maps covered by the promise.
     """
     bound = bound_of(epsilon)
-    protection, words = Phrase(PROTECTION[bound.verdict]), {"source": Phrase(source)}
+    protection, ending = Phrase(PROTECTION[bound.verdict]), bound.guess(source)
     if unit is Unit.PERSON:
-        body = Phrase(IN_PERSON, **words, ending=bound.ending)
+        body = Phrase(IN_PERSON, ending=ending)
         return Promise(bound=bound, lead=Phrase(OF_PERSON, protection=protection), body=body)
     named = noun_of(noun, ROW)
     row, rows = Phrase(named.one), Phrase(named.many)
     return Promise(
         bound=bound,
         lead=Phrase(OF_TRIP if named.travel else OF_ROW, protection=protection, row=row, rows=rows),
-        body=Phrase(IN_ROW, row=row, rows=rows, **words, ending=bound.ending),
+        body=Phrase(IN_ROW, rows=rows, ending=ending),
         after=(Phrase(MANY_ROWS, rows=rows),),
     )
 
@@ -333,18 +331,12 @@ def of_points(
     if unit is Unit.PERSON:
         lead = Phrase(OF_PLACE, protection=protection)
         after: tuple[Phrase, ...] = (protections,)
-        guess, certain = (
-            (PLACE, PLACE_CERTAIN) if reports == 1 else (ALL_PLACES, ALL_PLACES_CERTAIN)
-        )
+        guess = PLACE if reports == 1 else ALL_PLACES
     else:
         lead = Phrase(OF_PLACE_OF_ROW, protection=protection, row=row)
         after = (Phrase(MANY_ROWS, rows=rows), protections)
-        guess, certain = ONE_PLACE, ONE_PLACE_CERTAIN
-    body = (
-        Phrase(certain, radius=metres, row=row)
-        if bound.figure is None
-        else Phrase(guess, radius=metres, ending=bound.ending, row=row)
-    )
+        guess = ONE_PLACE
+    body = Phrase(guess, radius=metres, row=row, rows=rows, ending=bound.guess(THIS_MAP))
     return Promise(bound=bound, lead=lead, body=body, after=after)
 
 

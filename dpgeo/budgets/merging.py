@@ -99,10 +99,10 @@ def _close_points(points: Ledger, promised_at: datetime) -> None:
     debited = debited_units(points)
     if not debited:
         raise Conflict(
-            "A published release on one of these budgets promises that nothing ever shows whether "
-            "somebody is in the data beyond the stated odds; the other includes a budget for "
-            "points, which would. Nothing was paid from that: declare its dataset again without a "
-            "budget for points, and merge the new dataset's budget instead."
+            "A published map on one of these budgets promises a limit to how well anybody can ever "
+            "guess who is in the data; the other includes a budget for points, which would break "
+            "it. Nothing was paid from that: declare its dataset again without a budget for "
+            "points, and merge the new dataset's budget instead."
         )
     Ledger.objects.filter(pk=points.pk).update(
         total_units=1, merged_units=max(debited, points.merged_units), promised_at=promised_at

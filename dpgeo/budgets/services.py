@@ -46,9 +46,9 @@ def ledger_create_for_points(*, beside: Ledger, total: Level) -> Ledger:
         counts_ledger = Ledger.objects.select_for_update().get(pk=beside.pk)
         if counts_ledger.promised_at:
             raise Conflict(
-                "A published release promises that nothing ever shows whether somebody is in the "
-                "data beyond the stated odds; points would. Declare a new dataset about other "
-                "people, with a budget for points from the start.",
+                "A published map promises a limit to how well anybody can ever guess who is in the "
+                "data; points would break it. Declare a new dataset about other people, with a "
+                "budget for points from the start.",
                 field="points_budget",
             )
         try:

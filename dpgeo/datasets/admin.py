@@ -125,7 +125,7 @@ class DatasetAdmin(OrganisationScoped):
                 form.add_refusal(refusal)
             else:
                 self.log_addition(request, dataset, [{"added": {}}])
-                messages.success(request, gettext("Declared. Now upload its file."))
+                messages.success(request, gettext("Saved. Now upload its file."))
                 address = reverse("admin:datasets_upload_add")
                 return redirect(f"{address}?dataset={dataset.pk}")
         return _add_page(self, request, form, "admin/datasets/dataset/add_form.html")

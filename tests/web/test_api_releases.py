@@ -72,7 +72,7 @@ def test_a_release_has_its_facts(client: Client) -> None:
     assert document["dataset"] == {"slug": "walks", "title": "Walks"}
     assert document["publisher"]["name"] == "Example City"
     assert (
-        "from all maps of these data together, guess right at most 89 times in 100."
+        "a guess from all maps of these data together, at most 89 times."
         in (document["privacy"]["sentence"])
     )
     assert document["privacy"]["right_guesses_in_100"] == 89

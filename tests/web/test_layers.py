@@ -220,7 +220,7 @@ def test_the_desk_declares_lists_and_removes_layers(desk: Desk) -> None:
     assert refused.status_code == 422
     assert b"Is not GeoJSON" in refused.content
     response = send(json.dumps(wards(dataset)).encode())
-    assert b"Declared: Wards of 2026, 3 features." in response.content
+    assert b"Added: Wards of 2026, 3 features." in response.content
     assert "Wards of 2026" in desk.page(f"/desk/datasets/{dataset.slug}/")
     removed = desk.client.post(f"{address}wards/remove/", follow=True)
     assert b"Removed: Wards of 2026." in removed.content
@@ -304,7 +304,7 @@ def test_the_desk_accepts_a_gazetteer(desk: Desk) -> None:
     typed = {"name": "stops", "kind": "places", "levels": "line, stop", "file": file}
     address = f"/desk/datasets/{dataset.slug}/layers/"
     response = desk.client.post(address, typed, follow=True)
-    assert b"Declared: stops, 3 features." in response.content
+    assert b"Added: stops, 3 features." in response.content
     places = domain_of(dataset, ["stops"]).layer("stops", Places)
     assert places.levels == ("line", "stop")
 
@@ -385,7 +385,7 @@ def test_the_desk_declares_layers_from_files_of_gis(desk: Desk, tmp_path: Path) 
     assert "has the layers" in refused.content.decode()
     assert refused.context["form"].errors.keys() == {"file_layer"}
     response = send(file_layer="wards")
-    assert b"Declared: wards, 3 features." in response.content
+    assert b"Added: wards, 3 features." in response.content
 
 
 def test_files_of_gis_need_a_source_once_a_file_was_uploaded(desk: Desk, tmp_path: Path) -> None:

@@ -89,12 +89,12 @@ def test_members_open_a_campaign_and_anybody_a_shared_one(client: Client) -> Non
     client.force_login(own.created_by)
     page = client.get(reverse("plan"), {"campaign": own.pk})
     assert page.status_code == 200
-    assert "Save this campaign as" in page.content.decode()
+    assert "Save this plan as" in page.content.decode()
 
 
 def test_strangers_are_not_offered_to_save(client: Client) -> None:
     install(make_dataset(), contour_release())
-    assert "Save this campaign" not in client.get(reverse("plan")).content.decode()
+    assert "Save this plan" not in client.get(reverse("plan")).content.decode()
 
 
 def test_members_list_rename_share_and_delete_campaigns(client: Client) -> None:

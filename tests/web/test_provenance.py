@@ -426,9 +426,9 @@ def test_the_desk_asks_for_the_provenance_of_layers(published: Release) -> None:
     assert "Lacks" in send(source_name="Census").context["form"].errors["source_name"][0]
     assert send(None).context["form"].errors["file"]
     named: Any = {f"source_{part}": text for part, text in SOURCE.items()}
-    assert b"Declared: crowd, 3 features." in send(**named).content
+    assert b"Added: crowd, 3 features." in send(**named).content
     assert "Taken from a public source, as its publisher says: Census of 2021" in desk.page(address)
-    assert b"Declared: shown" in send(None, name="shown", release=published.pk).content
+    assert b"Added: shown" in send(None, name="shown", release=published.pk).content
     assert "Where all are" in desk.page(address)
 
 

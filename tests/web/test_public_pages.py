@@ -90,9 +90,9 @@ def test_a_release_promises_of_itself_first_and_of_all_maps_second(
 ) -> None:
     page = words(client, reverse("release", args=[published.pk]))
     assert (
-        "Strong protection. Someone who knows everyone else in these data, but not whether you are "
-        "in them, can, from this map, guess right at most 74 times in 100. Tossing a coin is right "
-        "50 times." in page
+        "Strong protection. Suppose someone knows the data of everyone else and has to guess: are "
+        "you in these data, too? A coin toss gets it right 50 times in 100; a guess from this map, "
+        "at most 74 times." in page
     )
     assert "All maps from these data together: weak; in the worst case almost certain." in page
     assert "Epsilon 1 per person for this map, 4 for all." in page
@@ -366,9 +366,12 @@ def test_records_as_the_unit_are_said_to_protect_people_less(client: Client) -> 
     released = grid_release(AREA, 16, unit="record")
     release = install(released, "Records")
     page = words(client, reverse("release-privacy", args=[release.pk]))
-    assert "for each row, not for each person. Someone who knows every other row here" in page
+    assert (
+        "for each row, not for each person. Suppose someone knows all other rows in these data"
+        in page
+    )
     assert "a person with several is protected less" in page
-    assert "whether you are in them" not in page
+    assert "are you in these data" not in page
 
 
 def test_titles_cannot_carry_markup(client: Client) -> None:

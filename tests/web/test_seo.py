@@ -264,4 +264,4 @@ def test_the_feed_lists_published_maps_by_their_day(client: Client, release: Rel
     updated = entry.findtext("a:updated", namespaces=names) or ""
     assert updated.endswith("T00:00:00Z")
     assert feed.findtext("a:updated", namespaces=names) == updated
-    assert "guess right at most" in (entry.findtext("a:summary", namespaces=names) or "")
+    assert "are you in these data, too?" in (entry.findtext("a:summary", namespaces=names) or "")

@@ -44,7 +44,7 @@ def dataset_new(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         dataset = declare(request, form)
         if dataset:
-            messages.success(request, gettext("Declared. Now upload its file."))
+            messages.success(request, gettext("Saved. Now upload its file."))
             caution(request, dataset)
             return redirect("desk-upload-new", slug=dataset.slug)
     return show_form(request, form, None)

@@ -365,9 +365,10 @@ class DatasetForm(AreaForm):
 def budget_help() -> str:
     """Return the help text on total budgets, with how well people can be guessed at each one."""
     sentence = gettext(
-        "All maps together may spend this much, ever. Someone who knows everyone else in the data, "
-        "but not whether a person is in them, can guess right {half} at 0.5, {one} at 1, {two} at "
-        "2; above 10 it promises next to nothing. It can't be raised once something is published."
+        "All maps together may spend this much, ever. Whether a person is in the data can be "
+        "guessed right {half} at 0.5, {one} at 1, {two} at 2, even by someone who knows the data "
+        "of everyone else; above 10 it promises next to nothing. It can't be raised once something "
+        "is published."
     )
     half, one, two = (guesses(Fraction(each)) for each in ("0.5", "1", "2"))
     return sentence.format(half=half, one=one, two=two)

@@ -180,8 +180,8 @@ def add(request: HttpRequest, dataset: Dataset, form: LayerForm) -> bool:
 def declared_words(layer: PublicLayer) -> str:
     """Return the message that confirms a new layer."""
     message = ngettext(
-        "Declared: {title}, {number} feature.",
-        "Declared: {title}, {number} features.",
+        "Added: {title}, {number} feature.",
+        "Added: {title}, {number} features.",
         layer.features,
     )
     return message.format(title=layer.title, number=figure(layer.features))

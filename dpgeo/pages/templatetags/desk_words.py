@@ -48,12 +48,6 @@ def organisation_in(pk: int | None, organisations: Mapping[int, Organisation]) -
 
 
 @register.filter
-def word(text: str) -> str:
-    """Translate a text marked with `translatable` into the page's language."""
-    return gettext(text)
-
-
-@register.filter
 def column_word(name: str) -> str:
     """Return the readable name of a member of `ingest.schema.Columns`, as labelled in its form."""
     field = ColumnsForm.base_fields.get(name)

@@ -16,6 +16,6 @@ export async function keepCampaign(address: string, token: string, campaign: obj
     body: JSON.stringify(campaign),
   });
   const { page, detail } = (await response.json()) as Partial<Campaign & Problem>;
-  if (!response.ok || !page) throw new Error(detail ?? t("The campaign was not saved ({status}).", { status: response.status }));
+  if (!response.ok || !page) throw new Error(detail ?? t("The plan was not saved ({status}).", { status: response.status }));
   return page;
 }

@@ -187,7 +187,7 @@ class Page {
       await navigator.clipboard?.writeText(location.href).catch(() => undefined);
       this.say(
         tasks.length > MOST_LINKED
-          ? t("The link holds the settings, but {most} tasks at most. Send the file along, or save the campaign.", { most: MOST_LINKED })
+          ? t("The link holds the settings, but {most} tasks at most. Send the file along, or save the plan.", { most: MOST_LINKED })
           : t("The link is copied, with the tasks and settings."),
       );
     }

@@ -25,21 +25,21 @@ POINTS = PointsTotal(pico=make_level("ln 16", 200).pico, radius=200, input_step=
 @pytest.mark.parametrize(
     ("epsilon", "ending"),
     [
-        ("0.5", "guess right at most 63 times in 100. Tossing a coin is right 50 times."),
-        ("8", "in the worst case, be almost certain."),
+        ("0.5", "at most 63 times."),
+        ("8", "in the worst case almost always."),
     ],
 )
 def test_a_person_is_promised_a_bound_on_guesses(epsilon: str, ending: str) -> None:
     sentence = of_counts(Fraction(epsilon), Unit.PERSON).sentence
     assert sentence.endswith(
-        "Someone who knows everyone else in these data, but not whether you are in them, can, "
-        f"from this map, {ending}"
+        "Suppose someone knows the data of everyone else and has to guess: are you in these data, "
+        f"too? A coin toss gets it right 50 times in 100; a guess from this map, {ending}"
     )
 
 
 def test_a_record_is_promised_by_the_owners_word() -> None:
     trip = of_counts(Fraction(1), Unit.RECORD, "trip").sentence
-    assert trip.startswith("Strong protection for each trip, not for each traveller. Someone who")
+    assert trip.startswith("Strong protection for each trip, not for each traveller. Suppose")
     assert trip.endswith("Someone with many trips in the data is protected less.")
     assert "for each row, not for each person." in of_counts(Fraction(1), Unit.RECORD).sentence
 
@@ -83,21 +83,22 @@ def test_points_promise_where_and_never_whether() -> None:
     # Snapping may move two places up to 1.5 m further apart. The number in the sentence allows
     # for that.
     assert one.sentence == (
-        "Moderate protection of where you were. Someone with no idea whether you made yours here "
-        "or 200 m away can guess right at most 81 times in 100. Tossing a coin is right 50 times. "
-        "That a report was made is not hidden, nor how many there are."
+        "Moderate protection of where you were. Suppose someone has to guess: did you make your "
+        "report here or 200 m away? A coin toss gets it right 50 times in 100; a guess from this "
+        "map, at most 81 times. That a report was made is not hidden, nor how many there are."
     )
-    assert "made all of yours here" in three.sentence
+    assert "did you make all of your reports here" in three.sentence
 
 
 def test_points_of_rows_promise_nothing_about_people() -> None:
     loss = make_level("ln 4", 200).epsilon * snapped_apart(200, 1000)
     one = of_points(loss, 200, 1, "check-in", Unit.RECORD)
     assert one.sentence == (
-        "Moderate protection of where each check-in was made, not of where you were. Someone with "
-        "no idea whether this check-in was made here or 200 m away can guess right at most 81 "
-        "times in 100. Tossing a coin is right 50 times. Someone with many check-ins in the data "
-        "is protected less. That a check-in was made is not hidden, nor how many there are."
+        "Moderate protection of where each check-in was made, not of where you were. Suppose "
+        "someone has to guess about one check-in: was it made here or 200 m away? A coin toss gets "
+        "it right 50 times in 100; a guess from this map, at most 81 times. Someone with many "
+        "check-ins in the data is protected less. That a check-in was made is not hidden, nor how "
+        "many there are."
     )
     of_rows = Lifetime(unit=Unit.RECORD, total=Fraction(1, 2), points=POINTS)
     [line] = map(str, of_rows.lines_of_points)
@@ -107,9 +108,10 @@ def test_points_of_rows_promise_nothing_about_people() -> None:
 
 def test_where_you_were_counts_twice_and_a_family_four_times() -> None:
     where, family = map(str, in_places_and_groups(Fraction(1, 2), Unit.PERSON))
-    assert where.endswith(
-        "in these data: at most 74 times in 100, the figure of twice the epsilon."
+    assert where.endswith("in these data: at most 74 times in 100, as with twice the epsilon.")
+    assert family == (
+        "Whether a family of 4 is in these data, all of them or none, is easier to guess: at most "
+        "89 times in 100, as with 4 times the epsilon."
     )
-    assert family.endswith("4 times the epsilon: at most 89 times in 100.")
     [rows] = map(str, in_places_and_groups(Fraction(1, 2), Unit.RECORD, "trip"))
-    assert rows.startswith("If 4 trips of one person are all in these data")
+    assert rows.startswith("Whether 4 trips of one person are in these data, all of them or none")

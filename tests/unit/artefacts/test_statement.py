@@ -82,12 +82,12 @@ def test_the_sentence_speaks_of_the_whole_dataset() -> None:
     document = stated(grid_release())
     assert document["dataset_guarantee"]["epsilon"] == "2"
     assert document["dataset_guarantee"]["sentence"] == (
-        "Moderate protection. Someone who knows everyone else in these data, but not whether you "
-        "are in them, can, from all maps of these data together, guess right at most 89 times in "
-        "100. Tossing a coin is right 50 times."
+        "Moderate protection. Suppose someone knows the data of everyone else and has to guess: "
+        "are you in these data, too? A coin toss gets it right 50 times in 100; a guess from all "
+        "maps of these data together, at most 89 times."
     )
     assert document["guarantee"]["sentence"].endswith(
-        "can, from this map, guess right at most 63 times in 100. Tossing a coin is right 50 times."
+        "A coin toss gets it right 50 times in 100; a guess from this map, at most 63 times."
     )
     assert document["guarantee"]["right_guesses_in_100"] == 63
 
@@ -159,7 +159,7 @@ def test_a_huge_epsilon_is_still_valid_json() -> None:
     document = json.loads(json.dumps(stated(released), allow_nan=False))
     assert document["guarantee"]["odds_factor"] is None
     assert document["dataset_guarantee"]["right_guesses_in_100"] is None
-    assert "in the worst case, be almost certain." in document["dataset_guarantee"]["sentence"]
+    assert "in the worst case almost always." in document["dataset_guarantee"]["sentence"]
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,10 @@ def test_a_budget_for_points_leaves_the_promise_of_counts_as_it_is() -> None:
     assert promise["right_guesses_in_100"] == 89
     assert "odds_factor" not in promise
     assert promise["presence_odds_factor"] == pytest.approx(math.exp(2))
-    assert "from all maps of counts from these data together, guess" in promise["sentence"]
+    assert (
+        "a guess from all maps of counts from these data together, at most 89 times."
+        in promise["sentence"]
+    )
     assert "Moved points from these data show that reports were made." in promise["sentence"]
     assert "Where you were, from all maps and points of these data" in promise["sentence"]
 

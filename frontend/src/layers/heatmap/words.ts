@@ -41,7 +41,7 @@ export function marginSentence(layer: BoxLayer, margins: readonly number[], noun
 /** How a margin was computed, where it is not exact; the labels are those of `postprocess.layers`. */
 function provenance(label: string): string {
   if (label === "nominal") return t(", by a formula");
-  if (label === "calibrated") return t(", as measured on invented maps");
+  if (label === "calibrated") return t(", as tested on invented maps");
   return label === "noise only" ? t(", for the noise alone") : "";
 }
 

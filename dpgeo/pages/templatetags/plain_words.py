@@ -1,0 +1,89 @@
+"""Plain words in place of the field's terms, on pages.
+
+Mechanisms, statements, files and the API keep the terms of the literature, which the glossary
+explains. A map says what was measured in the words of its readers.
+"""
+
+from __future__ import annotations
+
+import re
+
+from django import template
+from django.utils.translation import gettext
+
+from dpgeo.phrases import translatable
+
+register = template.Library()
+
+PLAIN = {
+    "cell": translatable("square"),
+    "cells": translatable("squares"),
+    "partition": translatable("box"),
+    "partitions": translatable("boxes"),
+    "cell counts": translatable("counts of squares"),
+    "cell counts of all slices": translatable("counts of squares, for each time or value"),
+    "partition counts": translatable("counts of boxes"),
+    "counts of partitions": translatable("counts of boxes"),
+    "counts of places": translatable("counts of places"),
+    "counts of places by context": translatable("counts of places, for each time or value"),
+    "pairs of regions": translatable("counts of each way from one region to another"),
+    "departures": translatable("departures from each region"),
+    "arrivals": translatable("arrivals in each region"),
+    "pilot: number of people": translatable("a first look: about how many there are"),
+    "pilot: number of people in each slice": translatable(
+        "a first look: about how many there are at each time or with each value"
+    ),
+    "counts of areas, allocated after the pilot": translatable(
+        "counts of squares, shared out after the first look"
+    ),
+    "Counts of cells": translatable("Counts of squares"),
+    "Estimates of cells": translatable("Estimates for squares"),
+    "Counts of partitions": translatable("Counts of boxes"),
+    "Estimates of partitions": translatable("Estimates for boxes"),
+}
+"""Terms, and the words for them on pages."""
+
+NUMBERED = (
+    (
+        r"phase (?P<number>\d+): even grid of (?P<across>\d+) x (?P<down>\d+) squares",
+        translatable("step {number}: equal squares, {across} by {down}"),
+    ),
+    (
+        r"phase (?P<number>\d+): areas split above (?P<limit>[\d.e+]+) times the noise",
+        translatable("step {number}: squares, divided where the count is well above the noise"),
+    ),
+    (
+        r"phase (?P<number>\d+): areas of each slice split above (?P<limit>[\d.e+]+) times the "
+        r"noise",
+        translatable(
+            "step {number}: squares for each time or value, divided where the count is well above "
+            "the noise"
+        ),
+    ),
+    (
+        r"phase (?P<number>\d+): equal squares in each slice, by its total",
+        translatable("step {number}: equal squares for each time or value"),
+    ),
+    (
+        r"phase (?P<number>\d+): coarse squares in each slice, by its total",
+        translatable("step {number}: large squares for each time or value"),
+    ),
+    (
+        r"round (?P<number>\d+): sums of clusters",
+        translatable("round {number}: where the gathering places lie"),
+    ),
+    (
+        r"counts of level (?P<number>\d+)",
+        translatable("counts of squares of size {number}"),
+    ),
+)
+"""Patterns of terms that hold numbers, and the words for them on pages."""
+
+
+@register.filter
+def plain_words(term: str) -> str:
+    """Return what a term means, in the page's language; a term without plainer words as it is."""
+    for pattern, words in NUMBERED:
+        if match := re.fullmatch(pattern, term):
+            return gettext(words).format(**match.groupdict())
+    return gettext(PLAIN.get(term, term))
