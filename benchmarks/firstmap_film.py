@@ -68,7 +68,8 @@ class Film:
     def shoot(self, name: str, ready: str = "") -> None:
         """Take a picture of the whole page at both widths, in each colour scheme, and run axe.
 
-        With `ready`, a selector, the page is loaded anew at each width, as it opens there.
+        With `ready`, a selector, the page is loaded anew at each width, as it opens there: without
+        the view that the page has written into its address at another width.
         """
         began = time.monotonic()
         self.pages += 1
@@ -77,7 +78,7 @@ class Film:
             for device, (width, height) in WINDOWS.items():
                 self.page.set_viewport_size({"width": width, "height": height})
                 if ready:
-                    self.page.reload()
+                    self.page.goto(self.page.url.partition("#")[0])
                     self.page.wait_for_selector(ready, state="attached")
                 self.page.wait_for_timeout(400)
                 self.page.wait_for_function(DRAWN, timeout=PATIENCE)

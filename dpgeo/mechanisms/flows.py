@@ -306,9 +306,9 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
         ground_metres=metres,
         facts=(
             Phrase(
-                "There are {regions:,} regions. A flow is shown from {least:,} trips on; were "
-                "nobody travelling at all, one false flow in all would be expected. Departures and "
-                "arrivals of a region are give or take {margin:,}.",
+                "There are {regions:,} regions. A flow is shown from {least:,} trips on; even if "
+                "nobody travelled, noise alone would show about one. Departures and arrivals of a "
+                "region are give or take {margin:,}.",
                 regions=n,
                 least=listing_threshold(noise, possible),
                 margin=sums.margin(),

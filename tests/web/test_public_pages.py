@@ -195,7 +195,7 @@ def test_zones_and_clusters_are_ranked_beside_the_map(client: Client) -> None:
     assert "The largest zones The 1 largest of 2; the dark lines are their margins." in page
     clusters = install(releases.clusters_release(), "Around centres")
     page = words(client, reverse("release", args=[clusters.pk]))
-    assert re.search(r"The 2 largest of 5; .* Cluster Sightings 4 700 ± 36 1 ", page)
+    assert re.search(r"The 2 largest of 5; .* Gathering place Sightings 4 700 ± 36 1 ", page)
     first, second = summarise(releases.clusters_release()).ranking
     assert 0 <= first.range.low < first.range.middle < first.range.high == 100
     assert second.range.middle < first.range.middle
@@ -224,7 +224,7 @@ def test_clusters_are_listed_with_their_centres(client: Client) -> None:
     page = words(client, reverse("release", args=[release.pk]))
     assert "as each counts once in each of up to 3 small squares." in page
     assert "2 of 5 gathering places show clearly." in page
-    assert re.search(r"Cluster Middle Sightings 4 52\.\d{4}° N, 4\.\d{4}° E 700 ± 36 1 52", page)
+    assert re.search(r"Gathering place Middle Sightings 4 52\.\d{4}° N, 4\.\d{4}° E 700 ± 36 1 52", page)
     assert "Plan tasks on this map" not in page
 
 

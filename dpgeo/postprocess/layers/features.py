@@ -56,8 +56,8 @@ ZONES = Features(
 CLUSTERS = Features(
     look="clusters",
     counts=True,
-    one=translatable("Cluster"),
-    largest=translatable("The largest clusters"),
+    one=translatable("Gathering place"),
+    largest=translatable("The largest gathering places"),
     standing=translatable("{standing} of {size} gathering places show clearly."),
     between=translatable(
         "People were not counted themselves: they are at least {low} and at most {high}, as "

@@ -110,12 +110,12 @@ class Clusters implements MapLayer {
     const { names, title } = this.layer;
     const margins = this.clusters.map(({ margin }) => margin);
     return {
-      title: names ? title : capitalise(t("{noun} per cluster", { noun: t(counting) })),
+      title: names ? title : capitalise(t("{noun} per gathering place", { noun: t(counting) })),
       classes: legendClasses(this.edges, rampSteps(this.edges.length)),
       words: "",
       keys: [{ swatch: "hollow", words: t("Too few to tell from none") }],
       note: margins.length
-        ? t(names ? "Every count is give or take {range} {counting}." : "Every cluster is give or take {range} {counting}.", { range: plainRange(margins), counting: t(counting) })
+        ? t(names ? "Every count is give or take {range} {counting}." : "Every gathering place is give or take {range} {counting}.", { range: plainRange(margins), counting: t(counting) })
         : "",
     };
   }
@@ -210,7 +210,7 @@ class Clusters implements MapLayer {
     const place = unit ? "" : t("nearest to this centre");
     return {
       key: String(id),
-      name: unit || t("Cluster {number}", { number: id }),
+      name: unit || t("Gathering place {number}", { number: id }),
       figure: formatNumber(value),
       margin: `${formatMargin(margin)} ${t(this.scene.nouns.sum)}`,
       note: doubtNote(value, standsOut(cluster)) || place,
