@@ -28,6 +28,7 @@ from dpgeo.core.released import GridRelease
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.engine.series_view import Allowances, SeriesView
 from dpgeo.mechanisms import uniform_grid
+from dpgeo.postprocess.periods import smoothed
 from dpgeo.privacy.mechanism import run
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.area import StudyArea
@@ -45,9 +46,6 @@ TOP = 10
 
 FEWEST = 50
 """People in a week from which its busiest cells are compared."""
-
-DRIFT = 0.05
-"""Variance of a week's change, as a share of the mean level so far."""
 
 LENGTHS = (26, 52, 104, 365)
 """Numbers of periods for which the tree is compared."""
@@ -187,7 +185,7 @@ def _copy(target: Path, used: Path) -> None:
 
 def errors(drawn: Floats, scheme: Scheme, truth: Floats) -> dict[str, float]:
     """Return the errors of the maps as drawn, and smoothed with the maps before them."""
-    smooth = smoothed(drawn, 2 * scheme.scale**2)
+    smooth, _ = smoothed(drawn, 2 * scheme.scale**2)
     return {
         "rmse": rmse(drawn, truth),
         "rmse smoothed": rmse(smooth, truth),
@@ -209,21 +207,6 @@ def busiest(drawn: Floats, truth: Floats) -> float:
             best = set(np.argsort(true, axis=None)[-TOP:])
             shares.append(len(best & set(np.argsort(one, axis=None)[-TOP:])) / TOP)
     return float(np.mean(shares))
-
-
-def smoothed(drawn: Floats, variance: float) -> Floats:
-    """Return each week's level given that week's map and those before (local-level filter)."""
-    level, total = np.zeros(drawn.shape[1:]), np.zeros(drawn.shape[1:])
-    doubt = np.full(drawn.shape[1:], variance)
-    result = np.empty_like(drawn)
-    for week, counts in enumerate(drawn):
-        total += counts
-        moved = doubt + np.maximum(DRIFT * np.maximum(total / (week + 1), 0), 0.01)
-        gain = np.ones_like(level) if week == 0 else moved / (moved + variance)
-        level = level + gain * (counts - level)
-        doubt = gain * variance
-        result[week] = np.maximum(level, 0)
-    return result
 
 
 def tree_variances(periods: int) -> dict[str, float]:

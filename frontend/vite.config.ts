@@ -34,7 +34,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     chunkSizeWarningLimit: 1200,
     rollupOptions: {
-      input: ["src/site/site.ts", "src/release/release.ts", "src/planner/planner.ts", "src/desk/desk.ts", "src/desk/admin-upload.ts", "src/site/about.ts"],
+      input: ["src/site/site.ts", "src/release/release.ts", "src/series/series.ts", "src/planner/planner.ts", "src/desk/desk.ts", "src/desk/admin-upload.ts", "src/site/about.ts"],
       output: {
         postBanner: ({ moduleIds }) =>
           moduleIds.some((id) => id.includes("/maplibre-gl/src/")) ? NOTICE : "",

@@ -191,8 +191,10 @@ def partition_release(area: StudyArea, cells: int = 128) -> Released:
     return _released("dpcube", area, content, trace, Unit.PERSON)
 
 
-def install(released: Released, title: str, *, state: str = ReleaseState.PUBLISHED) -> Release:
-    """Store a release's rows, blob and files as its job would have done."""
+def install(
+    released: Released, title: str, *, state: str = ReleaseState.PUBLISHED, files: bool = True
+) -> Release:
+    """Store a release's rows, blob and, if wanted, files as its job would have done."""
     organisation, _ = Organisation.objects.get_or_create(
         slug="vessby-transport", defaults={"name": "Vessby Transport"}
     )
@@ -222,8 +224,9 @@ def install(released: Released, title: str, *, state: str = ReleaseState.PUBLISH
             published_at=None if state == ReleaseState.DRAFT else timezone.now(),
             withdrawn_at=timezone.now() if state == ReleaseState.WITHDRAWN else None,
         )
-        keep_files(release, released, folder)
-    if state == ReleaseState.PUBLISHED:
+        if files:
+            keep_files(release, released, folder)
+    if files and state == ReleaseState.PUBLISHED:
         make_public(release)
     return release
 

@@ -29,6 +29,7 @@ from dpgeo.api.series import (
     SeriesCompleteView,
     SeriesEndView,
 )
+from dpgeo.api.series_maps import SeriesFileView, SeriesQueryView
 from dpgeo.api.spreadsheets import SpreadsheetView
 from dpgeo.api.tiles import StyleView, TileJsonView, TileView
 from dpgeo.api.top import TopView
@@ -65,6 +66,8 @@ urlpatterns = [
     path(SERIES, OneSeriesView.as_view(), name="series-one"),
     path(f"{SERIES}/complete", SeriesCompleteView.as_view(), name="series-complete"),
     path(f"{SERIES}/end", SeriesEndView.as_view(), name="series-end"),
+    path(f"{SERIES}/files/<str:name>", SeriesFileView.as_view(), name="series-file"),
+    path(f"{SERIES}/query", SeriesQueryView.as_view(), name="series-query"),
     path(UPLOAD, UploadView.as_view(), name="upload"),
     path(f"{UPLOAD}/complete", UploadCompleteView.as_view(), name="upload-complete"),
     path(f"{UPLOAD}/preview", UploadPreviewView.as_view(), name="upload-preview"),

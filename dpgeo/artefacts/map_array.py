@@ -10,9 +10,9 @@ names.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,18 @@ class _Data:
 
 def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
     """Write the layers of a release as map.bin; all layers of boxes share one grid."""
+    path.write_bytes(encode(released, shown))
+
+
+class Further(Protocol):
+    """Returns further members of the header, given what adds an array and returns its entry."""
+
+    def __call__(self, add: Callable[[NDArray[Any]], dict[str, str | int]], /) -> dict[str, Any]:
+        """Return further members of the header."""
+
+
+def encode(released: Released, shown: Sequence[Layer], further: Further = lambda _: {}) -> bytes:
+    """Return the content of the file of these layers; all layers of boxes share one grid."""
     grid = next((layer.grid for layer in shown if isinstance(layer, BoxLayer)), None)
     inside = None if grid is None else _inside(grid, released.area)
     data, nouns = _Data(), nouns_of(released)
@@ -86,11 +98,12 @@ def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
         "nouns": {"one": nouns.one, "sum": nouns.sum},
         "inside": None if inside is None else data.add(inside.ravel().astype(np.uint8)),
         "layers": [_layer(layer, data) for layer in shown if layer.on_map],
+        **further(data.add),
     }
     text = json.dumps(header, separators=(",", ":"), allow_nan=False).encode()
     text += b" " * (-(len(MAGIC) + 8 + len(text)) % _ALIGNMENT)
     numbers = np.array([VERSION, len(text)], dtype="<u4").tobytes()
-    path.write_bytes(MAGIC + numbers + text + data.tobytes())
+    return MAGIC + numbers + text + data.tobytes()
 
 
 def _inside(grid: Grid, area: StudyArea) -> NDArray[np.bool_] | None:
@@ -123,13 +136,13 @@ def _layer(layer: Layer, data: _Data) -> dict[str, Any]:
 
 def _boxes(layer: BoxLayer, data: _Data) -> dict[str, Any]:
     step = quantisation_step(layer)
-    stored = _smallest(np.rint(layer.value / step).astype(np.int64))
+    stored = smallest(np.rint(layer.value / step).astype(np.int64))
     coloured_from = layer.threshold if layer.coloured_from is None else layer.coloured_from
     noise, index = _noises(layer.margin, coloured_from, layer.margin_label)
     if layer.is_cells:
         place = layer.boxes[:, 0].astype(np.int64) * layer.grid.columns + layer.boxes[:, 2]
-        stored = _spread(stored, place, layer.grid.size)
-        index = _spread(index, place, layer.grid.size)
+        stored = spread(stored, place, layer.grid.size)
+        index = spread(index, place, layer.grid.size)
     boxes = not layer.is_cells
     return {
         "shape": "boxes" if boxes else "cells",
@@ -160,7 +173,7 @@ def _points(layer: PointLayer, data: _Data) -> dict[str, Any]:
         "degree": DEGREE,
         "position": data.add(np.rint(position * DEGREE).astype(np.int32).ravel()),
         "step": step,
-        "value": None if value is None else data.add(_smallest(value)),
+        "value": None if value is None else data.add(smallest(value)),
         "margin": None if layer.margin is None else data.add(layer.margin[drawn].astype("f4")),
         "threshold": None
         if layer.threshold is None
@@ -172,14 +185,14 @@ def _points(layer: PointLayer, data: _Data) -> dict[str, Any]:
     }
 
 
-def _smallest(values: NDArray[np.int64]) -> NDArray[Any]:
+def smallest(values: NDArray[np.int64]) -> NDArray[Any]:
     """Return the values in the smallest signed integer type that can hold them."""
     largest = int(np.abs(values).max(initial=0))
     kinds = (np.int8, np.int16, np.int32)
     return values.astype(next(kind for kind in kinds if largest <= np.iinfo(kind).max))
 
 
-def _spread(values: NDArray[Any], place: NDArray[np.int64], size: int) -> NDArray[Any]:
+def spread(values: NDArray[Any], place: NDArray[np.int64], size: int) -> NDArray[Any]:
     """Return an array (size,) with a value for each cell; cells without a value get 0.
 
     `place` (n,) holds the indices of the cells to which `values` (n,) belong.

@@ -19,6 +19,8 @@ SERVICES: list[URLPattern | URLResolver] = [
     path("sitemap.xml", seo.sitemap, name="sitemap"),
     path("robots.txt", seo.robots, name="robots"),
     path("feed.atom", feed.feed, name="feed"),
+    path("series/<uuid:series_id>/feed.atom", feed.series_feed, name="series-feed"),
+    path("series/<uuid:series_id>/feed.json", feed.series_json_feed, name="series-json-feed"),
     path("oembed", oembed.oembed, name="oembed"),
 ]
 """URLs that are the same in every language; `languages.py` adds the pages in each language."""

@@ -45,6 +45,11 @@ class Content:
     product: ClassVar[Product] = "Summary statistics"
     """Type of data product, a term of the Differential Privacy Deployments Registry."""
 
+    comparable: ClassVar[bool] = False
+    """Whether maps of a series have all their counts, `counts`, in the same regions, each with the
+    same independent `noise`, so that a region's counts can be compared from period to period.
+    """
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GridRelease(Content):
@@ -55,6 +60,8 @@ class GridRelease(Content):
     publicly known to be empty. If `threshold` is above 0, a second layer shows counts below the
     threshold as 0.
     """
+
+    comparable = True
 
     grid: Grid
     counts: NDArray[np.int64]
@@ -212,6 +219,8 @@ class ClustersRelease(Content):
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ZonesRelease(Content):
     """Noisy counts, int64 (n,), of declared zones in the study area."""
+
+    comparable = True
 
     zones: Zones
     counts: NDArray[np.int64]

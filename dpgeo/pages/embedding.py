@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 from django.contrib.auth.models import AnonymousUser
 from django.http import Http404, HttpRequest, HttpResponse
@@ -15,6 +16,7 @@ from dpgeo.pages.public_views import drawn_from, release_context
 from dpgeo.pages.release_summary import summary_of
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import release_visible
+from dpgeo.releases.series_maps import newest_public, series_public
 
 STILL_POLICY = "; ".join(
     [
@@ -36,7 +38,21 @@ def embed(request: HttpRequest, release_id: str) -> HttpResponse:
 
     Nothing on the page changes anything, so framing it cannot be abused.
     """
-    release = _shared(release_id)
+    return _embedded(request, _shared(release_id))
+
+
+@require_safe
+@xframe_options_exempt
+def embed_series(request: HttpRequest, series_id: UUID) -> HttpResponse:
+    """Show the newest published map of a series with its legend."""
+    series = series_public(series_id)
+    newest = newest_public(series) if series else None
+    if newest is None:
+        raise Http404("There is no such series.")
+    return _embedded(request, newest)
+
+
+def _embedded(request: HttpRequest, release: Release) -> HttpResponse:
     context = _context(request, release)
     served = release.rules.served
     if served:

@@ -1,4 +1,6 @@
-"""Atom feed of the published maps, newest first (RFC 4287).
+"""Feeds of the published maps and of those of one series, newest first.
+
+They are Atom (RFC 4287) and, of a series, JSON Feed as well.
 
 An entry is dated only by the day of publication, as on every public page, because a time of day
 could reveal how long a job took.
@@ -6,16 +8,22 @@ could reveal how long a job took.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
 from xml.etree import ElementTree
 
-from django.http import HttpRequest, HttpResponse
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-from dpgeo.releases.models import Release
+from dpgeo.artefacts import card
+from dpgeo.releases.models import Release, Series
 from dpgeo.releases.promises import promise_of
 from dpgeo.releases.selectors import releases_public
+from dpgeo.releases.series_maps import maps_public, series_public
 
 ATOM = "http://www.w3.org/2005/Atom"
 
@@ -28,14 +36,72 @@ EARLIEST = "1970-01-01"
 @require_safe
 def feed(request: HttpRequest) -> HttpResponse:
     """List the newest published maps, each with its privacy promise."""
+    releases = list(releases_public()[:MOST_ENTRIES])
+    return _atom(request, gettext("Maps"), request.build_absolute_uri("/"), releases)
+
+
+@require_safe
+def series_feed(request: HttpRequest, series_id: UUID) -> HttpResponse:
+    """List the newest maps of a series as an Atom feed."""
+    series, releases = _series(series_id)
+    return _atom(request, series.title, series_address(request, series), releases)
+
+
+@require_safe
+def series_json_feed(request: HttpRequest, series_id: UUID) -> HttpResponse:
+    """List the newest maps of a series as a JSON feed (jsonfeed.org, version 1.1)."""
+    series, releases = _series(series_id)
+    publisher = series.dataset.organisation.name
+    document = {
+        "version": "https://jsonfeed.org/version/1.1",
+        "title": series.title,
+        "description": series.description,
+        "home_page_url": series_address(request, series),
+        "feed_url": request.build_absolute_uri(request.path),
+        "authors": [{"name": publisher}],
+        "items": [_item(request, release) for release in releases],
+    }
+    answer = JsonResponse(document, json_dumps_params={"ensure_ascii": False})
+    answer["Content-Type"] = "application/feed+json"
+    answer["Access-Control-Allow-Origin"] = "*"
+    return answer
+
+
+def series_address(request: HttpRequest, series: Series) -> str:
+    """Return the address of a series' page that identifies it in every language."""
+    path = reverse("series", urlconf=settings.ROOT_URLCONF, args=[series.pk])
+    return request.build_absolute_uri(path)
+
+
+def _series(series_id: UUID) -> tuple[Series, list[Release]]:
+    series = series_public(series_id)
+    if series is None:
+        raise Http404
+    return series, list(maps_public(series)[:MOST_ENTRIES])
+
+
+def _item(request: HttpRequest, release: Release) -> dict[str, Any]:
+    address = request.build_absolute_uri(reverse("release", args=[release.pk]))
+    picture = release.files.filter(name=card.NAME).exists()
+    image = reverse("api:release-file", args=[release.pk, card.NAME])
+    return {
+        "id": address,
+        "url": address,
+        "title": release.title,
+        "content_text": _summary(release),
+        "date_published": _day(release),
+        **({"image": request.build_absolute_uri(image)} if picture else {}),
+    }
+
+
+def _atom(request: HttpRequest, title: str, page: str, releases: Sequence[Release]) -> HttpResponse:
     ElementTree.register_namespace("", ATOM)
     root = ElementTree.Element(f"{{{ATOM}}}feed")
-    releases = list(releases_public()[:MOST_ENTRIES])
-    address = request.build_absolute_uri(reverse("feed"))
+    address = request.build_absolute_uri(request.path)
     _add(root, "id", address)
-    _add(root, "title", gettext("Maps"))
+    _add(root, "title", title)
     _add(root, "link", rel="self", href=address)
-    _add(root, "link", rel="alternate", href=request.build_absolute_uri("/"))
+    _add(root, "link", rel="alternate", href=page)
     _add(root, "updated", max(map(_day, releases), default=f"{EARLIEST}T00:00:00Z"))
     for release in releases:
         _add_entry(root, request, release)
@@ -54,8 +120,11 @@ def _add_entry(root: ElementTree.Element, request: HttpRequest, release: Release
     author = ElementTree.SubElement(entry, f"{{{ATOM}}}author")
     _add(author, "name", release.dataset.organisation.name)
     _add(entry, "rights", release.dataset.licence)
-    summary = " ".join(filter(None, (release.description, promise_of(release).sentence)))
-    _add(entry, "summary", summary)
+    _add(entry, "summary", _summary(release))
+
+
+def _summary(release: Release) -> str:
+    return " ".join(filter(None, (release.description, promise_of(release).sentence)))
 
 
 def _add(parent: ElementTree.Element, name: str, text: str = "", **attributes: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from urllib.parse import urlsplit
+from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest, JsonResponse
 from django.urls import reverse
@@ -14,10 +15,15 @@ from django.utils.html import format_html
 from django.views.decorators.http import require_safe
 
 from dpgeo.artefacts import card
+from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import release_public
+from dpgeo.releases.series_maps import newest_public, series_public
 
 PAGE = re.compile(r"(?:/[a-z]{2}(?:-[a-z]{2})?)?/(?:maps|embed)/([^/]+)/?(?:still/)?")
 """Matches the path of a map's page in any language."""
+
+SERIES_PAGE = re.compile(r"(?:/[a-z]{2}(?:-[a-z]{2})?)?/series/([0-9a-f-]{36})/(?:embed/)?")
+"""Matches the path of a series' page in any language."""
 
 WIDTH, HEIGHT = 800, 560
 """Usual size of an embedded map in pixels."""
@@ -27,7 +33,10 @@ NOT_IMPLEMENTED = 501
 
 @require_safe
 def oembed(request: HttpRequest) -> HttpResponse:
-    """Return the oEmbed description of the map at an address, but never of a draft."""
+    """Return the oEmbed description of the map at an address, but never of a draft.
+
+    That of a series embeds its newest map, whichever that is when it is looked at.
+    """
     if request.GET.get("format", "json") != "json":
         return HttpResponse("Ask for format=json.", status=NOT_IMPLEMENTED)
     try:
@@ -35,17 +44,15 @@ def oembed(request: HttpRequest) -> HttpResponse:
         width, height = _size(request, "maxwidth", WIDTH), _size(request, "maxheight", HEIGHT)
     except ValueError:
         return HttpResponseBadRequest("Give the url of a map, and sizes in pixels.")
-    match = PAGE.fullmatch(address.path)
-    if address.netloc != request.get_host() or match is None:
+    found = _found(address.path) if address.netloc == request.get_host() else None
+    if found is None:
         raise Http404("There is no such map on this site.")
-    release = release_public(match[1])
-    if release is None:
-        raise Http404("There is no such map on this site.")
-    embedded = request.build_absolute_uri(reverse("embed", args=[release.pk]))
+    release, title, path = found
+    embedded = request.build_absolute_uri(path)
     document = {
         "version": "1.0",
         "type": "rich",
-        "title": release.title,
+        "title": title,
         "author_name": release.dataset.organisation.name,
         "provider_name": "dpgeo",
         "provider_url": request.build_absolute_uri("/"),
@@ -53,7 +60,7 @@ def oembed(request: HttpRequest) -> HttpResponse:
         "height": height,
         "html": format_html(
             '<iframe src="{}" title="{}" width="{}" height="{}" loading="lazy"></iframe>',
-            *(embedded, release.title, width, height),
+            *(embedded, title, width, height),
         ),
     }
     # The thumbnail respects the maxima as well; the card has one size, so it may have to go.
@@ -71,6 +78,27 @@ def oembed(request: HttpRequest) -> HttpResponse:
     answer = JsonResponse(document)
     answer["Access-Control-Allow-Origin"] = "*"
     return answer
+
+
+def _found(path: str) -> tuple[Release, str, str] | None:
+    """Return the map at a path, its title and the path of its frame; None if there is none.
+
+    At the path of a series it is the newest map, with the title and the frame of the series.
+    """
+    if match := SERIES_PAGE.fullmatch(path):
+        try:
+            series = series_public(UUID(match[1]))
+        except ValueError:
+            return None
+        newest = newest_public(series) if series else None
+        if series is None or newest is None:
+            return None
+        return newest, series.title, reverse("embed-series", args=[series.pk])
+    match = PAGE.fullmatch(path)
+    release = release_public(match[1]) if match else None
+    if release is None:
+        return None
+    return release, release.title, reverse("embed", args=[release.pk])
 
 
 def _size(request: HttpRequest, name: str, usual: int) -> int:

@@ -1,25 +1,59 @@
-"""Public page of a series: its newest map, all its maps, and what it promises."""
+"""Public page of a series: its time line, all its maps, and what it promises."""
 
 from __future__ import annotations
 
 import uuid
+from typing import Any
+from urllib.parse import urlencode
 
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from dpgeo.accounts.selectors import organisations_of
 from dpgeo.artefacts import map_array
+from dpgeo.artefacts.series_files import ARRAY, LONG
 from dpgeo.artefacts.series_wording import A_PERIOD, promised
+from dpgeo.core.series import Period
 from dpgeo.pages.cards import card_of
-from dpgeo.pages.public_views import file_url
+from dpgeo.pages.citation import sharing
+from dpgeo.pages.feed import series_address
+from dpgeo.pages.oembed import HEIGHT, WIDTH
+from dpgeo.pages.public_views import drawn_from, file_url, promises, release_context
+from dpgeo.pages.release_summary import summary_of
 from dpgeo.pages.rendering import say
-from dpgeo.releases.models import Series
-from dpgeo.releases.selectors import releases_public
+from dpgeo.releases.models import Release, Series
+from dpgeo.releases.selectors import released_of
+from dpgeo.releases.series_maps import maps_public
 
 MAPS_PER_PAGE = 60
+
+SHOWS = {
+    Period.DAY: {
+        "period": _("This day"),
+        "change": _("Change since the day before"),
+        "year": _("Change since a year before"),
+        "beside": _("Two days side by side"),
+    },
+    Period.WEEK: {
+        "period": _("This week"),
+        "change": _("Change since the week before"),
+        "year": _("Change since a year before"),
+        "beside": _("Two weeks side by side"),
+    },
+    Period.MONTH: {
+        "period": _("This month"),
+        "change": _("Change since the month before"),
+        "year": _("Change since a year before"),
+        "beside": _("Two months side by side"),
+    },
+}
+"""What the map of a series can show, by the length of its periods."""
 
 
 @require_safe
@@ -28,7 +62,7 @@ def series(request: HttpRequest, series_id: uuid.UUID) -> HttpResponse:
     found = Series.objects.select_related("dataset__organisation").filter(pk=series_id).first()
     if found is None:
         raise Http404
-    maps = releases_public().filter(series=found).order_by("-number")
+    maps = maps_public(found)
     newest = maps.first()
     if newest is None and found.dataset.organisation not in organisations_of(request.user):
         raise Http404
@@ -37,13 +71,45 @@ def series(request: HttpRequest, series_id: uuid.UUID) -> HttpResponse:
         "series": found,
         "period": gettext(A_PERIOD[found.terms.period]),
         "sentences": [say(each) for each in promised(found.terms)],
-        "newest": newest,
         "page": Paginator(maps, MAPS_PER_PAGE).get_page(request.GET.get("page")),
+        "newest": newest,
     }
-    if newest is not None:
-        context |= {
-            "release": newest,
-            "card": card_of(newest),
-            "array_url": file_url(newest, map_array.NAME),
-        }
-    return render(request, "public/series.html", context)
+    if newest is None:
+        return render(request, "public/series_plain.html", context)
+    address = series_address(request, found)
+    context |= {
+        "files": [
+            (form, reverse("api:series-file", args=[found.pk, name])) for name, form in LONG.items()
+        ],
+        "sharing": sharing(request, newest, summary_of(newest)),
+        "address": address,
+        "oembed": request.build_absolute_uri(f"{reverse('oembed')}?{urlencode({'url': address})}"),
+        "embed_code": format_html(
+            '<iframe src="{}" title="{}" width="{}" height="{}" loading="lazy"></iframe>',
+            request.build_absolute_uri(reverse("embed-series", args=[found.pk])),
+            *(found.title, WIDTH, HEIGHT),
+        ),
+    }
+    if released_of(newest).content.comparable:
+        return render(request, "public/series.html", context | _drawn(newest, found))
+    context |= {
+        "release": newest,
+        "card": card_of(newest),
+        "array_url": file_url(newest, map_array.NAME),
+    }
+    return render(request, "public/series_plain.html", context)
+
+
+def _drawn(newest: Release, found: Series) -> dict[str, Any]:
+    """Return the context of the map and of what stands beside it."""
+    summary = summary_of(newest)
+    return {
+        **release_context(newest),
+        "notes": [],
+        "summary": summary,
+        **promises(newest, summary),
+        **drawn_from(newest),
+        "series_url": reverse("api:series-file", args=[found.pk, ARRAY]),
+        "files_url": file_url(newest, "FILE").removesuffix("FILE"),
+        "shows": SHOWS[found.terms.period],
+    }

@@ -10,6 +10,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("maps/<str:release_id>/privacy/", public_views.release_privacy, name="release-privacy"),
     path("maps/<str:release_id>/basemap.json", public_views.basemap_json, name="release-basemap"),
     path("series/<uuid:series_id>/", series.series, name="series"),
+    path("series/<uuid:series_id>/embed/", embedding.embed_series, name="embed-series"),
     path("embed/<str:release_id>/", embedding.embed, name="embed"),
     path("embed/<str:release_id>/still/", embedding.still, name="embed-still"),
     path("places/", ground.places, name="places"),

@@ -15,6 +15,7 @@ const ORDER = [
   ["layers/registry.ts"],
   ["map/"],
   ["release/", "planner/", "desk/", "site/"],
+  ["series/"],
 ];
 export const LONGEST_CLASS = 200;
 

@@ -80,7 +80,9 @@ def _releases(desk: Any) -> Names:
     drafts, and further releases for requests that withdraw or reject them.
     """
     from dpgeo.artefacts.files import file_kind
+    from dpgeo.artefacts.series_files import ARRAY, LONG
     from dpgeo.core.levels import make_level
+    from tests.series_maps import install_series
     from tests.unit.artefacts.releases import examples, grid_release
     from tests.web.example_city import AREA, RELEASE_ID
     from tests.web.published import install, make_dataset
@@ -106,6 +108,8 @@ def _releases(desk: Any) -> Names:
         "file": ["cells.geojson", *sorted(files)],
         "layer": ["cells", *sorted({file_kind(name).layer for name in files} - {""})],
         "dataset": [dataset.slug],
+        "series": [str(install_series(grid_release(area=AREA), 2).pk)],
+        "series_file": [ARRAY, *LONG],
     }
 
 
@@ -196,6 +200,7 @@ EVERYWHERE = {
     "path.upload_id": "upload",
     "path.job_id": "job",
     "path.campaign_id": "campaign",
+    "path.series_id": "series",
     "path.version": "version",
     "path.layer": "layer",
     "path.name": "file",
@@ -230,6 +235,7 @@ BY_OPERATION = {
     "release_query": {"path.release_id": "published"},
     "release_file": {"path.release_id": "published"},
     "release_top": {"path.release_id": "ranked"},
+    "series_file": {"path.name": "series_file"},
     "upload_append": {"path.upload_id": "begun"},
     "tus_create": {"header.Idempotency-Key": "tus_request"},
     "tus_append": {"path.upload_id": "begun_by_tus"},

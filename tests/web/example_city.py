@@ -13,7 +13,7 @@ from dpgeo.accounts.models import Organisation
 from dpgeo.accounts.services import key_create
 from dpgeo.budgets.models import Ledger
 from dpgeo.datasets.models import Upload, UploadState
-from dpgeo.releases.models import Release
+from dpgeo.releases.models import Release, Series
 from dpgeo.releases.notes import Note, checksum
 from dpgeo.releases.services import release_run
 from dpgeo.releases.states import ReleaseState
@@ -128,6 +128,7 @@ BODIES: dict[str, Any] = {
         "epsilon": "0.25",
     },
     "series_complete": {"through": "2026-01-11"},
+    "series_query": {"polygon": TRIANGLE},
     "release_request": {
         "dataset": "walks",
         "title": "Evening walks",
@@ -351,11 +352,16 @@ def _request(city: City) -> None:
 
 
 def _declare_series(city: City) -> None:
-    """Declare a series, say that its first week is complete, and end it."""
+    """Declare a series, say that its first week is complete, ask its map, and end it."""
     Ledger.objects.update(total_units=2_250_000)  # the releases have spent the budget
     address = "/api/v1/datasets/walks/series"
     series = city.ask("series_declare", "POST", address, 201)["url"]
     city.ask("series_complete", "POST", f"{series}/complete")
     city.ask("series", "GET", series)
     city.ask("series_list", "GET", address)
+    mapped = Series.objects.get(pk=series.rpartition("/")[2])
+    days = {"from_day": mapped.window(1).first, "to_day": mapped.window(1).last}
+    Release.objects.filter(pk=RELEASE_ID).update(series=mapped, number=1, **days)
+    city.ask("series_query", "POST", f"{series}/query")
+    Release.objects.filter(pk=RELEASE_ID).update(series=None, number=None)
     city.ask("series_end", "POST", f"{series}/end")

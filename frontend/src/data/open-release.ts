@@ -29,7 +29,7 @@ export async function fetchArray(url: string): Promise<ReleaseArray> {
 }
 
 /** An empty basemap: a map without a coast is better than none. */
-function withoutOutlines(): Basemap {
+export function withoutOutlines(): Basemap {
   const empty = { type: "MultiPolygon" as const, coordinates: [] };
   return { land: empty, inside: empty, coast: { type: "MultiLineString", coordinates: [] }, bounds: null, ground: [] };
 }

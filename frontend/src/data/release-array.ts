@@ -109,7 +109,7 @@ const TYPES = {
 } as const;
 
 type TypeName = keyof typeof TYPES;
-type Reference = { type: TypeName; offset: number; length: number };
+export type Reference = { type: TypeName; offset: number; length: number };
 type RawBoxes = Omit<BoxLayer, "stored" | "boxes" | "cells" | "noiseIndex"> & {
   length: number;
   value: Reference;
@@ -168,7 +168,7 @@ export function formerNouns(counting: ReleaseArray["counting"]): Nouns {
   return counting === "people" ? { one: "people", sum: "sightings" } : { one: "visits", sum: "visits" };
 }
 
-function readHeader(file: ArrayBuffer): { header: Header; data: number } {
+export function readHeader(file: ArrayBuffer): { header: Header; data: number } {
   check(file.byteLength >= 12, "it is cut short");
   const view = new DataView(file);
   check(view.getUint32(0, false) === 0x4450474d, "it does not start with DPGM");
@@ -260,7 +260,7 @@ function readBoxes(layer: RawBoxes, grid: Grid, read: Read): Uint16Array {
   return boxes;
 }
 
-function readArray(file: ArrayBuffer, data: number, reference: Reference, length: number) {
+export function readArray(file: ArrayBuffer, data: number, reference: Reference, length: number) {
   const type = TYPES[reference.type];
   check(type !== undefined, `it holds numbers of an unknown type, ${reference.type}`);
   const start = data + reference.offset;

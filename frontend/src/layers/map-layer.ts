@@ -110,5 +110,13 @@ export interface MapLayer {
   step(from: Spot | null, arrow: Arrow, times: number, near: Degrees): Spot | null;
 }
 
+/** What a layer says whose values are not counts as they were drawn. */
+export type Wording = {
+  /** `side` is that of a square in words, "" of zones. */
+  legend(side: string): Pick<LegendContent, "title" | "note"> & Partial<LegendContent>;
+  /** `place` says where, such as "in this 100 m square"; "" of zones. */
+  words(value: number, standsOut: boolean, place: string): Pick<Spot, "figure" | "margin" | "note">;
+};
+
 /** The function that each kind exports as `load`. Throws an Error whose message is for the reader. */
 export type LoadLayer = (layer: Layer, release: ReleaseArray, scene: Scene) => Promise<MapLayer>;

@@ -35,6 +35,8 @@ export class AreaTool {
     private readonly hover: Hover,
     /** Told the corners of the areas that a link can hold. */
     private readonly changed: (areas: Ends<Corners>) => void,
+    /** Told the areas themselves, none when they are removed. */
+    private readonly asked: (areas: Ends<AreaShape>) => void = () => {},
   ) {
     this.overlay = new AreaOverlay(sheet, map);
     this.panel = new AreaPanel(panel, {
@@ -71,6 +73,11 @@ export class AreaTool {
   ask(slice: string): void {
     if (slice === this.slice) return;
     this.slice = slice;
+    this.askAgain();
+  }
+
+  /** Asks again, where the panel's address has changed. */
+  askAgain(): void {
     if (Object.keys(this.areas).length) void this.count();
   }
 
@@ -138,6 +145,7 @@ export class AreaTool {
     this.panel.offerClearing(false);
     this.begin(null);
     this.changed({});
+    this.asked({});
   }
 
   private use(drawn: AreaShape): void {
@@ -146,6 +154,7 @@ export class AreaTool {
     const area = corners ? fromCorners(roundCorners(corners)) : drawn;
     this.areas = { ...this.areas, [this.panel.end]: area };
     this.panel.goOn();
+    this.asked(this.areas);
     void this.count();
   }
 

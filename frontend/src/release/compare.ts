@@ -75,10 +75,27 @@ export class Comparison {
     const layer = await loadLayer(openingLayer(release, readOpening(other.opens)), release, scene, readLooks(other.looks));
     if (this.wanted !== other.id) return;
     layer.restyle(style, palette);
+    this.put(opened, layer, palette, other.title);
+  }
+
+  /** Shows a layer that is styled already beside the page's own. */
+  openLayer(opened: OpenRelease, layer: MapLayer, palette: Palette, title: string): void {
+    if (this.drawn) {
+      this.layer = layer;
+      this.drawn.recolour(palette);
+      this.drawn.show(layer);
+      this.names.right.textContent = title;
+      return;
+    }
+    this.wanted = layer.name;
+    this.put(opened, layer, palette, title);
+  }
+
+  private put(opened: OpenRelease, layer: MapLayer, palette: Palette, title: string): void {
     this.layer = layer;
-    this.scene = scene;
+    this.scene = opened.scene;
     this.show(opened, layer, palette);
-    this.names.right.textContent = other.title;
+    this.names.right.textContent = title;
   }
 
   close(): void {

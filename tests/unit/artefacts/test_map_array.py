@@ -122,7 +122,7 @@ def test_more_kinds_of_noise_than_fit_are_never_understated() -> None:
 
 @pytest.mark.parametrize(("largest", "kind"), [(1, "int8"), (10**3, "int16"), (10**6, "int32")])
 def test_values_take_the_smallest_type(largest: int, kind: str) -> None:
-    assert map_array._smallest(np.array([0, -largest])).dtype.name == kind
+    assert map_array.smallest(np.array([0, -largest])).dtype.name == kind
 
 
 def test_unit_layers_have_names_and_thresholds(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.series import WEEK_MINUTES, Scheme, draw, read, smoothed, tree_variances
+from benchmarks.series import WEEK_MINUTES, Scheme, draw, read, tree_variances
 
 BOX = (-74.0, 40.0, -73.0, 41.0)
 
@@ -35,14 +35,6 @@ def test_weeks_are_counted_in_the_cells_of_the_box(tmp_path: Path) -> None:
     assert drawn[:, 0, 0].tolist() == [5, 5, 0]  # two weeks use the allowance up
     alone = draw(Scheme(name="", each=1, epsilon=Fraction(200)), weeks, 4, tmp_path, 1)
     np.testing.assert_array_equal(alone, weeks.truth)
-
-
-def test_smoothing_reads_no_later_week() -> None:
-    random = np.random.default_rng(3)
-    drawn = random.normal(20, 5, (12, 4, 4))
-    whole = smoothed(drawn, 25.0)
-    np.testing.assert_array_equal(smoothed(drawn[:7], 25.0), whole[:7])
-    assert np.abs(whole[-1] - 20).mean() < np.abs(drawn[-1] - 20).mean()
 
 
 def test_the_tree_is_worse_than_single_counts_up_to_a_hundred_periods() -> None:

@@ -17,6 +17,7 @@ import {
   PLAIN_STYLE,
   type Spot,
   type Style,
+  type Wording,
 } from "../map-layer";
 import { type CellImage, paintCells } from "./cell-image";
 import { cellsPicture, landMask } from "./cell-picture";
@@ -44,6 +45,8 @@ export class Heatmap implements MapLayer {
   constructor(
     private readonly surface: Surface,
     private readonly scene: Scene,
+    /** What it says instead, where its values are not counts as they were drawn. */
+    private readonly wording: Wording | null = null,
   ) {}
 
   get name(): string {
@@ -67,11 +70,13 @@ export class Heatmap implements MapLayer {
     const { show } = this.style;
     const { layer } = this.surface;
     const { nouns } = this.scene;
+    const keys = show === "margin" ? [] : [{ swatch: "hatch", words: t("Too few to tell from none") }];
+    if (this.wording) return { classes: legendClasses(edges, steps), words: "", keys, ...this.wording.legend(square.side) };
     return {
       title: legendTitle(show, nouns, square, layer),
       classes: legendClasses(edges, steps),
       words: show === "margin" ? t("Larger is less certain") : "",
-      keys: show === "margin" ? [] : [{ swatch: "hatch", words: t("Too few to tell from none") }],
+      keys,
       note: marginSentence(layer, this.surface.marginsShown(), nouns, square),
     };
   }
@@ -136,7 +141,10 @@ export class Heatmap implements MapLayer {
     }
     const reading = this.surface.read(box);
     const { layer, grid } = this.surface;
-    const words = speak(reading, layer, this.scene.nouns, this.image!.square, groundCell(grid));
+    const { square } = this.image!;
+    const words = this.wording
+      ? this.wording.words(reading.value, reading.standsOut, t("in this {side} square", { side: square.side }))
+      : speak(reading, layer, this.scene.nouns, square, groundCell(grid));
     return { key: String(box), name: "", ...words, middle, outline: this.bounds(reading.box) };
   }
 

@@ -5,21 +5,23 @@ import type { Scene } from "../../data/scene";
 import { capitalise, formatMargin, formatNumber } from "../../ui/format";
 import { t } from "../../ui/translate";
 import { loadShapes } from "../load-shapes";
-import { legendClasses, type LegendContent, type LoadLayer, type Show, type Spot } from "../map-layer";
+import { legendClasses, type LegendContent, type LoadLayer, type Show, type Spot, type Wording } from "../map-layer";
 import { Regions } from "../regions";
 import { doubtNote, plainRange } from "../uncertainty";
 
-type Properties = {
+export type Properties = {
   name?: string;
   estimate: number;
   margin?: number;
   threshold?: number;
+  /** Whether it is coloured, where the threshold does not say so. */
+  told?: boolean;
 };
 
 export const load: LoadLayer = async (layer, _release, scene) =>
   new Zones(layer.name, await loadShapes<Properties>(layer, scene), scene);
 
-class Zones extends Regions<Properties> {
+export class Zones extends Regions<Properties> {
   readonly shows: readonly Show[];
   readonly scales = true;
   private readonly margins: number[];
@@ -28,6 +30,8 @@ class Zones extends Regions<Properties> {
     name: string,
     features: Feature<Geometry, Properties>[],
     private readonly scene: Scene,
+    /** What it says instead, where its values are not counts as they were drawn. */
+    private readonly wording: Wording | null = null,
   ) {
     super(name, features);
     const hasMargins = features.some(({ properties }) => properties.margin !== undefined);
@@ -38,11 +42,14 @@ class Zones extends Regions<Properties> {
   legend(): LegendContent {
     const values = { noun: t(this.scene.nouns.one) };
     const margin = this.style.show === "margin";
+    const classes = legendClasses(this.edges, rampSteps(this.edges.length));
+    const keys = margin ? [] : [{ swatch: "hatch", words: t("Too few to tell from none") }];
+    if (this.wording) return { classes, words: "", keys, ...this.wording.legend("") };
     return {
       title: margin ? t("Margin of error, {noun} per zone", values) : capitalise(t("{noun} per zone", values)),
-      classes: legendClasses(this.edges, rampSteps(this.edges.length)),
+      classes,
       words: margin ? t("Larger is less certain") : "",
-      keys: margin ? [] : [{ swatch: "hatch", words: t("Too few to tell from none") }],
+      keys,
       note: this.marginWords(),
     };
   }
@@ -58,6 +65,7 @@ class Zones extends Regions<Properties> {
 
   protected words(properties: Properties): Pick<Spot, "figure" | "margin" | "note"> {
     const { estimate, margin } = properties;
+    if (this.wording) return this.wording.words(estimate, standsOut(properties), "");
     const counting = t(this.scene.nouns.one);
     return {
       figure: formatNumber(estimate),
@@ -72,6 +80,6 @@ class Zones extends Regions<Properties> {
   }
 }
 
-function standsOut({ estimate, threshold }: Properties): boolean {
-  return estimate >= (threshold ?? -Infinity);
+function standsOut({ estimate, threshold, told }: Properties): boolean {
+  return told ?? estimate >= (threshold ?? -Infinity);
 }

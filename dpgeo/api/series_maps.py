@@ -1,0 +1,204 @@
+"""Public views of a series' maps together: their files, and the course of one area over time."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from django.http import FileResponse, Http404, HttpResponse, HttpResponseBase
+from django.utils.cache import get_conditional_response
+from drf_spectacular.utils import OpenApiResponse
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dpgeo.api.base import ApiView, DocumentView
+from dpgeo.api.documents import Document
+from dpgeo.api.files import accepts_gzip, cache_control, content_of, disposition
+from dpgeo.api.heavy_work import heavy
+from dpgeo.api.openapi import in_path, operation
+from dpgeo.api.ranges import (
+    CONFIDENCE,
+    MAX_BODY_BYTES,
+    SHAPES,
+    Corners,
+    known,
+    read_regions,
+)
+from dpgeo.api.request_bodies import Body, Members, read_body
+from dpgeo.artefacts import map_array
+from dpgeo.artefacts.series_files import ARRAY, LONG, PeriodMap, SeriesMaps
+from dpgeo.core.errors import Conflict, InvalidInput
+from dpgeo.postprocess.ranges import RangeAnswer, Ranges
+from dpgeo.releases.models import Series
+from dpgeo.releases.series_maps import (
+    Shown,
+    array_of,
+    maps_together,
+    series_public,
+    shown_maps,
+)
+
+SERIES_ID = in_path("series_id", "The series' id.", UUID)
+
+MEDIA_TYPES = (map_array.MEDIA_TYPE, *(each.media_type for each in LONG.values()))
+
+
+def public_or_404(series_id: UUID) -> tuple[Series, Shown]:
+    """Return a series with published maps, and which these are. Raises Http404."""
+    series = series_public(series_id)
+    shown = shown_maps(series) if series else ()
+    if series is None or not shown:
+        raise Http404
+    return series, shown
+
+
+class SeriesFileView(ApiView):
+    """A file with all published maps of a series."""
+
+    @operation(
+        "series_file",
+        "Get all maps in one file",
+        tag="releases",
+        parameters=[
+            SERIES_ID,
+            in_path("name", f"One of {', '.join(LONG)}; {ARRAY} is what its page is drawn from."),
+        ],
+        responses={
+            **{(200, form): OpenApiResponse(content_of(form), "The file") for form in MEDIA_TYPES},
+            304: OpenApiResponse(description="Your copy is current"),
+        },
+        errors=[404, 503],
+        usual=False,
+    )
+    def get(self, request: Request, series_id: UUID, name: str) -> HttpResponseBase:
+        """Get all published maps of a series in one file, with a row for each period and place."""
+        series, shown = public_or_404(series_id)
+        if name != ARRAY and name not in LONG:
+            raise Http404
+        zipped = name == ARRAY and accepts_gzip(request.headers)
+        facts = f"{name} {zipped} {series.title} {shown}"
+        etag = f'"{hashlib.sha256(facts.encode()).hexdigest()}"'
+        plain = request._request
+        headers = {
+            "ETag": etag,
+            "Cache-Control": cache_control(public=True),
+            "Content-Disposition": disposition(series.title, name),
+            "Vary": "Accept-Encoding",
+        }
+        answer: HttpResponseBase | None = get_conditional_response(plain, etag=etag)
+        if answer is None and name == ARRAY:
+            answer = self._array(shown, zipped)
+        elif answer is None:
+            answer = self._long(series, shown, name)
+        for key, value in headers.items():
+            answer.headers[key] = value
+        return answer
+
+    def _array(self, shown: Shown, zipped: bool) -> HttpResponse:
+        array = array_of(shown)
+        if array is None:
+            raise Http404
+        answer = HttpResponse(
+            array.zipped if zipped else array.plain, content_type=map_array.MEDIA_TYPE
+        )
+        if zipped:
+            answer.headers["Content-Encoding"] = "gzip"
+        return answer
+
+    @heavy
+    def _long(self, series: Series, shown: Shown, name: str) -> FileResponse:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / name
+            maps_together(shown).write(name, series.title, path)
+            file = path.open("rb")  # It stays readable when its folder is gone.
+        return FileResponse(file, content_type=LONG[name].media_type)
+
+
+class Region(Body):
+    """A request body with one region."""
+
+    bbox = Corners("A box: [west, south, east, north] in degrees.", default=None)
+    polygon = Members("A GeoJSON Polygon or MultiPolygon, longitude first.", default=None)
+
+
+class PeriodAnswer:
+    """What was counted in a region in one period."""
+
+    def __init__(self, one: PeriodMap, answer: RangeAnswer) -> None:
+        self.map, self.answer = one, answer
+
+
+class PeriodAnswerSerializer(Document):
+    """The count of the region in one period."""
+
+    period = serializers.IntegerField(source="map.number", help_text="Counted from 1.")
+    from_day = serializers.DateField(source="map.window.first")
+    to_day = serializers.DateField(source="map.window.last")
+    release = serializers.CharField(source="map.release", help_text="The id of the map's release.")
+    estimate = serializers.FloatField(
+        allow_null=True, help_text="Null where nothing was counted in the region."
+    )
+    margin = serializers.FloatField(allow_null=True, help_text="Half the width of the interval.")
+    counted = serializers.CharField(source="answer.counted")
+    reason = serializers.CharField(source="answer.reason", allow_null=True)
+
+    def get_estimate(self, one: PeriodAnswer) -> float | None:
+        """Return the estimate, or None if nothing was counted in the region."""
+        return known(one.answer.estimate)
+
+    def get_margin(self, one: PeriodAnswer) -> float | None:
+        """Return the margin, or None if nothing was counted in the region."""
+        return known(one.answer.margin)
+
+
+class SeriesAnswersSerializer(Document):
+    """The counts of one region in all published periods of a series."""
+
+    series = serializers.CharField(help_text="The series' id.")
+    confidence = serializers.FloatField(help_text="The confidence level of the intervals.")
+    results = PeriodAnswerSerializer(many=True)
+
+
+class SeriesQueryView(DocumentView):
+    """The course of one region over the periods of a series."""
+
+    @operation(
+        "series_query",
+        "Count over time",
+        SeriesAnswersSerializer,
+        tag="releases",
+        parameters=[SERIES_ID],
+        body=Region,
+        errors=[404, 409, 503],
+    )
+    @heavy
+    def post(self, request: Request, series_id: UUID) -> Response:
+        """Estimate the count in a box or polygon in each published period, with its interval.
+
+        This spends no budget, because it is computed from published counts alone.
+        """
+        fields = read_body(request, Region, most=MAX_BODY_BYTES) | {"regions": None}
+        [(_, shape)] = read_regions(fields)
+        series, shown = public_or_404(series_id)
+        maps = maps_together(shown)
+        try:
+            results = answers_of(maps, shape)
+        except InvalidInput as error:
+            field = next(name for name in SHAPES if fields[name] is not None)
+            raise InvalidInput(error.phrase, field=error.field or field) from None
+        document = {"series": str(series.pk), "confidence": CONFIDENCE, "results": results}
+        return self.answer(self.write(SeriesAnswersSerializer, document))
+
+
+def answers_of(maps: SeriesMaps, shape: Any) -> list[PeriodAnswer]:
+    """Return what each map counted in a polygon.
+
+    Raises InvalidInput, or Conflict if the maps do not count in the same places.
+    """
+    if not maps.regular:
+        raise Conflict("The maps of this series do not count in the same places.")
+    return [PeriodAnswer(one, Ranges(one.released).answer([shape])[0]) for one in maps.maps]

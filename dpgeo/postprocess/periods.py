@@ -1,0 +1,82 @@
+"""Counts of the same regions in several periods: their smoothed course, and which changes are real.
+
+Everything is computed from published counts, so it costs no privacy.
+
+Smoothing. A region's level is taken to move from period to period by a random step of variance
+q = DRIFT times its mean level so far, and is observed with noise of known variance v (the
+local-level model; Harvey 1989, chapter 4). The Kalman filter then gives each period's level from
+that period's count and those before: with P the variance of the level before a count is seen, the
+count's weight is P / (P + v). Later periods are not used, so a smoothed map never changes once it
+is published. A smoothed count follows a sudden change late; its error therefore has no margin.
+
+Changes. The difference of two counts of a region that did not change is X - Y for two independent
+discrete Laplace variables, of which P(|X - Y| > c) has a closed form. A change stands out if it is
+larger than the smallest c with which n P(|X - Y| > c) <= CHANCE for n regions: by the union bound,
+in 19 of 20 comparisons of maps between which nothing changed, no region at all stands out.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.noise import DiscreteLaplace
+
+DRIFT = 0.05
+"""Variance of a period's change, as a share of the mean level so far."""
+
+LEAST_DRIFT = 0.01
+"""Smallest variance of a period's change, of regions that are nearly empty."""
+
+CHANCE = 0.05
+"""Largest probability that any region seems to change between maps of which none did."""
+
+
+def smoothed(
+    counts: NDArray[np.float64], variance: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return each period's level, never negative, and its standard deviation in the model.
+
+    `counts` (periods, ...) are noisy counts, each with noise of this variance. A level follows from
+    the counts of its period and of those before.
+    """
+    level, total = np.zeros(counts.shape[1:]), np.zeros(counts.shape[1:])
+    doubt = np.full(counts.shape[1:], variance)
+    levels, deviations = np.empty(counts.shape), np.empty(counts.shape)
+    for period, seen in enumerate(counts):
+        total += seen
+        moved = doubt + np.maximum(DRIFT * np.maximum(total / (period + 1), 0), LEAST_DRIFT)
+        gain = np.ones_like(level) if period == 0 else moved / (moved + variance)
+        level = level + gain * (seen - level)
+        doubt = gain * variance
+        levels[period], deviations[period] = np.maximum(level, 0), np.sqrt(doubt)
+    return levels, deviations
+
+
+def largest_by_noise(noise: DiscreteLaplace, regions: int) -> int:
+    """Return the largest difference of two counts that noise may make in any of n regions.
+
+    A larger difference stands out: if nothing changed, that happens in any region at all with
+    probability at most CHANCE.
+    """
+    low, high = -1, 1
+    while regions * _beyond(noise, high) > CHANCE:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if regions * _beyond(noise, middle) > CHANCE else (low, middle)
+    return high
+
+
+def _beyond(noise: DiscreteLaplace, least: int) -> float:
+    """Return P(|X - Y| > c) for independent noises X and Y and a whole number c >= 0.
+
+    With a = exp(-rate) and b = (1 + a^2)/(1 - a^2), P(X - Y = k) is ((1-a)/(1+a))^2 a^|k| (|k| +
+    b). Adding up over |k| > c gives 2 a^(c+1) (1-a)/(1+a)^2 (c + 1 + b + a/(1-a)).
+    """
+    rate = float(noise.rate)
+    a, rest = math.exp(-rate), -math.expm1(-rate)
+    b = (1 + a * a) / (rest * (1 + a))
+    return 2 * math.exp(-rate * (least + 1)) * rest / (1 + a) ** 2 * (least + 1 + b + a / rest)

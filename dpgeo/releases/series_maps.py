@@ -1,0 +1,70 @@
+"""The published maps of a series together, cached in memory because maps never change."""
+
+from __future__ import annotations
+
+import gzip
+from dataclasses import dataclass
+from functools import lru_cache
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from dpgeo.artefacts.series_files import PeriodMap, SeriesMaps
+from dpgeo.releases.models import Release, Series
+from dpgeo.releases.selectors import released_of, releases_public
+
+Shown = tuple[tuple[str, str], ...]
+"""The ids and the checksums of the published maps, in the order of their periods."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArray:
+    """The array of a series, plain and gzipped."""
+
+    plain: bytes
+    zipped: bytes
+
+
+def series_public(series_id: UUID) -> Series | None:
+    """Return the series with this id if it has a published map, else None."""
+    known = Series.objects.select_related("dataset__organisation").filter(pk=series_id)
+    return known.filter(pk__in=releases_public().order_by().values("series")).first()
+
+
+def maps_public(series: Series) -> QuerySet[Release]:
+    """Return the published maps of a series, the newest period first."""
+    return releases_public().filter(series=series).exclude(blob_name="").order_by("-number")
+
+
+def newest_public(series: Series) -> Release | None:
+    """Return the published map of the newest period, or None."""
+    return maps_public(series).first()
+
+
+def shown_maps(series: Series) -> Shown:
+    """Return which maps of a series are published."""
+    return tuple(maps_public(series).order_by("number").values_list("pk", "blob_sha256"))
+
+
+@lru_cache(maxsize=2)
+def maps_together(shown: Shown) -> SeriesMaps:
+    """Return the maps of `shown_maps`, which must not be empty."""
+    releases = Release.objects.filter(pk__in=[key for key, _ in shown]).select_related("series")
+    return SeriesMaps([_map_of(each) for each in releases])
+
+
+def _map_of(release: Release) -> PeriodMap:
+    window = release.window
+    if window is None or release.number is None:
+        raise ValueError(f"{release.pk} is not a map of a series.")
+    return PeriodMap(release.number, window, release.pk, released_of(release))
+
+
+@lru_cache(maxsize=8)
+def array_of(shown: Shown) -> StoredArray | None:
+    """Return the array of the maps; None if they do not count in the same regions."""
+    maps = maps_together(shown)
+    if not maps.regular:
+        return None
+    plain = maps.array()
+    return StoredArray(plain, gzip.compress(plain, 6, mtime=0))
