@@ -92,9 +92,9 @@ def best_bound(guess: Guess, epsilon: float, regions: int = 1) -> int:
 
 
 def _lost(guess: Guess, regions: int) -> tuple[float, float]:
-    """Return the squared mean and the variance of a count's loss if each person loses one visit.
+    """Return the mean and the variance of how far a count drops if each person loses one visit.
 
-    Both are summed over all regions.
+    The mean is squared. Both values are summed over all regions.
     """
     if regions == 1:
         share, alike = guess.share, guess.share**2

@@ -21,7 +21,7 @@ class Unit(StrEnum):
 
 
 class Counting(StrEnum):
-    """What is counted in a cell: distinct people, or visits."""
+    """What a cell counts: distinct people, or visits (rows)."""
 
     PEOPLE = shown_by_scripts("people")
     VISITS = shown_by_scripts("visits")

@@ -1,4 +1,4 @@
-"""Results of mechanisms, which have been paid for and may be public.
+"""Results of mechanisms: noisy values that have been paid for and may be published.
 
 Everything that is shown about a release is a deterministic function of its `Released` object.
 """
@@ -231,8 +231,8 @@ class ZonesRelease(Content):
 class ProfileRelease(Content):
     """Noisy counts, int64 (z, b), of zones in parts of the local week.
 
-    The only zone may be the whole study area. `keys` (b,) and `titles` (b,) name the parts in files
-    and on pages; `time_zone` is that of their times.
+    The list may consist of a single zone, the whole study area. `keys` (b,) and `titles` (b,) name
+    the parts in files and on pages; `time_zone` is the zone of the local times.
     """
 
     zones: Zones
@@ -266,8 +266,8 @@ class AveragesRelease(Content):
     """Noisy sums of a measure by region, from which the mean of each region follows.
 
     Each value of a measure is stored as a step k from 0 to K, the measure's `steps`. `above` and
-    `below`, int64 of the regions' shape, hold noisy sums as drawn, over all counted records in a
-    region: `above` the sums of k, and `below` the sums of K - k. `noise` is the noise of each
+    `below`, int64 of the regions' shape, hold noisy sums as drawn, over all counted records of a
+    region: `above` is the sum of k, and `below` the sum of K - k. `noise` is the noise of each
     entry. If the release is divided into slices (`slices` is not empty), there is an axis of slices
     before those of the regions.
     """
@@ -301,8 +301,9 @@ class QuartilesRelease(Content):
     """Noisy histograms of a measure's values by region, from which quartiles follow.
 
     `counts`, int64 of the regions' shape and one axis more, are the noisy numbers of counted
-    records in each of equally wide bins of the measure's range, as drawn. `noise` is that of each
-    entry. With `slices` there is an axis of slices before those of the regions.
+    records in each of equally wide bins of the measure's range, as drawn. `noise` is the noise of
+    each entry. If the release is divided into slices (`slices` is not empty), there is an axis of
+    slices before those of the regions.
     """
 
     measure: Measure
@@ -519,5 +520,5 @@ class Released:
 
     @property
     def series(self) -> Part | None:
-        """The place of the release in a series, according to `about`; None if it is of none."""
+        """The position of the release in its series, according to `about`; None without a series."""
         return Part.read(self.about)

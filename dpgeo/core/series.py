@@ -1,4 +1,4 @@
-"""Series of releases: the calendar of their periods, and what they protect.
+"""Series of releases: the calendar of their periods, and their privacy protection.
 
 Periods follow from a declared first day alone, so that no row decides where a period begins.
 """
@@ -35,7 +35,7 @@ class Period(StrEnum):
 
 
 class Protection(StrEnum):
-    """Whom an epsilon hides: a person over the whole series, in some periods, or in one."""
+    """What an epsilon hides: a person over the whole series, in w periods in a row, or in one."""
 
     PERSON = "person"
     ANY = "any"
@@ -44,11 +44,12 @@ class Protection(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a series promises, which every one of its releases states.
+    """The privacy terms of a series, which each of its releases states.
 
-    `each` is the most that one person adds to a map. `most` is the most that one person adds to all
-    maps together (`PERSON`), the number w of periods in a row (`ANY`), or 1 (`ONE`). `epsilon` is
-    paid once (`PERSON`), for any w periods in a row (`ANY`) or for each period (`ONE`).
+    `each` is the most that one person adds to a single map. `most` depends on the protection: for
+    `PERSON` it is the most that one person adds to all maps together, for `ANY` the number w of
+    consecutive periods that are protected, and for `ONE` it is 1. `epsilon` is charged once for the
+    series (`PERSON`), for any w consecutive periods (`ANY`) or for each period (`ONE`).
     """
 
     period: Period
@@ -64,9 +65,9 @@ class Terms:
 
     @property
     def epsilon_of_map(self) -> Fraction:
-        """The epsilon with which each map is drawn, in whole millionths.
+        """The epsilon with which each map is drawn, a multiple of one millionth.
 
-        Rounding down keeps any w periods in a row within epsilon.
+        It is rounded down, so that any w consecutive periods cost at most epsilon.
         """
         if self.protection is not Protection.ANY:
             return self.epsilon
@@ -74,7 +75,7 @@ class Terms:
 
     @property
     def epsilon_of_year(self) -> Fraction:
-        """The most that all maps of a year spend on one person together."""
+        """The most that all maps of one year spend together on a person."""
         if self.protection is Protection.PERSON:
             return self.epsilon
         return self.epsilon_of_map * self.period.in_a_year
@@ -87,7 +88,7 @@ def window_of(period: Period, first: date, number: int) -> Window:
 
 
 def _start(period: Period, first: date, after: int) -> date:
-    """Return the first day of the period that is `after` periods after the first one."""
+    """Return the first day of the period that begins `after` periods after the first period."""
     if period is Period.DAY:
         return first + timedelta(days=after)
     if period is Period.WEEK:
@@ -99,7 +100,7 @@ def _start(period: Period, first: date, after: int) -> date:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The place of a release in its series: it is map `number`, counted from 1."""
+    """The position of a release in its series: it is map `number`, counted from 1."""
 
     series: str
     title: str
@@ -109,7 +110,10 @@ class Part:
 
     @classmethod
     def read(cls, about: Mapping[str, str]) -> Part | None:
-        """Read the part from a release's public texts; None if it is not of a series."""
+        """Return the position that the public description `about` of a release states.
+
+        Returns None if the release is in no series.
+        """
         if not about.get("series"):
             return None
         return cls(
@@ -127,7 +131,7 @@ class Part:
         )
 
     def facts(self) -> dict[str, str]:
-        """Return the texts that `read` reads."""
+        """Return the entries of `Released.about` from which `read` restores this object."""
         return {
             "series": self.series,
             "series_title": self.title,

@@ -28,9 +28,10 @@ LONGEST_KEY = 30
 class SliceNames:
     """Names of a release's slices: their keys in files, and their titles on pages.
 
-    `values` are the titles of the category's values, or () without a category; `times` are those of
-    the times, or () without. Slices are ordered by value and, for each value, by time. `category`
-    is the title of the category. `time_zone` is that of the times, or "".
+    `values` are the titles of the category's values, or () without a category; `times` are the
+    titles of the times of day or week, or () if the release is not divided by time. Slices are
+    ordered by value and, for each value, by time. `category` is the title of the category.
+    `time_zone` is the zone of the local times, or "".
     """
 
     keys: tuple[str, ...]
@@ -62,7 +63,7 @@ class SliceNames:
 
     @property
     def parts(self) -> tuple[tuple[str, str], ...]:
-        """The titles of each slice's category value and time, "" for one that is not used."""
+        """The titles of each slice's category value and of its time, each "" if there is none."""
         return tuple(product(self.values or ("",), self.times or ("",)))
 
     @property
@@ -167,7 +168,7 @@ def slices_param(*, optional: bool = False) -> Any:
 
 
 def slicing(times: str, category: Category | None, time_zone: str) -> Slicing | None:
-    """Return the division by a category and by the times that a parameter names, or None for none.
+    """Return the division by a category and by the named times; None if there is neither.
 
     `times` is a name in TIME_SLICES, or ALL_TIMES. `time_zone` is the dataset's time zone, or "" if
     it has no times. Raises InvalidInput if the division is unknown, needs times that the dataset

@@ -1,6 +1,7 @@
-"""Registry of what maps are about, in plain words; owners choose a map by its subject.
+"""Registry of subjects: what a map is about, in plain words, from which owners choose.
 
-Mechanisms declare their subjects, so whoever adds one with a new subject adds it here alone.
+Each mechanism names its subjects. A mechanism with a new subject needs a line here and nowhere
+else.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Need(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What a map is about, as owners are asked.
+    """What a map is about, as the form asks owners.
 
     A map's title is built from `headline` and the name of the mapped place. `counted_in` is a
     sentence that says in what kind of region people are counted. `common` subjects are offered

@@ -23,7 +23,7 @@ class TripPairs:
     a row with a destination is a trip. Otherwise, two rows of a person that follow each other in
     time, at most that many hours apart, make a trip from the first to the second. Trips that stay
     in a region are left out unless `within` is true. A trip belongs to the slice of the row in
-    which it begins; without `slices`, all trips count together.
+    which it begins; if `slices` is None, trips are not divided into slices.
     """
 
     regions: Grid | Zones

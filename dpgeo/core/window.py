@@ -1,7 +1,8 @@
-"""Window of days: only rows of these days are counted.
+"""Windows of days: a release counts only the rows of these days.
 
-Privacy argument. A row passes by its own time and the declared window alone, before contributions
-are bounded. Removing a person therefore removes that person's rows and changes no other row.
+Privacy argument. Whether a row is counted depends on its own time and the declared window alone,
+and is decided before contributions are bounded. Removing a person therefore removes that person's
+rows and changes no other row.
 """
 
 from __future__ import annotations

@@ -134,8 +134,9 @@ def _label(number: int, phase: Phase) -> str:
 
 
 def counted(params: Params, domain: Domain) -> SlicedGrid:
-    """Return the cells of all slices. Raises InvalidInput for data without times, or without the
-    category.
+    """Return the cells of all slices.
+
+    Raises InvalidInput for data without times, or without the category.
     """
     category = find_category(domain.categories, params.category) if params.category else None
     return cells_by_time(domain, params.cells, params.slices, category)

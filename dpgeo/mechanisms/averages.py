@@ -1,25 +1,26 @@
 """Averages: the mean of a declared measure in every zone or square, with its interval.
 
-Idea. Hold each value between declared limits and round it to a lattice of K steps. For every region
-measure how far its values lie above the lower limit in all, U, and how far below the upper limit,
-D. Their sum tells how many records there are, and their ratio tells the mean.
+Idea. Clip each value to declared limits and round it to one of K + 1 evenly spaced steps. For every
+region, measure two sums over its records: U, the distances in steps from the lower limit, and D,
+the distances from the upper limit. U + D gives the number of records, and U/(U + D) the mean as a
+fraction of the range.
 
-Privacy argument. The regions, the limits and K are public, and so are slices of local time or of a
-declared category, if the regions are divided by them; a region then is a pair of a place and a
-slice, and a record's slice follows from its own row alone. A record's step k, from 0 to K, follows
-from its own row alone (`ingest.measures`). The view keeps at most l contributions of a privacy unit
-over all regions together: records with a value, or, where people are counted, one value for each
-region a person was in, the mean of their own values there, rounded to a step. A contribution adds
-(k, K - k) to the pair (U, D) of one region, and k + (K - k) = K whatever k is. So the array of all
-pairs has the L1 sensitivity l K exactly, and one measurement with the whole of epsilon is
-epsilon-differentially private (`privacy.value_shares`). Means, intervals, and which regions are
-told are post-processing of the noisy pairs. Which records are kept follows from a keyed hash of the
-row without its value; only rows that are equal but for the value are ordered by it.
+Privacy argument. The regions, the limits and K are public. If the regions are divided by slices of
+local time or of a declared category, these are public, too; a region is then a pair of a place and
+a slice, and a record's slice depends on its own row alone. A record's step k, from 0 to K, depends
+on its own row alone (`ingest.measures`). The view keeps at most l contributions of a privacy unit
+over all regions together: records with a value or, if people are counted, one value for each region
+that a person was in, the mean of their own values there, rounded to a step. A contribution adds (k,
+K - k) to the pair (U, D) of one region, and k + (K - k) = K whatever k is. So the array of all
+pairs has exactly the L1 sensitivity l K, and one measurement with the whole epsilon is
+epsilon-differentially private (`privacy.value_shares`). Means, intervals, and the choice of regions
+to show are post-processing of the noisy pairs. Which records are kept depends on a keyed hash of
+the row without its value; the value decides only between rows that are equal in everything else.
 
-Utility. A mean in a region of n records has a standard error of about l/(epsilon n) of the range
-between the limits: narrow limits give exact means. Regions with few records get no estimate. A
-person who has more than l contributions counts with l of them, and a value beyond a limit counts as
-the limit; neither is in the interval.
+Utility. The mean of a region with n records has a standard error of about l/(epsilon n) of the
+range between the limits, so narrow limits give accurate means. Regions with few records get no
+estimate. If a person has more than l contributions, only l of them count, and a value beyond a
+limit counts as the limit; the interval covers neither of these errors.
 
 References. Dwork, McSherry, Nissim and Smith 2006; Fieller 1954 (intervals of ratios).
 """
@@ -113,7 +114,10 @@ def release(view: PrivateView, params: Params, meter: Meter) -> AveragesRelease:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of each of a region's two sums, in steps. Raises InvalidInput."""
+    """Forecast the noise of each of a region's two sums, in steps.
+
+    Raises InvalidInput if the data lack a named layer, category or measure.
+    """
     measure = find_measure(domain.measures, params.measure)
     regions = DividedRegions.of(params, domain)
     count = regions.size_in_area

@@ -1,25 +1,27 @@
 """Flows: how many trips lead from each zone or square to each other one.
 
-Idea. Count the trips of every pair of an origin and a destination, and beside them the trips that
-leave and that reach each region, which are larger numbers and so relatively more exact.
+Idea. Count the trips of every pair of an origin and a destination. Also count the trips that leave
+each region and those that arrive in it, which are larger numbers and therefore relatively more
+accurate.
 
 Privacy argument. The regions are public and disjoint, and so are the slices of local time, of a
-declared category, or of both. A trip is derived from one row, or from two rows of one person that
-follow each other (`engine.trips`), and is in the slice of the row in which it begins, so that a
-privacy unit's trips depend on its own rows alone. The view keeps at most l trips of a unit over all
-pairs and slices together (or, where people are counted, l distinct pairs). A kept trip adds 1 to
-one pair, 1 to one origin and 1 to one destination. So each of the three arrays has the L1
-sensitivity l, and measuring them with 60, 20 and 20 per cent of epsilon is epsilon-differentially
-private by composition. All three are sums of one sample. Beyond MOST_PAIRS pairs, only those whose
+declared category, or of both. A trip is derived from one row, or from two consecutive rows of one
+person (`engine.trips`), and is in the slice of the row in which it begins, so a privacy unit's
+trips depend on its own rows alone. The view keeps at most l trips of a privacy unit over all pairs
+and slices together (or, if people are counted, l distinct pairs). A kept trip adds 1 to one pair, 1
+to one origin and 1 to one destination. So each of the three arrays has the L1 sensitivity l, and
+measuring them with 60, 20 and 20 per cent of epsilon is epsilon-differentially private by
+composition. All three are sums of one sample. With more than MOST_PAIRS pairs, only those whose
 noisy count reaches a public threshold are drawn, with the same distribution as if all were drawn
-(`privacy.sparse_threshold`). Trips inside a region are left out before anything is counted, unless
-asked for, so that setting those pairs to 0 is post-processing. So are the least squares, the list
-of flows that stand out, and what is told as "other".
+(`privacy.sparse_threshold`). Unless the parameters ask for trips inside a region, these are left
+out before anything is counted, so setting their pairs to 0 is post-processing. The least-squares
+estimates, the list of flows that exceed the noise, and the rest shown as "other" are
+post-processing, too.
 
-Utility. Each pair carries noise of scale l/(0.6 epsilon), however many trips it has: few, large
-regions show most. Listed are the pairs that reach a threshold which, were all pairs empty, one pair
-in all would be expected to reach. A person who travels the same way every day uses up the bound on
-one pair if trips are counted, and counts once if people are.
+Utility. Each pair carries noise of scale l/(0.6 epsilon), however many trips it has, so few, large
+regions give the clearest map. Pairs are listed if they reach a threshold that at most one pair
+would be expected to reach if all pairs were empty. If trips are counted, a person who travels the
+same way every day uses up the bound on one pair; if people are counted, that person counts once.
 
 References. Dwork, McSherry, Nissim and Smith 2006; Cormode, Procopiuc, Srivastava and Tran 2012
 (thresholds); weighted least squares as in Hay, Rastogi, Miklau and Suciu 2010.
@@ -62,7 +64,7 @@ Ints = NDArray[np.int64]
 PAIRS, LEAVING, ARRIVING = "pairs of regions", "departures", "arrivals"
 
 SHARES = {PAIRS: Fraction(3, 5), LEAVING: Fraction(1, 5), ARRIVING: Fraction(1, 5)}
-"""The shares of epsilon of the three measurements."""
+"""The shares of epsilon for pairs, departures and arrivals."""
 
 MOST_PAIRS = 4_000_000
 """With more pairs than this, only those above the threshold are drawn."""
@@ -119,7 +121,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare the three measurements."""
+    """Declare the measurements of pairs, departures and arrivals."""
     return [Spend(label=label, epsilon=epsilon * share) for label, share in SHARES.items()]
 
 
@@ -162,9 +164,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> FlowsRelease:
 
 
 def listing_threshold(noise: DiscreteLaplace, pairs: int) -> int:
-    """Return the least T >= 1 that at most one of `pairs` empty pairs is expected to reach.
+    """Return the smallest T >= 1 that at most one of `pairs` empty pairs is expected to reach.
 
-    P(noise >= T) = a^T/(1+a), so T is the least integer with pairs a^T/(1+a) <= 1.
+    P(noise >= T) = a^T/(1+a), so T is the smallest integer with pairs a^T/(1+a) <= 1.
     """
     return noise.threshold(1 / max(pairs, 1))
 
@@ -172,14 +174,17 @@ def listing_threshold(noise: DiscreteLaplace, pairs: int) -> int:
 def _measure(
     trips: PrivateSparseCounts, threshold: int, meter: Meter, *, sparse: bool
 ) -> tuple[Ints, Ints]:
-    """Return the numbers of the drawn pairs, or none if these are all, and their noisy counts."""
+    """Return the numbers of the drawn pairs and their noisy counts.
+
+    The first array is empty if all pairs were drawn.
+    """
     if sparse:
         return meter.measure_sparse(PAIRS, trips, threshold)
     return np.empty(0, dtype=np.int64), meter.measure(PAIRS, trips.dense())
 
 
 def _apart(listed: Ints, counts: Ints, n: int, *, within: bool, sparse: bool) -> tuple[Ints, Ints]:
-    """Take out the pairs of a region with itself, which are publicly empty, unless `within`."""
+    """Remove pairs of a region with itself, which are publicly empty unless `within` is true."""
     if within:
         return listed, counts
     if sparse:
@@ -190,10 +195,10 @@ def _apart(listed: Ints, counts: Ints, n: int, *, within: bool, sparse: bool) ->
 
 
 def _counted(params: Params, domain: Domain) -> tuple[TripPairs, Ints]:
-    """Return the pairs to count, and the number of each region among those in the study area.
+    """Return the pairs to count, and each region's index among the regions in the study area.
 
-    A square outside the study area has the number -1. Raises InvalidInput if the regions overlap,
-    or if the dataset has no trips of the chosen kind, no such category or no times.
+    A square outside the study area has the index -1. Raises InvalidInput if the regions overlap, or
+    if the dataset has no trips of the chosen kind, no such category or no times.
     """
     regions = _regions(params, domain)
     by_row = params.trips == DESTINATIONS or (params.trips == AS_DECLARED and domain.destinations)
@@ -230,7 +235,10 @@ def _counted(params: Params, domain: Domain) -> tuple[TripPairs, Ints]:
 
 
 def _slices(params: Params, domain: Domain) -> Slicing | None:
-    """Return the slices that divide the trips, None for all together. Raises InvalidInput."""
+    """Return the slices that divide the trips, or None if they are not divided.
+
+    Raises InvalidInput for a category or times that the dataset lacks.
+    """
     times = ALL_TIMES if params.slices == ALL_TOGETHER else params.slices
     if times != ALL_TIMES and not domain.time_zone:
         raise InvalidInput(
@@ -260,7 +268,7 @@ def _regions(params: Params, domain: Domain) -> Grid | Zones:
 
 
 def _renumber(number: Ints, n: int) -> Callable[[Ints], Ints]:
-    """Return the public function that maps pairs of all regions to pairs of the numbered ones."""
+    """Return a public function that maps pairs of all regions to pairs of the regions counted."""
     every = number.size
 
     def renumbered(pair: Ints) -> Ints:
@@ -272,8 +280,9 @@ def _renumber(number: Ints, n: int) -> Callable[[Ints], Ints]:
 
 
 def _end(n: int, *, arriving: bool) -> Callable[[Ints], Ints]:
-    """Return the public function that maps pairs to the slice and region in which they begin or
-    end.
+    """Return a public function that maps a pair to its slice and its origin or destination.
+
+    It is the destination if `arriving` is true.
     """
 
     def region(pair: Ints) -> Ints:
@@ -287,7 +296,10 @@ def _as_zones(regions: Grid | Zones, number: Ints) -> Zones:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of a pair's count. Raises InvalidInput."""
+    """Forecast the noise of a pair's count.
+
+    Raises InvalidInput for regions, trips or slices that the dataset lacks.
+    """
     pairs, number = _counted(params, domain)
     n = int(number.max()) + 1
     possible = (len(pairs.slices) if pairs.slices else 1) * n * (n if params.within else n - 1)

@@ -1,29 +1,31 @@
 """Places: counts of the places of a public list, such as stops or parks, and their ranking.
 
-Idea. Count who was at each place of a declared list. A row belongs to the place whose key it names,
-or to the place nearest to it, if that is within a declared reach. Places may also be counted by
-context: for each part of the day, each day of the week, or each value of a private category.
+Idea. Count how many people, or visits, there were at each place of a declared list. A row belongs
+to the place whose key it names or, without keys, to the nearest place if that is within a declared
+reach. Places may also be counted by context: by part of the day, by day of the week, or by value of
+a private category.
 
-Privacy argument. The list is public and declared from elsewhere, and nothing is proposed from the
-rows; so are the reach and the contexts. Which place a row belongs to follows from its position (or
-its key) and the list alone, and which context from its own time or value, so pairs of a place and a
-context are public and disjoint. The view keeps at most l visits of a privacy unit (or, where people
-are counted, l distinct places, and l distinct pairs of a place and a context) over the whole list
-and all contexts together. So the vector of places has the L1 sensitivity l, and so has that of
-pairs. Without contexts, the whole epsilon goes to one `measure` of the places. With contexts, half
-of epsilon goes to the places and half to the pairs, and the two add up to epsilon by composition.
-All that follows (least squares, shrunken estimates, ranks and their intervals) is computed from the
-noisy counts, the list and the noise's distribution alone: post-processing. With popular bounding,
-popularity is measured over the whole list first (`privacy.bounding`), for a tenth of epsilon.
+Privacy argument. The list is public; it comes from another source, and nothing in it is derived
+from the rows. The reach and the contexts are public, too. Which place a row belongs to depends on
+its position (or its key) and the list alone, and its context depends on its own time or value, so
+pairs of a place and a context are public and disjoint. The view keeps at most l visits of a privacy
+unit (or, if people are counted, l distinct places, and l distinct pairs of a place and a context)
+over the whole list and all contexts together. So the vector of places has the L1 sensitivity l, and
+so has the vector of pairs. Without contexts, one `measure` of the places gets the whole epsilon.
+With contexts, places and pairs get half of epsilon each, which adds up to epsilon by composition.
+Everything else (least squares, shrunken estimates, ranks and their intervals) is computed from the
+noisy counts, the list and the distribution of the noise alone, and is therefore post-processing.
+With popular bounding, popularity over the whole list is measured first (`privacy.bounding`), for a
+tenth of epsilon.
 
-Utility. Every place carries noise of scale l/epsilon, however many places there are, so that the
-busiest of a long list can be told and the others not. Rankings gain most if people are counted with
-a bound of 1 to 3. The bound changes the ranking itself: the intervals of ranks are about counts as
-bounded. Where a time is declared, rows without one are refused before, so that every row is in one
-context. Where people are counted, somebody may be at a place in several contexts, so that these do
-not add up to the place.
+Utility. Every place carries noise of scale l/epsilon, however many places there are, so in a long
+list only the busiest places exceed the noise. Rankings are best if people are counted with a bound
+of 1 to 3. The bound itself changes the ranking: the intervals of ranks refer to counts after
+contribution bounding. If a time column is declared, rows without a time are rejected at upload, so
+every row is in one context. If people are counted, somebody may be at a place in several contexts,
+so the counts by context do not add up to the place's count.
 
-References. Fan and Jin 2015 (bounding at random and by popularity, nodes and edges of a graph of
+References. Fan and Jin 2015 (random and popular bounding of the nodes and edges of a graph of
 places and attributes; its nodes are places here, and its edges pairs of a place and a context);
 Dwork, McSherry, Nissim and Smith 2006.
 """
@@ -69,7 +71,7 @@ LABEL, PAIRS = "counts of places", "counts of places by context"
 AS_DECLARED, BY_KEY, NEAREST = "as declared", "by key", "nearest"
 
 SHARE = Fraction(1, 2)
-"""The share of epsilon for the places where they are counted by context, too."""
+"""The share of epsilon for the places if they are also counted by context."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +106,7 @@ class Params:
 
     @property
     def by_context(self) -> bool:
-        """Whether places are counted by context, too."""
+        """Whether places are also counted by context."""
         return bool(self.category) or self.slices != ALL_TIMES
 
 
@@ -126,7 +128,8 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PlacesRelease:
     if contexts:
         pairs = view.sliced_histogram(SlicedZones(near, contexts))
     if pairs is not None and visits:
-        # A place counts what was kept for its pairs, so that both measurements are of one sample.
+        # The count of a place is the sum of the kept contributions to its pairs, so that both
+        # measurements use one sample.
         counts = pairs.flat().regroup(np.tile(np.arange(size), pairs.shape[0]), size)
     else:
         counts = view.zone_counts(near)
@@ -153,9 +156,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PlacesRelease:
 
 
 def regions(params: Params, domain: Domain) -> NearPlaces:
-    """Return the places with their reach, by whose popularity contribution bounding can rank.
+    """Return the places with their reach; popular bounding ranks a person's places by them.
 
-    Raises InvalidInput if keys are asked for and the data have none.
+    Raises InvalidInput if the parameters ask for keys and the dataset has none.
     """
     if params.match == BY_KEY and not domain.place_keys:
         raise InvalidInput(
@@ -168,7 +171,10 @@ def regions(params: Params, domain: Domain) -> NearPlaces:
 
 
 def _contexts(params: Params, domain: Domain) -> Slicing | None:
-    """Return the contexts, or None. Raises InvalidInput if the data have none of this kind."""
+    """Return the contexts, or None if there are none.
+
+    Raises InvalidInput if the dataset lacks the times or the category that they need.
+    """
     if params.category and params.slices != ALL_TIMES:
         raise InvalidInput(
             "Choose a category or parts of time, not both: each further division leaves fewer at "
@@ -180,7 +186,10 @@ def _contexts(params: Params, domain: Domain) -> Slicing | None:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of a place's count. Raises InvalidInput."""
+    """Forecast the noise of a place's count.
+
+    Raises InvalidInput for keys or contexts that the dataset lacks.
+    """
     contexts, near = _contexts(params, domain), regions(params, domain)
     noise = DiscreteLaplace(epsilon * (SHARE if contexts else 1), bound)
     facts = [
@@ -212,7 +221,8 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 def serial(params: Params, counting: Counting) -> bool:
     """Return whether places and pairs are counted from a single sample.
 
-    People in places and people in contexts are bounded apart, so these are two samples.
+    If people are counted by context, the bound applies to places and to pairs separately, so there
+    are two samples.
     """
     return counting is Counting.VISITS or not params.by_context
 

@@ -278,7 +278,7 @@ def _blocks(area: StudyArea, cells: int) -> Places:
 
 @lru_cache(maxsize=16)
 def _hiding(places: Places) -> tuple[Phrase, ...]:
-    """Return the sentences of `Places.hiding`, cached for each layer of places."""
+    """Return the warning sentences of `Places.hiding`, cached for each layer of places."""
     return tuple(places.hiding())
 
 

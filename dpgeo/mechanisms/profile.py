@@ -1,18 +1,18 @@
 """Profile: noisy counts by hour of the week, for the whole area or for every zone.
 
-Idea. Divide the local week into its 168 hours, the day into its 24, or the week into its days.
-Count the records of the whole study area, or of each declared zone, in each of them.
+Idea. Divide the local week into its 168 hours or its 7 days, or the day into its 24 hours. Count
+the records of the whole study area, or of each declared zone, in each part.
 
 Privacy argument. Pairs of a zone and a part of the week are public; the parts are disjoint, and a
-record's part follows from its own time alone. A record without a time is in no part. A privacy unit
+record's part depends on its own time alone. A record without a time is in no part. A privacy unit
 adds at most l in total to all counts together: the view keeps at most l pairs of a person and a
 count (people), or of a record and a count (visits), whether zones overlap or not. So the L1
 sensitivity of all counts is l, and one `measure` with epsilon is epsilon-differentially private.
 The smoothed table is post-processing (`postprocess.two_way`).
 
-Utility. Every count carries noise of scale about l/epsilon. A person is there at many hours, so l
-is the number of hours that are kept of each: with l = 1, people are counted in one hour of theirs.
-The smoothed estimate of an hour is closer to the truth than its count where days are alike.
+Utility. Every count carries noise of scale about l/epsilon. A person may be present at many hours,
+and only l of these are kept: with l = 1, every person is counted in a single hour. If days are
+alike, the smoothed estimate of an hour is closer to the truth than its noisy count.
 
 References. Dwork, McSherry, Nissim and Smith 2006; Xu et al. 2013 (histograms by hour).
 """
@@ -72,7 +72,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 
 def release(view: PrivateView, params: Params, meter: Meter) -> ProfileRelease:
-    """Measure every part of time in every zone once."""
+    """Measure every pair of a zone and a part of the week once."""
     slices = _slices(params, view.domain)
     zones, sliced = _regions(params, view.domain, slices)
     counts = view.sliced_histogram(sliced)
@@ -122,7 +122,7 @@ def _slices(params: Params, domain: Domain) -> Slicing:
 def _regions(
     params: Params, domain: Domain, slices: Slicing
 ) -> tuple[Zones, SlicedZones | SlicedGrid]:
-    """Return the zones, and what is counted: for the whole area, a grid of a single cell."""
+    """Return the zones, and the regions to count in; for the whole area, a grid of one cell."""
     if params.zones:
         zones = domain.layer(params.zones, Zones)
         return zones, SlicedZones(zones, slices)

@@ -1,24 +1,24 @@
 """Quartiles: the median and both quartiles of a declared measure in every zone or square.
 
 Idea. Divide the range between the declared limits into equally wide bins. For every region count
-the values in each bin. From the noisy counts below and above a value follows whether it can be the
-median.
+the values in each bin. The noisy counts below and above a value show whether it can be the median.
 
-Privacy argument. The regions, the limits, the number of steps and that of bins are public, and so
-are slices of local time or of a declared category. The records and their steps are those of
-averages (`mechanisms.averages`): of a privacy unit, the view keeps at most l contributions over all
-regions and slices together, either records with a value or, where people are counted, one value for
-each region a person was in, the mean of their own values there. A step lies in exactly one bin,
-whatever the other rows are. So a contribution adds 1 to one pair of a region and a bin, and nothing
-to any other; adding or removing a privacy unit changes all counts together by at most l. That is
-the L1 sensitivity of the whole array, exactly, for overlapping zones as well, because a row in two
-zones makes two contributions. One `measure` with the whole of epsilon, discrete Laplace noise of
-rate epsilon/l on each count, is epsilon-differentially private. Quantiles, intervals, and which
-regions are told are post-processing of the noisy counts (`postprocess.quantiles`).
+Privacy argument. The regions, the limits and the numbers of steps and bins are public, and so are
+slices of local time or of a declared category. Records and their steps are the same as for averages
+(`mechanisms.averages`): the view keeps at most l contributions of a privacy unit over all regions
+and slices together, either records with a value or, if people are counted, one value for each
+region that a person was in, the mean of their own values there. A step lies in exactly one bin,
+whatever the other rows are. So a contribution adds 1 to a single pair of a region and a bin; adding
+or removing a privacy unit changes all counts together by at most l. This is the exact L1
+sensitivity of the whole array. It also holds for overlapping zones, because a row in two zones
+makes two contributions. One `measure` with the whole epsilon, discrete Laplace noise of rate
+epsilon/l on each count, is epsilon-differentially private. Quantiles, intervals, and the choice of
+regions to show are post-processing of the noisy counts (`postprocess.quantiles`).
 
-Utility. The count below a value adds up the noise of many bins: a median is known to about
-(l/epsilon) sqrt(2 bins) records, and to a bin. Many bins are finer, few are less noisy. Unlike a
-mean, a median does not move with the limits or with a few extreme values.
+Utility. The count below a value adds up the noise of many bins: the rank of a median is known to
+about (l/epsilon) sqrt(2 bins) records, and its value to the width of a bin. Many bins give finer
+values, and few bins less noise. Unlike a mean, a median does not move with the limits or with a few
+extreme values.
 
 References. Dwork, McSherry, Nissim and Smith 2006; Xu et al. 2013 (noisy histograms).
 """
@@ -53,7 +53,7 @@ from dpgeo.spatial.zones import Zones
 LABEL = "counts by value"
 
 MOST_COUNTS = 8_000_000
-"""Most counts of all regions, slices and bins together; they take 64 MB."""
+"""Largest total number of counts in all regions, slices and bins; they take 64 MB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,11 @@ def release(view: PrivateView, params: Params, meter: Meter) -> QuartilesRelease
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of a count of a bin. Raises InvalidInput."""
+    """Forecast the noise of a bin's count.
+
+    Raises InvalidInput if the data lack a named layer, category or measure, or if there are too
+    many counts.
+    """
     regions, measure = _counted(params, domain)
     count = regions.size_in_area
     noise = HistogramNoise(DiscreteLaplace(epsilon, bound), params.bins)
@@ -137,7 +141,10 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
 
 def _counted(params: Params, domain: Domain) -> tuple[DividedRegions, Measure]:
-    """Return the regions and the measure. Raises InvalidInput."""
+    """Return the regions and the measure.
+
+    Raises InvalidInput if the data lack one of them, or if there are too many counts.
+    """
     measure = find_measure(domain.measures, params.measure)
     if measure.is_answer:
         raise InvalidInput(

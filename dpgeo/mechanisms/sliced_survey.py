@@ -1,8 +1,9 @@
 """Measurements of quadtree nodes in several slices, and the surfaces inferred from them.
 
 A slice is one of several public, disjoint parts of the records, such as a part of the day. Every
-measurement counts nodes of all slices together, as one vector. Mechanisms by time also share the
-cells of all slices and the sentence for the quote.
+measurement counts nodes of all slices together, as one vector. The functions at the end, for the
+cells of all slices and for a sentence of the quote, are shared by the mechanisms that divide a map
+by time.
 """
 
 from __future__ import annotations
@@ -94,10 +95,10 @@ class SlicedSurvey:
 def cells_by_time(
     domain: Domain, cells: int, slices: str, category: Category | None = None
 ) -> SlicedGrid:
-    """Return the cells of all slices of time, `cells` along each side of a slice.
+    """Return a grid with `cells` cells along each side in every slice of time.
 
-    With a category, there is a slice for each of its values and each time. Raises InvalidInput for
-    data without times, or too many slices.
+    If `category` is given, there is a slice for each pair of one of its values and a time. Raises
+    InvalidInput for data without times, or for too many slices.
     """
     divided = slicing(slices, category, _local_time_zone(domain))
     if divided is None:
@@ -106,7 +107,7 @@ def cells_by_time(
 
 
 def slices_fact(slices: Slicing) -> Phrase:
-    """Return a sentence for the quote that says which maps there are and what bounds them."""
+    """Return a sentence for the quote: which maps the release has, and that they share a bound."""
     titles = slices.names.titles
     return Phrase(
         "There are {count} maps, from {first} to {last}, in local time ({zone}). The "

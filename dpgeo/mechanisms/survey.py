@@ -1,7 +1,7 @@
 """Measurements of quadtree nodes in phases, and the surface inferred from them.
 
-The mechanisms Auto, its form by time and quadtree share this code. They decide which nodes are
-measured, and under which labels; `phases_after` chooses the phases of Auto.
+The mechanisms auto, auto-by-time and quadtree share this code. They decide which nodes are
+measured, and under which labels; `phases_after` chooses the phases of auto.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Phase:
 
     If `level` is not None, the phase counts all squares of that level of the quadtree. Otherwise,
     it counts the squares that result from splitting, from the root down, every square with an
-    expected count above `limit` times the phase's noise scale. `coarser` is the number of levels
-    by which an even grid is coarser than `level_for` chooses.
+    expected count above `limit` times the phase's noise scale. `coarser` is the number of levels by
+    which the grid of equal squares is coarser than `level_for` chooses.
     """
 
     share: Fraction

@@ -60,9 +60,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> ZonesRelease:
 
 
 def regions(params: Params, domain: Domain) -> Zones:
-    """Return the zones, by whose popularity contribution bounding can rank places.
+    """Return the zones; popular bounding ranks a person's zones by their popularity.
 
-    If a privacy unit is in more zones than the bound, popular bounding keeps the most popular ones.
+    If a privacy unit is in more zones than the bound, the most popular of these are kept.
     """
     return domain.layer(params.zones, Zones)
 

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 
 class Opaque:
-    """Base class for objects whose values cannot be compared, iterated, converted or changed.
-
-    They cannot be copied either.
+    """Base class for objects whose values cannot be compared, iterated, converted, copied or
+    changed.
     """
 
     __slots__ = ()

@@ -27,7 +27,7 @@ from dpgeo.spatial.zones import Zones
 class DividedRegions:
     """Declared zones, or the squares of a grid, once for every slice.
 
-    They are public: they follow from declarations and parameters alone.
+    They depend on public declarations and parameters alone.
     """
 
     places: Grid | Zones
@@ -53,7 +53,7 @@ class DividedRegions:
 
     @property
     def valued(self) -> ValuedRegions:
-        """What a `PrivateView` adds up values in."""
+        """The regions, with their slices, in the form that `PrivateView.value_shares` takes."""
         if self.slices is None:
             return self.places
         if isinstance(self.places, Zones):
@@ -62,7 +62,7 @@ class DividedRegions:
 
     @property
     def size(self) -> int:
-        """Number of regions in all slices, with squares outside the study area."""
+        """Number of regions in all slices, including squares outside the study area."""
         places = len(self.places) if isinstance(self.places, Zones) else self.places.size
         return places * self._layers
 
@@ -79,12 +79,12 @@ class DividedRegions:
 
     @property
     def word(self) -> str:
-        """What a forecast calls a region."""
+        """The noun for a region in a forecast, such as "square"."""
         return "zone" if isinstance(self.places, Zones) else "cell"
 
     @property
     def ground_metres(self) -> float:
-        """Length of a square's side, or of the smallest zone's, on the ground."""
+        """Length in metres of a square's side on the ground, or of the smallest zone's side."""
         if isinstance(self.places, Zones):
             return self.places.smallest_side_metres
         return self.places.ground_cell_metres

@@ -26,9 +26,9 @@ Finite precision. A candidate is proposed exactly uniformly (by rejection). It i
 geometric G of rate r, drawn exactly by `sampler`, is at least q, which has a probability of exactly
 exp(-r q). No weight is ever rounded. Distances are computed in floating point, but they enter only
 through q, an integer between 0 and K, and the argument holds for any such q. The mean number of
-proposals is at most e^(epsilon/(2 l)) and at most the number of places in the bin. A proposal
-is a number of candidates to go on from the place itself, cyclically, so that tests whose random
-words are all 0 leave places unchanged.
+proposals is at most e^(epsilon/(2 l)) and at most the number of places in the bin. A proposal is
+drawn as a number of steps along the bin's list of candidates, cyclically, starting at the place
+itself, so that tests whose random words are all 0 leave places unchanged.
 
 References. McSherry and Talwar 2007 (exponential mechanism); Zhu, Li, Zhou and Yu 2017, section
 12.4.3. Their candidates and distances come from private data; here both are public.

@@ -279,7 +279,7 @@ def run_shard(
     entropy: Entropy,
     shard: Shard,
 ) -> PerturbedShard:
-    """Run a mechanism on one shard and return a result that must not be published on its own."""
+    """Run a mechanism on one shard; the result must not be published on its own."""
     meter = Meter(checked_plan(mechanism, params, epsilon), entropy)
     perturbed = _sharded(mechanism).move(view, params, meter, shard)
     return PerturbedShard(perturbed, meter.finish())

@@ -2,13 +2,13 @@
 
 Privacy argument. A plan declares labels and epsilons before any data are read. `measure` adds
 discrete Laplace noise of rate epsilon/sensitivity to an integer vector whose L1 sensitivity is
-computed from the contribution bound, so each measurement is epsilon-differentially private
-(Ghosh, Roughgarden and Sundararajan 2009). By adaptive sequential composition their epsilons add up
-(Dwork et al. 2006). Every label is spent exactly once; a label that is never measured is charged
-all the same. A label is closed before its noise is drawn, so an interrupted draw stays charged. An
-invalid request is refused, with PrivacyError, before anything is drawn for it. Refusals depend on
-labels and public types alone, and a mechanism's requests follow from public inputs and earlier
-noisy answers. So refusals reveal nothing more.
+computed from the contribution bound, so each measurement is epsilon-differentially private (Ghosh,
+Roughgarden and Sundararajan 2009). By adaptive sequential composition their epsilons add up (Dwork
+et al. 2006). Every label is spent exactly once; a label that is never measured is charged all the
+same. A label is closed before its noise is drawn, so an interrupted draw stays charged. An invalid
+request is refused, with PrivacyError, before anything is drawn for it. Refusals depend on labels
+and public types alone, and a mechanism's requests follow from public inputs and earlier noisy
+answers. So refusals reveal nothing about the data.
 
 `grow_tree` draws the splits of a quadtree; its argument is in `privacy.private_quadtree`. As with
 `measure`, its cost is the declared epsilon and its noise follows from the counts' own sensitivity.
@@ -124,8 +124,9 @@ class Meter:
     def measure_sums(self, label: str, sums: PrivateSums) -> NDArray[np.int64]:
         """Return noisy sums, int64 (n, m).
 
-        The trace records the noise of a column to which one record adds at most 1. Raises
-        PrivacyError, before anything is drawn, if the request is refused.
+        The trace records the noise of a column to which one record adds at most 1; the noise of
+        other columns is proportional to their `reach`. Raises PrivacyError, before anything is
+        drawn, if the request is refused.
         """
         if type(sums) is not PrivateSums:
             raise PrivacyError("Only private sums that a view made can be measured.")
@@ -139,8 +140,9 @@ class Meter:
     def measure_shares(self, label: str, shares: PrivateShares) -> NDArray[np.int64]:
         """Return noisy sums of a measure's steps by region, int64 (2, ...); see `AveragesRelease`.
 
-        The first sums are of the steps up from the lower limit, the second of those down from the
-        upper limit. Raises PrivacyError, before anything is drawn, if the request is refused.
+        The first entry of the first axis holds the sums of k, a record's distance in steps from the
+        lower limit; the second holds those of K - k, the distance from the upper limit. Raises
+        PrivacyError, before anything is drawn, if the request is refused.
         """
         if type(shares) is not PrivateShares:
             raise PrivacyError("Only private shares that a view made can be measured.")

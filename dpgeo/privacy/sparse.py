@@ -86,10 +86,10 @@ class PrivateSparseCounts(Opaque):
     def mapped(
         self, function: Callable[[NDArray[np.int64]], NDArray[np.int64]], size: int
     ) -> PrivateSparseCounts:
-        """Add up the counts by a public function of the cells that returns numbers below `size`.
+        """Add up the counts of all cells to which a public function assigns the same number.
 
-        A cell with a negative number is dropped. Every count goes to at most one number, so the L1
-        sensitivity does not grow.
+        The numbers are below `size`; a cell with a negative number is dropped. Every count goes to
+        at most one number, so the L1 sensitivity does not grow.
         """
         numbers = np.asarray(function(self.__cells), dtype=np.int64)
         kept = numbers >= 0
@@ -145,8 +145,9 @@ class PrivateSparseCounts(Opaque):
 def summed(
     cells: NDArray[np.int64], amounts: NDArray[np.int64], *, size: int, sensitivity: int
 ) -> PrivateSparseCounts:
-    """Return counts from amounts (n,) of cells (n,) in any order, added up for cells that occur
-    several times.
+    """Return counts from amounts (n,) of cells (n,) in any order.
+
+    Amounts of the same cell are added up.
     """
     occupied, index = np.unique(cells, return_inverse=True)
     totals = np.zeros(occupied.size, dtype=np.int64)

@@ -1,21 +1,22 @@
-"""Opaque private sums of values on a lattice, for averages and shares of public regions.
+"""Opaque private sums of a measure's values by region, for averages.
 
-A record in a region has a value k, a whole number from 0 to K (`core.measures`). For every region
-two whole numbers are measured: U, the sum of k, and D, the sum of K - k, over its counted records.
+A record in a region has a value k, an integer from 0 to K (`core.measures`). Two integers are
+measured for every region: U, the sum of k over its counted records, and D, the sum of K - k.
 
 Privacy argument. A privacy unit makes at most l contributions. Each adds the pair (k, K - k) to one
 region, and |k| + |K - k| = K, whatever k is. So adding or removing one privacy unit changes all
-entries of U and D together by at most l K: that is the L1 sensitivity of the whole array, exactly,
-and one measurement of it with epsilon, discrete Laplace noise of rate epsilon/(l K) on each entry,
-is epsilon-differentially private. Epsilon need not be divided between a sum and a count.
+entries of U and D together by at most l K. This is the exact L1 sensitivity of the whole array.
+Measuring the array with epsilon, with discrete Laplace noise of rate epsilon/(l K) on each entry,
+is therefore epsilon-differentially private. Epsilon need not be divided between a sum and a count.
 
-Both sums are made from one aggregate of the contributions, the number n and the sum U of each
-region, as D = K n - U. If U and D were counted in two scans that keep different records of a
-person, the sensitivity could be 2 l K.
+Both sums come from one query that returns the number n of records and the sum U for each region; D
+= K n - U. If U and D came from two queries that keep different records of a person, the sensitivity
+could be 2 l K.
 
-Utility. (U + D)/K estimates the number of records, and U/(U + D) their average as a share of the
-range. With s = l/epsilon, the variance of the latter is about 2 s^2 ((1 - m)^2 + m^2)/n^2 at the
-share m: half that of a sum around the middle of the range and a count that get epsilon/2 each.
+Utility. (U + D)/K estimates the number of records, and U/(U + D) their mean as a fraction m of the
+range between the limits. With s = l/epsilon, the variance of the latter is about 2 s^2 ((1 - m)^2 +
+m^2)/n^2. Near the middle of the range, this is half the variance of the ratio of a sum and a count
+that are measured with epsilon/2 each.
 """
 
 from __future__ import annotations
@@ -30,10 +31,10 @@ from dpgeo.privacy.counts import Opaque
 
 
 class PrivateShares(Opaque):
-    """Numbers n and sums U of whole values from 0 to `steps`, by region, in one shape.
+    """Record numbers n and sums U of steps from 0 to `steps`, as two arrays of the same shape.
 
-    One privacy unit makes at most `bound` contributions over all regions together. Only the Meter
-    can read the sums, see `Opaque`.
+    The entries are those of regions. One privacy unit makes at most `bound` contributions over all
+    regions together. Only the Meter can read the sums; see `Opaque`.
     """
 
     __slots__ = ("__pair", "_bound", "_steps")

@@ -73,28 +73,29 @@ class PrivateView(Protocol):
         """
 
     def value_shares(self, regions: ValuedRegions, measure: Measure) -> PrivateShares:
-        """Return the numbers and sums of a measure's steps by region, for averages.
+        """Return the number of records and the sum of their steps by region, for averages of a
+        measure.
 
-        At most `bound` records with a value are kept of each privacy unit, over all regions
+        At most `bound` records with a value are kept for each privacy unit, over all regions
         together. If distinct people are counted, a person has one value in each of at most `bound`
-        regions: the mean of their own values there, rounded to a step. Which are kept depends on
-        no value, except among records that are otherwise equal.
+        regions: the mean of their own values there, rounded to a step. The choice of records does
+        not depend on their values, except among records that are otherwise equal.
         """
 
     def value_histogram(self, regions: ValuedRegions, measure: Measure, bins: int) -> PrivateCounts:
-        """Return counts by region and by part of the measure's range, (..., bins).
+        """Return counts by region and by bin of the measure's range, (..., bins).
 
-        What is counted are the records of `value_shares`, or each person's value in a region. Each
-        adds 1 to one part (`Measure.to_bins`) of one region, so that the L1 sensitivity of all
-        counts together is `bound`.
+        The counted records are those of `value_shares` or, if distinct people are counted, each
+        person's value in a region. Each adds 1 to one bin (`Measure.to_bins`) of one region, so the
+        L1 sensitivity of all counts together is `bound`.
         """
 
     def trips(self, pairs: TripPairs) -> PrivateSparseCounts:
         """Return counts by pair of regions and slice, with L1 sensitivity `bound` over all pairs.
 
-        If distinct people are counted, a person counts once in each of at most `bound` pairs (of a
-        slice); otherwise, at most `bound` trips of a person are counted. Which trips a person made
-        follows from the person's own rows alone.
+        If distinct people are counted, a person counts once in each of at most `bound` combinations
+        of a pair and a slice; otherwise, at most `bound` trips of a person are counted. Which trips
+        a person made follows from the person's own rows alone.
         """
 
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
