@@ -96,8 +96,8 @@ TOTALS = {
 """What each total counts, in a release with totals."""
 
 TOTALS_STEP = (
-    "Totals of all the data: measured beside the map, with epsilon and noise of their own. The "
-    "counts in the files are not scaled to them."
+    "Totals of all rows that the map is about: measured beside it, with epsilon and noise of their "
+    "own. The counts in the files are not scaled to them."
 )
 
 PICTURE = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -56,7 +57,7 @@ def _finish(upload: Upload) -> None:
 
 def _ingest(upload: Upload, lease: JobLease) -> None:
     dataset = upload.dataset
-    schema = schema_of(dataset, confirmed_columns(upload))
+    schema = replace(schema_of(dataset, confirmed_columns(upload)), closed=closed_times(dataset))
     storage = private_storage()
     lease.step(Phrase("Reading rows"))
     with local_path(storage, upload.raw_name) as source, work_folder() as folder:
@@ -89,6 +90,22 @@ def _ingest(upload: Upload, lease: JobLease) -> None:
         remove(storage, name)
         raise
     _finish(upload)
+
+
+def closed_times(dataset: Dataset) -> tuple[tuple[int, int], ...]:
+    """Return the times, in seconds, of the closed periods of a dataset's open series.
+
+    Rows of these times come too late. Where a further file replaces the data there are none, since
+    the file repeats the rows of earlier ones.
+
+    Privacy argument. Whether a row is refused follows from its own time, and from what the owner
+    declared and said to be complete. It does not follow from which maps are drawn already, which
+    API keys do not learn at once; nor do they see the report.
+    """
+    if not dataset.grows:
+        return ()
+    closed = [each.closed for each in dataset.series.filter(ended_at=None)]
+    return tuple(window.seconds(dataset.time_zone) for window in closed if window)
 
 
 def check_new(upload: Upload) -> None:

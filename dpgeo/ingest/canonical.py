@@ -118,6 +118,8 @@ def canonical_rows(
         if Role.CLOCK in batch.fields:
             written = with_clock(written, batch.fields[Role.CLOCK])
         time = seconds(written, schema.time_zone, sieve, formats)
+        for first, after in schema.closed:
+            sieve.refuse((time >= first) & (time < after), Reason.PERIOD_CLOSED, written)
     kept = sieve.kept
     x, y = to_mercator(longitude[kept], latitude[kept])
     times = pa.nulls(len(x), pa.int64()) if time is None else pa.array(time[kept])

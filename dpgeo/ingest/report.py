@@ -71,6 +71,9 @@ class Reason(StrEnum):
     TIME_RANGE = translatable(
         "the time is outside the years 1000 to 2999 (numbers are seconds since 1970)"
     )
+    PERIOD_CLOSED = translatable(
+        "the time is in a period of a series whose data were said to be complete"
+    )
 
 
 @dataclass(frozen=True, slots=True)

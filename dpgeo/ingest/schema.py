@@ -201,9 +201,10 @@ class Schema:
 
     What a row means depends on the row and these rules alone. `time_zone` (IANA name) applies to
     times written without an offset. The values of `attributes` are public; those of `measures` and
-    `categories` are private, and only their limits and lists of values are public. Raises
-    InvalidInput if the columns do not determine a position, if a person is needed and not declared,
-    if one column has two roles, or if the time zone or the coordinate system is unknown.
+    `categories` are private, and only their limits and lists of values are public. `closed` holds
+    times, as pairs of a first second and the second after the last, that no new row may have.
+    Raises InvalidInput if the columns do not determine a position, if a person is needed and not
+    declared, if one column has two roles, or if the time zone or the coordinate system is unknown.
     """
 
     columns: Columns
@@ -213,6 +214,7 @@ class Schema:
     attributes: tuple[Attribute, ...] = ()
     measures: tuple[Measure, ...] = ()
     categories: tuple[Category, ...] = ()
+    closed: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         self._check_position()
@@ -317,6 +319,7 @@ class Schema:
             attributes=tuple(map(Attribute.from_json, document["attributes"])),
             measures=tuple(map(Measure.from_json, document["measures"])),
             categories=tuple(map(Category.from_json, document["categories"])),
+            closed=tuple((first, after) for first, after in document["closed"]),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -332,6 +335,7 @@ class Schema:
             "attributes": [attribute.to_json() for attribute in self.attributes],
             "measures": [measure.to_json() for measure in self.measures],
             "categories": [category.to_json() for category in self.categories],
+            "closed": [list(each) for each in self.closed],
         }
 
     @property

@@ -58,8 +58,9 @@ from dpgeo.postprocess.summary import total
 Floats = NDArray[np.float64]
 
 SCALED = translatable(
-    "Scaled to the total of all the data. This assumes that what was left out lies where the rest "
-    "lies: the interval includes the noise of the scaling, not the error of that assumption."
+    "Scaled to the total of all rows that the map is about. This assumes that what was left out "
+    "lies where the rest lies: the interval includes the noise of the scaling, not the error of "
+    "that assumption."
 )
 
 TOTAL_TOO_NOISY = translatable(

@@ -7,9 +7,11 @@ second draw would be a second measurement for the price of one.
 
 A draw's name also contains the version of the data from which it was made. If that version was
 replaced because a person was erased, the draw may contain that person's contribution, so it is
-neither recovered nor committed. The release is drawn from the new version instead. The hourly
-reconciliation of all stored files debits the older draw by itself and then deletes it. Both draws
-are paid for, since the older draw may have been published before the database was restored.
+neither recovered nor committed. The release is drawn from the new version instead. Before that, the
+older draw is debited by itself and deleted (by the worker, or by the hourly reconciliation of all
+stored files). Both draws are paid for, since the older draw may have been published before the
+database was restored. If the budget does not pay for both in full, the release is not drawn again:
+its own debit pays for the older draw.
 """
 
 from __future__ import annotations

@@ -146,6 +146,17 @@ class Series(models.Model):
         """Return the days of period `number`, counted from 1."""
         return window_of(Period(self.period), self.first_day, number)
 
+    @property
+    def closed(self) -> Window | None:
+        """The days of all periods whose maps are drawn or due together, None if there are none.
+
+        The owner has said that their data are complete, so no further rows of these days are taken.
+        """
+        said, number = self.complete_through, self.drawn
+        while said and self.window(number + 1).last <= said:
+            number += 1
+        return Window(self.first_day, self.window(number).last) if number else None
+
     def job_id(self, number: int) -> uuid.UUID:
         """Return the id of the job that draws period `number`.
 

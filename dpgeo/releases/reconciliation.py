@@ -18,12 +18,12 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
-from dpgeo.artefacts.codec import UnreadableRelease, decode
+from dpgeo.artefacts.codec import DamagedRelease, UnreadableRelease, decode
 from dpgeo.budgets.models import Entry, EntryKind, Ledger
-from dpgeo.budgets.selectors import is_debited, ledger_for, paying_id
+from dpgeo.budgets.selectors import is_debited, ledger_for, paying_id, units_paid
 from dpgeo.budgets.services import budget_debit_found, ledger_recovering
 from dpgeo.core.errors import Conflict
-from dpgeo.core.guarantees import Guarantee, PureDP, Unit
+from dpgeo.core.guarantees import Guarantee, PureDP, Unit, whole_units
 from dpgeo.core.series import Protection
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.orphan_files import stored_names, sweep
@@ -101,7 +101,7 @@ def _settle_blobs() -> tuple[int, int]:
         if release is None:
             debited += _debit_unknown(job, name, in_series=True)
         elif name != release.blob_name and is_from_replaced_data(release, name):
-            debited += _debit_replaced(uuid5(job, name), name)
+            debited += _debit_replaced(job, name)
         elif name != release.blob_name and is_anothers(release, name):
             debited += _debit_unknown(uuid5(job, name), name)
         elif release.job.state == JobState.CANCELLED:  # Cancelled after a restore lost its draw.
@@ -112,16 +112,47 @@ def _settle_blobs() -> tuple[int, int]:
     return adopted, debited
 
 
-def _debit_replaced(paying: UUID, name: str) -> int:
-    """Debit and delete a draw from data of a person who has since been erased.
+def pay_for_replaced(release: Release) -> bool:
+    """Debit a release's stored draws from data that an erasure has replaced, before it draws anew.
 
-    Returns 1 if the draw was debited now, and 0 otherwise.
+    Returns whether all of them are paid for in full. If not, the release must not be drawn again:
+    the older draw may have been published before a restore, and the release's own debit then pays
+    for that draw. Raises UnreadableRelease for a complete draw that cannot be read.
     """
+    paid = True
+    for job, name in list(stored_blobs()):
+        if job != release.job_id or not is_from_replaced_data(release, name):
+            continue
+        _debit_replaced(job, name)
+        try:
+            paid = _is_paid(uuid5(job, name), name) and paid
+        except DamagedRelease:  # A worker was killed while storing it; nobody saw it.
+            continue
+    return paid
+
+
+def _debit_replaced(job: UUID, name: str) -> int:
+    """Debit a draw from data of a person who has since been erased.
+
+    It is deleted once it is paid for in full. Until then it keeps its release from being drawn
+    again (`pay_for_replaced`). Returns 1 if it was debited now, and 0 otherwise.
+    """
+    paying = uuid5(job, name)
     debited = _debit_unknown(paying, name)
-    if is_debited(paying_id(paying)):
-        # In a transaction, the draw stays stored until its debit is committed.
-        transaction.on_commit(lambda: remove(private_storage(), name))
+    try:
+        if _is_paid(paying, name):
+            # In a transaction, the draw stays stored until its debit is committed.
+            transaction.on_commit(lambda: remove(private_storage(), name))
+    except UnreadableRelease:
+        return debited
     return debited
+
+
+def _is_paid(job: UUID, name: str) -> bool:
+    """Return whether the debit under an id covers a stored draw. Raises UnreadableRelease."""
+    with private_storage().open(name, "rb") as file:
+        cost = decode(file.read()).guarantee
+    return units_paid(job) >= whole_units(cost.notion, cost.epsilon)
 
 
 def _adopted(release: Release) -> bool:

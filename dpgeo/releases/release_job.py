@@ -21,6 +21,7 @@ from dpgeo.artefacts.files import build_files as build
 from dpgeo.artefacts.picture_names import NAMES
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.epsilon import format_epsilon
+from dpgeo.core.errors import Conflict
 from dpgeo.core.guarantees import Notion, from_units
 from dpgeo.core.parameters import layers_named
 from dpgeo.core.released import Released
@@ -38,6 +39,7 @@ from dpgeo.releases.blobs import commit_blob, has_stored_blob, new_blob_name, re
 from dpgeo.releases.models import Release
 from dpgeo.releases.private_draw import broken_off, read_and_draw, store_draw
 from dpgeo.releases.publication import publish_due
+from dpgeo.releases.reconciliation import pay_for_replaced
 from dpgeo.releases.released_layers import declarations_of
 from dpgeo.releases.requests import request_of
 from dpgeo.releases.selectors import released_of
@@ -61,6 +63,7 @@ def work_on(release_id: str, lease: JobLease) -> None:
             check_encodable()
             if not recover_draw(release, lease):
                 check_describable(release)
+                check_replaced_paid(release, lease)
                 commit(release, draw(release, lease), lease)
         except UnwritableRelease:
             if has_stored_blob(release.job_id):
@@ -93,6 +96,21 @@ def check_describable(release: Release) -> None:
         release.dataset.area,
         sum(layer.most_header_bytes for layer in zones),
     )
+
+
+def check_replaced_paid(release: Release, lease: JobLease) -> None:
+    """Raise Conflict if the budget does not pay for a second draw of a release.
+
+    There is a first one if it was made from data of a person who has since been erased, and not
+    committed, or forgotten by a restored database. What the release cost then pays for that one.
+    """
+    if not pay_for_replaced(release):
+        lease.set_drawing()  # No refund.
+        raise Conflict(
+            "A draw of this release was found that was made before a person was erased. The budget "
+            "does not pay for another one, so what it cost stays spent; request a new release once "
+            "the budget allows it."
+        )
 
 
 def draw(release: Release, lease: JobLease) -> Released:

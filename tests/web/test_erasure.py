@@ -341,13 +341,47 @@ def test_a_stored_draw_that_holds_an_erased_person_is_paid_for_and_never_used(
     release.refresh_from_db()
     assert release.job.state == JobState.DONE
     assert release.blob_name not in ("", old)
-    assert spent_on(dataset) == release.cost_units
-    with django_capture_on_commit_callbacks(execute=True):
-        assert releases_sweep().debited == 1
-        assert private_storage().exists(old)  # until the debit is committed
+    assert private_storage().exists(old)  # until the debit is committed
     assert spent_on(dataset) == 2 * release.cost_units
+    with django_capture_on_commit_callbacks(execute=True):
+        assert releases_sweep().debited == 0
     assert not private_storage().exists(old)
-    assert releases_sweep().debited == 0
+
+
+@pytest.mark.parametrize("swept", [False, True])
+def test_a_release_is_not_drawn_again_if_the_budget_pays_for_one_draw_alone(
+    monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any, swept: bool
+) -> None:
+    """The older draw may have been published, so a second one would exceed the total."""
+    dataset = make_dataset(budget="1.5")
+    ingest(dataset)
+    release = make_request(dataset, epsilon="1")
+    old = stored_but_not_committed(release, monkeypatch)
+    erase(dataset, "ann")
+    if swept:  # before a worker has the job
+        with django_capture_on_commit_callbacks(execute=True):
+            assert releases_sweep().debited == 1
+    assert release_run(release_id=release.pk)
+    release.refresh_from_db()
+    assert (release.blob_name, release.job.state) == ("", JobState.FAILED)
+    assert "does not pay for another one" in str(release.job.failure)
+    assert spent_on(dataset) == 1_500_000  # nothing is refunded
+    assert private_storage().exists(old)
+
+
+def test_a_draw_cut_short_by_a_kill_keeps_no_release_from_being_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    dataset = make_dataset(budget="1")
+    ingest(dataset)
+    release = make_request(dataset, epsilon="1")
+    old = stored_but_not_committed(release, monkeypatch)
+    path = Path(private_storage().path(old))
+    path.write_bytes(path.read_bytes()[:100])
+    erase(dataset, "ann")
+    assert release_run(release_id=release.pk)
+    release.refresh_from_db()
+    assert (release.job.state, spent_on(dataset)) == (JobState.DONE, 1_000_000)
 
 
 def test_the_sweep_does_not_use_a_draw_that_holds_an_erased_person(
