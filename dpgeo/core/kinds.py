@@ -38,7 +38,9 @@ POINTS = Kind(
     title=translatable("Moved points"),
     plural=translatable("Moved points"),
 )
-CLUSTERS = Kind(key="clusters", title=translatable("Gathering places"), plural=translatable("Gathering places"))
+CLUSTERS = Kind(
+    key="clusters", title=translatable("Gathering places"), plural=translatable("Gathering places")
+)
 CONTOURS = Kind(
     key="contours",
     title=translatable("Contours"),

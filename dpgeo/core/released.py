@@ -520,5 +520,5 @@ class Released:
 
     @property
     def series(self) -> Part | None:
-        """The position of the release in its series, according to `about`; None without a series."""
+        """The release's position in its series, according to `about`; None if it has none."""
         return Part.read(self.about)

@@ -191,7 +191,7 @@ FROM people"""
 SIZES = """
 SELECT count(*), approx_count_distinct(hash(person_high, person_low)) FROM read_parquet($path)"""
 
-# A period of a series (`engine.series_view`): what is left of each person's allowance.
+# For one period of a series (`engine.series_view`): what is left of each person's allowance.
 SPENT = """
 CREATE TEMP TABLE spent (person_high UBIGINT, person_low UBIGINT, used BIGINT)"""
 

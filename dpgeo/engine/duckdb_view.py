@@ -279,9 +279,10 @@ class DuckDBView:
         )
 
     def value_histogram(self, regions: ValuedRegions, measure: Measure, bins: int) -> PrivateCounts:
-        """Return counts by region and part of the range, (..., bins), of sensitivity `bound`.
+        """Return counts by region and by bin of the measure's range, with L1 sensitivity `bound`.
 
-        Raises PrivacyError for a measure or a category that the domain does not declare.
+        The shape is that of the regions, with an axis of bins added at the end. Raises PrivacyError
+        for a measure or a category that the domain does not declare.
         """
         shape = (*_shape(regions), bins)
         counts = np.zeros(math.prod(shape), dtype=np.int64)
@@ -377,9 +378,10 @@ class DuckDBView:
         return summed(cells, amounts, size=pairs.size, sensitivity=self._bound)
 
     def _trip_keys(self, pairs: TripPairs, parameters: Parameters) -> str:
-        """Return SQL that computes the keys of trips; add its inputs to `parameters`.
+        """Return SQL that computes the keys of trips, and add its inputs to `parameters`.
 
-        It is empty if records are the privacy unit: a record is one trip, which is counted.
+        The SQL is empty if records are the privacy unit: each record is then one trip, and all are
+        counted.
         """
         if self._unit == Unit.RECORD:
             return ""
@@ -485,8 +487,9 @@ class DuckDBView:
         return sql.IN_CELLS, {"path": as_pattern(self._file.path)} | _frame(regions)
 
     def _divided(self, slices: Slicing, parameters: Parameters) -> str:
-        """Return SQL that combines a row's region with its slice; add its inputs to
-        `parameters`.
+        """Return SQL that combines a row's region with its slice.
+
+        The SQL's own inputs are added to `parameters`.
         """
         if slices.times:
             parameters |= {
@@ -543,11 +546,12 @@ class DuckDBView:
     def _keyed(
         self, connection: duckdb.DuckDBPyConnection, regions: ValuedRegions, parameters: Parameters
     ) -> str:
-        """Return SQL that computes the items' keys; add its inputs to `parameters`.
+        """Return SQL that computes the items' keys, and add its inputs to `parameters`.
 
-        It is empty if a record is the privacy unit and in at most one region, so that all rows are
-        counted. From its high bits to its low bits, a key consists of the popularity rank of the
-        item's place (only with popular bounding), the hash, and the index of the cell or zone.
+        The SQL is empty if the privacy unit is a record and each record is in at most one region:
+        all rows are then counted. From its high bits to its low bits, a key consists of the
+        popularity rank of the item's place (only with popular bounding), the hash, and the index of
+        the cell or zone.
         """
         if self._unit == Unit.RECORD and not _may_overlap(regions):
             return ""

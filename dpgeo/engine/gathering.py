@@ -24,9 +24,9 @@ def gather(
 ) -> None:
     """Write the rows of all canonical files at `paths`, of equal schema, to `target`.
 
-    With `between`, only rows are written whose time, in seconds since 1970, is at least the first
-    number and less than the second. Rows without a time are then left out. `progress(done, total)`
-    is called with numbers of rows read. Raises ValueError if there is no file.
+    If `between` is given, only rows are written whose time, in seconds since 1970, is at least the
+    first number and less than the second. Rows without a time are then left out. `progress(done,
+    total)` is called with numbers of rows read. Raises ValueError if there is no file.
     """
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
@@ -46,7 +46,8 @@ def gather(
                         inside = pc.and_(
                             pc.greater_equal(time, between[0]), pc.less(time, between[1])
                         )
-                        batch = batch.filter(inside)  # leaves out rows where it is null
+                        # The filter also drops rows for which `inside` is null.
+                        batch = batch.filter(inside)
                     writer.write_batch(batch)
                     if progress:
                         progress(done, total)

@@ -1,18 +1,19 @@
 """Private view of one period of a series, in which each person has an allowance.
 
-Bounding. As in `engine.duckdb_view`, a person's items are put in a salted order. Of these, the
-first `each` count, and no more than are left of the person's allowance of `bound` for the whole
-series. What each person has used before is read from one Parquet file with the columns person_high,
-person_low (uint64) and used (int64). What has been used afterwards is written to another one, which
-`keep` stores before any noise is drawn.
+Bounding. As in `engine.duckdb_view`, a person's items are put in a salted order. The first `each`
+of them are counted, but no more than remain of the person's allowance of `bound` for the whole
+series. What each person used in earlier periods is read from a Parquet file with the columns
+person_high, person_low (uint64) and used (int64). What each person has used after this period is
+written to a new file of the same form, which `keep` stores before any noise is drawn.
 
 Privacy argument. For a fixed salt, a person's contributions in a period are a function of that
-person's own rows and of what the same person has used before, which by induction follows from that
-person's earlier rows alone. Removing a person changes nobody else's contributions. Over all periods
-together, a person adds at most `bound` (docs/decisions/2026-11-24-series.md). Trips are items like
-any others: they join rows of the period alone, since the file holds no other rows. A period is
-counted once: a second count of the same rows would add as much again and not be in the file, so the
-view refuses it, and every kind of measurement that is not one vector of counts.
+person's own rows and of what the same person used before. By induction, the latter depends on that
+person's earlier rows alone. Removing a person therefore changes nobody else's contributions. Over
+all periods together, a person adds at most `bound` (docs/decisions/2026-11-24-series.md). Trips are
+items like any others: they join rows of the same period only, since the file holds no other rows. A
+period may be counted only once: a second count of the same rows would add as much again without
+being recorded in the file. So the view refuses a second count, and every measurement that is not a
+single vector of counts.
 """
 
 from __future__ import annotations
@@ -39,10 +40,10 @@ if TYPE_CHECKING:
 class Allowances:
     """What each person may still add to a series.
 
-    `each` is the most that one person adds to this period. `before` is the file of what has been
-    used in earlier periods, or None in the first one. `erased` are the 16-byte hashes of people
-    whose rows were erased: they are not counted, and all of their allowance is used up from now on.
-    `keep(path)` stores the file of what has been used afterwards.
+    `each` is the most that one person adds to this period. `before` is the file with what each
+    person used in earlier periods, or None in the first period. `erased` are the 16-byte hashes of
+    people whose rows were erased: they are not counted, and their allowance is used up from now on.
+    `keep(path)` stores the file with what each person has used after this period.
     """
 
     each: int
@@ -54,8 +55,8 @@ class Allowances:
 class SeriesView(DuckDBView):
     """A `PrivateView` of one period, whose `bound` is a person's allowance for the whole series.
 
-    The arguments are those of `DuckDBView`, and `allowances`. Raises PrivacyError if the privacy
-    unit is a record, and for every measurement other than one vector of counts.
+    The arguments are those of `DuckDBView`, with `allowances` added. Raises PrivacyError if the
+    privacy unit is a record, and for every measurement other than one vector of counts.
     """
 
     def __init__(self, path: Path, *, allowances: Allowances, **settings: Any) -> None:

@@ -5,14 +5,14 @@ of one person that follow each other in time: rows are ordered by time, then pos
 category that divides the map, among the person's own rows alone. Rows that are equal in all of
 these are at the same place at the same time with the same value, so their order changes no trip. A
 trip's slice follows from the time and the value of the row in which it begins. Removing a person
-therefore removes that person's trips and changes no other's. Which of a person's trips are kept is
-decided as in `duckdb_view`, by a keyed hash of the trip, or of the pair of regions if people are
+therefore removes that person's trips and changes nobody else's. Which of a person's trips are kept
+is decided as in `duckdb_view`, by a keyed hash of the trip, or of the pair of regions if people are
 counted, with the person: a function of the person's own rows. So the counts of all pairs have the
 L1 sensitivity `bound`. If records are the privacy unit, a trip is one row with its destination,
 which adds 1 to at most one pair.
 
-Zones that overlap by slivers share some positions; such a position lies in the first of its zones,
-whatever other rows there are.
+Zones that overlap by slivers share some positions; such a position is assigned to the first zone
+that contains it, regardless of other rows.
 """
 
 from __future__ import annotations
@@ -90,8 +90,7 @@ def located(
     """Return SQL for the trips in `rows_inside`, each with its pair as `cell`, and its parameters.
 
     The parameters for a pass over the file are not included. `folder` is a temporary folder.
-    `category` is the column with the codes of the category by which trips are divided, None for
-    none.
+    `category` is the column with the codes of the category by which trips are divided, or None.
     """
     parameters: Parameters = {"regions": pairs.size_of_regions}
     by_row = not pairs.gap_hours

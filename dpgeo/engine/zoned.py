@@ -56,7 +56,7 @@ def write_zoned(
 
 
 def _by_key(numbers: Any, places: NearPlaces) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the indices of rows whose key is on the list, and the place of each."""
+    """Return the indices of rows whose key is that of a declared place, and the place of each."""
     named = np.flatnonzero(numbers.is_valid().to_numpy(zero_copy_only=False))
     row, place = places.find_keys(numbers.take(named).to_numpy(zero_copy_only=False))
     return named[row], place

@@ -19,8 +19,8 @@ from dpgeo.ingest.text import is_text, lenient_text
 def number_attributes(batch: Batch, attributes: Sequence[Attribute]) -> NDArray[np.int32]:
     """Return for each row the number of its combination of attribute values, int32 (n,).
 
-    No row is refused. Values are compared as text in Unicode's composed form, without surrounding
-    blanks.
+    No row is refused for its attributes. Values are compared as text in Unicode's composed form,
+    without surrounding blanks.
     """
     codes = [codes_of(batch.fields[attribute_key(each)], each.values) for each in attributes]
     return combine(codes, attributes)

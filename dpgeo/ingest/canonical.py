@@ -71,14 +71,14 @@ ROW_GROUP = 262_144
 def canonical_schema(
     measures: int = 0, categories: int = 0, *, destination: bool = False, place: bool = False
 ) -> pa.Schema:
-    """Return the schema of the canonical file of a dataset with these numbers of measures and
-    categories.
+    """Return the schema of the canonical file of a dataset.
 
-    After the columns of `CANONICAL` there is one with the steps of each measure (`core.measures`),
-    null for a row without a number, and one with the code of each category (`core.categories`). If
-    a destination is declared, two more columns hold where the row's trip ends, in Web Mercator
-    metres, null for a row that is no trip. If a column with keys of places is declared, a last one
-    holds their numbers (`core.place_keys`), null for a row without a key.
+    `measures` and `categories` are the numbers of declared measures and categories. After the
+    columns of `CANONICAL` comes one column with the steps of each measure (`core.measures`), null
+    for a row without a number, and one with the code of each category (`core.categories`). If
+    `destination` is true, two more columns hold where the row's trip ends, in Web Mercator metres,
+    null for a row that is no trip. If `place` is true, the last column holds the numbers that stand
+    for keys of places (`core.place_keys`), null for a row without a key.
     """
     added = [*map(measure_field, range(measures)), *map(category_field, range(categories))]
     ends = DESTINATION_FIELDS if destination else ()
@@ -205,8 +205,8 @@ def canonical_file(
 ) -> Iterator[CanonicalWriter]:
     """Open a writer for `target`; the file appears there only if the block succeeds.
 
-    `measures` and `categories` are the numbers of those that are declared, and `destination` and
-    `place` say whether these are.
+    `measures` and `categories` are the numbers of declared measures and categories; `destination`
+    and `place` say whether a destination and a key of places are declared.
 
     Several writers with the same target do not interfere, since each has its own temporary file
     beside it.

@@ -1,7 +1,7 @@
-"""Codes of the declared categories: each row's value among the public list, or OTHER.
+"""Codes of the declared categories: each row's value on the public list, or OTHER.
 
-No row is refused for its categories. Each value is read by its own row and the declaration alone
-(see `ingest.canonical`).
+No row is refused for its categories. How a value is read depends on its own row and the declaration
+alone (see `ingest.canonical`).
 """
 
 from __future__ import annotations

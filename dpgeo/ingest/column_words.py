@@ -77,7 +77,7 @@ KIND_WORDS = frozenset(
         *("categorie", "categoria", "clase", "classe", "sexe", "sexo", "sesso", "genre", "genero"),
     }
 )
-"""Words by which a name such as member_casual or user_type says what sort of person it was."""
+"""Words for what sort of person somebody was, in names such as member_casual or user_type."""
 
 
 DESTINATION_WORDS = frozenset(
@@ -93,7 +93,7 @@ DESTINATION_WORDS = frozenset(
 PLAIN_LETTERS = str.maketrans(
     {"\u0142": "l", "\u00f8": "o", "\u00e6": "ae", "\u0153": "oe", "\u0131": "i", "\u0111": "d"}
 )
-"""Letters that Unicode does not take apart into a plain letter and a mark."""
+"""Plain letters for the letters that Unicode does not decompose into a plain letter and a mark."""
 
 
 VOICING = "\u3099\u309a"

@@ -1,8 +1,8 @@
 """Destinations: where the trip of a row ends, if the file has columns that say so.
 
-No row is refused for its destination. Where it is missing, unreadable or outside the study area,
-it is null: the row is no trip, and still counts on every map of positions. Each destination is read
-by its own row and the declaration alone (see `ingest.canonical`).
+No row is refused for its destination. A destination that is missing, unreadable or outside the
+study area becomes null: the row is then no trip, but still counts on every map of positions. How a
+destination is read depends on its own row and the declaration alone (see `ingest.canonical`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ DESTINATION_FIELDS = tuple(
 
 
 def destinations(batch: Batch, schema: Schema, kept: NDArray[np.bool_]) -> list[Any]:
-    """Return x and y, float64 (m,) each, of the kept rows' destinations; null for no trip."""
-    # Use another sieve than that of the rows, so that no row is refused or reported.
+    """Return x and y, float64 (m,) each, of the destinations of the rows marked in `kept`.
+
+    The entries of a row without a usable destination are null.
+    """
+    # A sieve other than the batch's own, so that no row is refused or reported for its destination.
     sieve = Sieve(batch.rows, Tally())
     crs, form = schema.columns.crs, schema.columns.position_format
     form = "" if form in PAIRS else form

@@ -251,7 +251,7 @@ def _one_row(connection: sqlite3.Connection, query: str, last: int) -> tuple[Any
 
 
 def _row_id(names: Sequence[str]) -> str:
-    """Return a name of SQLite's row id that no column has, or "" if all are taken."""
+    """Return one of SQLite's names for the row id that no column has, or "" if all are taken."""
     taken = {name.lower() for name in names}
     return next(name for name in ("rowid", "oid", "_rowid_", "") if name not in taken)
 

@@ -35,7 +35,7 @@ the processor time.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerChoices:
-    """What a publisher says about a layer's file; empty texts and lists are guessed.
+    """What a publisher says about a layer's file; empty values are guessed.
 
     `kind` is a `LayerKind`; `key` and `name` are columns, `levels` the columns of places' units,
     `layer` the layer of a GeoPackage, and `crs` the code of the coordinate system of a file that

@@ -44,7 +44,10 @@ SUFFIXES = {SQLITE: ".gpkg", FLATGEOBUF: ".fgb", PARQUET: ".parquet"}
 
 MOST_FEATURES = 200_000
 MOST_READ_CORNERS = 5_000_000
-"""Limits of a file. It may have more features than a layer, such as those of a whole country."""
+"""Largest numbers of features and corners in a file; more than a layer may have.
+
+A file may cover a whole country, of which a layer takes the part in the study area.
+"""
 
 MOST_UNPACKED = 1 << 30
 """Maximum size of an unpacked file in bytes."""

@@ -1,8 +1,8 @@
-"""Steps of the declared measures: the row's number held between public limits and rounded.
+"""Steps of the declared measures: numbers clipped to public limits and rounded.
 
-No row is refused for its measures: a value that is missing, or that is not a number, is null, and
-the row still counts on every other map. Each value is read by its own row and the declaration alone
-(see `ingest.canonical`).
+No row is refused for its measures: a value that is missing or not a number becomes null, and the
+row still counts on every other map. How a value is read depends on its own row and the declaration
+alone (see `ingest.canonical`).
 """
 
 from __future__ import annotations
@@ -24,12 +24,10 @@ from dpgeo.ingest.text import is_text, lenient_text
 
 YES = ("true", "yes", "t", "y")
 NO = ("false", "no", "f", "n")
-"""Answers in small letters; 1 and 0 are read as numbers."""
+"""Answers that mean no, in lower case; 1 and 0 are read as numbers."""
 
 GROUPED = ("comma", "grouped")
-"""Declared forms of positions, with a decimal comma or groups of digits, in which the file's other
-numbers are then read, too.
-"""
+"""Position formats with a decimal comma or grouped digits, in which measures are then read too."""
 
 
 def measure_field(index: int) -> pa.Field:

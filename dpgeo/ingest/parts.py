@@ -60,7 +60,7 @@ def _together(one: Reader, parts: Sequence[Part]) -> Reader:
     """Return a reader that reads several files as one and ignores the path passed to it."""
 
     def has_own_name(layout: Layout | None) -> bool:
-        """Return whether the header has a column named FILE_NAME; False without a header."""
+        """Return whether the files' header has a column named FILE_NAME; False without a header."""
         first_rows = one.first_rows(parts[0].path, layout)
         return first_rows.complete and FILE_NAME in first_rows.names
 

@@ -24,10 +24,10 @@ guarantee would hold for none of these rows.
 """
 
 EXPONENT = r"^[+-]?[0-9]+(?:[.,][0-9]+)?[eE]\+[0-9]+$"
-"""Matches long numbers as spreadsheets and data frames shorten them.
+"""Matches long numbers in the shortened form that spreadsheets and data frames write.
 
-A million different identifiers all become 1.23457E+11. If their rows were bounded as one person's,
-the guarantee would hold for none of these people.
+A million different identifiers may all become 1.23457E+11. If their rows were bounded as one
+person's, the guarantee would hold for none of these people.
 """
 
 LARGEST_EXACT_FLOAT = 2**53

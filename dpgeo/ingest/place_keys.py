@@ -1,8 +1,8 @@
 """Numbers of the places that rows name by a key, such as the number of a stop.
 
-No row is refused for its place. Where it is missing, the row's number is null: the row counts at no
-place by its key, and still by its position. Each key is read by its own row alone (see
-`ingest.canonical`).
+No row is refused for its key. If the key is missing, the row's number is null: the row then counts
+at no place by its key, but still by its position. How a key is read depends on its own row alone
+(see `ingest.canonical`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dpgeo.ingest.text import is_text, lenient_text
 from dpgeo.spatial.place_keys import number_of_key
 
 PLACE_FIELD = pa.field("place_key", pa.uint64())
-"""The field of the canonical file with the numbers of places, null for none."""
+"""The field of the canonical file with the numbers that stand for keys of places, or null."""
 
 
 def place_numbers(batch: Batch) -> Any:

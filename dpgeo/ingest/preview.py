@@ -45,9 +45,7 @@ class Preview:
     file_format: str = ""
     """Code of the format in which the file was read (`forms`)."""
     named_format: str = ""
-    """Code of the format that the names of the file and of its archive's members indicate; "" for
-    none.
-    """
+    """Code of the format that the names of the file and its archive's members indicate, or ""."""
     understanding: Understanding | None = None
 
     @property

@@ -177,8 +177,9 @@ class Columns:
     def has_destination(self, unit: Unit) -> bool:
         """Return whether each row says where its trip ends, by declared columns.
 
-        In MDS files, the destination is the position of the trip's last row. One row would decide
-        about another's destination, so if the privacy unit is a record there are none.
+        In MDS files, the destination is the position of the trip's last row, so one row decides
+        about another row's destination. If the privacy unit is a record, such files therefore have
+        no destinations.
         """
         if unit is Unit.RECORD and self.is_mds:
             return False

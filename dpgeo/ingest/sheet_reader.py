@@ -91,7 +91,7 @@ def _records_of(
 
 
 class _Counted:
-    """An iterator that counts what it yields."""
+    """An iterator that counts the items it has yielded."""
 
     def __init__(self, rows: Iterator[list[Any]]) -> None:
         self.count = 0

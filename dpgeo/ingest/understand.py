@@ -189,7 +189,7 @@ def _example(texts: pa.Array, order: str, orders: Sequence[str]) -> Phrase:
 def _swap_question(
     columns: Columns, alternatives: list[Reading], trial: Trial
 ) -> Iterator[Question]:
-    """Yield the question whether longitude and latitude are swapped, where that saves most rows."""
+    """Yield the question whether longitude and latitude are swapped, if that accepts most rows."""
     for each in alternatives:
         if each.columns == swapped(columns) and each.accepted > 2 * trial.report.accepted:
             unchanged = Reading(Phrase("As their names say"), columns, trial.report.accepted)

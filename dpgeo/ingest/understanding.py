@@ -60,7 +60,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A reason why rows of the trial cannot be used, with the rows' number and first value."""
+    """A reason why rows of the trial cannot be used, with their number and their first value."""
 
     reason: str
     rows: int

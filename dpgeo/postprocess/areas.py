@@ -41,7 +41,7 @@ This many pieces take about 0.2 s of CPU time.
 """
 
 COUNTS_A_PIECE = 10
-"""Adding up so many further counts of a cell takes about as long as cutting an outline there."""
+"""Adding up this many further counts of a cell takes about as long as clipping an outline there."""
 
 TOO_FINE = (
     "Counting along its outline would take {work:,} steps, of at most {most:,}; simplify it to "
@@ -50,11 +50,12 @@ TOO_FINE = (
 
 
 UNEVEN_ERRORS = 1.3
-"""Half-width of the interval for unevenness, where a region cuts boxes that were chosen to fit the
-people in them, as a multiple of the root of the sum of m^2 s (1 - s) over the boxes that are cut.
+"""Factor for the half-width of the interval for unevenness in regions chosen from the counts.
 
-Here m is a box's count and s the share of its ground in the region. The constant was chosen on
-generated maps (docs/mechanisms/accuracy.md).
+If a query region cuts boxes that were chosen to fit the people in them, the half-width is this
+factor times the root of the sum of m^2 s (1 - s) over the boxes that are cut. Here m is a box's
+count and s the share of its ground in the region. The factor was chosen on generated maps
+(docs/mechanisms/accuracy.md).
 """
 
 
@@ -87,10 +88,10 @@ class Inferred:
     """Sum of an inferred surface over a query region, and what is uncertain about it.
 
     `noise` is the half-width of a 95 % interval for the error that noise causes in the counts of
-    the measured regions, as far as the inference has not removed it. `model` is that for the error
-    of the assumption about how people are spread within the regions that the query region cuts.
-    `areas` is the number of measured regions that touch the query region, and `cut` the number of
-    these that were used in part.
+    the measured regions, as far as the inference has not removed it. `model` is the half-width for
+    the error of the assumption about how people are spread within the regions that the query region
+    cuts. `areas` is the number of measured regions that touch the query region, and `cut` the
+    number of these that were used in part.
     """
 
     estimate: float
@@ -221,11 +222,12 @@ class Areas:
     def sums_of_each(
         self, regions: Shapes, sets: Sequence[Sequence[NDArray[np.int64]]]
     ) -> tuple[list[Cover], NDArray[np.float64]]:
-        """Return the covers of query regions (n,) with the first of k sets of counts, and all sums.
+        """Return covers and sums of several sets of counts for query regions (n,).
 
-        A set is a list of arrays, which are added up, with a count for each measured region. The
-        sums (k, n) are those of each set's counts, each count times its region's share in the query
-        region. Raises InvalidInput if the work would take too long.
+        There are k `sets`. A set is a list of arrays, each with a count for every measured region;
+        the arrays are added up. The covers (n,) use the first set. The sums (k, n) add up each
+        set's counts, each count times its region's share in the query region. Raises InvalidInput
+        if the work would take too long.
         """
         raise NotImplementedError
 
@@ -292,9 +294,10 @@ class Covering:
 class _Touched:
     """Cells that query regions touch or cover.
 
-    Of each touched cell (n,): the index `polygon` of its query region, the index `number` of its
-    count, and the `share` of its ground in the region. Of each run of covered cells (m,): the
-    region `run`, and the numbers of counted cells before its first and before its end.
+    The arrays with an entry for each touched cell (n,) are `polygon`, the index of the query
+    region, `number`, the index of the cell's count, and `share`, the share of the cell's ground in
+    the region. For each run of covered cells (m,), there are the region `run`, and the numbers of
+    counted cells before the run's first cell and before its end.
     """
 
     regions: int
@@ -307,7 +310,7 @@ class _Touched:
 
 
 def _running(counts: Sequence[Ints]) -> list[Ints]:
-    """Return the sums of the counts before each cell and of all."""
+    """Return the running sums of each array's counts: before each cell, and of all cells."""
     return [np.concatenate([[0], np.cumsum(each)]) for each in counts]
 
 

@@ -3,12 +3,13 @@
 A box is clear if its noisy count reaches a threshold that at most one empty box in a thousand
 reaches. Where boxes are small and people few, hardly any box is clear, although many of them
 together hold people. Their counts have independent noise, so boxes that are not clear are added up
-within squares of 2, 4, 8, ... cells a side, up to a COARSEST-th of the map. The noise of a sum of m
-counts has the standard error sd sqrt(m), and a group is clear if its sum reaches
+within squares of 2, 4, 8, ... cells a side, up to a COARSEST-th of the map. If the noise of one
+count has the standard deviation sd, that of a sum of m counts has sd sqrt(m). A group is clear if
+its sum reaches
     ln 500 / sqrt(2) sd sqrt(m),
-which a single Laplace variable exceeds once in a thousand; a sum has lighter tails for its standard
-error. A box belongs to the first group that is clear, and boxes that are clear by themselves are
-left out of all sums: one busy box never makes its neighbours look busy.
+which a single Laplace variable exceeds once in a thousand; relative to its standard deviation, a
+sum has lighter tails. A box belongs to the first group that is clear, and boxes that are clear by
+themselves are left out of all sums: one busy box never makes its neighbours look busy.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from dpgeo.core.noise import DiscreteLaplace
 
 COARSEST = 8
-"""Groups are at most this part of the map's side, so that a group still tells where people are."""
+"""A group is at most this fraction of the map's side, so that it still shows where people are."""
 
 Array = NDArray[np.float64]
 
@@ -63,9 +64,8 @@ def coloured_from(
 
 
 def _share(cells: NDArray[np.generic]) -> Array:
-    """Return the inverse of numbers of cells, which are first rounded up to powers of 4. So files
-    contain few distinct values.
+    """Return 1 divided by numbers of cells that are first rounded up to powers of 4.
 
-    So files contain few distinct values.
+    Files then contain few distinct values, and compress well.
     """
     return np.asarray(4.0 ** -np.ceil(np.log2(np.maximum(cells, 1)) / 2), dtype=np.float64)

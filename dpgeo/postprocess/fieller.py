@@ -1,29 +1,29 @@
 """Intervals of means from two noisy sums, by inversion of a test (Fieller 1954).
 
 Let U be the noisy sum of the steps k of a region's records, D that of K - k, and b the scale of the
-Laplace noise of each. For a candidate share m of the range,
+Laplace noise of each. For a candidate mean m, as a fraction of the range,
     T(m) = (1 - m) U - m D
-has mean 0 if m is the true share of the counted records, however many there are, and its noise is
-(1 - m) X - m Y with X and Y independent. With p = max(m, 1 - m) b and q = min(m, 1 - m) b,
+has mean 0 if m is the true mean of the counted records, however many there are, and its noise is (1
+- m) X - m Y with X and Y independent. With p = max(m, 1 - m) b and q = min(m, 1 - m) b,
     P(|noise| > t) = (p^2 e^(-t/p) - q^2 e^(-t/q)) / (p^2 - q^2),
 and e^(-t/p) (1 + t/(2p)) where p = q. Let t(m) be the t at which this is 5 %. The interval is the
-set of all m with |T(m)| <= t(m): it contains the true share in 95 % of releases, exactly, without a
+set of all m with |T(m)| <= t(m): it contains the true mean in exactly 95 % of releases, without a
 union bound and without dividing by a noisy number. The noise is discrete; its tails are within one
 step of those of continuous noise, so 1 is added to t(m). t(m) does not depend on any data and is
-tabulated once for M shares m from 0 to 1.
+tabulated once for M values of m from 0 to 1.
 
-Ranks. Intervals that miss with the chance 5 %/n each hold for all n regions together in 95 % of
+Ranks. If each interval misses with a probability of 5 %/n, all n intervals hold together in 95 % of
 releases (Bonferroni). Then a region is surely above another if its interval lies above the other's,
 and its rank is at least 1 plus the number of regions surely above it, and at most n minus the
-number of regions surely below it. The ranks are those among the regions of which a mean is told.
+number of regions surely below it. Ranks are among the regions whose mean is shown.
 
-What is told. The noisy number of records is (U + D)/K, with the noise (X + Y)/K, of which
-P(X + Y > t) = e^(-t/b) (1 + t/(2b)) / 2. A mean is told only where this number reaches the
-threshold that at most one of the release's regions is expected to reach if all of them are empty
-(one in FEWEST of fewer regions), and where the interval is neither empty nor too wide, nor holds
-both ends of the range. Coverage is 95 % over all regions, told or not. Among regions that are told
-although they are hardly larger than the threshold it is lower, since those with an upward error in
-their number are told more often.
+What is shown. The noisy number of records is (U + D)/K, with the noise (X + Y)/K, of which P(X + Y
+> t) = e^(-t/b) (1 + t/(2b)) / 2. A mean is shown only if this number reaches a threshold that at
+most one of the release's regions would be expected to reach if all of them were empty (one in
+FEWEST if there are fewer regions), and if the interval is not empty, not too wide, and does not
+contain both ends of the range. Coverage is 95 % over all regions, shown or not. It is lower among
+shown regions whose numbers barely reach the threshold, since regions with an upward error in their
+number are shown more often.
 
 Sums over several regions. For a query region that holds whole regions and shares w of others, the
 noise of T(m) is a sum of terms w (1 - m) X and w m Y. As in `postprocess.noise_sums`, its 95 %
@@ -46,16 +46,16 @@ from dpgeo.core.noise import DiscreteLaplace
 Floats = NDArray[np.float64]
 
 SHARES = 2001
-"""Number M of candidate shares, from 0 to 1."""
+"""Number M of candidate means, as fractions of the range from 0 to 1."""
 
 WIDEST = 0.6
-"""Widest interval, as a share of the range, with which a mean is told."""
+"""Means with wider intervals than this, as a fraction of the range, are withheld."""
 
 FEWEST = 20
-"""In releases of fewer regions, the chance that an empty one is told is one in so many."""
+"""In a release of fewer regions, an empty region gets a mean with probability one in this many."""
 
 ERROR = 0.05
-"""Chance that an interval misses the true share."""
+"""Probability that an interval misses the true mean."""
 
 CHUNK = 1000
 """Number of regions whose candidates are tested at a time."""
@@ -63,10 +63,10 @@ CHUNK = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Means:
-    """Shares of the range (n,) with their 95 % intervals, and the noisy numbers of records (n,).
+    """Means (n,) as fractions of the range, with 95 % intervals and noisy numbers of records (n,).
 
-    Where `told` is false, `share`, `low` and `high` are NaN. `records_margin` (n,) is the
-    half-width of the numbers' 95 % intervals.
+    Where `told` is false, the mean is withheld, and `share`, `low` and `high` are NaN.
+    `records_margin` (n,) is the half-width of the numbers' 95 % intervals.
     """
 
     share: Floats
@@ -79,7 +79,7 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class ShareNoise:
-    """Noise of each of the two sums of a region, in steps; a record has `steps` of them."""
+    """Noise of each of a region's two sums; a record adds `steps` steps to both together."""
 
     noise: DiscreteLaplace
     steps: int
@@ -95,12 +95,15 @@ class ShareNoise:
         return self.scale * _solve_pair(ERROR) + 1 / self.steps
 
     def least_records(self, regions: int) -> float:
-        """Return the noisy number of records from which a mean is told, see the module."""
+        """Return the smallest noisy number of records with which a mean is shown.
+
+        It is derived in the module docstring.
+        """
         chance = 2 / max(regions, FEWEST)
         return self.scale * _solve_pair(chance) + 1 / self.steps
 
     def half_width(self, records: float) -> float:
-        """Return half the interval's width, as a share, for a mean in the middle of the range."""
+        """Return half the interval's width for a mean in the middle of the range, as a fraction."""
         return self.scale / 2 * _solve_pair(ERROR) / records
 
     def means(
@@ -108,8 +111,8 @@ class ShareNoise:
     ) -> Means:
         """Return the means of single regions, (n,), from their noisy sums.
 
-        `regions` is the number of regions of the release, and `error` the chance that a region's
-        interval misses its true share.
+        `regions` is the number of regions of the release, and `error` the probability that a
+        region's interval misses its true mean.
         """
         margin = np.full(len(above), self.records_margin)
         least = np.full(len(above), self.least_records(regions))
@@ -118,7 +121,10 @@ class ShareNoise:
         return self._means(above, below, limit, margin, least)
 
     def limits(self, shares: Floats) -> Floats:
-        """Return the largest |T(m)| at which the interval of a region holds these shares m (n,)."""
+        """Return t(m) of the module docstring for candidate means m (n,).
+
+        A region's interval contains m if |T(m)| is at most t(m).
+        """
         return (
             np.interp(shares, np.linspace(0, 1, SHARES), _limits(ERROR)) * (self.steps * self.scale)
             + 1
@@ -127,11 +133,12 @@ class ShareNoise:
     def ranks(
         self, above: NDArray[Any], below: NDArray[Any], regions: int
     ) -> tuple[Floats, Floats]:
-        """Return the best and the worst rank (n,) that each region's mean may have, 1 the highest.
+        """Return the best and the worst rank (n,) that each region's mean may have.
 
-        They hold for all regions of the release together, 95 times in 100; NaN where a mean is
-        withheld. `above` and `below` (n,) are the noisy sums of the steps that values reach and
-        lack; the module says how ranks follow.
+        Rank 1 is the highest. The ranks hold for all regions of the release together with
+        probability 95 %; they are NaN for a withheld mean. `above` and `below` (n,) are the noisy
+        sums of steps from the lower and from the upper limit. The module docstring derives the
+        ranks.
         """
         told = self.means(above, below, regions).told
         joint = self.means(above, below, regions, ERROR / max(1, regions))
@@ -141,18 +148,20 @@ class ShareNoise:
     def means_of_sums(
         self, above: Floats, below: Floats, squares: Floats, largest: Floats, regions: int
     ) -> Means:
-        """Return the means of sums of shares of regions, (n,).
+        """Return the means (n,) of sums over several regions, of which each counts with a share.
 
-        `above` and `below` are the sums of the regions' sums, each times its share. `squares` is
-        the sum of the squares of the shares, and `largest` the largest share.
+        `above` and `below` (n,) are the sums of the regions' noisy sums, each times its share.
+        `squares` (n,) is the sum of the squares of the shares, and `largest` (n,) the largest
+        share.
         """
         m = np.linspace(0, 1, SHARES)
         single = math.log(20) / math.sqrt(2)
-        spread = self.scale * np.sqrt(squares)  # of sums in records
+        # the standard deviation of the sums' noise, in records
+        spread = self.scale * np.sqrt(squares)
         deviation = self.steps * spread[:, None] * np.sqrt(2 * ((1 - m) ** 2 + m**2))
         limit = single * deviation + largest[:, None]
         margin = single * 2 * spread + largest / self.steps
-        # In standard errors, tails of sums are lighter than that of one Laplace variable.
+        # Relative to their standard deviation, sums have lighter tails than one Laplace variable.
         tail = math.log(max(regions, FEWEST) / 2) / math.sqrt(2)
         least = np.maximum(tail * 2 * spread, spread) + largest / self.steps
         return self._means(above, below, limit, margin, least)
@@ -186,7 +195,7 @@ class ShareNoise:
 
 
 def ranks_between(low: Floats, high: Floats, told: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Return the best and the worst rank (n,) of each region that is told, 1 the highest.
+    """Return the best and the worst rank (n,) of each region with a mean; 1 is the highest.
 
     `low` and `high` (n,) are the ends of intervals that hold for all regions together.
     """
@@ -200,7 +209,7 @@ def ranks_between(low: Floats, high: Floats, told: NDArray[np.bool_]) -> tuple[F
 
 @lru_cache(maxsize=16)
 def _limits(error: float) -> Floats:
-    """Return t(m) (M,) for noise of scale 1, at which the tail has the chance `error`."""
+    """Return t(m) (M,), which the noise of T(m) exceeds with probability `error` at scale 1."""
     m = np.linspace(0, 1, SHARES)
     p, q = np.maximum(m, 1 - m), np.minimum(m, 1 - m)
     low, high = np.zeros(SHARES), np.full(SHARES, 60.0)

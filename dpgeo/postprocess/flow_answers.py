@@ -1,11 +1,11 @@
 """Answers on flows: trips from one area to another, added up from measured pairs.
 
-The trips between two areas are the sum of the noisy counts of all pairs of an origin in the one and
-a destination in the other. Where an area cuts a region, its pairs add the share of the region's
-ground that lies in the area; of a pair that both areas cut, the product of both shares. If only
-where trips begin (or end) is given, measured departures (or arrivals) are added up, whose noise is
-that of one count for each region. The interval covers the noise as in `postprocess.ranges`; how
-unevenly trips are spread within a region is not in it.
+The trips between two areas are the sum of the noisy counts of all pairs of an origin in the first
+area and a destination in the second. If an area cuts a region, the count of a pair is multiplied by
+the share of the region's ground that lies in the area; if both areas cut the pair's regions, it is
+multiplied by both shares. If only the origin (or the destination) is given, measured departures (or
+arrivals) are added up, with the noise of one count for each region. The interval covers the noise
+as in `postprocess.ranges`, but not how unevenly trips are spread within a region.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class FlowAnswers:
         self._tree = shapely.STRtree(self._shapes)
 
     def answer(self, origin: Any | None, destination: Any | None) -> RangeAnswer:
-        """Estimate the trips from one valid polygon, in degrees, to another; None for anywhere."""
+        """Estimate the trips from one valid polygon in degrees to another; None is anywhere."""
         given = [each for each in (origin, destination) if each is not None]
         touched = [np.sort(self._tree.query(each)) for each in given]
         work = sum(map(self._work, given, touched))
-        check_work(work, MOST_CLIPPED)  # of both ends, since one request pays for both
+        check_work(work, MOST_CLIPPED)  # for both areas together, since one request has one limit
         shares_of_ends = [self._shares(*each) for each in zip(given, touched, strict=True)]
         if len(given) == 1:
             values, shares = self._ends(shares_of_ends[0], arriving=origin is None)
@@ -70,12 +70,12 @@ class FlowAnswers:
         return self._added(values, shares, self._content.noise, answer_notes, single=single)
 
     def _work(self, area: Any, touched: Ints) -> int:
-        """Return the number of corners to clip in the regions that an area may touch."""
+        """Return the number of corners to clip in the regions `touched` by an area."""
         corners = shapely.get_num_coordinates(self._shapes[touched]).sum()
         return int(corners + len(touched) * shapely.get_num_coordinates(area))
 
     def _shares(self, area: Any, touched: Ints) -> Floats:
-        """Return the share (n,) of each region's ground in an area, which may touch some."""
+        """Return the share (n,) of each region's ground in an area; only `touched` are clipped."""
         shares = np.zeros(len(self._shapes))
         if len(touched):
             shapely.prepare(area)
@@ -106,7 +106,7 @@ class FlowAnswers:
         return np.concatenate(values), np.concatenate(shares)
 
     def _dense(self, origin: Floats, destination: Floats) -> tuple[Floats, Floats]:
-        """Return the same where all pairs were measured: only those asked for are looked at."""
+        """Return the same as `_pairs` if all pairs were measured; read only the pairs needed."""
         n, rows, columns = len(self._shapes), np.flatnonzero(origin), np.flatnonzero(destination)
         counts = self._content.pairs.reshape(-1, n, n)[:, rows[:, None], columns]
         shares = np.outer(origin[rows], destination[columns])
@@ -124,7 +124,10 @@ class FlowAnswers:
         *,
         single: bool = False,
     ) -> RangeAnswer:
-        """Return the sum of shares of noisy counts; `single` says that it is of a single pair."""
+        """Return the sum of noisy counts, each times its share.
+
+        `single` is true if the sum consists of a single pair.
+        """
         released = self._released
         counted = counted_in_sum(released.counting, released.bound)
         if single:

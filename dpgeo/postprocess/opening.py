@@ -52,7 +52,7 @@ CLOSE = 1.05
 """
 
 FEWEST = 3
-"""Classes that must remain for those that begin below 1 to be left out."""
+"""At least this many classes must remain if those that begin below 1 are left out."""
 
 HIGH_QUANTILE = 0.995
 """No class begins above this quantile of the values.
@@ -136,8 +136,8 @@ def standing(layer: Layer) -> NDArray[np.bool_]:
 def coloured(layer: Layer) -> NDArray[np.bool_]:
     """Return a mask (n,) of the features that a map colours.
 
-    These are the features that stand out, and those in a box that stands out; in a layer of means,
-    those with enough records for a mean.
+    These are the features that stand out, and those in a box that stands out; in a layer of means
+    or medians, those with enough records for one.
     """
     if layer.told is not None:
         return layer.told
@@ -206,7 +206,7 @@ def layer_edges(layer: Layer, metres: int) -> tuple[float, ...]:
     # No class of boxes may begin above the largest published count, even if some boxes are small.
     most = math.inf if layer.is_cells else float(np.max(layer.value[shown], initial=0))
     edges = class_edges(values, layer.cells[shown].astype(np.float64), most)
-    # A fraction of a person says little, and one class more says less than numbers one can read.
+    # A fraction of a person says little, so classes below 1 are left out if enough classes remain.
     whole = (*edges[:1], *(edge for edge in edges[1:] if edge >= 1))
     return whole if len(whole) >= FEWEST else edges
 
@@ -287,7 +287,7 @@ def _edges_by_layer(shown: Sequence[Layer], metres: int) -> dict[str, tuple[floa
         if layer.sliced and not isinstance(layer, BoxLayer) and not typical_column(layer.columns)
     ]
     averages = [layer for layer in shown if typical_column(layer.columns)]
-    if averages and averages[0].sliced:  # a colour says the same in every slice
+    if averages and averages[0].sliced:  # the same colour then means the same in every slice
         means = dict.fromkeys([each.name for each in averages], mean_edges(*averages))
     else:
         means = {layer.name: mean_edges(layer) for layer in averages}
@@ -296,7 +296,7 @@ def _edges_by_layer(shown: Sequence[Layer], metres: int) -> dict[str, tuple[floa
 
 
 def _common_edges(slices: Sequence[Layer]) -> dict[str, tuple[float, ...]]:
-    """Return classes for flows by time that are the same in every slice."""
+    """Return colour classes for flows by time, which are the same in every slice."""
     values = [np.asarray(layer.value, dtype=np.float64)[coloured(layer)] for layer in slices]
     every = np.concatenate(values) if values else np.empty(0)
     edges = class_edges(every, np.ones(every.size))
@@ -306,7 +306,7 @@ def _common_edges(slices: Sequence[Layer]) -> dict[str, tuple[float, ...]]:
 def mean_edges(*averages: Layer) -> tuple[float, ...]:
     """Return the lower edges of at most STEPS equally wide classes with round limits.
 
-    They divide the means or medians of the regions that have an estimate.
+    The classes cover the means or medians of the regions that have one.
     """
     means = np.concatenate([_typical(each)[coloured(each)] for each in averages])
     if not means.size:
@@ -335,7 +335,7 @@ def _round_widths(width: float) -> list[float]:
 
 
 def _held(layer: BoxLayer, total: float) -> float:
-    """Return the share of `total` held by the boxes that a map colours; at most 1."""
+    """Return the share of `total` that is in the boxes that a map colours; at most 1."""
     if total <= 0:
         return 0.0
     return min(1.0, float(layer.value.sum(where=coloured(layer))) / total)

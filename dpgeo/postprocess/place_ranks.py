@@ -1,14 +1,15 @@
 """Ranks of noisy counts, with intervals that hold for all counts at once.
 
-Let every one of n noisy counts c_i be the true (bounded) count x_i plus independent noise, and let
-t be the least whole number with 1 - (1 - P(|noise| > t))^n <= 5 %. With a probability of at least
-95 %, no noise is beyond t, so every x_i lies between c_i - t and c_i + t. Then at most #{j: c_j + t
->= c_i - t} counts (i among them) are at least x_i, and at least #{j: c_j - t > c_i + t} exceed it.
-So place i is surely among the first of that many, and surely behind as many others. Both hold for
-all places and all k of "among the k busiest" together, because they follow from one event.
+Each of n noisy counts c_i is the true (bounded) count x_i plus independent noise. Let t be the
+smallest integer with 1 - (1 - P(|noise| > t))^n <= 5 %. With a probability of at least 95 %, no
+noise is larger than t in absolute value, so every x_i lies between c_i - t and c_i + t. Then at
+most #{j: c_j + t >= c_i - t} counts, including the i-th, are at least x_i, and at least #{j: c_j -
+t > c_i + t} counts exceed it. The former number is the worst rank that place i may have, and the
+latter number plus 1 is the best. All ranks, and all statements that a place is among the k busiest,
+hold together, because they follow from one event.
 
-The intervals are about counts as bounded: whoever was at more places than the bound was left out of
-some, and which places that favours is not in them.
+The intervals refer to counts after contribution bounding: people who were at more places than the
+bound are missing at some of them, and the intervals do not cover which places gain or lose by this.
 """
 
 from __future__ import annotations
@@ -25,14 +26,15 @@ CONFIDENCE = 0.95
 
 
 def joint_margin(noise: DiscreteLaplace, counts: int) -> int:
-    """Return the least t such that all of `counts` noises are within t at once, at least 95 %."""
+    """Return the smallest t such that the noises of all `counts` counts are at most t with 95 %."""
     return noise.margin(CONFIDENCE ** (1 / max(counts, 1)))
 
 
 def rank_intervals(counts: Ints, noise: DiscreteLaplace) -> tuple[Ints, Ints]:
-    """Return the best and the worst rank (n,) that each noisy count (n,) may have, 1 the largest.
+    """Return the best and the worst rank (n,) that each noisy count (n,) may have.
 
-    Equal true counts share ranks: k equal ones behind m larger have the ranks from m + 1 to m + k.
+    The largest count has rank 1. Equal true counts share ranks: if k counts are equal and m are
+    larger, the k counts have the ranks m + 1 to m + k.
     """
     apart = 2 * joint_margin(noise, counts.size)
     ascending = np.sort(counts)
@@ -44,10 +46,10 @@ def rank_intervals(counts: Ints, noise: DiscreteLaplace) -> tuple[Ints, Ints]:
 def both_measured(
     counts: Ints, noise: DiscreteLaplace, pairs: Ints, pair_noise: DiscreteLaplace
 ) -> tuple[Floats, Floats]:
-    """Return the least squares of places (n,) and of their pairs (h, n), which add up to them.
+    """Return least-squares estimates of places (n,) and of pairs (h, n) that add up to them.
 
     `counts` (n,) and `pairs` (h, n) are noisy counts of one sample, in which the pairs of a place
-    add up to it. The variance of the sum of a place's pairs is h times that of one.
+    add up to the place. The sum of a place's h pairs has h times the noise variance of one pair.
     """
     size = len(pairs)
     of_place, of_sum = 1 / noise.variance, 1 / (size * pair_noise.variance)

@@ -1,4 +1,4 @@
-"""Covering of query regions with places, each of which lies in a region or does not."""
+"""Covering of query regions with places, each of which is entirely inside or outside a region."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.postprocess.areas import Areas, Cover, Parts, Shapes, check_work, covers_of
 
 MOST_TESTED = 40_000_000
-"""Largest number of corners that one request may test, over all its regions and near places."""
+"""Largest number of corners that a request may test, over all its regions and nearby places."""
 
 
 class PointAreas(Areas):
@@ -29,7 +29,7 @@ class PointAreas(Areas):
         self._tree = shapely.STRtree(shapely.points(longitude, latitude))
 
     def covers(self, regions: Shapes) -> list[Cover]:
-        """Return the places in each region; those on its edge are in it."""
+        """Return the places in each region, including places on its edge."""
         near = self._tree.query(regions)[0]
         check_work(int(shapely.get_num_coordinates(regions)[near].sum()), MOST_TESTED)
         shapely.prepare(regions)

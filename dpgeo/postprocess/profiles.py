@@ -6,7 +6,8 @@ that spans several strips is divided among them in proportion to the box's width
 assumes that people are evenly spread within the box; the margin ignores the error of that
 assumption.
 
-Where a surface was inferred from several phases, `postprocess.joint_sums` makes the profiles.
+If a surface was inferred from several phases, `postprocess.joint_sums` computes the profiles
+instead.
 """
 
 from __future__ import annotations

@@ -1,39 +1,40 @@
 """Quantiles from noisy histograms, with intervals by inversion of a test.
 
-The range of a measure, of length 1 here, is divided into B equally wide bins. A region has the
-noisy counts c_1, ..., c_B with independent Laplace noise of scale b. Within a bin, values are taken
-as evenly spread. For a candidate value v, which lies at the share w of a bin, let L(v) be the noisy
-number of records below it and R(v) that above, to which this bin adds w and 1 - w of its count. If
-v is the p-quantile of the counted records, the part p of them is below, so that
-    T(v) = (1 - p) L(v) - p R(v)
-has mean 0, however many records there are. Its noise is the sum of 1 - p times the noise of the
-bins below, w - p times that of the bin itself, and -p times that of the bins above. Its
-distribution is known, and does not depend on any data: its characteristic function is the product
-of 1/(1 + (x b u)^2) over these weights x. Let t(v) be what |noise| exceeds with the chance 5 %. The
-interval is the smallest that holds all v with |T(v)| <= t(v). Below and above are tested together:
-no union bound over bins, and no division by a noisy number. t is computed at two points of each bin
-and is linear in between, which is at most too much because t is convex there. Noise is discrete; a
-sum of the discrete variables has a smaller spread than one of the continuous ones.
+The range of a measure, taken to have length 1, is divided into B equally wide bins. A region has
+the noisy counts c_1, ..., c_B with independent Laplace noise of scale b. Within a bin, values are
+assumed to be evenly spread. A candidate value v divides its bin into shares w below and 1 - w
+above. Let L(v) be the noisy number of records below v and R(v) the number above, where the bin of v
+adds the shares w and 1 - w of its count. If v is the p-quantile of the counted records, the
+fraction p of them is below v, so T(v) = (1 - p) L(v) - p R(v) has mean 0, however many records
+there are. The noise of T(v) is a sum over bins of their noise, with the weight 1 - p for the bins
+below, w - p for the bin of v, and -p for the bins above. Its distribution is known and does not
+depend on any data: the characteristic function is the product of 1/(1 + (x b u)^2) over these
+weights x. Let t(v) be the value that |noise| exceeds with probability 5 %. The interval is the
+smallest one that contains all v with |T(v)| <= t(v). One test covers both sides, so there is no
+union bound over bins and no division by a noisy number. t is computed at two points of each bin and
+interpolated linearly, which never gives too small a value, because t is convex there. The noise is
+discrete; a sum of discrete Laplace variables has a smaller spread than a sum of continuous ones.
 
-Within a bin, values need not be evenly spread. Whatever they are, the quantile and the v at which
-the part p would be below if they were lie in the same bin. So the ends of the interval are moved
-outwards to the edges of their bins, and it holds the quantile of the counted records in at least
-95 % of releases, however they are spread.
+Within a bin, values need not be evenly spread. However they are spread, the true quantile lies in
+the same bin as the v at which the fraction p would be below if they were evenly spread. So the ends
+of the interval are moved outwards to the edges of their bins. The interval then contains the
+quantile of the counted records in at least 95 % of releases, however values are spread.
 
 Estimate. The p-quantile of exact counts minimises the sum of (1 - p)(v - x)+ + p (x - v)+ over the
-records x, whose derivative is T(v). The estimate is the v that minimises the same sum of the noisy
-counts. T is 0 there, so that it always lies in its interval, and a larger p never gives a smaller
-estimate.
+records x, whose derivative is T(v). The estimate is the v that minimises the same sum computed from
+the noisy counts. T is 0 there, so the estimate always lies in its interval, and a larger p never
+gives a smaller estimate.
 
-What is told. The noisy number of records is the sum of all counts. Quartiles are told only where it
-reaches the threshold that at most one of the release's regions is expected to reach if all of them
-are empty (one in FEWEST of fewer regions), and where the median's interval is no wider than WIDEST.
-Of the other two quartiles, those with wider intervals are withheld.
+Which quartiles are shown. The noisy number of records is the sum of all counts. Quartiles are shown
+only if it reaches a threshold that at most one of the release's regions would be expected to reach
+if all of them were empty (one in FEWEST if there are fewer regions), and if the median's interval
+is no wider than WIDEST. The other two quartiles are withheld if their own intervals are wider than
+that.
 
-Sums over several regions. For whole regions and shares of others, the noise of T(v) is a sum over
-regions of such terms, each times its share s. As in `postprocess.fieller`, its 95 % quantile is at
-most that of one region times the root of the sum of s^2, since tails become lighter with more
-terms; the largest share of a region that was cut adds to it for the discreteness.
+Sums over several regions. If regions are added up, each with a share s, the noise of T(v) is a sum
+over regions of such terms, each times its s. As in `postprocess.fieller`, its 95 % quantile is at
+most the quantile for one region times the root of the sum of s^2, since tails become lighter with
+more terms. The largest share of a region that was cut is added to allow for the discreteness.
 """
 
 from __future__ import annotations
@@ -53,26 +54,29 @@ from dpgeo.postprocess.noise_sums import margin_of_sum
 Floats = NDArray[np.float64]
 
 QUARTILES = (0.25, 0.5, 0.75)
-"""The quantiles p that are told, in the order of the columns of `Quartiles`."""
+"""The quantiles p that are computed, in the order of the columns of `Quartiles`."""
 
 MEDIAN = 1
-"""Column of the median."""
+"""Index of the median among QUARTILES."""
 
 PARTS = 2
-"""Points of each bin at which the noise of T(v) is computed."""
+"""Number of parts of each bin at whose edges the noise of T(v) is computed."""
 
 LEAST_LOG, PANELS, NODES = 30.0, 64, 16
-"""Where the characteristic function is below e^-LEAST_LOG it is treated as 0; panels of the
-quadrature, and nodes in each.
+"""Precision of the Fourier inversion.
+
+A characteristic function below e^-LEAST_LOG is treated as 0. PANELS is the number of panels of the
+quadrature, and NODES the number of nodes in each panel.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Quartiles:
-    """The quartiles (n, 3) of n regions as shares of the range, with their 95 % intervals.
+    """Quartiles (n, 3) of n regions, as fractions of the range, with their 95 % intervals.
 
-    What is withheld is NaN. `told` (n,) says where there is a median. `records` (n,) are the noisy
-    numbers of records, and `records_margin` (n,) the half-widths of their 95 % intervals.
+    Withheld values are NaN. `told` (n,) marks the regions whose median is shown. `records` (n,)
+    holds the noisy numbers of records, and `records_margin` (n,) the half-widths of their 95 %
+    intervals.
     """
 
     share: Floats
@@ -101,18 +105,21 @@ class HistogramNoise:
         return float(margin_of_sum({self.noise: self.bins}))
 
     def least_records(self, regions: int) -> float:
-        """Return the noisy number of records from which quartiles are told, see the module."""
+        """Return the smallest noisy number of records with which quartiles are shown.
+
+        It is derived in the module docstring.
+        """
         return self.scale * _least(self.bins, regions)
 
     def half_width(self, records: float) -> float:
-        """Return half the width of the median's interval in numbers of records, as a share."""
+        """Return half the width of the interval of the median's rank, divided by `records`."""
         return self.scale * float(_limits(self.bins, 0.5, ERROR)[self.bins]) / records
 
     def quartiles(self, counts: NDArray[Any], regions: int, error: float = ERROR) -> Quartiles:
         """Return the quartiles of single regions from their noisy counts (n, bins).
 
-        `regions` is the number of regions of the release, and `error` the chance that an interval
-        misses the true quantile.
+        `regions` is the number of regions of the release, and `error` the probability that an
+        interval misses the true quantile.
         """
         ones = np.ones(len(counts))
         margin = np.full(len(counts), self.records_margin)
@@ -121,8 +128,9 @@ class HistogramNoise:
     def quartiles_of_sums(
         self, counts: Floats, squares: Floats, largest: Floats, regions: int
     ) -> Quartiles:
-        """Return the quartiles of sums of shares of regions, from the sums of counts (n, bins).
+        """Return the quartiles of sums over several regions, of which each counts with a share.
 
+        `counts` (n, bins) are the sums of the regions' noisy counts, each times its share.
         `squares` (n,) is the sum of the squares of the shares, and `largest` (n,) the largest share
         of a region that was cut, 0 if there is none.
         """
@@ -133,17 +141,19 @@ class HistogramNoise:
     def ranks(self, counts: NDArray[Any], regions: int) -> tuple[Floats, Floats]:
         """Return the best and the worst rank (n,) that each region's median may have.
 
-        1 is the highest. They hold for all regions of the release together, 95 times in 100; NaN
-        where a median is withheld. `postprocess.fieller` says how they follow from joint intervals.
+        1 is the highest. The ranks hold for all regions of the release together with probability 95
+        %; they are NaN for a withheld median. `postprocess.fieller` derives them from joint
+        intervals.
         """
         told = self.quartiles(counts, regions).told
         joint = self.quartiles(counts, regions, ERROR / max(1, regions))
-        # Bins do not hold their upper edges, so that intervals that share an edge are apart.
+        # A bin does not contain its upper edge, so two intervals that share only an edge are
+        # disjoint.
         low, high = joint.low[:, MEDIAN], joint.high[:, MEDIAN] - 1e-9
         return ranks_between(np.where(joint.told, low, 0.0), np.where(joint.told, high, 1.0), told)
 
     def covers(self, counts: NDArray[Any], p: float, share: Floats) -> NDArray[np.bool_]:
-        """Return whether the test of a p-quantile at these shares (n,) of the range is passed."""
+        """Return which of these shares (n,) of the range the p-quantile's interval contains."""
         nodes = np.linspace(0, 1, self.bins + 1)
         tested = _statistic(counts, p)
         found = np.array([np.interp(v, nodes, t) for v, t in zip(share, tested, strict=True)])
@@ -186,19 +196,19 @@ class HistogramNoise:
         )
 
     def _down(self, share: Floats) -> Floats:
-        """Return the edges of bins (n,) at or below the shares (n,) of the range."""
+        """Round shares (n,) of the range down to the edges of bins."""
         return np.asarray(np.floor(share * self.bins + 1e-9) / self.bins)
 
 
 def _statistic(counts: NDArray[Any], p: float) -> Floats:
-    """Return T (n, bins + 1) at the edges of the bins of counts (n, bins)."""
+    """Return T (n, bins + 1) at the edges of the bins, given counts (n, bins)."""
     below = np.zeros((len(counts), counts.shape[1] + 1))
     np.cumsum(counts, axis=1, out=below[:, 1:])
     return np.asarray(below - p * below[:, -1:])
 
 
 def _refined(values: Floats) -> Floats:
-    """Return values (n, m) at the edges of bins and at PARTS - 1 points between each two."""
+    """Interpolate values (n, m) between the edges of bins, at PARTS - 1 points each."""
     edges = values.shape[1]
     at = np.arange(PARTS * (edges - 1) + 1) / PARTS
     before = np.minimum(at.astype(np.int64), edges - 2)
@@ -208,7 +218,10 @@ def _refined(values: Floats) -> Floats:
 
 
 def _least_loss(tested: Floats) -> Floats:
-    """Return where the integral of T (n, m), linear between equally far points, is the least."""
+    """Return where the integral of T (n, m) is smallest, as a share (n,) of the range.
+
+    T is given at evenly spaced points, and linear between them.
+    """
     start, end = tested[:, :-1], tested[:, 1:]
     before = np.zeros_like(start)
     np.cumsum((start + end)[:, :-1] / 2, axis=1, out=before[:, 1:])
@@ -222,7 +235,10 @@ def _least_loss(tested: Floats) -> Floats:
 
 
 def _first(values: Floats) -> Floats:
-    """Return where values (n, m), linear between equally far points, are 0 or more first."""
+    """Return the first share (n,) of the range at which values (n, m) are 0 or more.
+
+    The values are given at evenly spaced points, and linear between them.
+    """
     reached = values >= 0
     at = reached.argmax(axis=1)
     row = np.arange(len(values))
@@ -234,7 +250,7 @@ def _first(values: Floats) -> Floats:
 
 @lru_cache(maxsize=64)
 def _limits(bins: int, p: float, error: float) -> Floats:
-    """Return t(v) for noise of scale 1 at PARTS points of each bin and at the last edge."""
+    """Return t(v) for noise of scale 1, at PARTS points of each bin and at the last bin's end."""
     whole, rest = np.divmod(np.arange(PARTS * bins + 1), PARTS)
     own = rest > 0
     weights = np.column_stack(
@@ -245,7 +261,7 @@ def _limits(bins: int, p: float, error: float) -> Floats:
 
 @lru_cache(maxsize=64)
 def _least(bins: int, regions: int) -> float:
-    """Return what the sum of `bins` variables exceeds with the chance 1 in `regions`."""
+    """Return what a sum of `bins` Laplace variables exceeds with probability 1/`regions`."""
     return float(_solve(np.ones((1, 1)), np.array([[bins]]), 2 / max(regions, FEWEST))[0])
 
 

@@ -23,8 +23,8 @@ where it cuts cells or zones it does not. Intervals estimate the sum of the boun
 measured regions, in which a person in two regions is counted in both. Such a sum is therefore one
 of sightings, and only a single count of a place in which nobody counts twice is one of people.
 
-If nothing was added up there is no estimate: 0 would claim that nobody was there, and a region
-outside the study area was not looked at.
+If nothing was added up there is no estimate: 0 would claim that nobody was there, although nothing
+was counted there.
 """
 
 from __future__ import annotations
@@ -84,12 +84,12 @@ class RangeAnswer:
     Both are NaN if nothing was added up; `reason` then says why. `noise` is the part of the margin
     that noise causes, and `model` the part for how people may be spread in measured regions that
     the query region cuts; the margin is the root of the sum of their squares. `model` is None if
-    the margin does not include such a part. If `exact`, only whole counts were
-    added up, and their noise is the only error. `areas` is the number of measured regions used, and
-    `cut` the number of these that were used in part. `counted` says what is counted: people,
-    sightings or visits. `people` holds the fewest and the most people that the estimate can stand
-    for, if that is known. In a release of averages, `average` is the mean, in one of quartiles
-    `quartiles` are these, and the estimate is the number of records with a value that they rest on.
+    the margin does not include such a part. If `exact`, only whole counts were added up, and their
+    noise is the only error. `areas` is the number of measured regions used, and `cut` the number of
+    these that were used in part. `counted` says what is counted: people, sightings or visits.
+    `people` holds the fewest and the most people that the estimate can stand for, if that is known.
+    In a release of averages, `average` is the mean; in a release of quartiles, `quartiles` holds
+    the quartiles. In both, the estimate is the number of records from which they are computed.
     `notes` are sentences to show with the answer.
     """
 

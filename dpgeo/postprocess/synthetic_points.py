@@ -6,9 +6,10 @@ and cost nothing, and anybody can make the same points again.
 
 Counts are first rounded so that, in Hilbert order, the sum over the first i regions is right to
 within one half for every i: n_i = floor(C_i + 1/2) - floor(C_{i-1} + 1/2), where C is the running
-sum. A compact area consists of few runs of that order, and its sum is off by at most their number.
-Each region's points are then spread evenly over the ground of its part of the study area. They show
-nothing that the counts do not show: noise in empty regions becomes points, too.
+sum. A compact area consists of a few runs of consecutive regions in that order, and its sum is off
+by at most the number of these runs. Each region's points are then spread evenly over the ground of
+its part of the study area. They show nothing that the counts do not show: noise in empty regions
+becomes points, too.
 
 If there are more people than points, a point stands for several people of its own region, so that
 the weights of a region's points still sum to n_i. Points of equal weight would not: on a map of a
@@ -117,18 +118,19 @@ def synthetic_points(
 
 
 def _rounded(values: Floats) -> NDArray[np.int64]:
-    """Round counts (n,) >= 0 so that the sum of the first i is right within one half, for any i."""
+    """Round counts (n,) >= 0 so that the sum of the first i is off by at most one half."""
     sums = np.floor(np.concatenate([[0.0], np.cumsum(values)]) + 0.5)
     return np.diff(sums).astype(np.int64)
 
 
 def _shared(people: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Share people (n,) of regions among at most `most` points.
+    """Divide the people (n,) of regions among at most `most` points.
 
-    Returns the number of points of each region (n,) and the weight of each point. A region has one
-    point for every k people, begun ones included, for the smallest k that `most` allows, and their
-    weights sum to its people. If more than `most` regions have people, all points have the same
-    weight, and each running sum of the regions is right within half of it.
+    Returns the number of points of each region (n,), and the weight of each point. Each region gets
+    one point for every k people or part of k, with the smallest k that `most` allows, and the
+    weights of its points add up to its people. If more than `most` regions have people, all points
+    have the same weight, and each running sum of the regions is right to within half of that
+    weight.
     """
     if np.count_nonzero(people) > most:
         weight = math.ceil(people.sum() / most)

@@ -21,7 +21,7 @@ from dpgeo.postprocess.summary import counted
 
 @dataclass(frozen=True, slots=True)
 class RankedPlace:
-    """A place with its noisy count, margin, likely count, and the ranks that it may have."""
+    """A place with its noisy count, margin, posterior mean, and the ranks that it may have."""
 
     key: str
     name: str
@@ -36,9 +36,9 @@ class RankedPlace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TopPlaces:
-    """Places of one context, by their noisy counts; `order` (n,) are their indices, busiest first.
+    """Places with their noisy counts in one context; `order` (n,) lists indices, busiest first.
 
-    Equal counts are in the order of the list.
+    Places with equal counts keep their order in the list.
     """
 
     layer: PointLayer
@@ -47,7 +47,7 @@ class TopPlaces:
 
     @classmethod
     def of(cls, content: Content, context: str = "") -> Self:
-        """Return the places of a release, in the context with this key or, if "", all together.
+        """Return the places of a release in one context, or over all contexts for "".
 
         Raises Conflict for a release without places, and InvalidInput (field "context") if there is
         no such context.
@@ -76,7 +76,7 @@ class TopPlaces:
 
     @property
     def joint_margin(self) -> int:
-        """The margin within which all noises are at once, 95 times in 100."""
+        """The margin within which the noises of all places are at once, with probability 95 %."""
         return joint_margin(self.noise, len(self))
 
     def among(self, k: int) -> tuple[int, int]:

@@ -37,7 +37,7 @@ It is higher because every level of the tree is visited.
 
 
 NOISE_ERRORS = 2.0
-"""Standard errors in the margin of a sum of reconciled counts."""
+"""Margin of a sum of reconciled counts, in standard errors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -91,7 +91,8 @@ class BoxTree:
         weight: int,
     ) -> None:
         self.level, self.parent, self._weight = level, parent, weight
-        # Stable, so that a million boxes that are in order already are sorted in no time.
+        # The sort is stable, so it takes hardly any time for a million boxes that are already in
+        # order.
         self._children = np.argsort(parent, kind="stable")
         self._after = np.cumsum(np.bincount(parent + 1, minlength=len(parent) + 1))[1:]
         self._first = np.concatenate([[np.count_nonzero(parent < 0)], self._after[:-1]])
@@ -122,7 +123,8 @@ class BoxTree:
             inner = nodes[~self.leaf[nodes]]
             if not inner.size:
                 continue
-            # The children of a level's nodes follow each other, and those of each node, too.
+            # The children of one level's nodes are consecutive, and so are the children of each
+            # node.
             first = self._first[inner]
             below = self._children[first[0] : self._after[inner[-1]]]
             values[inner] += np.add.reduceat(values[below], first - first[0])
@@ -237,8 +239,8 @@ class Reconciled(Areas):
     """Tree of boxes that was measured at several levels; see `postprocess.consistency`.
 
     An answer is the sum of the reconciled counts of leaves. Its margin is NOISE_ERRORS standard
-    errors of that sum, which are nominal if the boxes were chosen from counts of their parents, and
-    UNEVEN_ERRORS for unevenness, see `unevenness`.
+    errors of that sum, which are nominal if the boxes were chosen from counts of their parents,
+    combined with UNEVEN_ERRORS times the root of `unevenness`.
     """
 
     def __init__(self, content: TreeRelease, area: StudyArea) -> None:

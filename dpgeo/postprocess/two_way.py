@@ -1,15 +1,17 @@
 """Two-way empirical Bayes estimate of a table of noisy counts, such as hours by weekdays.
 
-Rows and columns of a table are steadier than its entries: a Tuesday's noon is like a Tuesday times
-a noon. Let X be the noisy counts, each with noise of variance v, and P the table of products of row
-sums and column sums, divided by the total (all clipped at 0). With the variance
-tau = max(mean (X - P)^2 - v, 0) of the true entries around P, the estimate is
+The row sums and column sums of such a table predict its entries well: the count of Tuesday noon is
+roughly what the totals of Tuesdays and of noons suggest. Let X be the noisy counts, each with noise
+of variance v, and P the table of products of row sums and column sums, divided by the total (all
+clipped at 0). With the variance tau = max(mean (X - P)^2 - v, 0) of the true entries around P, the
+estimate is
 
-    P + tau/(tau + v) (X - P).
+P + tau/(tau + v) (X - P).
 
-Where the table is a product the noise is averaged out, and where it is not the counts stay. A table
-of one row or one column has P equal to its mean. The estimate is post-processing. It has a bias in
-sums of many entries, so sums are those of the measured counts.
+If the true table is such a product, the noise is averaged out; if it is far from one, the counts
+hardly change. For a table with one row or one column, P is its mean. The estimate is
+post-processing. Sums of many estimates are biased, so sums are computed from the measured counts
+instead.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Means and quartiles of a measure in regions that somebody draws."""
+"""Means and quartiles of a measure in query regions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class RegionQuartiles:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Typical:
-    """What a query region's records have as values: a mean or quartiles, and how many they are."""
+    """The mean or quartiles of a measure in a query region, and the number of records."""
 
     records: float
     margin: float
@@ -57,12 +57,12 @@ class Typical:
 
 
 class ValuedAreas:
-    """Base class for the measured regions of a release about a measure's values."""
+    """Base class for the measured regions of a release of averages or quartiles."""
 
     areas: Areas
 
     def typical(self, regions: Shapes) -> Iterator[tuple[Cover, Typical]]:
-        """Yield for each query region (n,) its cover and what its values are.
+        """Yield, for each query region (n,), its cover and its mean or quartiles.
 
         The query regions lie in the study area. Raises InvalidInput if the work would take too
         long.
@@ -71,7 +71,7 @@ class ValuedAreas:
 
 
 def squared_shares(covers: list[Cover]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the numbers (n,) of whole regions of covers, and the sums (n,) of squared shares."""
+    """Return the number (n,) of whole regions in each cover, and the sum (n,) of squared shares."""
     wholes = np.array([sum(each.whole.values()) for each in covers], dtype=np.float64)
     return wholes, wholes + [float(np.sum(np.square(each.shares))) for each in covers]
 

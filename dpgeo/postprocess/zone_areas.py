@@ -62,9 +62,9 @@ class ZoneAreas(Areas):
     def sums_of_each(
         self, regions: Shapes, sets: Sequence[Sequence[NDArray[np.int64]]]
     ) -> tuple[list[Cover], NDArray[np.float64]]:
-        """Return the covers of the regions with the first set of counts, and the sums of each.
+        """Return covers and sums of several sets of counts; see `Areas.sums_of_each`.
 
-        All sets have the same zones.
+        All sets are counts of the same zones.
         """
         chosen = self._chosen(regions)
         totals = np.array([np.sum(counts, axis=0) for counts in sets])
@@ -73,7 +73,7 @@ class ZoneAreas(Areas):
         return covers, np.array(sums).reshape(len(chosen), len(sets)).T
 
     def _chosen(self, regions: Shapes) -> list[tuple[Ints, Shares, tuple[str, ...]]]:
-        """Return what `_choose` does for each region."""
+        """Return the zones, shares and notes of `_choose` for each region."""
         region, zone = self._tree.query(regions)
         corners = shapely.get_num_coordinates(regions)
         check_work(int((corners[region] + self._corners[zone]).sum()), MOST_CLIPPED)

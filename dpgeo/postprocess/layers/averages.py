@@ -1,4 +1,4 @@
-"""Layers of averages: the mean of every zone or square, and where none can be told."""
+"""Layers of averages: the mean of every zone or square, and regions without a mean."""
 
 from __future__ import annotations
 
@@ -44,8 +44,10 @@ NOTE = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Regions:
-    """The regions (n,) of layers: shapes, columns that name them, and the index that picks them, in
-    this order, from an array of the release's regions.
+    """The regions (n,) of a layer.
+
+    These are their shapes, the columns that name them, and the index that selects them, in this
+    order, from an array of the release's regions.
     """
 
     shapes: Shapes
@@ -79,7 +81,8 @@ def by_slice(
 ) -> list[Layer]:
     """Return the layer of a release, or one for each of its slices.
 
-    `layer` makes that of a slice from its index; a release without slices has the index "...".
+    `layer` builds the layer of the slice with a given index; for a release without slices, the
+    index is an Ellipsis (...).
     """
     if not names:
         return [layer(...)]
@@ -99,7 +102,7 @@ def by_slice(
 
 
 def slice_names(names: SliceNames, name: str) -> list[str]:
-    """Return the names of the layers of slices."""
+    """Return the name of each slice's layer."""
     return [f"{name}-{key}" for key in names.keys]
 
 
@@ -166,7 +169,7 @@ class Pairs(ValuedAreas):
         self._sums = [_each_slice(sums, axes) for sums in (content.above, content.below)]
 
     def typical(self, regions: Shapes) -> Iterator[tuple[Cover, Typical]]:
-        """Yield each query region's cover with the upper sums, and its mean."""
+        """Yield each query region's cover, built with the first of the two sums, and its mean."""
         covers, (above, below) = self.areas.sums_of_each(regions, self._sums)
         measure = self._content.measure
         wholes, squares_of = squared_shares(covers)
@@ -207,7 +210,10 @@ def _grid_pairs(content: GridAverages, area: StudyArea) -> Pairs:
 
 
 def _each_slice(sums: NDArray[np.int64], dimensions: int) -> list[NDArray[np.int64]]:
-    """Return the sums of each slice; those of regions alone have this number of dimensions."""
+    """Return the sums of each slice, or all sums if the release has no slices.
+
+    An array of sums without slices has `dimensions` axes.
+    """
     return [sums] if sums.ndim == dimensions else list(sums)
 
 

@@ -124,17 +124,13 @@ ARRIVALS = Features(
 FLOWS = Features(look="flows")
 
 MEAN, MEDIAN = "mean", "median"
-"""Names of the columns by which layers of averages and of quartiles are coloured, in the unit of
-the measure.
-"""
+"""Names of the columns with the mean and the median of a measure, by which maps are coloured."""
 
 QUARTILE_COLUMNS = ("lower_quartile", MEDIAN, "upper_quartile")
 """Names of the columns with the quartiles, from the lower to the upper one."""
 
 RANKS = ("rank_best", "rank_worst")
-"""Names of the columns with the best and the worst rank that a mean, a median or a place's count
-may have, 1 the highest.
-"""
+"""Names of the columns with the best and the worst possible rank, of which 1 is the highest."""
 
 
 def interval_of(column: str) -> tuple[str, str]:

@@ -62,8 +62,9 @@ LOCAL_TIME = " Trips count where they begin, in local time ({time_zone})."
 class Slice:
     """The flows of one slice: noisy pairs, and what follows from them.
 
-    `pair`, int64 (m,), are the numbers of the drawn pairs, origin * n + destination, ascending, and
-    `count` (m,) their noisy counts. `leaving` and `arriving` are (n,).
+    `pair`, int64 (m,) ascending, holds the numbers of the drawn pairs, origin * n + destination,
+    and `count` (m,) their noisy counts. `leaving` and `arriving` (n,) are the noisy numbers of
+    departures and arrivals.
     """
 
     content: FlowsRelease
@@ -79,13 +80,13 @@ class Slice:
 
     @cached_property
     def listed(self) -> Ints:
-        """Places (k,) in `pair` of the flows between different regions that are listed."""
+        """Positions (k,) in `pair` of the listed flows between different regions."""
         apart = self.pair // self.n != self.pair % self.n
         return np.flatnonzero(apart & (self.count >= self.content.threshold))
 
     @cached_property
     def estimates(self) -> Floats | None:
-        """Return the least squares (n, n), or None if not all pairs were drawn."""
+        """Return the least-squares estimates (n, n), or None if not all pairs were drawn."""
         content = self.content
         if content.sparse:
             return None
@@ -102,8 +103,8 @@ class Slice:
     def likely(self) -> Floats:
         """Return posterior means (m,) of the drawn pairs' counts.
 
-        The guess for a pair is that destinations do not depend on origins, from noisy departures
-        and arrivals.
+        The prior guess for a pair assumes that destinations do not depend on origins, and is
+        computed from noisy departures and arrivals.
         """
         scale = float(1 / self.content.noise.rate)
         leaving, arriving = (np.maximum(each, 0.0) for each in (self.leaving, self.arriving))
@@ -267,7 +268,7 @@ def _sums(content: FlowsRelease, slices: list[Slice], *, arriving: bool) -> Shap
 def _threshold(noise: DiscreteLaplace, terms: int) -> int:
     """Return a value that a sum of `terms` noises reaches with probability at most 0.001.
 
-    For several terms, the tail is bounded as that of their Laplace variables at the best tilt.
+    For several terms, it follows from a Chernoff bound for the Laplace variables, at the best tilt.
     """
     if terms == 1:
         return noise.threshold()

@@ -71,17 +71,18 @@ class Layer:
     """Whether the layer shows a single slice of time or of a category; its title names the slice.
     """
     of: tuple[str, str] = ("", "")
-    """Titles of the slice's value of a category and of its time, "" for what does not divide."""
+    """Titles of the slice's category value and of its time; "" if it has no such part."""
     on_map: bool = True
-    """Whether maps draw the layer; others are files alone."""
+    """Whether maps draw the layer; other layers exist only as files."""
     opens: bool = False
     """Whether the map opens on this layer, regardless of its values."""
     told: NDArray[np.bool_] | None = None
-    """Mask (n,) of the features with enough records for a value; a map hatches the others. None if
-    that follows from the thresholds.
+    """Mask (n,) of the features with enough records for a value; a map hatches the others.
+
+    If it is None, the thresholds decide.
     """
     unit: str = ""
-    """Unit behind the values, as the publisher declared it; empty for counts."""
+    """Unit of the values, as the publisher declared it; empty for counts."""
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)
     features: Features
 

@@ -52,7 +52,7 @@ def _place_layers(content: PlacesRelease, area: StudyArea) -> list[Layer]:
 
 
 def context_layers(content: PlacesRelease) -> list[PointLayer]:
-    """Return the layer of all places, and one for each context, in their order."""
+    """Return the layer of all places, followed by one layer for each context."""
     matched = NEAR.format(reach=content.reach) if content.reach else NAMED
     note = matched + NOTE + (ADDED_UP if content.adds_up else "")
     likely = _likely(content.counts, content.noise)
@@ -136,7 +136,7 @@ def _layer(
 
 
 def _likely(counts: Ints, noise: DiscreteLaplace, guess: Floats | None = None) -> Floats:
-    """Return posterior means (n,) of the counts; without guesses, all places are alike before."""
+    """Return posterior means (n,) of the counts; without guesses, all have the same prior."""
     scale = float(1 / noise.rate)
     if guess is None:
         guess = np.full(counts.size, max(float(counts.mean()), 0.0))

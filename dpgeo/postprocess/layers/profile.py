@@ -98,7 +98,7 @@ def _totals(content: ProfileRelease) -> ShapeLayer:
 
 
 def _days_and_hours(content: ProfileRelease) -> dict[str, NDArray[Any]]:
-    """Return the columns "day" and "hour" (n,), as far as time is divided by them."""
+    """Return the columns "day" and "hour" (n,), or only those by which time is divided."""
     count, bins = content.counts.shape
     columns: dict[str, NDArray[Any]] = {}
     if bins % 7 == 0:
@@ -116,7 +116,10 @@ def smoothed(content: ProfileRelease, zone: int) -> NDArray[Any]:
 
 
 def table_of(content: ProfileRelease, zone: int) -> NDArray[Any]:
-    """Return one zone's counts as a table of days and hours; one row or column for either alone."""
+    """Return one zone's counts as a table of days by hours.
+
+    It has one row without days, and one column without hours.
+    """
     counts: NDArray[np.int64] = content.counts[zone]
     return counts.reshape(7, 24) if counts.size == 7 * 24 else counts[None, :]
 

@@ -1,4 +1,4 @@
-"""Tables of a profile: hours by days of each zone, with colour classes, bars and margins."""
+"""Tables of a profile: hours by days for each zone, with colour classes, bars and margins."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpgeo.postprocess.layers.profile import smoothed, table_of
 from dpgeo.postprocess.noise_sums import margin_of_sum
 
 MOST_ZONES = 12
-"""Most zones with a table on the page; files have all of them."""
+"""Largest number of zones with a table on the page; files contain all zones."""
 
 CLASSES = 7
 """Number of colour classes, the steps of a ramp (`frontend/src/ui/tokens.css`)."""
@@ -32,7 +32,7 @@ class Hour:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A sum over days or hours with its margin; `size` is its length from 0 to 100."""
+    """A sum over days or hours with its margin; `size` is the length of its bar, from 0 to 100."""
 
     title: str
     value: int
@@ -41,15 +41,16 @@ class Part:
 
     @property
     def top(self) -> float:
-        """The upper end of an upright bar, from 0 to 100 downwards."""
+        """The upper end of an upright bar, measured downwards on a scale from 0 to 100."""
         return round(100 - self.size, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class ZoneProfile:
-    """The counts of a zone. `rows` has the hours of each day, or is empty without days and hours.
+    """The counts of a zone. `rows` holds the hours of each day; it is empty without days or hours.
 
-    `days` and `hours` are sums of measured counts; without hours or days one of them is empty.
+    `days` and `hours` are sums of measured counts; if time is divided by only one of them, the
+    other is empty.
     """
 
     name: str
@@ -60,7 +61,7 @@ class ZoneProfile:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The profiles of zones, with the margin of each count and the lower edges of the classes."""
+    """The profiles of zones, with the margin of a count and the lower edges of colour classes."""
 
     zones: tuple[ZoneProfile, ...]
     left_out: int
@@ -70,7 +71,7 @@ class Profile:
 
 
 def profile_of(content: Content) -> Profile | None:
-    """Return the tables of a profile, fullest zones first; None for any other content."""
+    """Return the tables of a profile, zones with high counts first; None for other content."""
     if not isinstance(content, ProfileRelease):
         return None
     order = np.argsort(-content.counts.sum(axis=1), kind="stable")[:MOST_ZONES].tolist()
@@ -86,7 +87,10 @@ def profile_of(content: Content) -> Profile | None:
 
 
 def _edges(values: NDArray[np.float64], content: ProfileRelease) -> tuple[int, ...]:
-    """Return the lower edges of the classes: a constant factor apart, above the threshold."""
+    """Return the lower edges of the colour classes.
+
+    They are a constant factor apart, and start above the threshold.
+    """
     low = max(float(content.noise.threshold()), 1.0)
     high = max(float(values.max(initial=0.0)), low)
     edges = [low * (high / low) ** (step / CLASSES) for step in range(CLASSES)]
@@ -113,7 +117,7 @@ def _zone(
 
 
 def _step(value: int, guess: float, content: ProfileRelease, edges: Sequence[int]) -> int | None:
-    """Return the colour class of an hour's estimate, or None if its count is not told from 0."""
+    """Return the colour class of an hour's estimate; None if its count may be just noise."""
     if value < content.noise.threshold():
         return None
     step = max(0, int(np.searchsorted(edges, guess, side="right")) - 1)

@@ -1,4 +1,4 @@
-"""Layers of quartiles: the median of every zone or square, and where none can be told."""
+"""Layers of quartiles: the median of every zone or square, and regions without a median."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _columns(content: QuartilesRelease, found: Quartiles) -> dict[str, NDArray[n
 class Histograms(ValuedAreas):
     """The measured regions of quartiles, each with the counts of its bins.
 
-    Of a release in slices, the counts of all slices are added up.
+    If the release has slices, the counts of all slices are added up.
     """
 
     def __init__(self, content: QuartilesRelease, areas: Areas, regions: int, axes: int) -> None:
@@ -120,7 +120,7 @@ class Histograms(ValuedAreas):
         self._bins = [[counts[..., number]] for number in range(content.bins)]
 
     def typical(self, regions: Shapes) -> Iterator[tuple[Cover, Typical]]:
-        """Yield each query region's cover with the counts of the first bin, and its quartiles."""
+        """Yield each query region's cover, built from the first bin's counts, and its quartiles."""
         covers, sums = self.areas.sums_of_each(regions, self._bins)
         _, squares = squared_shares(covers)
         noise = HistogramNoise(self._content.noise, self._content.bins)

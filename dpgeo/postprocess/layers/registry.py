@@ -38,8 +38,8 @@ def make_areas(content: Content, area: StudyArea) -> Areas:
 def make_inferred(content: Content, area: StudyArea) -> Areas | None:
     """Return the measured regions of a release that measured each of its parts several times.
 
-    Their answers to range queries are sums of what was inferred from all counts
-    (`areas.Inferred`). None for other content.
+    Their answers to range queries are sums of an inferred surface or of reconciled counts
+    (`areas.Inferred`). Returns None for other content.
     """
     return None
 

@@ -37,7 +37,8 @@ def _sliced_layers(content: PhasedSlicesRelease, area: StudyArea) -> list[Layer]
     """
     measured, inferred = [], []
     names = content.names
-    # Releases by time alone keep their own words, which are in statements that were published.
+    # Releases divided by time alone keep their wording, because statements already published
+    # contain it.
     note = (
         slice_note(names)
         if names.values
@@ -79,7 +80,7 @@ def _areas(content: PhasedSlicesRelease, area: StudyArea) -> Areas:
 
 @slice_of.register
 def _slice(content: PhasedSlicesRelease, layer: str) -> Content:
-    """Return a slice by the name of its surface, or of its measured boxes."""
+    """Return the slice whose surface, or whose layer of measured boxes, has this name."""
     for number, key in enumerate(content.keys):
         if layer == f"estimate-{key}":
             return one_slice(content, number)

@@ -107,7 +107,7 @@ def _areas(content: TreeRelease, area: StudyArea) -> Areas:
 
 @make_inferred.register
 def _inferred(content: TreeRelease, area: StudyArea) -> Areas | None:
-    """Return the reconciled counts of a tree that was measured at several levels, else None."""
+    """Return the reconciled counts of a tree, or None if only one level was measured."""
     several = content.measured[content.parent[content.parent >= 0]].any()
     return Reconciled(content, area) if several else None
 

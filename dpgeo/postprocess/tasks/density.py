@@ -35,7 +35,7 @@ Between these limits, it is the number of cells whose total area is that of the 
 """
 
 TOGETHER = 1024
-"""Number of tasks computed at once: many a call, but few enough for the processor's cache."""
+"""Number of tasks computed at once, so that arrays stay in the processor's cache."""
 
 GOLDEN_SHARE = (math.sqrt(5) - 1) / 2
 

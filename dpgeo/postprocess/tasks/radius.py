@@ -109,7 +109,8 @@ class FieldReach:
         return radii
 
     def _radius(self, pull: Floats, density: Floats) -> Floats:
-        even = pull.size and (pull == pull[0]).all()  # All tasks then share one row of areas.
+        # If all tasks offer the same reward, they share one row of areas.
+        even = pull.size and (pull == pull[0]).all()
         areas = accepting_area(self.edges, pull[: 1 if even else None, None])
         before, ring, reached = self._crossing(areas, density)
         density_here = np.where(reached, density[np.arange(len(pull)), ring], 1.0)

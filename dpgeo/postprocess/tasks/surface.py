@@ -45,7 +45,8 @@ def density_surface(released: Released) -> DensitySurface:
     last, measured = box_layers[-1], box_layers[0]
     step = -(-max(last.grid.shape) // MOST_CELLS)
     people = expected_people(last)
-    if measured.cells.sum() == last.cells.sum():  # Otherwise some cells were not measured.
+    # Otherwise some cells were not measured, and there is no total to scale to.
+    if measured.cells.sum() == last.cells.sum():
         people = reconciled(people, last.cells, measured.value, _variance(measured))
     densities = [each.columns[DENSITY] for each in drawn if DENSITY in each.columns]
     return DensitySurface(
