@@ -33,7 +33,7 @@ class BreachedPasswordValidator:
             )
 
     def get_help_text(self) -> str:
-        """Return what the form says about this rule."""
+        """Return the text that the form shows about this rule."""
         return _("Not a password from a public list of stolen ones.")
 
 

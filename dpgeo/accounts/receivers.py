@@ -1,6 +1,6 @@
 """Signal receivers that record sign-ins, accounts and roles in the audit list.
 
-Signals catch the changes of every page and command, the administration's included.
+Signals are sent for changes by every page and command, including Django's admin.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dpgeo.audit.services import event_record
 logger = logging.getLogger(__name__)
 
 RIGHTS = ("username", "email", "is_active", "is_staff", "is_superuser")
-"""Facts of an account whose change is recorded, by name and without their values."""
+"""Fields of an account whose changes are recorded by name, without their values."""
 
 
 def record_sign_in(sender: object, user: User, request: Any = None, **_: Any) -> None:
@@ -57,7 +57,8 @@ def record_attempt(kind: EventKind, name: str) -> None:
     """Record that somebody tried to sign in as `name`.
 
     The name is recorded only if there is such an account, since people type passwords in its place.
-    The page that refuses them is shown even if the database cannot be written.
+    If the database cannot be written, nothing is recorded, so that the response is sent all the
+    same.
     """
     user = User.objects.filter(username__iexact=name).first() if name else None
     try:
@@ -122,7 +123,7 @@ def record_organisation(sender: object, instance: Organisation, created: bool, *
 
 
 def record_key(sender: object, instance: ApiKey, created: bool, **_: Any) -> None:
-    """Record a new API key, with the characters of it that lists show and its scopes."""
+    """Record a new API key, with its scopes and those of its characters that lists show."""
     if created:
         event_record(
             EventKind.KEY_CREATED,

@@ -43,7 +43,7 @@ def arrays(layer: Layer, part: slice) -> list[Any]:
 
     box_bounds = bounds(layer, part)
     field_arrays = [
-        # A value that noise hides is NaN in a layer and null in files.
+        # A withheld value is NaN in a layer and null in files.
         pa.array(np.ascontiguousarray(values[part]), type=_kind(values), from_pandas=True)
         for values in columns(layer).values()
     ]

@@ -40,9 +40,9 @@ MAX_HEADER_BYTES = 32 * 1024**2
 """Largest size of the header in bytes, enough for a study area of a million corners."""
 
 FIXED_TREES = ("quadtree",)
-"""Mechanisms whose boxes never depended on the data, in releases that do not say so themselves.
+"""Mechanisms whose trees never depend on the data, for releases that do not record this.
 
-Releases record it in the field `fixed` of their content; this is for those written before.
+Newer releases record it in the field `fixed` of their content.
 """
 
 _SUFFIX = ".npy"
@@ -159,10 +159,10 @@ def check_encodable() -> None:
 def check_public_part(
     parameters: Mapping[str, object], about: Mapping[str, str], area: StudyArea, rest: int = 0
 ) -> None:
-    """Raise UnwritableRelease if a release's header cannot hold its request, or would be too large.
+    """Raise UnwritableRelease if a release's header cannot contain its request, or is too large.
 
-    `rest` is the size in bytes of what else the header will have. Everything checked is known
-    before noise is drawn, so that a request refused here costs nothing.
+    `rest` is the size in bytes of the other parts of the header. Everything checked is known before
+    noise is drawn, so that a request refused here costs nothing.
     """
     public = {"parameters": dict(parameters), "about": dict(about), "area": area.to_geojson()}
     try:
@@ -213,7 +213,7 @@ def _split(content: Content, version: int) -> tuple[dict[str, Any], dict[str, ND
 
 
 def _is_packed(hint: Any) -> bool:
-    """Whether a field of a declared type has both a document in the header and a member."""
+    """Whether a field of a declared type is stored in both the header and a member of its own."""
     return hasattr(hint, "to_packed") and hasattr(hint, "from_packed")
 
 

@@ -105,7 +105,8 @@ def file_kind(name: str) -> FileKind:
         return WHOLE_RELEASE[name]
     if name in MADE_UP:
         return MADE_UP[name]
-    # cells.classes.tif is a file of the layer cells, not of a layer called cells.classes.
+    # Try longer suffixes first: cells.classes.tif is a file of the layer cells, not of a layer
+    # called cells.classes.
     for layer_format in sorted(FORMATS, key=lambda each: len(each.suffix), reverse=True):
         if name.endswith(layer_format.suffix):
             layer = name.removesuffix(layer_format.suffix)
@@ -122,7 +123,8 @@ def build_files(released: Released, folder: Path) -> list[BuiltFile]:
     shown = layers(released)
     built = [file for view in views(shown) for file in _layer_files(released, view, folder)]
     points = synthetic_points.points_layer(released, shown)
-    if points is not None:  # also for an empty map: files never depend on counts
+    # This also applies to an empty map: which files exist never depends on counts.
+    if points is not None:
         built += _point_files(released, points, folder)
     drawn = BuiltFile(map_array.NAME, map_array.MEDIA_TYPE, folder / map_array.NAME)
     map_array.write(released, shown, drawn.path)

@@ -1,8 +1,8 @@
 """Flows as a matrix of origins and destinations, and in the form of flowmap.gl.
 
-Both are of one slice of time. The matrix holds the noisy count of every pair as it was drawn, which
-may be negative; cells of pairs that were not drawn are empty. The other file holds the flows that
-stand out, between points in their regions.
+Each file shows one slice of time. The matrix holds the noisy count of every pair as it was drawn,
+which may be negative; cells of pairs that were not drawn are empty. The other file holds the flows
+that stand out, between points in their regions.
 """
 
 from __future__ import annotations

@@ -115,7 +115,8 @@ def add_style(released: Released, view: View, path: Path) -> None:
 def add_styles(path: Path, styles: Sequence[TableStyle]) -> None:
     """Add the styles of a file's tables, which QGIS applies when it opens them."""
     with contextlib.closing(sqlite3.connect(path)) as database, database:
-        # The file is in a work folder: nobody needs it after a power cut, so nothing is synced.
+        # The file is in a temporary work folder and is not needed after a power cut, so it is not
+        # synced.
         database.execute("PRAGMA journal_mode = MEMORY")
         database.execute("PRAGMA synchronous = OFF")
         database.execute(STYLES)

@@ -71,7 +71,7 @@ def own_noun(content: Content) -> Noun | None:
 
 @own_noun.register
 def _trips_counted(content: FlowsRelease) -> Noun:
-    # Two rows may make a trip, and nobody is seen on the way.
+    # A trip may consist of two rows of a person, who was not recorded between them.
     return TRIP
 
 
@@ -159,7 +159,7 @@ LIMITS = (
     "typed them and may have seen rows before; whether they follow the data the software cannot "
     "know."
 )
-"""Sentence on the limits of a measure; those of answers of yes or no are 0 and 1 everywhere."""
+"""Sentence on the limits of a measure; the limits of yes-or-no answers are always 0 and 1."""
 
 DIVIDED = (
     "The map is divided by {category}: the publisher listed the values, and every other one counts "

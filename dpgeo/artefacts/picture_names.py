@@ -32,12 +32,12 @@ ROOM = 8
 """Least distance in pixels between two names."""
 
 PER_NAME = 60_000
-"""Number of pixels of the map for each name; more names would hide what lies under them."""
+"""Number of pixels of the map for each name; with more names, they would hide the map."""
 
 FONT = Path(__file__).parent / "fonts" / "archivo-medium.ttf"
 
 LAST_LETTER, FURTHER = "\u017f", frozenset("\u0218\u0219\u021a\u021b")
-"""Last of the Latin letters that the font can all draw, and Romanian ones after it."""
+"""Last of the consecutive Latin letters that the font has, and further (Romanian) letters."""
 
 Box = tuple[float, float, float, float]
 
@@ -49,7 +49,7 @@ def draw_names(
     width: int,
     height: int,
 ) -> None:
-    """Write the names that find room on a map of `width` by `height` pixels, and their sources.
+    """Write the names that fit on a map of `width` by `height` pixels, and their sources.
 
     `pixels` converts longitudes and latitudes to pixel coordinates (n, 2).
     """
@@ -93,7 +93,7 @@ def _write(
 
 
 def _box(pen: Any, at: tuple[float, float], text: str, size: int, anchor: str) -> Box:
-    """Return the pixels that a text takes, with room around it."""
+    """Return the box of pixels that a text takes, with a margin around it."""
     left, top, right, bottom = pen.textbbox(at, text, font=font(size), anchor=anchor)
     return left - ROOM, top - ROOM, right + ROOM, bottom + ROOM
 

@@ -178,7 +178,7 @@ def _write_words(pen: Any, released: Released, view: View) -> None:
 
 
 def source_words(about: Mapping[str, str]) -> str:
-    """Return the publisher, the licence, and whom else the licences of the geometry name."""
+    """Return the publisher, the licence, and the credits that the geometry's licences require."""
     parts = (about.get(each, "") for each in ("publisher", "licence", "attribution"))
     return " · ".join(filter(None, parts))
 

@@ -104,10 +104,10 @@ SHAPES = ("point", "line", "polygon")
 
 
 def _raster(root: ET.Element, view: View) -> None:
-    """Style the image of estimates, too, because QGIS also applies `cells.qml` to `cells.tif`.
+    """Also style the image of estimates, because QGIS applies `cells.qml` to `cells.tif`, too.
 
-    Where no single column decides the class, the image is drawn in shades of grey, which claim no
-    class: `cells.classes.tif` has the classes.
+    If no single column decides the class, the image is drawn in shades of grey, which do not stand
+    for classes: `cells.classes.tif` shows the classes.
     """
     if not geotiff.holds(view.layer):
         return

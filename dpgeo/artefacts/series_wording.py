@@ -1,6 +1,7 @@
-"""Sentences about the series that a release is a map of, for statements and pages.
+"""Sentences for statements and pages about the series that a release belongs to.
 
-The year in them has 366 days, 53 weeks or 12 months, the most that begin in one.
+Sentences about a year assume 366 days, 53 weeks or 12 months, the largest numbers that begin in
+one.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ BOUND = translatable(
 
 
 def sentences(part: Part) -> Sequence[Phrase]:
-    """Return the sentences on a release's place in its series, and on what that protects."""
+    """Return the sentences on a release's place in its series, and on the series' protection."""
     place = Phrase(
         PLACE, number=part.number, title=part.title, period=Phrase(A_PERIOD[part.terms.period])
     )
@@ -82,7 +83,7 @@ def sentences(part: Part) -> Sequence[Phrase]:
 
 
 def promised(terms: Terms) -> Sequence[Phrase]:
-    """Return the sentences on what a series protects and costs."""
+    """Return the sentences on the protection that a series gives, and on its cost."""
     epsilon = Figure(format_epsilon(terms.epsilon))
     if terms.protection is Protection.PERSON:
         return (
@@ -108,9 +109,9 @@ def promised(terms: Terms) -> Sequence[Phrase]:
 
 
 def bound_words(part: Part | None, counting: Counting, regions: str) -> str:
-    """Return the contribution bound of a map whose bound holds for a whole series.
+    """Return a sentence on the contribution bound of a map that shares it with a whole series.
 
-    Returns "" for any other release. `regions` is the plural of what is counted in.
+    Returns "" for any other release. `regions` is the plural noun for the counted regions.
     """
     if part is None or part.terms.protection is not Protection.PERSON:
         return ""

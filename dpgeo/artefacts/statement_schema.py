@@ -383,8 +383,9 @@ class WindowOfTime(TypedDict):
 class OfSeries(TypedDict):
     """The series of which this release is a map, counted from 1.
 
-    `bound_of_series` is the most that one person adds to all maps together; it is null where each
-    map is protected with others in a row (`periods_in_a_row`), which is otherwise null.
+    `bound_of_series` is the most that one person adds to all maps together, if a person is
+    protected over the whole series. `periods_in_a_row` is the number of consecutive periods that
+    are protected together, if that is the protection. The one that does not apply is null.
     """
 
     id: Words

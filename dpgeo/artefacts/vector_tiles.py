@@ -148,7 +148,7 @@ def _properties(layer: Layer) -> dict[str, NDArray[Any]]:
     ends = (end for column in typical for end in interval_of(column))
     names = (*MEASURES, "cells", FROM, TO, DENSITY, *typical, *ends)
     stored = {name: each for name, each in every.items() if name in names or is_text(each)}
-    # Tiles have no empty numbers: a mean that noise hides is NaN, and `told` is 0.
+    # Tiles cannot store missing numbers: for a withheld mean, which is NaN, `told` is 0.
     return stored if layer.told is None else stored | {"told": layer.told.astype(np.float64)}
 
 
@@ -323,8 +323,9 @@ class _Paths:
     """Rings and lines (n,) of shapes, in units, in the order in which they are drawn.
 
     `shape` (n,) holds the index of each path's shape, ascending, and `ring` (n,) whether the path
-    is a ring. `points` (k, 2) are the corners of all paths, `size` (n,) of each: none repeats the
-    previous one, and a ring's first corner is not repeated at its end.
+    is a ring. `points` (k, 2) are the corners of all paths, and `size` (n,) is the number of
+    corners of each. No corner repeats the previous one, and a ring's first corner is not repeated
+    at its end.
     """
 
     shape: NDArray[np.int64]
@@ -338,7 +339,7 @@ class _Paths:
         return _Paths(self.shape[chosen], self.ring[chosen], points, self.size[chosen])
 
     def doubled_areas(self) -> NDArray[np.int64]:
-        """Return twice the area (n,) of each path as a ring, positive if clockwise on screen."""
+        """Return twice the area (n,) of each path as a ring, positive for clockwise rings."""
         starts = _starts(self.size)
         following = np.arange(1, len(self.points) + 1)
         following[starts + self.size - 1] = starts
@@ -384,7 +385,7 @@ def _paths(shapes: NDArray[np.object_]) -> _Paths:
     shapes, shape = shapely.get_parts(shapes, return_index=True)
     parts, within = shapely.get_parts(shapes, return_index=True)
     shape = shape[within]
-    # The numbers of types ascend from points through lines to polygons.
+    # Shapely numbers the types in ascending order: points, lines, polygons.
     kind = np.where(shapely.is_empty(parts), -1, shapely.get_type_id(parts)).astype(np.int64)
     greatest = np.full(int(shape.max(initial=-1)) + 1, -1)
     np.maximum.at(greatest, shape, kind)
@@ -398,7 +399,7 @@ def _paths(shapes: NDArray[np.object_]) -> _Paths:
     is_ring = (np.arange(len(part)) < len(rings))[order]
     paths = np.concatenate([rings, parts[lines]])[order]
     cut = _rounded(paths, shape[part], is_ring)
-    # An outer ring is the first path of its part; without it, its holes are left out.
+    # The outer ring is the first path of its part; if it was left out, so are its holes.
     area = np.zeros(len(part), dtype=np.int64)
     has_points = cut.size > 0
     some = cut.only(has_points)
@@ -419,7 +420,7 @@ def _rounded(
     points = np.rint(places).astype(np.int64)
     moved = np.any(np.diff(points, axis=0, prepend=0) != 0, axis=1)
     first, last = np.diff(path, prepend=-1) != 0, np.diff(path, append=-1) != 0
-    # A ring ends where it began, so its first corner is one if the last step led to it.
+    # A ring ends where it begins, so its first corner counts only if the last step moved.
     moved[first] = np.where(is_ring[path[first]], moved[last], True)
     moved[last & is_ring[path]] = False
     size = np.bincount(path[moved], minlength=len(paths)).astype(np.int64)

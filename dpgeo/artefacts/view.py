@@ -145,7 +145,7 @@ class View:
 
     @property
     def grey_words(self) -> str:
-        """Return what grey features are in the legend; "" if there are none by design."""
+        """Return the legend's text for grey features; "" if the layer never has any."""
         if self.layer.told is not None:
             return NO_ESTIMATE
         return "" if self.layer.threshold is None else TOO_FEW
@@ -258,7 +258,7 @@ def opacity(view: View) -> float:
 
 
 def unit_words(released: Released, view: View) -> str:
-    """Return what the legend's figures count, in the words of the site's legend."""
+    """Return the heading of the legend, which says what its figures count, as on the site's map."""
     nouns = nouns_of(released)
     counted = nouns.sum.capitalize()
     if isinstance(view.layer, BoxLayer):

@@ -93,7 +93,7 @@ TOTALS = {
         "further zone that contains it."
     ),
 }
-"""What each total counts, in a release with totals."""
+"""Sentences on what each total counts, for releases with totals."""
 
 TOTALS_STEP = (
     "Totals of all rows that the map is about: measured beside it, with epsilon and noise of their "
@@ -134,9 +134,10 @@ def _exponential(epsilon: Fraction) -> Decimal:
 
 @dataclass(frozen=True, slots=True)
 class RegionWords:
-    """What people are counted in: words for one and several, and sentences that depend on them.
+    """Words for the regions in which people are counted, and sentences that depend on them.
 
-    `of_record` says to what one record adds, and `of_empty` which empty ones pass the threshold.
+    `of_record` says to how many of them one record adds, and `of_empty` says which empty regions
+    pass the threshold.
     """
 
     one: str
@@ -159,7 +160,7 @@ CHOICE = {
         "epsilon paid for"
     ),
 }
-"""How to choose which contributions to keep if a person has more than the bound."""
+"""Phrases on which contributions are kept if a person has more than the bound."""
 
 
 def bound(

@@ -4,8 +4,7 @@ Privacy argument. An event records an act of a member, a program or the operator
 depend on the data: it names accounts, datasets, releases, roles and budgets, but never a row, a
 number of rows, a person in the data, the name of an uploaded file, a reason typed by a person, or
 the text of an error. An erasure is recorded when it is requested, so the event does not reveal
-whether the person was in the data. The fate of jobs, which can depend on the data, is not in the
-list.
+whether the person was in the data. How jobs end, which can depend on the data, is not in the list.
 
 The list itself is about members. The origin of an event is a network and never an address
 (`origin`), and a typed name is stored only if there is such an account, because people sometimes

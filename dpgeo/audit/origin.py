@@ -14,9 +14,9 @@ CONSOLE = "console"
 """Origin of an event outside a request: a command at a terminal, a worker or the reaper."""
 
 PREFIXES = {4: 24, 6: 48}
-"""Lengths in bits of the networks that are kept, by version of the Internet protocol.
+"""Lengths in bits of the network addresses that are stored, by version of the Internet protocol.
 
-They tell the network of an organisation or a provider, and not a machine in it.
+A stored address identifies the network of an organisation or a provider, but no machine in it.
 """
 
 _request: ContextVar[HttpRequest | None] = ContextVar("audited_request", default=None)

@@ -22,10 +22,10 @@ def event_record(
 ) -> Event:
     """Add an event to the audit list, and send it to syslog once the transaction is committed.
 
-    `by` is the account that acts. If it is None, that is the account that is signed in to the
-    current request, or outside of requests the console. `who` replaces the account's name, for
-    events without an account. `subject` and `detail` are cut to 200 characters; `audit.models`
-    lists what they must not contain.
+    `by` is the account that acts; if it is None, the account that is signed in to the current
+    request or, outside of requests, the console. `who` replaces the account's name, for events
+    without an account. `subject` and `detail` are cut to 200 characters; `audit.models` lists what
+    they must not contain.
     """
     user = by if by is not None else current_user()
     origin = current_origin()

@@ -1,7 +1,8 @@
 """Copy of the audit list to a syslog server, for installations that name one.
 
-One line of JSON per event, by UDP or to a socket of this machine. If the server does not respond,
-the act succeeds all the same: the event is in the list, and the log says that it was not sent.
+Each event is sent as one line of JSON, by UDP or to a socket of this machine. If the server does
+not respond, the act succeeds all the same: the event is in the list, and the log records that it
+was not sent.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def event_send(event: Event) -> None:
 
 
 class _Handler(logging.handlers.SysLogHandler):
-    """Python's handler, which reports errors to the caller and not on standard error."""
+    """Python's handler, changed to raise errors instead of printing them on standard error."""
 
     ident = "dpgeo: "
 

@@ -57,7 +57,7 @@ def new_identity(path: Path) -> str:
 
 
 def passing_identity() -> Any:
-    """Return an identity that lives in this process alone, to read back what it encrypts."""
+    """Return an identity that exists only in this process, to verify what it encrypts."""
     from pyrage import x25519
 
     return x25519.Identity.generate()
@@ -102,8 +102,8 @@ class _DamagedStream(Exception):
 def _thread(work: Callable[[IO[bytes]], object], end: str) -> Iterator[IO[bytes]]:
     """Run `work` on one end of a pipe in a thread, and yield the other end.
 
-    `end` is the end that the thread gets: "r" or "w". An error of `work` is raised here, in place
-    of the broken pipe that it causes.
+    `end` is the end that the thread gets: "r" or "w". If `work` fails, its error is raised here
+    instead of the broken pipe that it causes.
     """
     reading, writing = os.pipe()
     ends: dict[str, Any] = {"r": os.fdopen(reading, "rb"), "w": os.fdopen(writing, "wb")}

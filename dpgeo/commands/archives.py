@@ -27,7 +27,7 @@ AGE_MAGIC = b"age-encryption.org/"
 
 @dataclass
 class ArchiveWriter:
-    """Writer of an archive's members, which remembers what it wrote."""
+    """Writer of an archive's members, which records the checksum of each."""
 
     tar: tarfile.TarFile
     members: dict[str, dict[str, Any]] = field(default_factory=dict)

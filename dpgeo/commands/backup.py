@@ -5,9 +5,9 @@ rows name, and all draws and decisions that are stored when it ends. Files never
 are stored, so a file that still exists has the content that the snapshot refers to. If one was
 deleted meanwhile, the whole backup starts again from a new snapshot.
 
-Both archives are verified: each is also encrypted for an identity that lives in this process alone,
-is read back from the disk with it from end to end, and gets its final name only then. The keys that
-open the archives later need not be on this machine.
+Both archives are verified. Each is also encrypted for an identity that exists only in this process,
+and is read back from the disk with that identity from end to end. Only then does it get its final
+name. The keys that open the archives later need not be on this machine.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class FileVanished(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """The files of a finished backup. `missing` counts files that rows name but do not exist."""
+    """The files of a finished backup; `missing` is the number of stored names without a file."""
 
     data: Path
     keys: Path
@@ -72,8 +72,8 @@ def backup_make(
 ) -> Backup:
     """Write and verify both archives in `folder`; return their paths.
 
-    Without `plain` the data are encrypted, too. Raises Conflict if files keep vanishing, and
-    InvalidInput if an archive that was written cannot be read back.
+    The data are encrypted, too, unless `plain` is true. Raises Conflict if files keep vanishing,
+    and InvalidInput if an archive that was written cannot be read back.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     name = f"dpgeo-{timezone.now():%Y%m%dT%H%M%SZ}"
@@ -85,7 +85,7 @@ def backup_make(
     _write_keys(_part(keys), [*key_recipients, *own])
     for path in (data, keys):
         archive_verify(_part(path), [passing])
-    # Move the data last, so that an archive of data never lies there without its keys.
+    # Move the data last, so that there is never an archive of data without an archive of its keys.
     for path in (keys, data):
         _sync(_part(path))
         _part(path).rename(path)
@@ -169,8 +169,9 @@ def _add_files(archive: ArchiveWriter, named: Iterable[tuple[bool, str]], missin
     for public, name in named:
         if (public, name) not in added and _add_file(archive, public, name, missing):
             added.add((public, name))
-    # A restore needs the draws and decisions that are newer than the snapshot: they were paid for,
-    # or must be erased again. The sweep may delete a second draw meanwhile; it is debited by then.
+    # A restore needs draws and decisions newer than the snapshot: those draws were paid for, and
+    # those erasures must be repeated. The sweep may delete a second draw meanwhile; by then it has
+    # been debited.
     for folder in (BLOBS, JOURNAL):
         for name in list(stored_names(private_storage(), folder)):
             if (False, name) not in added and _add_file(archive, False, name, {name}):

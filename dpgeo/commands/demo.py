@@ -57,7 +57,7 @@ class Demo:
         self.sizes = {"people": str(people), "reports": str(max(people // 4, 1))}
         self.declared = tomllib.loads((FIXTURES / "demo.toml").read_text(encoding="utf-8"))
         self.organisation = make_organisation(self.declared["organisation"], owner, steward)
-        # Whoever tries a file of their own must not publish it as the demo's organisation.
+        # Somebody who tries their own file must not publish it under the demo's organisation.
         make_organisation(self.declared["own_organisation"], owner, steward)
 
     def publish(self) -> None:
@@ -171,7 +171,8 @@ class Demo:
         )
         release.refresh_from_db()
         if not release.rules.public:
-            publish(release)  # Waiting would protect nobody: these people are invented.
+            # Publish at once: waiting would protect nobody, since these people are invented.
+            publish(release)
 
     def _campaign(self, declared: Declared) -> None:
         """Store the declared campaign as a shared one, unless it already exists."""

@@ -1,22 +1,23 @@
 """Restore of an installation from a backup, without letting any budget be spent twice.
 
-Privacy argument. What was spent after the backup is not in its ledger. The restore therefore closes
+Privacy argument. Amounts spent after the backup are not in its ledger. The restore therefore closes
 every budget in the same transaction that brings it back: the amount left according to the backup is
-debited, and undecided totals can no longer be set. Whatever was really spent after the backup was
-within the ledger's total at that time, so the bound that was promised holds, whatever happened. A
-release that waits to be drawn in the backup may have been drawn and published since; its job ends
-as failed and keeps its debit, because a second draw would be a second measurement for one price.
-Every series ends for the same reason.
+debited, and undecided totals can no longer be set. The amount really spent after the backup was
+within the ledger's total at that time, so the promised bound holds in every case. A release that
+waits to be drawn in the backup may have been drawn and published since; its job ends as failed and
+keeps its debit, because a second draw would be a second measurement for one price. Every series
+ends for the same reason.
 
-An operator who still has the private storage as it was when the installation stopped can say so
-(`draws_complete`). Every draw that anybody can have seen is stored there before it is committed and
-is deleted only if another draw was committed in its place. The restore then adopts or debits each
+An operator who still has the private storage as it was when the installation stopped can set
+`draws_complete`. Every draw that anybody can have seen is stored there before it is committed and
+is deleted only if another draw was committed in its place. The restore then recovers or debits each
 of them, applies the last totals of the journal, and leaves the rest of the budgets open. Budgets
 that were merged since stay closed, because the merger is lost. Totals are never raised afterwards,
 in either case: a publication since the backup may have promised them.
 
 The journal (`datasets.decisions`) of the archive and of the present storage is applied in either
-case: people who were erased since are erased again, and what was withdrawn or rejected stays so.
+case: people who were erased since are erased again, and releases that were withdrawn or rejected
+stay so.
 
 Kills. Files are put back first, under the names that the rows will have. Rows, debits, closures and
 the queued erasures are one transaction. Until it commits, the database is empty and the restore can
@@ -84,7 +85,7 @@ LOST = Phrase(
 REJECTION = "Withdrawn or rejected before a backup was restored."
 
 LONGEST_DECISION = timedelta(hours=1)
-"""Longer than any transaction lasts in which a decision is made."""
+"""A time longer than the transaction of any decision."""
 
 CHUNK = 1 << 20
 
@@ -113,9 +114,10 @@ def restore_run(
 ) -> Restored:
     """Restore an installation into an empty database of any kind; return what was done.
 
-    `keys` is None if the keys are in place. Raises Conflict, before anything is changed, if the
-    database is not empty or has other migrations, or other keys are in place; InvalidInput if an
-    archive is damaged or cannot be opened.
+    `keys` is None if the keys are already in place. `draws_complete` is explained in the module
+    docstring. `say` is called with lines on the progress. Raises Conflict, before anything is
+    changed, if the database is not empty or has other migrations, or if other keys are in place;
+    InvalidInput if an archive is damaged or cannot be opened.
     """
     check_empty()
     say("Reading the archives from end to end")
@@ -158,7 +160,7 @@ def restore_keys(path: Path, identities: Sequence[Any]) -> None:
         if name.startswith(KEYS)
     }
     for name, key in present_names.items():
-        # A new secret key only ends sessions, and the person key opens what is restored.
+        # A new secret key only ends sessions, but the person key decrypts what is restored.
         if name == "person-key" and present.get(name, key).strip() != key.strip():
             raise Conflict(
                 "Another key of the person hashes is in place; move {path} away first.",
@@ -197,7 +199,7 @@ def restore_files(data: Path, identities: Sequence[Any]) -> int:
 
 
 def _restore_file(storage: Storage, name: str, path: Path) -> None:
-    """Store a file, unless it is there with the same bytes."""
+    """Store a file, unless it is already stored with the same bytes."""
     if storage.exists(name):
         with storage.open(name, "rb") as present, path.open("rb") as content:
             if _same(present, content):
@@ -248,7 +250,7 @@ def _settle(restored: Restored, made_at: datetime, draws_complete: bool) -> None
 
 
 def _end_releases(journal: Sequence[Decision]) -> int:
-    """Repeat withdrawals, rejections and the like made after the backup.
+    """End the releases that were withdrawn, rejected or otherwise ended after the backup.
 
     Returns the number of releases.
     """
@@ -300,7 +302,8 @@ def _set_totals(decision: Decision) -> None:
             total = decision.facts.get(units)
             if ledger is not None and total is not None:
                 stored = Ledger.objects.filter(pk=ledger.pk)
-                # Only what was neither promised nor merged before the backup was ever raised.
+                # A total could be raised only if it was neither promised nor merged before the
+                # backup.
                 free = stored.filter(promised_at=None, merged=None, merged_units=0)
                 lowered = stored.filter(total_units__gt=total)
                 for changed in (free, lowered):
@@ -325,10 +328,10 @@ def _end_jobs() -> int:
 
 
 def _close_ledgers(journal: Sequence[Decision], draws_complete: bool) -> int:
-    """Debit what is left of budgets that may have been spent, and promise all totals.
+    """Debit the rest of every budget that may have been spent, and promise all totals.
 
-    With `draws_complete` these are the budgets whose merger is lost, and totals of 0, which nobody
-    has decided, stay undecided. Returns how many budgets were debited.
+    With `draws_complete`, only budgets whose merger is lost are debited, and a total of 0, on which
+    nobody has decided, can still be set. Returns how many budgets were debited.
     """
     now = timezone.now()
     own = Ledger.objects.filter(recovers="", merged_into=None)

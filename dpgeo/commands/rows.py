@@ -20,8 +20,10 @@ SNAPSHOT = "snapshot"
 """Alias of the connection that reads a snapshot."""
 
 LEFT_OUT = {"sessions.Session", "accounts.SignedIn", "datasets.Transfer", "datasets.Piece"}
-"""Tables that are not backed up: a restored session would be one that somebody may have ended, and
-unfinished uploads change all the time."""
+"""Tables that are not backed up.
+
+A user may have ended a session since, and unfinished uploads change all the time.
+"""
 
 MADE_BY_MIGRATE = {"contenttypes.ContentType", "auth.Permission"}
 """Tables that `migrate` fills in a new database; a restore replaces their rows."""
@@ -38,11 +40,10 @@ def tables() -> list[type[models.Model]]:
 
 @contextmanager
 def snapshot() -> Iterator[str]:
-    """Yield the alias of a connection that sees the database as it is now, unaffected by later
-    writes.
+    """Yield the alias of a connection that sees the database as it is now, without later writes.
 
-    Writers are not blocked: PostgreSQL gives a repeatable read, SQLite the snapshot of a reader
-    beside its write-ahead log.
+    Writers are not blocked: PostgreSQL uses a repeatable-read transaction, and SQLite a read
+    transaction on its write-ahead log.
     """
     usual = connections["default"]
     other = cast(Any, usual).copy(SNAPSHOT)
@@ -65,7 +66,8 @@ def snapshot() -> Iterator[str]:
 def migrations(using: str = "default") -> list[str]:
     """Return the names of the migrations that a database has, in order."""
     rows = MigrationRecorder.Migration.objects.using(using).values_list("app", "name")
-    # Squashed migrations and those that they replace are recorded in either way.
+    # Django records a squashed migration and those that it replaces, whichever of them ran, so
+    # these names can be compared between databases.
     known = {f"{app}.{name}" for app, name in rows}
     return sorted(each for each in known if each.split(".")[0] in _apps())
 
@@ -130,7 +132,7 @@ def _insert(model: type[models.Model], rows: list[models.Model]) -> int:
 
 
 def clear_made_by_migrate() -> None:
-    """Delete the rows that `migrate` made, which those of the archive replace."""
+    """Delete the rows that `migrate` made, since the archive's rows replace them."""
     for model in tables():
         if model._meta.label in MADE_BY_MIGRATE:
             rows = model._base_manager.all()

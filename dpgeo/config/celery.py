@@ -18,7 +18,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 TRANSPORT_ALIASES["filesystem"] = "dpgeo.jobs.broker:Transport"
 
 app = Celery("dpgeo")
-app.set_default()  # also for the other threads of a web server
+app.set_default()  # The application is also used by other threads of a web server.
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
@@ -44,7 +44,7 @@ def check_that_the_worker_runs(**_: object) -> None:
     """End this new pool process if the worker's main process has been killed already.
 
     Celery asks the kernel to kill pool processes with the main process, but a pool process that
-    had not asked yet would wait for jobs for ever.
+    started too late for this would wait for jobs for ever.
     """
     if os.getppid() != _worker:
         os._exit(1)

@@ -33,7 +33,7 @@ NOT_PAGES = (
 
 
 class PagesBehind:
-    """URL configuration that puts all pages under one language prefix, such as `/de/`."""
+    """URL configuration that puts all pages behind one language prefix, such as `/de/`."""
 
     handler500 = handler500
 

@@ -25,8 +25,10 @@ Data are in ~/.local/share/dpgeo; DPGEO_VAR names another folder.
 
 
 FOLDERS = ("DPGEO_VAR", "DPGEO_STATIC", "DPGEO_PERSON_KEY_FILE")
-"""Settings that are paths. Child processes must resolve them as this process does, whatever their
-working folder.
+"""Names of the settings that are paths.
+
+Relative paths are resolved here, so that child processes in another working folder use the same
+ones.
 """
 
 

@@ -15,7 +15,7 @@ MAP_WORKER = "assets/map-worker-"
 
 
 def policy(*, framable: bool = False, tiles: str = "") -> str:
-    """Return the Content-Security-Policy of a page, which nobody may frame unless `framable`.
+    """Return the Content-Security-Policy of a page, which may be framed only if `framable` is true.
 
     `tiles` is the one other origin from which a page may load data, for the basemap of its map.
 

@@ -27,7 +27,7 @@ from dpgeo.postprocess.tasks.plan import (
 from dpgeo.releases.models import Release
 
 MOST_TASKS = 3_000
-"""Most tasks of a request. With all three allocations, 5,000 took 0.6 s of processor time."""
+"""Maximum number of tasks in a request; 5,000 with all three allocations took 0.6 s of CPU time."""
 
 MOST_GEOCASTS = 100
 """Maximum number of tasks in a request that asks for task regions, since each of these may consist
@@ -104,7 +104,8 @@ class TaskRegions:
 class RegionTotals:
     """Sums over the task regions under one allocation.
 
-    `notified` and `notified_in_circles` cover the tasks whose target both ways reach.
+    `notified` and `notified_in_circles` cover only tasks whose target both a task region and a
+    circle can reach.
     """
 
     allocation: str
@@ -232,7 +233,7 @@ def _reward(value: Any) -> float:
 
 
 def _name(task: Any, number: int) -> str:
-    """Return a task's name, or its number; what UTF-8 cannot write becomes a question mark."""
+    """Return a task's name, or its number. Characters that UTF-8 cannot encode become "?"."""
     name = task.get("name") if isinstance(task, dict) else None
     if not isinstance(name, (str, int)) or name == "":
         return str(number)

@@ -46,9 +46,9 @@ class RadiusFeature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatticeValues:
-    """Rounded values at the points of a lattice; those in rows are None where there are none.
+    """Rounded values at the points of a lattice; entries for points without a value are None.
 
-    `reason` has the position in `reasons` of the reason why a point has no radius.
+    `reason` holds, for each point without a radius, the index of the reason in `reasons`.
     """
 
     longitude: Sequence[float]
@@ -84,7 +84,7 @@ def radius_map_of(release: Release, request: RadiusRequest) -> RadiusMap:
 
 
 def radius_facts(release: Release, request: RadiusRequest) -> dict[str, Any]:
-    """Return what a radius map was made from: the release, the reward and the settings."""
+    """Return facts about a radius map: the release, reward and settings it was made from."""
     settings = dataclasses.asdict(request.settings)
     del settings["total_reward"]
     return {"release": release.pk, "reward": request.reward, "settings": settings}

@@ -1,4 +1,4 @@
 """Django app for datasets, uploads, erasure and public layers.
 
-It also records warnings and answers about datasets that may hold the same people.
+It also records warnings that two datasets may hold the same people, and the owners' answers.
 """

@@ -210,7 +210,7 @@ class DatasetAddForm(ServiceForm):
 
 
 def _area(values: Mapping[str, Any]) -> StudyArea:
-    """Return the study area given by the outline or by the four sides.
+    """Return the study area given by the outline or, without one, by the four sides.
 
     Raises ValueError if it is invalid.
     """

@@ -1,7 +1,7 @@
 """Validation of declared categories: columns by whose values maps may be divided.
 
-The values are typed by the publisher. Nothing here, and nothing that calls it, shows or proposes a
-value from the data: what is public about a category is exactly what was declared.
+The values are typed by the publisher. No function here, and no caller, shows or proposes a value
+from the data: the public facts about a category are exactly those that were declared.
 """
 
 from __future__ import annotations

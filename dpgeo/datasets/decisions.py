@@ -1,13 +1,14 @@
-"""Decisions that a restore must not forget, as one small file each beside the data.
+"""Decisions that must survive a restore, each stored as a small file beside the data.
 
-A database that is restored from a backup has forgotten what was decided since: it would bring back
-a person who was erased, publish what was withdrawn, and treat a budget as larger than promised.
-Each such decision is therefore also a file in the folder `journal` of the private storage, which
-outlives the database and is in every backup. The file is written inside the transaction of the
-decision, so a decision that fails at the very end may leave one. A restore then erases or withdraws
-once too often, which costs utility and never privacy.
+A database that is restored from a backup has lost the decisions made since that backup: it would
+bring back a person who was erased, publish what was withdrawn, and treat a budget as larger than
+promised. Each such decision is therefore also written to a file in the folder `journal` of the
+private storage, which outlives the database and is in every backup. The file is written inside the
+decision's transaction, so a decision whose transaction fails at the very end may leave a file. A
+restore then erases or withdraws without need, which costs utility but never privacy.
 
-A file holds the keyed hash of an erased person, as the database does, and nothing else of the data.
+A file holds the keyed hash of an erased person, as the database does, and nothing else from the
+data.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ def decision_record(kind: str, **facts: Any) -> None:
 
 
 def decisions() -> Iterator[Decision]:
-    """Yield all decisions in the order of their times. A file cut short by a kill is passed over.
+    """Yield all decisions in the order of their times, skipping incomplete files.
 
-    A file is cut short only if the process was killed before its decision was committed.
+    A file is incomplete only if the process was killed before its decision was committed.
     """
     storage = private_storage()
     for name in sorted(stored_names(storage, JOURNAL)):

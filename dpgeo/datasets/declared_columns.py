@@ -1,7 +1,7 @@
-"""Validation that declared measures and categories share: lists of columns, and texts of one line.
+"""Validation shared by declared measures and categories: lists of columns, and one-line texts.
 
-Nothing here, and nothing that calls it, proposes or shows anything from the data: what is public
-about a column is exactly what was declared.
+No function here, and no caller, shows or proposes anything from the data: the public facts about a
+column are exactly those that were declared.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ class Column(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ColumnList:
-    """A list of columns in a declaration: its field, the most that it may hold, and its shape.
+    """A list of columns in a declaration: its input field, its maximum length, and its form.
 
-    `wrong` is the error for a list of another shape.
+    `wrong` is the error for a list of another form.
     """
 
     field: str
@@ -45,7 +45,7 @@ class ColumnList:
     wrong: str
 
     def clean(self, declared: object, read: Callable[[object], Column]) -> list[dict[str, Any]]:
-        """Return the declared columns as documents; `read` checks one. Raises InvalidInput."""
+        """Return the declared columns as documents; `read` parses each. Raises InvalidInput."""
         if not isinstance(declared, Sequence) or isinstance(declared, str):
             raise self.refusal()
         columns = [read(each) for each in declared]
@@ -58,7 +58,7 @@ class ColumnList:
         return [each.to_json() for each in columns]
 
     def refusal(self) -> InvalidInput:
-        """Return the error for a list of another shape."""
+        """Return the error for a list of another form."""
         return InvalidInput(self.wrong, field=self.field)
 
     def names(self, column: object, title: object) -> tuple[str, str]:

@@ -1,8 +1,8 @@
 """Study areas without the sea and large lakes.
 
 Water is subtracted once, when the area is declared, and only the remaining area is stored.
-Releases, statements and the refusal of rows all use it. Later changes of the ground do not
-change it.
+Releases, statements and the refusal of rows all use it. Later changes of the coast do not change
+it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Erasure of one person: a new version of the data without that person's rows.
 
-The new version is one file, made from all files of the data, also of those that grow. Older
-versions and their files are deleted. The keyed hash of the person's identifier stays with the
-dataset, and later uploads reject that person's rows. This rule depends on each row alone and does
-not change anybody else's rows, so a release protects everybody else exactly as before (see
-`ingest.canonical`).
+The new version is a single file, made from all files of the data, even if the dataset is one to
+which files are added. Older versions and their files are deleted. The keyed hash of the person's
+identifier stays with the dataset, and later uploads reject that person's rows. This rule depends on
+each row alone and does not change anybody else's rows, so a release protects everybody else exactly
+as before (see `ingest.canonical`).
 
 Earlier releases stay as they are: they contain no rows, hide each person as the budget states, and
 may have been copied anywhere.

@@ -109,12 +109,12 @@ def closed_times(dataset: Dataset) -> tuple[tuple[int, int], ...]:
 
 
 def check_new(upload: Upload) -> None:
-    """Raise Conflict if the file's bytes were added to data that grow before.
+    """Raise Conflict if the same bytes were added to the dataset before.
 
-    Added twice, the file would double every visit; an erasure leaves its other rows in the data. A
-    file that an API key sent is compared with that key's own files alone: the key sees whether a
-    file was refused, and could otherwise find out whether somebody else added the very rows that it
-    guesses.
+    This applies to datasets to which files are added. Added twice, the file would count every visit
+    twice, and an erasure would leave its other rows in the data. A file sent by an API key is
+    compared only with files from the same key: the key sees whether a file was refused, and could
+    otherwise find out whether somebody else added the very rows that it guesses.
     """
     if not upload.dataset.grows:
         return

@@ -1,8 +1,8 @@
 """Validation of declared measures: columns of numbers whose averages may be published.
 
-Limits, unit and title are typed by the publisher. Nothing here, and nothing that calls it, proposes
-a limit from the data or shows a smallest, largest or typical value: what is public about a measure
-is exactly what was declared.
+Limits, unit and title are typed by the publisher. No function here, and no caller, proposes a limit
+from the data or shows a smallest, largest or typical value: the public facts about a measure are
+exactly those that were declared.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def clean_measures(declared: object) -> list[dict[str, Any]]:
 
 
 def _clean_measure(declared: object) -> Measure:
-    """Return one measure, from a caller's document or from one of `Measure.to_json`."""
+    """Return one measure, parsed from a caller's document or from a result of `Measure.to_json`."""
     if not isinstance(declared, Mapping) or not isinstance(declared.get("column"), str):
         raise MEASURES.refusal()
     facts = dict(declared)

@@ -26,7 +26,7 @@ class UnitChoice(models.TextChoices):
 
 
 class NewFiles(models.TextChoices):
-    """What a further file does to a dataset."""
+    """Whether a further file replaces a dataset's data or is added to them."""
 
     REPLACE = "replace", "A new file replaces the data"
     APPEND = "append", "A new file is added to the data"

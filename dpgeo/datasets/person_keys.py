@@ -34,7 +34,7 @@ OTHERS = 0o077
 
 
 def new_sealed_key(*, first: bool) -> bytes:
-    """Return a new encrypted key for a dataset. If `first`, a new key file may be created.
+    """Return a new encrypted key for a dataset. A new key file may be created if `first` is true.
 
     Raises Conflict if the installation's key is missing or cannot be used.
     """

@@ -62,10 +62,10 @@ def practice_table(dataset: Dataset) -> str:
 
 
 def _declared(dataset: Dataset, invented: InventedPeople) -> Iterator[tuple[str, list[str]]]:
-    """Yield the name and the values (n,) of each declared column that the sightings lack.
+    """Yield the name and the values (n,) of each declared column beyond person, position and time.
 
-    Numbers are high in the middle of the area, from west to east; words and ends of trips are
-    anybody's.
+    Numbers rise from west to east up to the middle of the area; categories and trip ends are
+    random.
     """
     random = np.random.default_rng(1)
     share = invented.share(dataset.area)

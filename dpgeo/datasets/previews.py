@@ -40,7 +40,7 @@ def upload_preview(*, upload: Upload, file_format: str = "") -> Preview:
 
 
 def upload_key_preview(*, upload: Upload) -> Preview:
-    """Return what an API key may learn of a file: its header, if its name says that it has one.
+    """Return what an API key may learn of a file: its header, if its name indicates one.
 
     For any other file, that is only the format that its name indicates, because whether its rows
     can be read depends on the rows. Raises the same errors as `upload_preview`.

@@ -94,8 +94,8 @@ def files_open(dataset: Dataset, key: ApiKey | None) -> list[Transfer | Upload]:
     """Return the files that are arriving or wait for their columns, newest first.
 
     There are at most MOST_LISTED. With a `key`, they are the files that it announced, because the
-    names and sizes of members' files are private. A file looks the same to the key whether or not
-    it can be read, and whether or not an erasure has deleted it, since both would tell of rows.
+    names and sizes of members' files are private. Its entry does not show the key whether a file
+    can be read, or whether an erasure has deleted it, since both depend on rows.
     """
     announced = Q(key=key) if key else Q()
     arriving = dataset.transfers.filter(announced).order_by("-touched_at")[:MOST_LISTED]

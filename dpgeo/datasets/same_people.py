@@ -1,11 +1,11 @@
 """Warnings that datasets on different budgets hold many of the same people.
 
 Every confirmed file is compared with the organisation's datasets on other budgets, as the last step
-of the job that reads the file. Of datasets that grow, all files are compared together, so that it
-makes no difference whether people arrive in one file or in many. Two things are compared: the
-persons' hashes, decrypted in memory (`ingest.same_people`), and a keyed checksum of the file. A
-warning names the other dataset but gives no number. Only members who may see the private facts of
-both datasets see the warning.
+of the job that reads the file. If files are added to a dataset, all of its files are compared
+together, so that it makes no difference whether people arrive in one file or in many. Two things
+are compared: the persons' hashes, decrypted in memory (`ingest.same_people`), and a keyed checksum
+of the file. A warning names the other dataset but gives no number. Only members who may see the
+private facts of both datasets see the warning.
 
 What API keys see: if a file was confirmed while the organisation had another budget, a key's
 requests for releases are refused until an approver has answered on the members' pages (the desk),
@@ -42,7 +42,7 @@ from dpgeo.datasets.versions import canonical_paths, rows_of
 from dpgeo.jobs.lease import JobLease
 from dpgeo.phrases import Phrase
 
-if TYPE_CHECKING:  # loads heavy libraries, which the site does not need
+if TYPE_CHECKING:  # This import loads heavy libraries that the site does not need.
     from dpgeo.ingest.same_people import People
 
 logger = logging.getLogger(__name__)
@@ -84,10 +84,10 @@ def count_confirmation(upload: Upload) -> None:
 
 
 def people_ask(dataset: Dataset) -> bool:
-    """Return whether confirming a file now makes API keys wait for an approver.
+    """Return whether API keys must wait for an approver if a file is confirmed now.
 
-    The approver answers whether its people are those of other datasets. An answer is needed if the
-    organisation has datasets on other budgets and no standing answer exists.
+    The approver answers whether the file's people are also in other datasets. An answer is needed
+    if the organisation has datasets on other budgets and no standing answer exists.
     """
     standing = dataset.people_answers.filter(standing=True).exists()
     return others_of(dataset).exists() and not standing
@@ -145,7 +145,7 @@ def people_answer(
 class Comparison:
     """Comparison of a file that is being read with the data of other datasets.
 
-    In a dataset that grows, the file is compared together with the files that are ready.
+    If files are added to the dataset, the file is compared together with those that are ready.
     """
 
     def __init__(self, upload: Upload, canonical: Path, lease: JobLease) -> None:
@@ -173,7 +173,7 @@ class Comparison:
     def missing(self) -> list[Upload]:
         """Return the newest versions of other datasets that have not been compared yet.
 
-        All are missing again once another file was added to the dataset.
+        All of them have to be compared again once another file was added to the dataset.
         """
         before = ready_upload(self._dataset) if self._dataset.grows else None
         if before != self._before:

@@ -475,10 +475,11 @@ def _check_period(first: datetime.date | None, last: datetime.date | None) -> No
 
 
 def _check_unit(ledger: Ledger, unit: str, *, field: str, but: Dataset | None = None) -> None:
-    """Raise InvalidInput if other datasets on a ledger have another privacy unit.
+    """Raise InvalidInput if another dataset on a ledger has another privacy unit.
 
-    An epsilon per record and an epsilon per person do not add up: a person with k records loses k
-    times the epsilon per record, so the sum of both would not bound anyone's privacy loss.
+    The dataset `but` is not checked. An epsilon per record and an epsilon per person do not add up:
+    a person with k records loses k times the epsilon per record, so the sum of both would not bound
+    anyone's privacy loss.
     """
     others = ledger.datasets.exclude(pk=but.pk) if but else ledger.datasets
     other = others.exclude(unit=unit).first()

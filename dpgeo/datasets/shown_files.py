@@ -1,10 +1,10 @@
 """Record of the study areas under which members opened files.
 
-An area that is drawn around the rows shows where they end. A file's page shows its rows, and the
-area of its dataset is exchanged on record only (`services.dataset_update`). Whoever declares
-another dataset with a tighter area would leave no such record. Therefore every opening of a file's
-page is kept apart from the dataset, and the statements of all datasets of the organisation that are
-declared later say how many there had been.
+An area that is drawn around the rows shows where they end. A file's page shows its rows. If the
+area of the same dataset is replaced afterwards, this is recorded (`services.dataset_update`). But
+somebody could instead declare another dataset with a tighter area, and leave no such record.
+Therefore every opening of a file's page is recorded apart from the dataset, and the statements of
+all datasets that the organisation declares later say how many there were.
 
 The record depends on what members do, and not on any file: neither on its bytes nor on whether it
 can be read. If the record showed whether two files are the same, then somebody who knows all rows
@@ -46,7 +46,7 @@ def upload_shown(*, upload: Upload) -> None:
 def seen_before(organisation_id: int, study_area: Mapping[str, Any]) -> dict[str, Any]:
     """Return how often files were opened under study areas other than this one, and when last.
 
-    Each area of each dataset counts once. Returns {} if there was none.
+    Each area of each dataset counts once. Returns {} if no file was opened.
     """
     shown = ShownFile.objects.filter(organisation=organisation_id)
     days = shown.exclude(area=area_digest(study_area)).values_list("on", flat=True)

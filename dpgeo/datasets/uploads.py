@@ -314,18 +314,18 @@ def _check_columns(dataset: Dataset, upload: Upload, columns: Columns, by_key: b
 
 
 class _Present(NamedTuple):
-    """The names of all columns of a file, and whether the requester may see them."""
+    """The column names of a file, and whether the requester may see them."""
 
     names: list[str]
     public: bool = True
 
 
 def _present_columns(upload: Upload, columns: Columns, by_key: bool) -> _Present | None:
-    """Return the columns of a file in a declared format; None if their names stand in its rows.
+    """Return the columns of a file in a declared format; None if its rows contain their names.
 
-    A file that is declared to have no header is not read. For an API key, other files are not read
-    either, unless their name says that the format has a header: the caller chooses the format, and
-    in the wrong one any row might be parsed as names.
+    A file that is declared to have no header is not read. For an API key, a file is read only if
+    its name indicates a format with a header: the caller chooses the format, and in the wrong one
+    any row might be parsed as names.
     """
     if unnamed := unnamed_columns(columns.layout.columns):
         return _Present(unnamed)
@@ -382,7 +382,7 @@ def _check_invented(dataset: Dataset, upload: Upload) -> None:
 
 
 def _as_declared(before: Columns, now: Columns) -> bool:
-    """Return whether columns match those declared before.
+    """Return whether the columns `now` are the same as those declared `before`.
 
     The file format is ignored if the earlier declaration has none.
     """

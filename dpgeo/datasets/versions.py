@@ -1,10 +1,9 @@
 """Versions of a dataset's data: which canonical files a release reads.
 
 A version is named by an upload. In a dataset whose files replace each other, a version is that file
-alone. In a dataset that grows, it is that file and all that were ready before it: files get their
-numbers one after another, in the transaction that makes them ready, and a later file has a larger
-number. So the files of a version stay the same, whatever is added later. An erasure replaces all of
-them by one file with the next number.
+alone. In a dataset that grows, it is that file and all that were ready before it: each file gets
+the next number in the transaction that makes it ready. So a version always consists of the same
+files, whatever is added later. An erasure replaces all of them by one file with the next number.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from dpgeo.datasets.selectors import canonical_path
 
 
 def files_of(version: Upload) -> QuerySet[Upload]:
-    """Return the uploads whose rows a version of the data has, in the order of their numbers."""
+    """Return the uploads whose rows are in a version of the data, in the order of their numbers."""
     if not version.dataset.grows:
         return Upload.objects.filter(pk=version.pk)
     files = version.dataset.uploads.filter(state=UploadState.READY, version__lte=version.version)
@@ -40,7 +39,7 @@ def next_version(dataset: Dataset) -> int:
 
 
 def rows_of(version: Upload) -> int:
-    """Return the number of rows that a version of the data has. Private."""
+    """Return the number of rows in a version of the data. The number is private."""
     return sum(int((each.report or {}).get("accepted", 0)) for each in files_of(version))
 
 

@@ -1,4 +1,4 @@
-"""Basemaps (the ground under maps): streets, water and names from OpenStreetMap extracts.
+"""Basemaps: streets, water and names that are drawn under maps, from OpenStreetMap extracts.
 
 Everything here is public and independent of any dataset.
 """

@@ -24,21 +24,21 @@ SETTLEMENTS = ("capital", "state_capital", "city", "town", "village", "suburb", 
 """Kinds of places that a map names, the largest kinds first."""
 
 LARGE = SETTLEMENTS[:3]
-"""Those that are cities."""
+"""The kinds of settlements that are cities."""
 
 GEONAMES = "GeoNames"
-"""Whom the names of the world's cities are from; their licence (CC BY 4.0) asks to say so."""
+"""Credit for the names of the world's cities, which their licence (CC BY 4.0) requires."""
 
 MOST_INSIDE, MOST_AROUND = 40, 40
 """Maximum number of names in an area, and further ones in its surroundings."""
 
 APART = 1 / 25
-"""Least distance between two names, as a fraction of the longer side of the area they lie in."""
+"""Smallest distance between two names, as a fraction of the longer side of the area they lie in."""
 
 COUNTRY_RANK = 20.0
 
 SMALLEST_COUNTRY, LARGEST_COUNTRY = 1 / 2000, 4.0
-"""Least and largest size of a country with a name, as a multiple of the map's."""
+"""Smallest and largest size of a country whose name is shown, as a multiple of the map's size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,8 +113,7 @@ def map_names(
 ) -> list[MapName]:
     """Return the names for a map of an area and its surroundings, most important first.
 
-    `regions` are those of the basemap in `folder`. A place that is near a more important one is
-    left out.
+    `regions` are the basemap regions in `folder`. A place near a more important one is left out.
     """
     named = [each for each in regions if each.names and each.names_file(folder).exists()]
     cities = [

@@ -47,7 +47,7 @@ MOST_SCORED = 500
 """Maximum number of rows scored for whole words, and again for beginnings of words."""
 
 MOST_IN_BOX = 5000
-"""Maximum number of rows that are looked at for those in a box, instead of MOST_SCORED."""
+"""Maximum number of rows that a search within a box examines, instead of MOST_SCORED."""
 
 EVERYWHERE = (-180.0, -90.0, 180.0, 90.0)
 
@@ -63,7 +63,7 @@ FEW = 5
 """If a search finds fewer results than this, it also looks for words with typing errors."""
 
 MOST_RANKED = 100_000
-"""Number of the most important places among which the largest places of a box are sought."""
+"""Number of the most important places among which the largest places of a box are searched for."""
 
 SCHEMA = """
 CREATE TABLE place (

@@ -1,4 +1,4 @@
-"""Vector tiles from another server, for maps where this site has no ground.
+"""Vector tiles from another server, for maps outside this site's basemaps.
 
 They are off unless the operator names a server, because that server learns the network address of
 each visitor of such a map, and which place the visitor looks at.

@@ -101,7 +101,7 @@ def region_remove(folder: Path, name: str) -> None:
 
 
 def _touch_files(folder: Path, name: str) -> None:
-    """Date the files of a region, if there is one, at today: `sweep` counts from then."""
+    """Set the modification time of a region's files to now; `sweep` counts their age from then."""
     for region in (each for each in regions(folder) if each.name == name):
         for path in (region.tiles_file(folder), region.names_file(folder)):
             if path.exists():

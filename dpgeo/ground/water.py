@@ -1,8 +1,8 @@
 """Subtraction of the sea and large lakes from a study area, before there are data.
 
-The result depends only on this site's ground, on Natural Earth's land and on the area, all of which
-are public. Water near a shore stays in the area, because quays, moorings and inexact positions lie
-there, and because the sources are inexact too.
+The result depends only on this site's basemaps, on Natural Earth's land and on the area, all of
+which are public. Water near a shore stays in the area, because quays, moorings and inexact
+positions lie there, and because the sources are inexact too.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LEAST_KM2 = 1.0
 
 SHORE_METRES = 100.0
 COARSE_SHORE_METRES = 2000.0
-"""Widths of the water that stays in the area along shores: of the ground, and of Natural Earth."""
+"""Widths of the water along shores that stays in the area, for basemaps and Natural Earth."""
 
 MOST_TILES = 300
 """Most tiles read from a region; larger areas use a lower zoom."""
@@ -73,9 +73,9 @@ def subtract_water(
 ) -> tuple[StudyArea | None, list[str]]:
     """Return an area without the sea and large lakes, and the names of the sources.
 
-    The area is None if nothing is left. `regions` are the ground in `folder`. `land` holds Natural
-    Earth's polygons (n,) in degrees, from which the sea follows where no ground has it; if `land`
-    is empty, there is no sea there.
+    The area is None if nothing is left. `regions` are the basemap regions in `folder`. `land` holds
+    Natural Earth's polygons (n,) in degrees; where no basemap shows the sea, everything outside
+    these polygons is sea. If `land` is empty, there is no sea there.
     """
     whole = _projected(area.shape)
     water, rest = Water(), _surroundings(whole)

@@ -1,7 +1,7 @@
 """Search by name among the world's countries and cities, which every site knows.
 
-It is the coarse layer beneath the names of installed regions: matched in the same way, by the
-beginnings of words and with one typing error forgiven, but without streets and outlines.
+It is used where no basemap region is installed. Like the search in a region, it matches the
+beginnings of words and tolerates one typing error, but it knows no streets and no outlines.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Figures on jobs for operators: how many are unfinished, how long they took, how many failed.
 
 Privacy argument. When a job ends depends on the private data. These figures leave this
-installation, for instance to a monitoring system that many people read, so they follow the times at
-which API keys may learn that a job has ended (`slots`): until then it counts as unfinished, and
-afterwards only its slot is shown, as a class of durations. No figure is given for a single dataset.
-The number of failed jobs is something that API keys do not get; operators need it, and it is shown
-only to those who also receive the logs.
+installation, for instance to a monitoring system that many people read, so a job is counted as
+ended only from the public time at which API keys may learn of it (`slots`). After that, only the
+class of durations of that public time is shown. No figure is given for a single dataset. API keys
+do not see the number of failed jobs; operators need it, and it is shown only to those who also
+receive the logs.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ from django.utils import timezone
 from dpgeo.jobs.models import Job, JobState
 
 LAST_SLOTS = timedelta(hours=1)
-"""Interval between slots after the last one in the setting, so an end is shown at most this
-late.
-"""
+"""Interval between public times after the last one in the setting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,5 +91,5 @@ def _classes(now: datetime) -> Iterator[tuple[str, Q, Q]]:
         longer = Q(taken__gt=before) if before is not None else Q()
         yield f"{minutes}m", ended & longer & Q(taken__lte=slot), Q(submitted_at__lte=now - slot)
         before = slot
-    # Longer jobs are shown as done at a full hour after the request, at most an hour too late.
+    # The end of a longer job is shown at a full hour after the request, so at most an hour late.
     yield "longer", ended & Q(taken__gt=before), Q(finished_at__lte=now - LAST_SLOTS)

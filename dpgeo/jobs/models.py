@@ -94,9 +94,10 @@ class Job(models.Model):
 
 
 class Alert(models.Model):
-    """What operators were last told about a problem by `releases.alerts`, so each is told once.
+    """The level of a problem in the last message to operators (`releases.alerts`).
 
-    `level` is a number that only grows while the problem gets worse, such as that of failed jobs.
+    It prevents the same message from being sent twice. `level` is a number that grows only while
+    the problem gets worse, such as the number of failed jobs.
     """
 
     name = models.CharField(max_length=20, unique=True)

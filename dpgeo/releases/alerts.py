@@ -1,9 +1,10 @@
 """Messages to operators by mail and webhook: failed jobs, too little space, waiting drafts.
 
-Privacy argument. A message says that something happened, by a fixed sentence for each kind of
-trouble: it has no dataset, number, name or error. Jobs and drafts count once the end of a job may
-be shown to API keys (`jobs.figures`), and space by its blurred reading (`jobs.disk_space`), so the
-time of a message tells no more of the data than those do, besides that a job failed.
+Privacy argument. For each kind of problem there is one fixed sentence, which says that it happened:
+no message contains a dataset, a number, a name or an error. Jobs and drafts count from the time at
+which API keys may learn that the job has ended (`jobs.figures`), and free disk space is read with
+added blur (`jobs.disk_space`). So the time of a message reveals no more about the data than these
+two already do, except that a job failed.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ WEBHOOK_SECONDS = 10.0
 """Seconds after which a webhook that does not answer counts as failed."""
 
 QUIET = timedelta(hours=6)
-"""Shortest time between two messages about space, whose blurred reading goes up and down."""
+"""Shortest time between two messages about disk space, whose blurred reading fluctuates."""
 
 SENTENCES: Mapping[str, str] = {
     "jobs-failed": "Jobs have failed since the last message. The desk says why, to members.",
@@ -47,7 +48,7 @@ SENTENCES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The level of one kind of trouble: a message is sent when it has risen."""
+    """The level of one kind of problem; a message is sent when it rises."""
 
     name: str
     level: int
@@ -55,7 +56,7 @@ class Reading:
 
 @checks.register()
 def check_alerts(**_: Any) -> list[checks.CheckMessage]:
-    """Check that messages to operators can be sent where the settings say."""
+    """Check that messages can be sent to the mailboxes and the webhook in the settings."""
     messages: list[checks.CheckMessage] = []
     url = settings.DPGEO_ALERT_URL
     if url and (urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname):
@@ -73,7 +74,8 @@ def check_alerts(**_: Any) -> list[checks.CheckMessage]:
 def alerts_send() -> int:
     """Send a message about each problem that got worse since its last message; return how many.
 
-    Several reapers send one message. If it cannot be sent, the next round tries again.
+    If several reapers run, only one of them sends a message. If it cannot be sent, the next round
+    tries again.
     """
     if not (settings.DPGEO_ALERT_MAIL or settings.DPGEO_ALERT_URL):
         return 0
@@ -88,9 +90,9 @@ def _readings() -> Iterator[Reading]:
 
 
 def _tell(reading: Reading) -> bool:
-    """Record a level, and send a message if it has risen; return whether one was sent."""
-    # What happened before the first round is known to the operator already, except for lasting
-    # trouble, so a new installation that is short of space says so.
+    """Record a problem's level, and send a message if it has risen; return whether one was sent."""
+    # The operator already knows which jobs failed before the first round. Other problems last, so a
+    # new installation that is short of space says so.
     first = reading.level if reading.name == "jobs-failed" else 0
     alert, _ = Alert.objects.get_or_create(name=reading.name, defaults={"level": first})
     if reading.level == alert.level:
@@ -113,7 +115,7 @@ def _told_lately(alert: Alert) -> bool:
 
 
 def _send(name: str) -> bool:
-    """Send a message to all mailboxes and the webhook; return False if none of them took it."""
+    """Send a message to all mailboxes and the webhook; return False if all of them failed."""
     text = SENTENCES[name]
     taken = False
     try:

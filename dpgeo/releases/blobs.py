@@ -50,7 +50,7 @@ def new_blob_name(release: Release) -> str:
 
 
 def _version(release: Release) -> str:
-    """Return what a draw is made from: the version of the data and the state of a series."""
+    """Return a text for a draw's inputs: the version of the data and the state of a series."""
     return release.upload_id.hex + lineage_of(release)
 
 
@@ -93,7 +93,7 @@ def commit_blob(release: Release, name: str, blob: bytes) -> bool:
 
     This update is the commit point. It changes only a row without a blob, so the first blob is
     final. It changes nothing if the version of the data has been replaced since `release` was read,
-    or if the release's series is not where the draw found it. Raises StateMissing.
+    or if the state of the release's series has changed since the draw. Raises StateMissing.
     """
     current = Release.objects.filter(pk=release.pk, blob_name="", upload=release.upload_id)
     with transaction.atomic():

@@ -120,7 +120,7 @@ def make_of_releases(write: Callable[[Release], bytes]) -> Callable[[Sequence[Ro
 def make_of_datasets(write: Callable[[Dataset], bytes]) -> Callable[[Sequence[Row]], Texts]:
     """Return a function that reads the datasets of rows with one query, and writes their texts.
 
-    It says of each text whether it may be cached: only if the dataset is still as in its row.
+    A text may be cached only if the dataset still matches its row.
     """
 
     def make(rows: Sequence[Row]) -> Texts:

@@ -60,7 +60,7 @@ class PeriodChoice(models.TextChoices):
 
 
 class ProtectionChoice(models.TextChoices):
-    """Whom a series' epsilon hides; the values are those of `core.series.Protection`."""
+    """What a series' epsilon hides; the values are those of `core.series.Protection`."""
 
     PERSON = Protection.PERSON.value, "A person, over the whole series"
     ANY = Protection.ANY.value, "A person, in any periods in a row"
@@ -70,11 +70,11 @@ class ProtectionChoice(models.TextChoices):
 class Series(models.Model):
     """A declared series of releases, one for each period, drawn in order and each once.
 
-    `drawn` is the number of periods whose draws are committed. `state_name` is the private file of
-    what each person has used after them (`releases.series_state`); it is empty before the first
-    draw, and where the protection needs no state. Both change only in the transaction that commits
-    a draw. `salt` is used for all periods. If the protection is that of a person over the whole
-    series, its id is that of the debit.
+    `drawn` is the number of periods whose draws are committed. `state_name` names the private file
+    with what each person has used up to then (`releases.series_state`); it is empty before the
+    first draw, and if the protection needs no state. Both change only in the transaction that
+    commits a draw. `salt` is used for all periods. If a person is protected over the whole series,
+    the series' id is that of its debit.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -128,7 +128,7 @@ class Series(models.Model):
 
     @property
     def terms(self) -> Terms:
-        """What the series promises."""
+        """The privacy terms of the series."""
         return Terms(
             period=Period(self.period),
             protection=Protection(self.protection),
@@ -139,7 +139,7 @@ class Series(models.Model):
 
     @property
     def is_paid_once(self) -> bool:
-        """Whether all maps are paid for by the debit under the series' id."""
+        """Whether one debit, under the series' id, pays for all maps."""
         return self.protection == ProtectionChoice.PERSON
 
     def window(self, number: int) -> Window:
@@ -160,7 +160,7 @@ class Series(models.Model):
     def job_id(self, number: int) -> uuid.UUID:
         """Return the id of the job that draws period `number`.
 
-        It is always the same, so that a draw that the database has forgotten is found again.
+        It never changes, so a draw that is missing from a restored database is found again.
         """
         return uuid.uuid5(self.pk, f"period {number}")
 
@@ -169,11 +169,11 @@ class Release(models.Model):
     """A request for a release and, once its job has committed, the immutable blob that it drew.
 
     `salt` seeds the choice of each person's contributions; it is the same for every attempt of the
-    job. It reads the version of the data that `upload` names, and of it the rows between `from_day`
-    and `to_day`. `blob_name` and `blob_sha256` are set together at the commit point, and never
-    change. Lists are ordered by `day`, and within a day by the random id: a more exact order would
-    reveal when jobs ended, which depends on the private data. A release may be the map of period
-    `number` of a series.
+    job. The job reads the version of the data that `upload` names and, if `from_day` and `to_day`
+    are set, counts only the rows of these days and between. `blob_name` and `blob_sha256` are set
+    together at the commit point, and never change. Lists are ordered by `day`, and within a day by
+    the random id: a more exact order would reveal when jobs ended, which depends on the private
+    data. If the release belongs to a series, it is the map of period `number`.
     """
 
     id = models.CharField(primary_key=True, max_length=32, default=make_public_id, editable=False)
@@ -343,9 +343,9 @@ class Release(models.Model):
 
     @property
     def covers(self) -> tuple[datetime.date | None, datetime.date | None]:
-        """The first and the last day of the time that it covers, each None if it is open.
+        """The first and the last day that the release covers, each None if it is open.
 
-        These are the days of its window, or else those that were declared for the dataset.
+        These are the days of its window or, without one, those declared for the dataset.
         """
         if self.window is not None:
             return self.window.first, self.window.last

@@ -116,7 +116,7 @@ def read_and_draw(
 ) -> T:
     """Return the result of `work(view, params, entropy)` on a version of the private data.
 
-    `upload` names the version (`datasets.versions`). Of its rows, `work` sees those of the
+    `upload` names the version (`datasets.versions`). The view contains only the rows of the
     request's window. Errors that `work` raises before noise is drawn are passed on unchanged. After
     that, only LeaseLost and DatabaseError are passed on; any other error becomes Conflict, because
     drawing again is not allowed.
@@ -161,7 +161,8 @@ def _counted_rows(
 ) -> Path:
     """Return the path of one file with the rows of all files that are in the window.
 
-    Raises OSError without space for it, so that the job waits instead of filling the disk.
+    Raises OSError if there is no space for that file, so that the job waits instead of filling the
+    disk.
     """
     if window is None and len(paths) == 1:
         return paths[0]

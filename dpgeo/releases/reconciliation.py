@@ -190,7 +190,8 @@ def _debit_unpaid() -> int:
 def _debit_unknown(job: UUID, name: str, *, in_series: bool = False) -> int:
     """Debit a stored draw that is not in the database; return 1 if it was debited, else 0.
 
-    With `in_series`, a draw of a series that is paid once is not debited beside the series.
+    If `in_series` is true, a draw of a series whose single debit pays for all maps is not debited
+    again.
     """
     paying = paying_id(job)
     if is_debited(paying):
@@ -206,7 +207,7 @@ def _debit_unknown(job: UUID, name: str, *, in_series: bool = False) -> int:
     dataset = Dataset.objects.filter(slug=slug).select_related("ledger").first()
     title = released.about.get("title", "")
     if in_series and released.about.get("series_protection") == Protection.PERSON:
-        # One debit pays for all maps. If the series is known, its next map uses this draw.
+        # One debit pays for all maps. If the series exists, its next map uses this draw.
         paying = paying_id(UUID(released.about["series"]))
         if is_debited(paying):
             return 0
@@ -300,7 +301,7 @@ def _complete(halfway: Iterable[Release], complete: Callable[[Release], None]) -
 
 
 def _sweep_blobs() -> int:
-    """Delete second draws of releases, and states that no series needs; return how many."""
+    """Delete second draws of releases, and unused states of series; return how many."""
     blobs = list(stored_blobs())
     committed = dict(Release.objects.exclude(blob_name="").values_list("job_id", "blob_name"))
     second = [name for job, name in blobs if job in committed]

@@ -131,7 +131,8 @@ def _write(domain: Domain, unit: Unit, people: int, path: Path) -> None:
         *(random.binomial(each.steps, share).astype(np.int32) for each in domain.measures),
         *(random.integers(0, len(each), rows, dtype=np.uint8) for each in domain.categories),
     ]
-    if domain.destinations:  # where somebody else, or the same person, was seen
+    # Destinations are positions at which other invented people, or the same person, were seen.
+    if domain.destinations:
         end = random.permutation(rows)
         columns += [invented.x[end], invented.y[end]]
     schema = canonical_schema(

@@ -49,8 +49,8 @@ from dpgeo.spatial.zones import Zones
 def work_on(release_id: str, lease: JobLease) -> None:
     """Complete a release: draw if there is no draw yet, write the files, publish if requested.
 
-    Raises UnwritableRelease if this installation cannot write releases at all, or not what is
-    public about this one. That error reveals nothing about the data, since it is raised before
+    Raises UnwritableRelease if this installation cannot write any release, or cannot write the
+    public texts of this one. That error reveals nothing about the data, since it is raised before
     anything is opened or drawn, and it costs nothing. An installation that cannot write releases
     may not be able to read them either, so it does not recover a stored draw of an earlier attempt.
     Reconciliation recovers it later, and the job is not refunded.
@@ -83,10 +83,10 @@ def work_on(release_id: str, lease: JobLease) -> None:
 
 
 def check_describable(release: Release) -> None:
-    """Raise UnwritableRelease if what a release says of its request cannot be written to a file.
+    """Raise UnwritableRelease if a release's description of its request cannot be written.
 
-    It depends on public facts alone. To find that out only after the draw would cost the budget,
-    since a failure after a draw is never refunded.
+    The check depends on public facts alone. It is made before the draw, because a failure after a
+    draw is never refunded.
     """
     layers = domain_of(release.dataset, layers_named(request_of(release).params)).layers
     zones = [layer for layer in layers.values() if isinstance(layer, Zones)]
@@ -166,7 +166,7 @@ def about(release: Release) -> dict[str, str]:
 
 
 def _series(release: Release) -> dict[str, str]:
-    """Return the texts about the series of which the release is a map, or {}."""
+    """Return the texts about the series that the release belongs to, or {} without one."""
     series = release.series
     if series is None or release.number is None:
         return {}

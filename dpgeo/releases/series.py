@@ -1,8 +1,8 @@
-"""Services of series: declare one, say what is complete, draw what is due, end it.
+"""Services of series: declare one, record which days are complete, draw due periods, end it.
 
 The reaper calls `series_draw_due` every few seconds. It requests at most one period of a series at
-a time, and only if the period before is committed. Nothing here reads data: a period is due by the
-calendar and by what the owner said.
+a time, and only if the period before is committed. Nothing here reads data: whether a period is due
+depends on the calendar and on the days that the owner declared complete.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ ENDINGS: Mapping[str, str] = {
         "A backup was restored, so it is not known what people have used of the series."
     ),
 }
-"""Why a series ended."""
+"""Reasons why a series ended, by their keys."""
 
 MOST_PERIODS = 1000
 """Largest number of periods in a row that one epsilon may cover."""
@@ -77,7 +77,7 @@ def read_terms(
     most: object,
     epsilon: str | Fraction | None,
 ) -> Terms:
-    """Parse what a series promises. Raises InvalidInput, with the field at fault."""
+    """Parse the privacy terms of a series. Raises InvalidInput, with the field at fault."""
     if Unit(dataset.unit) is not Unit.PERSON:
         raise InvalidInput(
             "This dataset does not say which rows are of one person, and a series has to know; "
@@ -180,7 +180,7 @@ def series_forecast(dataset: Dataset, request: ReleaseRequest) -> Forecast:
 
 
 EARLIEST = date(1970, 1, 1)
-"""Earliest first day of a series: each period since then is drawn, whether it has rows or not."""
+"""Earliest first day of a series; every period from then on is drawn, even without rows."""
 
 
 def read_first_day(value: object, period: Period) -> date:
@@ -209,10 +209,11 @@ def series_declare(
     description: str = "",
     publish_when_done: bool = False,
 ) -> Series:
-    """Declare a series; for the protection of a person over the whole series, pay for all maps.
+    """Declare a series; if it protects a person over the whole series, pay for all maps.
 
-    `request` is that of one map (`read_map`). `by` is None for the operator at the console. Raises
-    NotAllowed, InvalidInput, BudgetExceeded, or Conflict as `release_request` does.
+    `request` is the request of a single map (`read_map`). `by` is None for the operator at the
+    console. Raises NotAllowed, InvalidInput or BudgetExceeded, or Conflict in the same cases as
+    `release_request`.
     """
     _check_may(dataset, by)
     clean_title = clean_text(title, field="title", longest=150, required=True)
@@ -267,10 +268,10 @@ def series_declare(
 
 
 def series_complete(*, series: Series, through: object, by: User | None) -> Series:
-    """Record that the data are complete through a day. It is never moved back.
+    """Record that the data are complete through a day. The day is never moved back.
 
     Raises NotAllowed, InvalidInput for a day that is not past in the dataset's time zone or is
-    earlier than the day said before, or Conflict if the series has ended.
+    earlier than the day recorded before, or Conflict if the series has ended.
     """
     _check_may(series.dataset, by)
     said = Window.parse(through, through)
@@ -295,7 +296,7 @@ def series_complete(*, series: Series, through: object, by: User | None) -> Seri
 def series_end(*, series: Series, by: User | None) -> Series:
     """End a series, so that no further map is drawn.
 
-    What it cost stays spent, unless no map was requested yet. Raises NotAllowed or Conflict.
+    Its cost stays spent, unless no map was requested yet. Raises NotAllowed or Conflict.
     """
     _check_may(series.dataset, by)
     _check_open(series)
@@ -338,7 +339,7 @@ def due_periods(series: Series) -> Sequence[Window]:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """How far a series is, as somebody may know it."""
+    """The progress of a series: how many maps are drawn and due, and whether it has ended."""
 
     drawn: int
     due: int
@@ -346,10 +347,10 @@ class Seen:
 
 
 def series_seen(series: Series, *, public: bool) -> Seen:
-    """Return how far a series is; with `public`, as API keys may know it.
+    """Return the progress of a series; with `public`, the progress that API keys may know.
 
-    Keys learn that a map is drawn when its job's end is shown to them; if the job fails, the series
-    ends then, too.
+    Keys learn that a map is drawn when the end of its job is shown to them; if the job fails, they
+    learn at the same time that the series has ended.
     """
     ended = series.ended_at is not None
     if not public:
@@ -363,18 +364,19 @@ def series_seen(series: Series, *, public: bool) -> Seen:
 
 
 def series_draw_due() -> int:
-    """Request the next due period of every open series; return how many were requested."""
+    """Request the next due period of every open series; return the number of requests."""
     open_series = Series.objects.filter(ended_at=None).exclude(complete_through=None)
     return sum(_draw_next(series) for series in open_series.select_related("dataset__ledger"))
 
 
 def _draw_next(series: Series) -> bool:
-    """Request a series' next period if it is due; end the series if that failed for good."""
+    """Request a series' next period if it is due; end the series if the last one has failed."""
     number = series.drawn + 1
     started = Release.objects.filter(series=series, number=number).select_related("job").first()
     if started is not None:
         lost = started.job.state in (JobState.FAILED, JobState.CANCELLED) and not started.blob_name
-        if lost and started.job.is_end_shown:  # Keys are refused what an ended series is asked.
+        # API keys can notice that a series has ended, so wait until they may know that its job has.
+        if lost and started.job.is_end_shown:
             _end(series, "failed")
         return False
     if not _is_shown(series, series.drawn):
@@ -385,7 +387,8 @@ def _draw_next(series: Series) -> bool:
         return series_request_period(series, number) is not None
     except BudgetExceeded:
         _end(series, "budget")
-    except Conflict as problem:  # An approver has to answer first, or another process was faster.
+    # An approver has to answer first, or another process has requested the period already.
+    except Conflict as problem:
         logger.warning("series %s: not drawn yet: %s", series.pk, problem.message)
     return False
 
@@ -393,17 +396,17 @@ def _draw_next(series: Series) -> bool:
 def _is_shown(series: Series, number: int) -> bool:
     """Return whether API keys may know that period `number` is drawn.
 
-    The next period is requested then. Sooner, the new request would tell keys when the job before
-    it ended.
+    The next period is requested only then. If it were requested earlier, the new request would show
+    keys when the previous job ended.
     """
     before = Release.objects.filter(series=series, number=number).select_related("job").first()
     return before is None or before.job.is_end_shown
 
 
 class _DrawnBefore(Exception):
-    """Raised if a period was drawn, but from other data, and a restore has forgotten that.
+    """Raised if a draw of a period exists that was made from other data, before a restore.
 
-    The forgotten map may be published. A second one would not be paid for by the series, and the
+    The map made from that draw may be published. The series does not pay for a second one, and the
     budget may have nothing left for it.
     """
 

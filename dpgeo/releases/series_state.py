@@ -1,9 +1,9 @@
 """Private state of a series: how much each person has used of the allowance.
 
 The state after a period is one Parquet file (person_high, person_low, used) in the private storage.
-Its name follows from the period's job, the version of the data and the name of the state before it,
-which together determine its content. So a second attempt writes the same bytes under the same name,
-and a draw can be recognised that was made from another state. Only the newest state is kept.
+Its name is derived from the period's job, the version of the data and the name of the previous
+state, which together determine its content. So a second attempt writes the same bytes under the
+same name, and a draw made from another state can be recognised. Only the newest state is kept.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dpgeo.releases.models import Release, Series
 FOLDER = "series"
 
 LINEAGE_LETTERS = 16
-"""Length of the part of names that stands for the state before; 64 bits of a hash."""
+"""Length of the part of a name that stands for the previous state, from a 64-bit hash."""
 
 
 class StateMissing(Conflict):
@@ -34,14 +34,14 @@ class StateMissing(Conflict):
 
 
 def lineage_of(release: Release) -> str:
-    """Return what the name of a draw says about the state from which it was made.
+    """Return the part of a draw's name that stands for the state from which it was made.
 
     It is empty for releases that read no state.
     """
     series = release.series
     if series is None or not series.is_paid_once:
         return ""
-    if release.blob_name:  # The series has moved on since.
+    if release.blob_name:  # The series has moved on since, so the name is read from the draw.
         return release.blob_name.split("-")[5][len(release.upload_id.hex) :]
     return hashlib.sha256(series.state_name.encode()).hexdigest()[:LINEAGE_LETTERS]
 
@@ -52,9 +52,9 @@ def state_name(release: Release) -> str:
 
 
 def allowances_of(release: Release, folder: Path) -> Allowances | None:
-    """Return what each person may still add to a release's series; None without a state.
+    """Return what each person may still add to a release's series, or None if it has no state.
 
-    The state before is copied to `folder`. Raises StateMissing.
+    The previous state is copied to `folder`. Raises StateMissing.
     """
     series = release.series
     if series is None or not series.is_paid_once:
@@ -83,7 +83,7 @@ def _fetch(name: str, folder: Path) -> Path:
 
 
 def _keep(name: str, path: Path) -> None:
-    """Store a state, unless an earlier attempt has stored it; a kill may have cut that short."""
+    """Store a state, unless an earlier attempt has stored it completely."""
     storage = private_storage()
     if storage.exists(name):
         with storage.open(name, "rb") as stored:
@@ -95,7 +95,7 @@ def _keep(name: str, path: Path) -> None:
 
 
 def series_advance(release: Release) -> bool:
-    """Move a release's series to the release's period; return False if it is elsewhere.
+    """Advance a release's series to the release's period; return False if it is at another period.
 
     Call it in the transaction that commits the release's draw, and roll back if it returns False.
     Raises StateMissing.
@@ -123,12 +123,12 @@ def series_advance(release: Release) -> bool:
 def states_sweep(waiting: Collection[UUID]) -> int:
     """Delete stored states that no series needs; return how many.
 
-    `waiting` are the jobs with a stored draw that is not committed, which needs its state.
+    `waiting` are the ids of jobs with a stored but uncommitted draw, which still needs its state.
     """
     for series in Series.objects.exclude(ended_at=None).exclude(state_name=""):
         undrawn = series.releases.filter(blob_name="", job__state__in=UNFINISHED)
         if series.job_id(series.drawn + 1) not in waiting and not undrawn.exists():
-            # No map follows, so nobody needs the list of the people any more.
+            # No further map follows, so the list of people is no longer needed.
             Series.objects.filter(pk=series.pk, drawn=series.drawn).update(state_name="")
     stored = [
         name

@@ -129,7 +129,7 @@ def marked_title(upload: Upload, title: str) -> str:
 def period_request(*, series: Series, number: int, request: ReleaseRequest) -> Release:
     """Queue the job of a series' period; call it in a transaction, with the series locked.
 
-    If the maps of the series are paid for one by one, this one is paid. Raises Conflict without
+    If each map of the series has a debit of its own, this map is paid for. Raises Conflict without
     data, BudgetExceeded, or IntegrityError if the period was requested already.
     """
     dataset = series.dataset
@@ -146,7 +146,7 @@ def period_request(*, series: Series, number: int, request: ReleaseRequest) -> R
     if not series.is_paid_once and series.by_key:
         check_fits(ledger=ledger_lock(ledger), cost=cost, refunds=False)
     job = job_create(task=RUN_TASK, job_id=series.job_id(number))
-    # A draw that a restored database has forgotten is debited already.
+    # A draw that is missing from a restored database has been debited already.
     if not series.is_paid_once and not is_debited(paying_id(job.pk)):
         budget_debit(
             ledger=ledger,

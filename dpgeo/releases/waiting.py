@@ -13,7 +13,7 @@ from dpgeo.releases.states import ReleaseState
 def drafts_waiting() -> int:
     """Return how many drafts wait for an approver.
 
-    A draft counts from the time on at which the end of its job may be shown.
+    A draft counts from the time at which API keys may learn that its job has ended.
     """
     taken = ExpressionWrapper(F("finished_at") - F("submitted_at"), output_field=DurationField())
     done = Job.objects.annotate(taken=taken).filter(ends_shown(), state=JobState.DONE)

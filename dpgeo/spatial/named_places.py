@@ -176,7 +176,7 @@ class WorldPlaces:
 
     @cached_property
     def _clocks(self) -> frozenset[str]:
-        """The time zones whose clocks have differed from those of all others since 1970."""
+        """The time zones whose local times have differed from those of all others since 1970."""
         return frozenset(row[2] for row in _rows(self._zones / "zone1970.tab", 3))
 
     @cached_property
@@ -258,7 +258,7 @@ class WorldPlaces:
             at = shapely.points([[city.longitude, city.latitude] for city in cities])
             same = shapely.dwithin(country[1], at, COAST_DEGREES)
             own = [city for city, inside in zip(cities, same, strict=True) if inside]
-            # Prefer time zones whose clocks have differed from all others since 1970. The time
+            # Prefer time zones whose local times have differed from all others since 1970. The time
             # zones of enclaves, for example, have not.
             cities = [city for city in own if city.time_zone in self._clocks] or own or cities
         lon = np.radians([city.longitude for city in cities]) - np.radians(longitude)

@@ -37,7 +37,7 @@ CELL_LEVELS = ("district", "quarter", "block")
 FAN_OUT = 4
 
 FEW = 32
-"""Number of positions up to which all pairs are compared; of more, only the convex hull's are."""
+"""Up to this number of positions all pairs are compared; above it, those of the convex hull."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,6 +1,6 @@
 """Backups and restores as kinds of events.
 
-SQLite makes the table anew for another constraint, and loses its trigger, which is therefore
+To change a constraint, SQLite creates a new table without the old one's trigger, so the trigger is
 created again.
 """
 

@@ -10,7 +10,7 @@ APPEND_ONLY = """CREATE TRIGGER budgets_entry_append_only BEFORE UPDATE ON budge
 
 
 def create_trigger_again(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    """SQLite changes a table by making a new one, without the old one's triggers."""
+    """Create the trigger again, because SQLite changes a table by making one without triggers."""
     if schema_editor.connection.vendor != "sqlite":
         return
     schema_editor.execute("DROP TRIGGER IF EXISTS budgets_entry_append_only")

@@ -1,4 +1,4 @@
-"""The total of a ledger for recovered draws becomes what was found, instead of 1 unit."""
+"""Totals of ledgers for recovered draws become the sum of these draws, instead of 1 unit."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from django.db.models.functions import Greatest
 
 
 def hold_what_was_found(apps: Any, schema_editor: Any) -> None:
-    """Raise the totals of such ledgers to what is debited to them."""
+    """Raise the total of each such ledger to the amount that was debited to it."""
     ledgers = apps.get_model("budgets", "Ledger").objects.exclude(recovers="")
     ledgers.update(total_units=Greatest("total_units", "spent_units"))
 

@@ -1,4 +1,4 @@
-"""Datasets' keys of the person hashes are encrypted with a key apart from the database."""
+"""Encryption of the datasets' keys for person hashes, with a key kept outside the database."""
 
 from django.apps.registry import Apps
 from django.db import migrations, models

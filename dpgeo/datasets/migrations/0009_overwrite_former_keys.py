@@ -1,4 +1,4 @@
-"""Databases are rewritten, so that they no longer contain keys in the space of changed rows."""
+"""Rewriting of database files, so that the space of changed rows no longer contains keys."""
 
 from django.apps.registry import Apps
 from django.db import migrations

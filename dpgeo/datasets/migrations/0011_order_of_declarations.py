@@ -7,10 +7,10 @@ from django.db.models import Min
 
 
 def record_first_uploads(apps: Any, schema_editor: Any) -> None:
-    """Take a dataset's earliest remaining upload, or its first confirmation, as its first upload.
+    """Use a dataset's earliest remaining upload, or its first confirmation, as its first upload.
 
-    An earlier upload may have been deleted. So a layer counts as declared afterwards where it is
-    younger than that moment, in this dataset or one that shares the budget; where it is older, the
+    An earlier upload may have been deleted. So a layer counts as declared after the first upload if
+    it is younger than that, in this dataset or in one that shares the budget; if it is older, the
     order stays unknown.
     """
     datasets = apps.get_model("datasets", "Dataset").objects

@@ -1,6 +1,6 @@
-"""The record of opened files says nothing of what is in them.
+"""Records of opened files no longer depend on the files' content.
 
-Whether a file was the same as one seen before must not be public, since it depends on every byte.
+Whether a file equals one seen before must not be public, since that depends on every byte.
 """
 
 from typing import Any
@@ -9,7 +9,7 @@ from django.db import migrations, models
 
 
 def forget_same_files(apps: Any, schema_editor: Any) -> None:
-    """Keep one row for each area of a dataset, with the last day."""
+    """Keep one record for each study area of a dataset, with the last day."""
     shown = apps.get_model("datasets", "ShownFile").objects
     last: dict[tuple[Any, ...], Any] = {}
     for row in shown.order_by("on", "pk"):
@@ -20,7 +20,10 @@ def forget_same_files(apps: Any, schema_editor: Any) -> None:
 
 
 def count_openings(apps: Any, schema_editor: Any) -> None:
-    """Give existing datasets the record that rests on no file: other datasets' until their day."""
+    """Store, for existing datasets, how many other areas were opened before they were declared.
+
+    Unlike the former record, this does not depend on any file.
+    """
     shown = apps.get_model("datasets", "ShownFile").objects
     datasets = apps.get_model("datasets", "Dataset").objects
     for dataset in datasets.all():

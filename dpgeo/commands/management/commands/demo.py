@@ -27,10 +27,10 @@ class Command(BaseCommand):
         logins = fresh_logins(owner, steward)
         with plain_errors({}):
             demo = Demo(owner, steward, people, self.stdout)
-            if logins:  # The maps take minutes, in which the desk can be tried.
+            if logins:  # The desk can be tried during the minutes that the maps take.
                 self._tell(logins)
             demo.publish()
-        self._tell(logins)  # By now the first have scrolled away.
+        self._tell(logins)  # Print them again, because the first copy has scrolled away by now.
 
     def _tell(self, logins: dict[str, str]) -> None:
         """Print the passwords of new accounts."""

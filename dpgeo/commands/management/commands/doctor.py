@@ -28,15 +28,15 @@ from dpgeo.audit.models import Event
 from dpgeo.jobs.models import Job, JobState
 
 MOST_SECONDS_APART = 5.0
-"""Greatest difference in seconds between two clocks that is no fault."""
+"""Largest difference in seconds between two clocks that is not reported as a fault."""
 
 LONGEST_WAIT = timedelta(minutes=10)
-"""Time for which a job may wait although a worker is free."""
+"""Longest time that a job may wait while no job is running."""
 
 LOCAL = {"127.0.0.1", "localhost", "::1", "[::1]"}
 
 NO_MAIL = "dpgeo.accounts.W001"
-"""The warning that `check_mail` gives by itself."""
+"""Id of the warning that `check_mail` reports itself."""
 
 OLDEST_POSTGRESQL = 140_000
 OLDEST_SQLITE = (3, 35)
@@ -58,7 +58,8 @@ class Finding:
 
 class Command(BaseCommand):
     help = "Checks mail, disk, clock, permissions, broker, database, workers, versions, settings."
-    requires_system_checks: list[str] = []  # `check` below reports them with their remedies.
+    # The check below reports these faults with their remedies.
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
@@ -131,7 +132,7 @@ def check_broker() -> Iterator[Finding]:
 
 
 def check_workers() -> Iterator[Finding]:
-    """Check that no job waits for long while nothing runs."""
+    """Check that no job waits for long while no job is running."""
     try:
         running = Job.objects.filter(state=JobState.RUNNING, lease_until__gt=timezone.now())
         waiting = Job.objects.filter(
@@ -145,7 +146,7 @@ def check_workers() -> Iterator[Finding]:
 
 
 def check_clock() -> Iterator[Finding]:
-    """Compare this machine's clock with that of the database and with what was recorded."""
+    """Compare this machine's clock with the database's clock and with recorded times."""
     remedy = "Let all machines keep time by NTP: leases and public times of jobs rest on it."
     apart = 0.0
     try:

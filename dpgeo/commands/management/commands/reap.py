@@ -26,7 +26,7 @@ SWEEP_SECONDS = 3600.0
 """Seconds between two searches for orphan files; these are less urgent than waking jobs."""
 
 CARD_SECONDS = 2.0
-"""Seconds of a round in which missing cards of maps are made."""
+"""Seconds of each round that may be spent on making missing cards of maps."""
 
 WORK_SWEEP_SECONDS = 60.0
 """Seconds between two searches for the work folders of processes that were killed."""

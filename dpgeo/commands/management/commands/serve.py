@@ -47,7 +47,8 @@ class Command(BaseCommand):
         ]
         making = Program("The demo", manage_command("demo"), once=True)
         if demo:
-            # Inherited by the programs. A demo is watched on a terminal, where only faults matter.
+            # Child processes inherit this. Somebody watches a demo on a terminal, where only faults
+            # matter.
             os.environ.setdefault("DPGEO_LOG_LEVEL", "WARNING")
             os.environ["DPGEO_DEMO"] = "1"
             programs.append(making)
