@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import tarfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -15,6 +15,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
 from django.test import override_settings
+from pytest_django.plugin import DjangoDbBlocker
 
 from dpgeo.accounts.models import Role, User
 from dpgeo.audit.models import Event, EventKind
@@ -42,7 +43,7 @@ from dpgeo.releases.services import (
 )
 from dpgeo.releases.states import ReleaseState
 from tests.web.desk import Desk, make_desk
-from tests.web.test_migrations import empty_database
+from tests.web.test_migrations import connected_to, new_database
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -99,12 +100,39 @@ def old(tmp_path: Path) -> Iterator[Path]:
         yield tmp_path / "old"
 
 
-@contextmanager
-def new_machine(tmp_path: Path, name: str = "new") -> Iterator[None]:
-    """A machine with an empty database, and an empty disk if it is its first use."""
-    with machine(tmp_path / name), empty_database(tmp_path, f"{name}.sqlite3"):
-        call_command("migrate", verbosity=0)
-        yield
+@pytest.fixture(scope="module")
+def migrated(
+    tmp_path_factory: pytest.TempPathFactory,
+    django_db_setup: None,
+    django_db_blocker: DjangoDbBlocker,
+) -> Iterator[str]:
+    """Yield the name of a database with all tables and no rows."""
+    with (
+        django_db_blocker.unblock(),
+        new_database(tmp_path_factory.mktemp("migrated"), "migrated") as database,
+    ):
+        with connected_to(database):
+            call_command("migrate", verbosity=0)
+        yield database
+
+
+NewMachine = Callable[[str], AbstractContextManager[None]]
+
+
+@pytest.fixture
+def new_machine(tmp_path: Path, migrated: str) -> NewMachine:
+    """Return a maker of machines with an empty database, and an empty disk at their first use."""
+
+    @contextmanager
+    def make(name: str) -> Iterator[None]:
+        with (
+            machine(tmp_path / name),
+            new_database(tmp_path, name, migrated) as database,
+            connected_to(database),
+        ):
+            yield
+
+    return make
 
 
 def all_rows() -> dict[str, list[bytes]]:
@@ -132,14 +160,16 @@ def published(desk: Desk) -> tuple[Dataset, Release]:
 
 
 @pytest.mark.usefixtures("old")
-def test_a_backup_restores_every_row_and_file(tmp_path: Path, backups: Backups) -> None:
+def test_a_backup_restores_every_row_and_file(
+    tmp_path: Path, backups: Backups, new_machine: NewMachine
+) -> None:
     desk = make_desk()
     dataset, release = published(desk)
     desk.signed_in("ann", role=Role.APPROVER)
     data, keys = backups.make()
     rows, files = all_rows(), all_files()
     key = (tmp_path / "old" / "person-key").read_bytes()
-    with new_machine(tmp_path):
+    with new_machine("new"):
         backups.restore(data, keys)
         restored = all_rows()
         changed = {"budgets.Ledger", "budgets.Entry", "audit.Event"}
@@ -188,7 +218,9 @@ def test_neither_archive_can_be_read_without_its_key(tmp_path: Path, backups: Ba
 
 
 @pytest.mark.usefixtures("old")
-def test_damage_is_found_before_anything_is_changed(tmp_path: Path, backups: Backups) -> None:
+def test_damage_is_found_before_anything_is_changed(
+    backups: Backups, new_machine: NewMachine
+) -> None:
     published(make_desk())
     data, keys = backups.make("--plain")
     whole = data.read_bytes()
@@ -198,7 +230,7 @@ def test_damage_is_found_before_anything_is_changed(tmp_path: Path, backups: Bac
     flipped[whole.index(b"PAR1") + 2] ^= 1
     for number, damaged in enumerate([whole[: len(whole) // 2], bytes(flipped), b"", b"no file"]):
         data.write_bytes(damaged)
-        with new_machine(tmp_path, f"damaged-{number}"):
+        with new_machine(f"damaged-{number}"):
             with pytest.raises(CommandError):
                 backups.restore(data, keys)
             assert not User.objects.exists()
@@ -233,7 +265,7 @@ def spend(desk: Desk, dataset: Dataset, epsilon: str) -> Release:
 
 
 @pytest.mark.usefixtures("old")
-def test_a_restored_ledger_cannot_be_spent_again(tmp_path: Path, backups: Backups) -> None:
+def test_a_restored_ledger_cannot_be_spent_again(backups: Backups, new_machine: NewMachine) -> None:
     desk = make_desk()
     dataset, _ = published(desk)
     undecided = desk.declare(slug="later", budget=None, budget_later=True)
@@ -241,7 +273,7 @@ def test_a_restored_ledger_cannot_be_spent_again(tmp_path: Path, backups: Backup
     data, keys = backups.make()
     assert release_run(release_id=waiting.pk)
     spend(desk, dataset, "1")
-    with new_machine(tmp_path):
+    with new_machine("new"):
         report = backups.restore(data, keys)
         assert "1 budgets are closed" in report
         ledger = Dataset.objects.get(pk=dataset.pk).ledger
@@ -273,7 +305,7 @@ def surviving(tmp_path: Path, name: str) -> Path:
 
 @pytest.mark.usefixtures("old")
 def test_with_all_draws_the_ledger_is_as_it_was_and_stays_open(
-    tmp_path: Path, backups: Backups
+    tmp_path: Path, backups: Backups, new_machine: NewMachine
 ) -> None:
     desk = make_desk()
     dataset, first = published(desk)
@@ -285,7 +317,7 @@ def test_with_all_draws_the_ledger_is_as_it_was_and_stays_open(
     dataset_update(dataset=dataset, changes={"budget": Fraction(19, 10)})
     spent = Ledger.objects.get(pk=dataset.ledger_id).spent_units
     surviving(tmp_path, "new")
-    with new_machine(tmp_path):
+    with new_machine("new"):
         report = backups.restore(data, keys, "--draws-complete")
         assert "1 draws were adopted" in report
         assert "1 draws were debited again" in report
@@ -303,13 +335,15 @@ def test_with_all_draws_the_ledger_is_as_it_was_and_stays_open(
 
 
 @pytest.mark.usefixtures("old")
-def test_budgets_that_were_merged_since_stay_closed(tmp_path: Path, backups: Backups) -> None:
+def test_budgets_that_were_merged_since_stay_closed(
+    tmp_path: Path, backups: Backups, new_machine: NewMachine
+) -> None:
     desk = make_desk()
     one, other, third = (desk.declare(slug=each) for each in ("one", "other", "third"))
     data, keys = backups.make()
     dataset_merge_ledgers(dataset=one, ledger=other.ledger, by=desk.user)
     surviving(tmp_path, "new")
-    with new_machine(tmp_path):
+    with new_machine("new"):
         backups.restore(data, keys, "--draws-complete")
         left = {each.pk: each.ledger.left_units for each in Dataset.objects.all()}
         assert left == {one.pk: 0, other.pk: 0, third.pk: 2_000_000}
@@ -318,7 +352,7 @@ def test_budgets_that_were_merged_since_stay_closed(tmp_path: Path, backups: Bac
 @pytest.mark.usefixtures("old")
 @pytest.mark.parametrize("lost", ["database", "machine"])
 def test_whoever_was_erased_stays_erased_and_what_was_withdrawn_stays_so(
-    tmp_path: Path, backups: Backups, lost: str
+    tmp_path: Path, backups: Backups, lost: str, new_machine: NewMachine
 ) -> None:
     desk = make_desk()
     dataset, shown = published(desk)
@@ -335,7 +369,7 @@ def test_whoever_was_erased_stays_erased_and_what_was_withdrawn_stays_so(
     else:  # A copy of the journal is all that is left.
         (tmp_path / "new" / "private").mkdir(parents=True)
         (tmp_path / "old/private/journal").rename(tmp_path / "new/private/journal")
-    with new_machine(tmp_path):
+    with new_machine("new"):
         report = backups.restore(data, keys)
         assert "1 people are erased again" in report
         current = ready_upload(Dataset.objects.get())
@@ -364,7 +398,11 @@ class Killed(BaseException):
     ["restore_keys", "_restore_file", "load_rows", "reset_sequences", "draws_settle", "_erase"],
 )
 def test_a_restore_that_is_killed_can_be_repeated(
-    tmp_path: Path, backups: Backups, point: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    backups: Backups,
+    point: str,
+    monkeypatch: pytest.MonkeyPatch,
+    new_machine: NewMachine,
 ) -> None:
     desk = make_desk()
     dataset, _ = published(desk)
@@ -379,7 +417,7 @@ def test_a_restore_that_is_killed_can_be_repeated(
         usual(*arguments, **named)
         raise Killed
 
-    with new_machine(tmp_path):
+    with new_machine("new"):
         with monkeypatch.context() as patch:
             patch.setattr(restoration, point, kill)
             with pytest.raises(Killed):
@@ -410,7 +448,7 @@ def test_a_backup_that_is_killed_leaves_no_archive(
 
 
 def test_a_file_that_is_deleted_meanwhile_makes_the_backup_begin_again(
-    tmp_path: Path, backups: Backups, monkeypatch: pytest.MonkeyPatch
+    backups: Backups, monkeypatch: pytest.MonkeyPatch, new_machine: NewMachine
 ) -> None:
     usual = backup_module._add_rows
     erased: list[int] = []
@@ -425,10 +463,10 @@ def test_a_file_that_is_deleted_meanwhile_makes_the_backup_begin_again(
         return rows
 
     monkeypatch.setattr(backup_module, "_add_rows", erase_meanwhile)
-    with new_machine(tmp_path, "old"):
+    with new_machine("old"):
         published(make_desk())
         data, keys = backups.make()
-    with new_machine(tmp_path):
+    with new_machine("new"):
         backups.restore(data, keys)
         assert Suppression.objects.count() == 1
         current = ready_upload(Dataset.objects.get())
