@@ -24,8 +24,9 @@ from dpgeo.crowdsourcing.planning import (
 class PlannedTaskSerializer(Document):
     """The plan of a task by one allocation of the reward.
 
-    `success` is the target where there is a radius, else the probability when everybody within the
-    travel limit is notified; `notified_margin` is a nominal 95 % margin for the map's noise alone.
+    `success` is the target if there is a radius; otherwise, it is the probability if everybody
+    within the travel limit is notified. `notified_margin` is a nominal 95 % margin for the map's
+    noise alone.
     """
 
     reward = serializers.FloatField(allow_null=True)
@@ -38,9 +39,9 @@ class PlannedTaskSerializer(Document):
     explanation = serializers.CharField(help_text="The reason in words, and the remedy.")
 
     def to_representation(self, instance: PlannedTask) -> dict[str, Any]:
-        """Return the fields of a plan, whose values are rounded and as JSON has them already.
+        """Return the fields of a plan as they are: its values are already rounded and fit for JSON.
 
-        A request may have 9,000 plans, so that fields are not asked to convert each value again.
+        A request may have 9,000 plans, so the fields do not convert each value again.
         """
         return {name: getattr(instance, name) for name in self._names}
 

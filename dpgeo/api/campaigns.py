@@ -63,7 +63,7 @@ class OnAMap(Body):
 
 
 class Conditions(Body):
-    """When workers accept, and how many must be asked: settings that do not depend on tasks."""
+    """Request fields for when workers accept, and for the target; they do not depend on tasks."""
 
     target = Real(
         "The probability with which each task is to be done, above 0 and up to 1.",

@@ -1,7 +1,7 @@
 """The catalogue of releases as DCAT-AP 3, one page at a time.
 
-A harvester, such as CKAN's, follows the link `hydra:next` of each page. The last page has none.
-Everything here is declared by the publisher or follows from the published files.
+A harvester, such as CKAN's, follows the link `hydra:next` of each page. The last page has none. All
+of its content is declared by the publisher or computed from the published files.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def dataset(request: AnyRequest, release: Release) -> Node:
 
 
 def _found_by(release: Release) -> Node:
-    """Return what the publisher declared for data portals: contact, keywords, themes, period."""
+    """Return the facts by which data portals find a release: contact, keywords, themes, period."""
     declared = release.dataset
     node: Node = {}
     if address := declared.contact_address:

@@ -62,7 +62,7 @@ def content_of(media_type: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The bytes of a file from the offset `first` to the offset `last`, both included."""
+    """A range of bytes of a file, from the offset `first` to the offset `last`, both included."""
 
     first: int
     last: int

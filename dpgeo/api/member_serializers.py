@@ -187,7 +187,8 @@ class PreviewSerializer(Document):
         """
         shown = preview.suggested
         if not preview.tells_columns:
-            points = preview.named_format.startswith("geojson")  # its one column has this name
+            # The only column of GeoJSON points has this name.
+            points = preview.named_format.startswith("geojson")
             shown = Columns(geometry="geometry" if points else "")
         return replace(shown, file_format=preview.named_format)
 
@@ -258,7 +259,8 @@ class BoundErrorSerializer(Document):
 class AdviceSerializer(Document):
     """Errors expected of counts, computed from guesses alone."""
 
-    # Of the busy place or, where all cells have the same noise, over all cells.
+    # The errors are those of the busy place or, if all cells have the same noise, means over all
+    # cells.
 
     best_bound = serializers.IntegerField(
         source="best", help_text="The bound with the smallest error."

@@ -2,9 +2,9 @@
 
 Privacy argument. No metric has a label for a dataset, a release, an account or a client. Jobs are
 counted by the states that API keys may see (`jobs.figures`). The free space is the blurred reading
-by which requests are refused (`jobs.disk_space`), whose docstring bounds what repeated readings
+that also decides whether requests are refused; `jobs.disk_space` bounds what repeated readings
 reveal. Requests are counted by part of the site and class of status alone, so nobody learns who
-looked at which map. What is left of budgets is on a page for administrators, and not here.
+looked at which map. Remaining budgets are not here, but on a page for administrators.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 LEAST_TOKEN = 16
-"""Least length of the token in characters."""
+"""Minimum length of the token in characters."""
 
 PARTS = ("api", "ogc", "ground", "static", "desk", "accounts", "admin", "embed", "plan")
-"""Parts of the site that are told apart; all other addresses are "pages"."""
+"""Parts of the site that are counted separately; all other URLs count as "pages"."""
 
 PRIVATE = ("desk", "admin")
-"""Parts where the owners of data work."""
+"""Parts of the site that only signed-in data owners and administrators use."""
 
 HEALTH = ("metrics", "healthz", "readyz")
 
@@ -59,7 +59,7 @@ def check_token(**_: Any) -> list[checks.CheckMessage]:
 @never_cache
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Respond with all metrics; 401 without the token, 404 where no token is set."""
+    """Respond with all metrics; 401 for a wrong token, 404 if no token is set."""
     token = settings.DPGEO_METRICS_TOKEN
     if not token:
         raise Http404("No such page.")
@@ -138,9 +138,11 @@ def counted_requests(
 
 
 def class_of(part: str, status: int) -> str:
-    """Return the class of a status, such as "4xx"; "answered" for all below 500 in PRIVATE parts.
+    """Return the class of a status, such as "4xx".
 
-    Whether an owner's page goes on can depend on rows, such as on the share that can be used.
+    In PRIVATE parts, it is "answered" for all statuses below 500.
+
+    In these parts, the status can depend on rows, for example on the share of usable rows.
     """
     return "answered" if part in PRIVATE and status < 500 else f"{status // 100}xx"
 

@@ -147,7 +147,7 @@ class Regions(Body):
     layer = Layer(LAYER_WORDS, default=None)
 
     def get_fields(self) -> dict[str, Any]:
-        """Return the declared fields, and those of flows; from is no name in Python."""
+        """Return the declared fields, and those of flows, as Python reserves the name `from`."""
         return super().get_fields() | {
             "from": End(FROM_WORDS, default=None),
             "to": End(TO_WORDS, default=None),
@@ -225,7 +225,7 @@ class AverageSerializer(Document):
     high = serializers.FloatField(allow_null=True, help_text="The upper end of the interval.")
 
     def get_mean(self, average: Average) -> float | None:
-        """Return the mean, or None if noise hides it."""
+        """Return the mean, or None if it is withheld."""
         return known(average.value)
 
     def get_low(self, average: Average) -> float | None:

@@ -133,7 +133,7 @@ class SeriesSerializer(Document):
     declared_on = DayField(source="created_at")
 
     def get_epsilon(self, series: Series) -> str:
-        """Return what the series protects with."""
+        """Return the epsilon with which the series protects each person."""
         return format_epsilon(series.terms.epsilon)
 
     def get_epsilon_of_map(self, series: Series) -> str:
@@ -141,11 +141,11 @@ class SeriesSerializer(Document):
         return format_epsilon(series.terms.epsilon_of_map)
 
     def get_epsilon_of_year(self, series: Series) -> str:
-        """Return what the maps of a year spend together."""
+        """Return the epsilon that the maps of one year spend together."""
         return format_epsilon(series.terms.epsilon_of_year)
 
     def get_promises(self, series: Series) -> str:
-        """Return what the series protects, in sentences."""
+        """Return sentences on the protection that the series gives."""
         return " ".join(map(str, promised(series.terms)))
 
     def get_drawn(self, series: Series) -> int:

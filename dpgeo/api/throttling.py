@@ -42,7 +42,7 @@ def count_request(request: Request) -> None:
 def _key_of(request: Request) -> ApiKey | None:
     """Return the API key of a request, or None without one. Raises AuthenticationFailed.
 
-    A header that names another scheme than the API's is no key, so it pays as everybody does.
+    A request whose header names another authentication scheme counts as one without a key.
     """
     if "Authorization" not in request.headers:
         return None

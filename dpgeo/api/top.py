@@ -44,7 +44,7 @@ CONTEXT = Query(
 
 
 class Ranked(NamedTuple):
-    """A place, with the number k that the request asks about."""
+    """A place, together with the k of the requested "k busiest places"."""
 
     place: RankedPlace
     k: int
@@ -85,7 +85,7 @@ class RankedSerializer(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopAnswer:
-    """The answer to one request."""
+    """The places to return for one request, with the facts that hold for all of them."""
 
     release: str
     counting: str

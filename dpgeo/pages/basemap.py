@@ -68,7 +68,8 @@ def plain_land(area: StudyArea) -> dict[str, Any]:
 def basemap_names(area: StudyArea) -> dict[str, Any]:
     """Return the names to write on a map of an area, most important first, and their sources.
 
-    They are not part of `basemap`, so that they follow at once when ground is added.
+    They are not part of `basemap`, which is cached, so that they change at once when a basemap
+    region is added.
     """
     found = names_on(area, surroundings(area))
     names = [

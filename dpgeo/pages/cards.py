@@ -1,4 +1,4 @@
-"""What lists show of a map, stored with its release so that a list need not read the blobs."""
+"""Facts about a map that lists show, stored with its release so that lists need not read blobs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """Facts of a map for its card in a list, all from its blob.
+    """Facts of a map for its card in a list, all read from its blob.
 
-    `kind`, `unit` and `counting` are words to translate. `moved` says what moved points cost, and
-    is "" for other maps. `margin` is that of a single count, or None if the map has none. `looks`
-    and `opens` are the map's renderers and opening view, as JSON for the map's script.
+    `kind`, `unit` and `counting` are words to translate. `moved` states the cost of moved points,
+    and is "" for other maps. `margin` is the margin of a single count, or None if the map has none.
+    `looks` and `opens` are the map's renderers and opening view, as JSON for the map's script.
     """
 
     kind: str
@@ -38,13 +38,13 @@ class Card:
 def card_of(release: Release) -> Card:
     """Return the card of a drawn release, and store it if it was not stored yet.
 
-    To make a card takes up to a third of a second, because it reads the whole map.
+    Making a card takes up to a third of a second, because it reads the whole map.
     """
     if release.card.get("fields") == FIELDS:
         return Card(**release.card["of"])
     card = make_card(summary_of(release))
     release.card = {"fields": FIELDS, "of": asdict(card)}
-    # A page is shown even where nothing can be written.
+    # A page is shown even if the card cannot be stored.
     with suppress(DatabaseError):
         Release.objects.filter(pk=release.pk).update(card=release.card)
     return card
@@ -78,8 +78,8 @@ def cards_make(*, seconds: float) -> int:
             card_of(release)
             made += 1
         except Exception as error:
-            # A map that cannot be read, for whatever reason, may keep no other from its card, nor
-            # the reaper from its other work.
+            # A map that cannot be read must not keep other maps from their cards, or the reaper
+            # from its other work.
             _unreadable.add(release.pk)
             logger.warning("A card could not be made: %s", type(error).__name__)
         if time.monotonic() > until:

@@ -43,8 +43,8 @@ class Cell:
 class MatrixRow:
     """Departures of a region by destination.
 
-    `cells` hold the listed flows, None for those too small to tell from none, and for the region
-    itself the trips that stay in it, "" if they were left out.
+    Each of `cells` is a listed flow, or None for a flow that does not stand out from the noise. The
+    cell of the region itself holds the trips that stay in it, or "" if these were left out.
     """
 
     name: str
@@ -54,7 +54,7 @@ class MatrixRow:
 
 @dataclass(frozen=True, slots=True)
 class TimeTotal:
-    """All trips of a slice of time, with their margin."""
+    """The total of all trips in one slice of time, with its margin."""
 
     title: str
     value: float
@@ -65,9 +65,9 @@ class TimeTotal:
 class Flows:
     """The flows that a page shows without scripts, of the slice that the map opens on.
 
-    `listed` of them stand out. The matrix has the regions with most departures and arrivals of all
-    `regions`, and the `arrivals` of each; `total_margin` is the margin of one region's departures
-    or arrivals in the slice.
+    `listed` is the number of flows that stand out from the noise. The matrix contains those of the
+    `regions` that have the most departures and arrivals, and `arrivals` holds the arrivals of each.
+    `total_margin` is the margin of one region's departures or arrivals in the slice.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""Table of means or medians, highest first, with their intervals and the ranks they may have."""
+"""Table of means or medians, highest first, with their intervals and possible ranks."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dpgeo.postprocess.layers import Layer
 from dpgeo.postprocess.layers.features import MEDIAN, RANKS, interval_of, typical_column
 
 MOST_ROWS = 40
-"""Most rows of the table; of more regions, the highest and the lowest are shown."""
+"""Maximum number of rows; of more regions, the highest and the lowest are shown."""
 
 MOST_NAMED = 3
-"""Most regions that a sentence names together."""
+"""Maximum number of regions that one sentence names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +40,14 @@ class MeanRow:
 
 @dataclass(frozen=True, slots=True)
 class MeanTable:
-    """Means of named regions. `untold` are those of too few records; `left_out` rows are not shown.
+    """Means of named regions.
 
-    If `medians`, they are medians instead.
-    `sentences` say what is surely the highest and the lowest. `digits` is the number of decimals
-    that the widest interval justifies.
+    `untold` is the number of regions with too few records, and `left_out` the number of rows that
+    are not shown.
+
+    If `medians` is true, the values are medians. `sentences` say which regions surely have the
+    highest and the lowest values. `digits` is the number of decimals that the widest interval
+    justifies.
     """
 
     unit: str
@@ -109,7 +112,10 @@ def _digits(widths: NDArray[np.float64]) -> int:
 
 
 def _sentences(layer: Layer, order: list[int]) -> tuple[Phrase, ...]:
-    """Return what surely stands at both ends; `order` has the told regions, highest first."""
+    """Return sentences on which regions surely have the highest and the lowest values.
+
+    `order` lists the regions whose value is shown, highest first.
+    """
     if len(order) < 2:
         return ()
     names = [str(layer.columns["name"][index]) for index in order]

@@ -63,7 +63,7 @@ def oembed(request: HttpRequest) -> HttpResponse:
             *(embedded, title, width, height),
         ),
     }
-    # The thumbnail respects the maxima as well; the card has one size, so it may have to go.
+    # The thumbnail must respect the maxima as well. It has only one size, so it may be left out.
     fits = all(
         not request.GET.get(name) or int(request.GET[name]) >= size
         for name, size in (("maxwidth", card.WIDTH), ("maxheight", card.HEIGHT))

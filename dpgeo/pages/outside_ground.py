@@ -12,7 +12,7 @@ from dpgeo.ground.outside import OutsideGround, read_outside
 
 
 def read_settings() -> OutsideGround | None:
-    """Return the ground that the settings name, or None if they name none. Raises InvalidInput."""
+    """Return the other server's basemap as set in the settings, or None. Raises InvalidInput."""
     return read_outside(
         settings.DPGEO_GROUND_URL,
         settings.DPGEO_GROUND_ATTRIBUTION,
@@ -21,7 +21,7 @@ def read_settings() -> OutsideGround | None:
 
 
 def outside_ground() -> OutsideGround | None:
-    """Return the other server's ground, or None if there is none or the settings are wrong."""
+    """Return the other server's basemap, or None if there is none or the settings are wrong."""
     try:
         return read_settings()
     except InvalidInput:  # the system check says what is wrong

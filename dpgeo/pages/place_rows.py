@@ -1,4 +1,4 @@
-"""Ranked lists of places, with the ranks that each may have, for the page of a release."""
+"""Ranked lists of places, with their possible ranks, for the page of a release."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from dpgeo.core.released import Content, PlacesRelease
 from dpgeo.postprocess.top_places import RankedPlace, TopPlaces
 
 MOST_SURE = 20
-"""How many busiest places the list is about, where there are enough places."""
+"""Largest k for which the page lists the k busiest places."""
 
 MOST_PERHAPS = 6
-"""Most rows of places that may be among them."""
+"""Maximum number of rows of places that may, but need not, be among the k busiest."""
 
 MOST_ROWS = 100
-"""Most rows of the whole table."""
+"""Maximum number of rows of the whole table."""
 
 SHARE_SHOWN = 1.5
-"""Ranks on the scale of the bars, as a multiple of the number of places that the list is about."""
+"""Number of ranks on the scale of the bars, as a multiple of k."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceRow:
-    """A place with its bar: the ranks that it may have, on a scale from 0 to 100.
+    """A place with its bar, which shows its possible ranks on a scale from 0 to 100.
 
-    If `open`, the bar goes on beyond the scale.
+    If `open` is true, the possible ranks go beyond the scale.
     """
 
     place: RankedPlace
@@ -37,9 +37,10 @@ class PlaceRow:
 class PlaceList:
     """The busiest places of one context.
 
-    `layer` is the name of the map's layer, and `title` that of the context, "" for all together.
-    `sure` are surely among the `k` busiest, `perhaps` are some of the `others` that may be. `edge`
-    is where rank k ends on the scale of the bars. `rows` are those of the whole table, of `size`
+    `layer` is the name of the map's layer, and `title` the title of the context, or "" for all
+    contexts together. The places in `sure` are surely among the `k` busiest; `others` more places
+    may be among them, and `perhaps` lists some of these. `edge` is the position at which rank k
+    ends on the scale of the bars. `rows` are the rows of the whole table, which covers `size`
     places.
     """
 
@@ -56,12 +57,12 @@ class PlaceList:
 
     @property
     def edge_text(self) -> float:
-        """Where rank k ends in the head of the scale, which is 150 wide."""
+        """The position at which rank k ends in the head of the scale, which is 150 units wide."""
         return round(1.5 * self.edge, 2)
 
     @property
     def surely(self) -> int:
-        """How many places are surely among the k busiest."""
+        """The number of places that are surely among the k busiest."""
         return len(self.sure)
 
 
@@ -100,5 +101,5 @@ def _list(content: PlacesRelease, context: str) -> PlaceList:
 
 
 def _about(places: int) -> int:
-    """Return the number of busiest places to tell, at most half of the list."""
+    """Return k, the number of busiest places to list; it is at most half of all places."""
     return next((k for k in (MOST_SURE, 10, 5, 3) if 2 * k <= places), 1)

@@ -110,9 +110,9 @@ class Figures:
     """Measured counts of a layer's features, such as boxes of cells, zones or clusters.
 
     `size` is the number of features, and `standing` the number that stand out clearly from the
-    noise. `together` says that none does, but that the map colours some that are told from zero
-    together with their neighbours. `cell_metres` is 0 if there are no cells. `counted` says what
-    the total counts, and `each` what a single count counts. `people` is the smallest and the
+    noise. `together` is true if none stands out by itself, but some do together with their
+    neighbours, and the map colours these. `cell_metres` is 0 if there are no cells. `counted` says
+    what the total counts, and `each` what a single count counts. `people` is the smallest and the
     largest number of people that the total can stand for, if the same people may be in several
     counts. If `listed`, counts below a threshold are missing, so nothing is said about all
     features.
@@ -177,7 +177,7 @@ class Summary:
     window: Window | None
     """The days whose rows are counted; None for all rows."""
     series: Part | None
-    """The place of the map in a series; None if it is of none."""
+    """The map's position in its series; None if it is in no series."""
     time_zone: str
     """The time zone of the window, or ""."""
     area_chosen: list[Phrase]
@@ -207,7 +207,7 @@ class Summary:
     times: tuple[str, ...]
     """Titles of the times by which the map is divided, or ()."""
     means: MeanTable | None
-    """Means or medians of the zones, highest first; None for anything but those of zones."""
+    """Means or medians of zones, highest first; None for all other releases."""
     profile: Profile | None
     """Counts by hour and day of each zone; None for anything but profiles."""
     ranking: tuple[Bar, ...]
@@ -329,12 +329,12 @@ class Summary:
         """Return how far one privacy unit can shift a figure, in noise scales; at most epsilon.
 
         A cell's count shifts by at most 1 if people are counted, and other counts by at most the
-        bound. A figure that is made of several noisy counts can tell all that they cost: a mean, a
-        flow, or the estimate of an inferred layer.
+        bound. A figure that is computed from several noisy counts, such as a mean, a flow, or the
+        estimate of an inferred layer, may shift by the epsilon of all of them.
         """
         whole = float(self.epsilon)
         if self.moved:
-            return 0.0  # points say that somebody was there; nothing shifts a count
+            return 0.0  # Points reveal that somebody was there; there is no count that could shift.
         if not self.figures or self.flows or not all(layer.measured for layer in self.layers):
             return whole
         in_cells = self.has_cells and not self.figures.boxes

@@ -1,4 +1,4 @@
-"""Public page of a series: its time line, all its maps, and what it promises."""
+"""Public page of a series: its time line, all its maps, and its privacy protection."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ SHOWS = {
 
 @require_safe
 def series(request: HttpRequest, series_id: uuid.UUID) -> HttpResponse:
-    """Show a series, with its published maps. Without any, only members find the page."""
+    """Show a series with its published maps. Until one is published, only members see the page."""
     found = Series.objects.select_related("dataset__organisation").filter(pk=series_id).first()
     if found is None:
         raise Http404

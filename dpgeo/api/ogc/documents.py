@@ -68,7 +68,7 @@ class LinkSerializer(Document):
 
 
 class OgcDocument(Document):
-    """A document that links to its forms; the requested form's link has the relation "self"."""
+    """A document that links to all of its forms, JSON and HTML; the requested form is "self"."""
 
     @property
     def request(self) -> Request:
@@ -245,8 +245,8 @@ class FeatureSerializer(OgcDocument):
 class ShownPage:
     """A page of a collection's features, as it is shown.
 
-    `following` is the row at which the next page starts, None on the last page. `matched` is the
-    number of features in the collection, None where boxes or a filter select some of them.
+    `following` is the row at which the next page starts, or None on the last page. `matched` is the
+    number of features in the collection, or None if boxes or a filter select some of them.
     """
 
     collection: Collection

@@ -16,10 +16,13 @@ from dpgeo.core.number_text import number_text
 
 MAX_ITEMS = 10_000
 MAX_ON_A_PAGE = 1_000
-"""Most features of a response for people, whose tables cost several times as much as JSON."""
+"""Maximum number of features on an HTML page, whose tables cost several times as much as JSON."""
 DEFAULT_ITEMS = 100
 MAX_COLLECTIONS = 200
-"""Most collections of a response. Each has a score of addresses: 500 cost 0.8 s of a processor."""
+"""Maximum number of collections in a response.
+
+Each has about twenty URLs; 500 take 0.8 s of CPU time.
+"""
 DEFAULT_COLLECTIONS = 100
 
 FORM = Query(
@@ -72,9 +75,10 @@ def read_boxes(text: str, system: str = CRS84) -> list[Box]:
 
 
 def limit_of(most: int, default: int, more: str = "") -> Query:
-    """Return the parameter `limit`, the number of items on a page; at most `most` are served.
+    """Return the parameter `limit`, the number of items on a page.
 
-    `more` is added to its description.
+    A page has at most `most` items, and `default` if the parameter is absent. `more` is added to
+    the parameter's description.
     """
 
     def read(text: str) -> int:

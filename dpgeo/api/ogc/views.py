@@ -202,7 +202,7 @@ class ItemsView(OgcView):
         return answer
 
     def _limit(self) -> int:
-        """Return the largest number of features of the response; pages for people hold fewer."""
+        """Return the maximum number of features in the response; HTML pages have fewer."""
         limit: int = self.query["limit"]
         return min(limit, query_parameters.MAX_ON_A_PAGE) if self.form == "html" else limit
 

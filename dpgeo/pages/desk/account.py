@@ -41,8 +41,8 @@ class OwnPasswordForm(PasswordChangeForm):
 def account(request: HttpRequest) -> HttpResponse:
     """Show the user's sessions, and set a new password, which ends all other sessions.
 
-    Wrong old passwords are limited as failed sign-ins are, so that somebody at an unlocked screen
-    cannot guess it.
+    Attempts with a wrong old password are limited like failed sign-ins, so that somebody at an
+    unlocked screen cannot guess it.
     """
     user = person(request)
     data: Any = request.POST or None

@@ -81,13 +81,13 @@ def audit(request: HttpRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def audit_export(request: HttpRequest, suffix: str) -> HttpResponseBase:
-    """Stream the events that the filter leaves, oldest first; the list records the export."""
+    """Stream the events that match the filter, oldest first; the export itself is recorded, too."""
     if suffix not in FORMATS:
         raise Http404("No such page.")
     _, events = _filtered(request)
     media_type, lines = FORMATS[suffix]
     newest = events.first()
-    # What is added from now on, such as the export itself, is not in the file.
+    # Events added from now on, such as the export itself, are not in the file.
     events = events.filter(pk__lte=newest.pk if newest else 0).order_by("pk")
     event_record(EventKind.EXPORTED, by=person(request), detail=suffix)
     answer = StreamingHttpResponse(
@@ -98,7 +98,7 @@ def audit_export(request: HttpRequest, suffix: str) -> HttpResponseBase:
 
 
 def _filtered(request: HttpRequest) -> tuple[FilterForm, QuerySet[Event]]:
-    """Return the filter and the visible events that fit it. Raises Http404 without access."""
+    """Return the filter and the visible events that match it. Raises Http404 without access."""
     user = person(request)
     if not may_see_events(user):
         raise Http404("No such page.")

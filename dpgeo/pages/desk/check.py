@@ -116,7 +116,7 @@ def columns(request: HttpRequest, upload: Upload) -> HttpResponse:
     if form.is_valid():
         declare(upload, form)
     understanding = understand(upload, form) if sees_private else None
-    dataset.refresh_from_db()  # reading takes a while; the area may have been exchanged meanwhile
+    dataset.refresh_from_db()  # Reading takes a while; the area may have been replaced meanwhile.
     hidden = is_hidden(dataset)
     confirms = request.method == "POST" and not {"try", "exchange"} & set(request.POST)
     goes_on = confirms and not stops(request, form, understanding, hidden)
@@ -160,7 +160,7 @@ def form_for(request: HttpRequest, upload: Upload, preview: Preview) -> ColumnsF
 
 
 def exchanged(data: QueryDict) -> dict[str, str]:
-    """Return the form's data with longitude and latitude swapped."""
+    """Return the submitted form data with the columns of longitude and latitude swapped."""
     values: dict[str, str] = {member.name: data.get(member.name, "") for member in fields(Columns)}
     values |= {"longitude": values["latitude"], "latitude": values["longitude"]}
     declared = ("unit", "measures", "categories")
@@ -265,7 +265,7 @@ def understood(dataset: Dataset, understanding: Understanding, hidden: bool) -> 
 
 
 def order(role: str) -> int:
-    """Return where a role stands in the list of columns: positions first, then persons, then times.
+    """Return a role's sort key in the list of columns: positions first, then persons, then times.
 
     Other roles come last.
     """

@@ -174,11 +174,11 @@ class ColumnsForm(DeskForm):
         return name.removeprefix("columns.")
 
     def clean_measures(self) -> list[dict[str, Any]]:
-        """Parse the measures, one a line."""
+        """Parse the measures, one per line."""
         return read_measures(self.cleaned_data["measures"])
 
     def clean_categories(self) -> list[dict[str, Any]]:
-        """Parse the categories, one a line."""
+        """Parse the categories, one per line."""
         return read_categories(self.cleaned_data["categories"])
 
     def clean(self) -> dict[str, Any]:
@@ -212,7 +212,7 @@ class ColumnsForm(DeskForm):
     def declared(self) -> dict[str, Any]:
         """The facts of the dataset that the form declares, by their names.
 
-        What a form does not send stays as it is.
+        Facts that the form does not send stay unchanged.
         """
         facts: dict[str, Any] = {"unit": self.chosen_unit}
         for name in ("measures", "categories"):

@@ -66,7 +66,7 @@ LOOKS = "Dpgeo-Looks"
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method for the same kind of map at the same cost, with the URL of its rehearsal."""
+    """Another mechanism for the same kind of map at the same cost, with its rehearsal's URL."""
 
     key: str
     title: str
@@ -107,7 +107,7 @@ def cost(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def first_problem(request: HttpRequest, settings: MapSettings) -> str:
-    """Return what has to be corrected before the map can be published, or "" if nothing has."""
+    """Return the first problem that prevents publishing the map, as text; "" if there is none."""
     problem = total_problem(request, settings)
     return problem or settings.places_problem or settings.window_problem
 
@@ -126,7 +126,7 @@ def total_problem(request: HttpRequest, settings: MapSettings) -> str:
 
 
 def totals(settings: MapSettings) -> list[tuple[str, str, bool]]:
-    """Return the offered totals: for each the number, what it means, and whether it is chosen."""
+    """Return the suggested totals: the number, its meaning, and whether it is chosen."""
     return [
         (
             text,
@@ -145,7 +145,7 @@ def places(settings: MapSettings) -> list[tuple[int, bool]]:
 def expected(settings: MapSettings, card: Card) -> dict[str, Any]:
     """Return how much of the map will show for the guessed number of people, from public numbers.
 
-    Empty where people are not counted, and before a total is chosen.
+    The result is empty if the map does not count people, and before a total is chosen.
     """
     averages = Need.MEASURES in settings.kind.needs
     if averages or not settings.asks_places or card.shows_from is None:

@@ -122,7 +122,7 @@ def changes_of(form: DatasetForm) -> dict[str, Any]:
     if not changes.get("new_files"):
         changes.pop("new_files", None)
     if changes.get("budget", 0) is None:
-        del changes["budget"]  # nobody has set a budget yet
+        del changes["budget"]  # Nobody has set a budget yet, so there is none to change.
     if form.points_budget and {"points_level", "points_radius"} & set(form.changed_data):
         changes["points_budget"] = form.points_budget
     if "public_attributes" in form.changed_data:

@@ -310,11 +310,11 @@ class DatasetForm(AreaForm):
             raise ValidationError(say(phrase_of(error))) from None
 
     def clean_measures(self) -> list[dict[str, Any]]:
-        """Parse the measures, one a line."""
+        """Parse the measures, one per line."""
         return read_measures(self.cleaned_data["measures"])
 
     def clean_categories(self) -> list[dict[str, Any]]:
-        """Parse the categories, one a line."""
+        """Parse the categories, one per line."""
         return read_categories(self.cleaned_data["categories"])
 
     def clean_budget(self) -> Fraction | None:
@@ -344,7 +344,7 @@ class DatasetForm(AreaForm):
     def _read_budget(self, values: Mapping[str, Any]) -> None:
         shared, own = values.get("ledger"), values.get("budget")
         if self.dataset and not self.dataset.ledger.total and own is None:
-            return  # it can be given later
+            return  # An administrator can set the budget later.
         if own is None and shared is None:
             self.add_error("budget", gettext("Give the total budget, such as 2."))
         if own is not None and shared is not None:

@@ -86,9 +86,9 @@ def lacks_measures(dataset: Dataset) -> Missing | None:
 
 
 def lacks_trips(dataset: Dataset) -> Missing | None:
-    """Return what to tell the owner if rows say nothing about trips; None if they do.
+    """Return what to tell the owner if the rows contain no trips; None if they do.
 
-    They do if they have a destination, or if they say whose they are and when they were.
+    They contain trips if they have a destination, or if they have both a person and a time.
     """
     columns = dataset.columns or {}
     if columns.get("destination_latitude"):
@@ -171,8 +171,9 @@ class Choice:
 class Offer:
     """The subjects of maps for a dataset: what can be chosen, and what lacks something.
 
-    `kinds` and `more` can be chosen, the common ones first. `wanting` need something that the owner
-    can still add, and `impossible` something that these data will never have.
+    Those in `kinds` (common ones) and `more` can be chosen. Those in `wanting` need something that
+    the owner can still add, and those in `impossible` need something that these data will never
+    have.
     """
 
     kinds: list[Choice]

@@ -1,4 +1,4 @@
-"""Page for administrators: what is left of budgets, and the state of the installation."""
+"""Page for administrators: the remaining budgets, and the state of the installation."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def lines_of(user: User) -> list[Line]:
 @require_safe
 @never_cache
 def operation(request: HttpRequest) -> HttpResponse:
-    """Show what is left of budgets to administrators and, to superusers, how the site runs."""
+    """Show remaining budgets to administrators and, to superusers, the installation's state."""
     user = person(request)
     lines = lines_of(user)
     if not lines and not user.is_superuser:

@@ -42,7 +42,7 @@ DISTRICTS = ("country", "county", "municipality", "district")
 """Kinds of administrative areas of the basemap."""
 
 WIDEST_TOWN = 10_000
-"""Area in square kilometres above which a drawn area is named after its country, not a town."""
+"""Size in square kilometres above which a drawn area is named after its country, not a town."""
 
 OPEN_STREET_MAP = "https://www.openstreetmap.org/copyright"
 
@@ -58,7 +58,7 @@ class SitePlaces:
         """Return up to `most` full names of places that match a text, best match first."""
         own = [full_name(place) for place, _ in self._outlined(text)]
         found = [*own, *self._world.suggest(text, most)]
-        if not found:  # perhaps because of a typing error
+        if not found:  # The text may contain a typing error, so words similar to it are tried.
             found = [full_name(place) for place in world_search().search(text, most)]
         return list(dict.fromkeys(found))[:most]
 
@@ -66,7 +66,7 @@ class SitePlaces:
         """Return the place with this full or short name, or None if no place matches.
 
         Places in this site's basemap come first. In the world list, the match must be unambiguous.
-        The beginning of a name that the basemap suggests means no place that it does not have.
+        If the text is only the beginning of a name in the basemap, the world list is not searched.
         """
         wanted, matches = fold(name), list(self._outlined(name.partition(",")[0]))
         for of_place in (full_name, lambda place: place.name):
@@ -108,7 +108,7 @@ class SitePlaces:
 
 
 def _head(name: str) -> str:
-    """Return a name without what it lies in, folded."""
+    """Return the first part of a full name, without what contains the place, normalised."""
     return fold(name.partition(",")[0])
 
 
@@ -126,9 +126,9 @@ def ground_source(region: Region, file: Path) -> Source:
 def name_of(area: StudyArea) -> str:
     """Return the name of the public place that a drawn area lies in, or "" for none.
 
-    It is the smallest administrative area of this site's basemap that holds most of the drawn one,
-    else the largest town in it or around its middle, else the country that holds most of it. It
-    follows from the drawn outline and from public names alone.
+    This is the smallest administrative area of this site's basemap that contains most of the drawn
+    area; otherwise, the largest town in it or around its middle; otherwise, the country that
+    contains most of it. The name depends on the drawn outline and on public names alone.
     """
     holder = _smallest_holder(area)
     if not holder and area.ground_square_kilometres <= WIDEST_TOWN:
@@ -152,7 +152,8 @@ def _smallest_holder(area: StudyArea) -> str:
 
 
 def _largest_town(area: StudyArea) -> str:
-    for place in names_on(area, area.bounds):  # the most important ones first
+    # The names are ordered by importance, the most important first.
+    for place in names_on(area, area.bounds):
         if place.kind != "country" and area.covers([place.longitude], [place.latitude]).all():
             return place.name
     middle = area.shape.representative_point()
@@ -168,7 +169,7 @@ def _country(area: StudyArea) -> str:
 
 
 def _holds_most(shape: shapely.Geometry, area: StudyArea) -> bool:
-    """Return whether a shape holds at least half of an area, in square degrees."""
+    """Return whether a shape contains at least half of an area, measured in square degrees."""
     shared = shapely.area(shapely.intersection(shape, area.shape))
     return bool(shared >= area.shape.area / 2)
 
@@ -213,7 +214,7 @@ def suggestions(request: HttpRequest) -> HttpResponse:
 def place(request: HttpRequest) -> HttpResponse:
     """Return a place's name, outline and kind as JSON, or 404 for an unknown name.
 
-    `words` say so where a square stands for the outline.
+    If a square replaces an unknown outline, the member `words` says so.
     """
     match = place_search().find(request.GET.get("name", "")[:200])
     if match is None:
@@ -229,7 +230,7 @@ def place(request: HttpRequest) -> HttpResponse:
 
 
 def square_words(match: NamedPlace) -> str:
-    """Return what to know about a place whose boundary is not known, or "" for any other place."""
+    """Return a sentence on the square that replaces an unknown boundary; "" if it is known."""
     if not match.square_kilometres:
         return ""
     words = gettext(

@@ -91,7 +91,7 @@ def publish(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def is_unnamed(dataset: Dataset) -> bool:
-    """Return whether a dataset has the title of a drawn area that no known place is near."""
+    """Return whether a dataset has the default title of a drawn area without a known place."""
     return dataset.title == gettext("Where people are")
 
 
@@ -147,7 +147,7 @@ def spend(request: HttpRequest, form: PublishForm, settings: MapSettings) -> Rel
 
 
 def shown(settings: MapSettings) -> list[str]:
-    """Return the total, the ledger, the amount to spend and the column as shown on the page.
+    """Return the facts shown on the page: total, ledger, amount to spend, and column.
 
     The signed token contains them, so that only what the user has seen is spent and published.
     """

@@ -1,4 +1,4 @@
-"""Page of a dataset's series: declare one, see what is due, say what is complete, end one."""
+"""Page of a dataset's series: declare one, see due periods, record complete days, end one."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _needed_layers(params: type[Any]) -> set[LayerKind]:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a declaration would promise and cost, and the noise of each map."""
+    """The protection and the cost of a series before it is declared, and the noise of each map."""
 
     sentences: list[str]
     epsilon: str
@@ -180,7 +180,7 @@ class Line:
     due: int
     next: Window
     ending: str
-    """Why it ended, or ""."""
+    """The reason why the series ended, or ""."""
 
 
 @login_required

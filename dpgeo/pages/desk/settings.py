@@ -62,10 +62,10 @@ LEAST_INVENTED = 100
 """Smallest number of people that a simulated map invents."""
 
 SUGGESTED_PLACES = ("1", "5", "20")
-"""Suggested numbers of places that one person may count in; the first is the default.
+"""Suggested contribution bounds: numbers of places in which one person may count.
 
-With it every figure is a number of people. On four data sets a larger number made maps hardly
-better, or worse (docs/decisions/2026-11-24-told-together.md).
+The first one is the default; with it, every figure is a number of people. On four datasets, larger
+numbers made maps hardly better, or worse (docs/decisions/2026-11-24-told-together.md).
 """
 
 
@@ -73,8 +73,8 @@ better, or worse (docs/decisions/2026-11-24-told-together.md).
 class Card:
     """A level of detail to choose from, with its cost and the expected noise.
 
-    `shows_from` is the smallest count that can be told from none, and `region` the noun for what is
-    counted in.
+    `shows_from` is the smallest count that stands out from the noise, and `region` the noun for the
+    regions in which people are counted.
     """
 
     key: str
@@ -112,7 +112,7 @@ class MapSettings:
 
     @cached_property
     def columns(self) -> list[tuple[str, str]]:
-        """Name and title of each declared column that the map can be about; [] for most maps."""
+        """Name and title of each measure or category that the map can show; [] for most maps."""
         for each in parameters(MECHANISMS[self.method].params):
             if each.measure:
                 return [(measure.column, measure.heading) for measure in self.dataset.measured]
@@ -122,13 +122,13 @@ class MapSettings:
 
     @property
     def column(self) -> str:
-        """The name of the column that the map is about, the first if none is chosen, or ""."""
+        """The name of the measure or category that the map shows, by default the first; or ""."""
         names = [name for name, _ in self.columns]
         return self.column_text if self.column_text in names else next(iter(names), "")
 
     @property
     def column_title(self) -> str:
-        """The title of the column that the map is about, or ""."""
+        """The title of the measure or category that the map shows, or ""."""
         return dict(self.columns).get(self.column, "")
 
     @property
@@ -257,9 +257,9 @@ class MapSettings:
             return INVENTED_PEOPLE
 
     def most_shown(self, shows_from: int) -> int:
-        """Return how many places can hold the smallest count that shows, at most.
+        """Return an upper bound on the number of places whose counts stand out from the noise.
 
-        Computed from the owner's estimate and the noise alone; the file is not read.
+        It is computed from the owner's estimate and the noise alone; the file is not read.
         """
         return self.guessed_people * self.bound // shows_from
 
