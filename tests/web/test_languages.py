@@ -68,7 +68,15 @@ KINDS: dict[str, Callable[[], Released]] = {
     "zones": releases.zones_release,
     "clusters": releases.clusters_release,
     "contours": releases.contour_release,
+    "phases": releases.phased_release,
+    "phases by time": releases.phased_slices_release,
+    "averages": releases.zone_averages_release,
+    "quartiles": releases.zone_quartiles_release,
+    "flows": releases.flows_release,
+    "places by time": lambda: releases.places_release(by_time=True),
+    "profile": releases.profile_release,
 }
+WEEKDAYS = re.compile(r"\b(Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b")
 
 
 def readable(page: str) -> str:
@@ -87,6 +95,7 @@ def test_a_german_page_contains_no_english(client: Client, kind: str) -> None:
     for name in PAGES:
         path = reverse(name, args=[] if name in PAGES[:3] else [release.pk])
         said = " ".join(readable(client.get(path, headers=GERMAN).content.decode()).split())
+        assert not WEEKDAYS.search(said), name
         for text, translated in german._catalog.items():  # type: ignore[attr-defined]
             english = text[0] if isinstance(text, tuple) else text
             # Short texts can also occur in German sentences, and some texts are the same in German.

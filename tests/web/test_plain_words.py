@@ -52,3 +52,9 @@ def test_every_term_has_german_words() -> None:
 
 def test_a_term_without_plainer_words_stays_as_it_is() -> None:
     assert plain_words("zone counts") == "zone counts"
+
+
+def test_a_layer_of_a_slice_is_named_part_by_part() -> None:
+    assert plain_words("Counts of partitions, Monday") == "Counts of boxes, Monday"
+    with translation.override("de"):
+        assert plain_words("Counts of partitions, Monday") == "Zahlen der K\u00e4sten, Montag"

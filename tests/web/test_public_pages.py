@@ -224,7 +224,9 @@ def test_clusters_are_listed_with_their_centres(client: Client) -> None:
     page = words(client, reverse("release", args=[release.pk]))
     assert "as each counts once in each of up to 3 small squares." in page
     assert "2 of 5 gathering places show clearly." in page
-    assert re.search(r"Gathering place Middle Sightings 4 52\.\d{4}° N, 4\.\d{4}° E 700 ± 36 1 52", page)
+    assert re.search(
+        r"Gathering place Middle Sightings 4 52\.\d{4}° N, 4\.\d{4}° E 700 ± 36 1 52", page
+    )
     assert "Plan tasks on this map" not in page
 
 

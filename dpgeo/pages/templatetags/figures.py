@@ -43,6 +43,13 @@ def hour_words(title: str) -> str:
 
 
 @register.filter
+def zone_hour_words(title: str) -> str:
+    """Return an hour of a zone, such as "Whole area, Monday 17:00", in the reader's language."""
+    zone, comma, hour = title.rpartition(", ")
+    return slice_words(zone) + comma + hour_words(hour)
+
+
+@register.filter
 def slice_words(title: str) -> str:
     """Return a slice's title in the reader's language, part by part: a value, a time, or both."""
     return ", ".join(map(gettext, title.split(", ")))

@@ -82,8 +82,14 @@ NUMBERED = (
 
 @register.filter
 def plain_words(term: str) -> str:
-    """Return what a term means, in the page's language; a term without plainer words as it is."""
+    """Return what a term means, in the page's language.
+
+    A term such as "Counts of cells, Monday" is taken part by part. What has no plainer words is
+    translated as it is.
+    """
     for pattern, words in NUMBERED:
         if match := re.fullmatch(pattern, term):
             return gettext(words).format(**match.groupdict())
-    return gettext(PLAIN.get(term, term))
+    if term in PLAIN:
+        return gettext(PLAIN[term])
+    return ", ".join(gettext(PLAIN.get(part, part)) for part in term.split(", "))
