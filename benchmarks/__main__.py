@@ -10,6 +10,7 @@ from types import ModuleType
 from benchmarks import (
     accuracy,
     averages,
+    bound_choice,
     bounding,
     costs,
     coverage,
@@ -36,6 +37,7 @@ from dpgeo.core.errors import DpgeoError
 SUBCOMMANDS = (
     accuracy,
     averages,
+    bound_choice,
     bounding,
     costs,
     coverage,

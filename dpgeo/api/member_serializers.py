@@ -268,7 +268,8 @@ class AdviceSerializer(Document):
     error = serializers.FloatField(help_text="The error at the requested bound.")
     error_at_best = serializers.FloatField()
     curve = BoundErrorSerializer(
-        many=True, help_text="From a bound of 1 to all places of a person."
+        many=True,
+        help_text="From a bound of 1 to all places of a person, or beyond the best bound.",
     )
 
     def get_curve(self, advice: Advice) -> list[dict[str, Any]]:

@@ -41,9 +41,10 @@ class Advice:
 
     `best` is the best bound. `error` is the expected error with the requested bound, and
     `error_at_best` is the expected error with the best bound. `bounds` are about
-    `MOST_ADVISED` bounds from 1 to the guessed number of places per person, and `errors`
-    are the expected errors with these bounds. `alike` says that the errors are root mean squares
-    over all regions, which are counted alike; otherwise, they are those of the busy place.
+    `MOST_ADVISED` bounds from 1 to the guessed number of places per person, or beyond the best
+    bound, and `errors` are the expected errors with these bounds. `alike` says that the errors
+    are root mean squares over all regions, which are counted alike; otherwise, they are those
+    of the busy place.
     """
 
     guess: Guess
@@ -85,15 +86,16 @@ class Quote:
         noise = self.forecast.noise
         if self.guess is None or not isinstance(noise, DiscreteLaplace):
             return None
-        epsilon, most = float(noise.epsilon), self.guess.records
+        epsilon, asked = float(noise.epsilon), self.request.bound
         regions = self.forecast.regions if self.forecast.alike else 1
         best = best_bound(self.guess, epsilon, regions)
+        most = max(self.guess.records, 2 * best)
         candidates = {round(1 + (most - 1) * k / MOST_ADVISED) for k in range(MOST_ADVISED + 1)}
-        bounds = tuple(sorted(candidates | {best}))
+        bounds = tuple(sorted(candidates | {best, min(asked, most)}))
         return Advice(
             guess=self.guess,
             best=best,
-            error=expected_error(self.guess, self.request.bound, epsilon, regions),
+            error=expected_error(self.guess, asked, epsilon, regions),
             error_at_best=expected_error(self.guess, best, epsilon, regions),
             bounds=bounds,
             errors=tuple(expected_error(self.guess, bound, epsilon, regions) for bound in bounds),

@@ -19,20 +19,27 @@ def test_the_advised_bound_has_the_least_error(
     people: int, records: int, share: float, epsilon: float
 ) -> None:
     guess = Guess(people=people, records=records, share=share)
-    errors = [expected_error(guess, bound, epsilon) for bound in range(1, records + 1)]
+    errors = [expected_error(guess, bound, epsilon) for bound in range(1, 20 * records + 1)]
     assert errors[best_bound(guess, epsilon) - 1] == min(errors)
+
+
+def test_nobody_is_advised_to_leave_out_what_costs_nothing() -> None:
+    """With one visit each nothing is ever lost; with little noise the bound exceeds the mean."""
+    assert best_bound(Guess(people=10**6, records=1, share=1.0), 10.0) == 1
+    assert best_bound(Guess(people=10_000, records=20, share=0.05), 1.0) > 60
 
 
 def test_the_expected_error_matches_a_simulation() -> None:
     """The expected error agrees with a simulation.
 
-    The simulation keeps a random choice of each person's records and adds discrete Laplace noise.
+    The simulation draws each person's number of records, keeps a random choice of these, and adds
+    discrete Laplace noise.
     """
     guess, epsilon, trials = Guess(people=40, records=12, share=0.1), 0.5, 20_000
     random = np.random.default_rng(1)
-    for bound in (1, 4, 9):
-        there = random.random((trials, 40, 12)) < 0.1
-        left_out = there[:, :, bound:].sum(axis=(1, 2))
+    for bound in (1, 4, 20):
+        lost = np.maximum(random.geometric(1 / 12, (trials, 40)) - bound, 0).sum(axis=1)
+        left_out = random.binomial(lost, 0.1)
         error = left_out - random.laplace(0, bound / epsilon, trials)
         simulated = math.sqrt(float(np.mean(np.square(error))))
         assert simulated == pytest.approx(expected_error(guess, bound, epsilon), rel=0.02)
@@ -55,7 +62,7 @@ def test_the_bound_advised_for_many_regions_has_the_least_error(
     regions: int, epsilon: float
 ) -> None:
     guess = Guess(people=1000, records=50, share=0.03)
-    errors = [expected_error(guess, bound, epsilon, regions) for bound in range(1, 51)]
+    errors = [expected_error(guess, bound, epsilon, regions) for bound in range(1, 501)]
     assert errors[best_bound(guess, epsilon, regions) - 1] == min(errors)
 
 
@@ -77,7 +84,8 @@ def test_the_error_over_many_regions_matches_a_simulation() -> None:
     shares = np.array([share, *[(1 - share) / number] * number, *[0.0] * (regions - 1 - number)])
     assert float(np.sum(shares**2)) == pytest.approx(share**1.5, rel=0.02)
     random = np.random.default_rng(1)
-    lost = random.multinomial(guess.people * (guess.records - bound), shares, 2000)
+    numbers = np.maximum(random.geometric(1 / 12, (2000, 300)) - bound, 0).sum(axis=1)
+    lost = random.multinomial(numbers, shares)
     errors = lost - random.laplace(0, bound / epsilon, lost.shape)
     found = math.sqrt(float(np.mean(np.square(errors))))
     assert found == pytest.approx(expected_error(guess, bound, epsilon, regions), rel=0.02)

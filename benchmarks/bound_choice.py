@@ -1,0 +1,216 @@
+"""Range errors by contribution bound: at 1, as advised, chosen privately, and at the best.
+
+Errors are those against what happened without a bound, as shares of the true total. The private
+choice is the exponential mechanism over public candidates l with the utility -|#{c <= l} - q N|.
+Here c is a person's contributions and N the number of people. Adding a person changes #{c <= l} -
+q N by 1 - q if c <= l, and by -q otherwise, so the utility changes by at most max(q, 1 - q). The
+choice is drawn in floating point, so it must not be used outside benchmarks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from benchmarks.bounding import read
+from benchmarks.generated import generated
+from benchmarks.report import report
+from benchmarks.totals import error, random_boxes
+from dpgeo.core.advice import Guess, best_bound
+from dpgeo.core.epsilon import parse_epsilon
+from dpgeo.core.guarantees import Counting
+from dpgeo.core.totals import TotalsPlan
+from dpgeo.mechanisms.registry import find_mechanism
+from dpgeo.postprocess.layers import box_layers, layers
+from dpgeo.postprocess.scaling import scaling_of
+from dpgeo.privacy.mechanism import Mechanism, run
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.boxes import box_image
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.projection import to_mercator
+from tests.randomness import SeededEntropy
+from tests.views import ArrayView
+
+CANDIDATES = (1, 2, 3, 5, 8, 13, 21, 34, 55, 100, 200)
+
+QUANTILES = (0.25, 0.5, 0.75, 0.9)
+
+CHOICE_PERCENT = 5
+"""Share of epsilon, in per cent, that the private choice costs."""
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def add_to(subcommands: Any) -> None:
+    """Add the subcommand `bound-choice` to the command line."""
+    parser = subcommands.add_parser("bound-choice", help=__doc__)
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--data", type=Path, help="Parquet with columns user, lon and lat")
+    source.add_argument("--invented", type=int, metavar="PEOPLE", help="invented people instead")
+    parser.add_argument("--cells", type=int, default=64)
+    parser.add_argument("--mechanism", action="append", help="auto and uniform-grid by default")
+    parser.add_argument("--epsilon", action="append", help="may be repeated; 0.1 and 1 by default")
+    parser.add_argument("--counting", choices=list(Counting), default=Counting.PEOPLE.value)
+    parser.add_argument("--scaled", action="store_true", help="buy totals, and scale maps to them")
+    parser.add_argument("--trials", type=int, default=5)
+    parser.add_argument("--json", action="store_true", help="one JSON object per line")
+    parser.set_defaults(run=measure)
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Print a line for each mechanism, epsilon and rule, with the error and the bounds it chose."""
+    counting = Counting(options.counting)
+    view = read(options.data, counting) if options.data else invented(options.invented, counting)
+    grid = Grid.over(view.area, options.cells)
+    pairs = _contributions(view, grid)
+    person, cell = pairs.T
+    truth = np.bincount(cell, minlength=grid.size).reshape(grid.shape).astype(np.float64)
+    each_person = np.bincount(person)
+    boxes, view = random_boxes(grid), _at_centres(view, grid, pairs)
+    for key in options.mechanism or ["auto", "uniform-grid"]:
+        for epsilon in options.epsilon or ["0.1", "1"]:
+            trial = Trial(find_mechanism(key), view, truth, boxes, options.cells, options.scaled)
+            whole = parse_epsilon(epsilon)
+            line = {"mechanism": key, "epsilon": epsilon}
+            errors = {each: trial.errors(whole, [each] * options.trials) for each in CANDIDATES}
+            best = min(errors, key=lambda each: float(errors[each].mean()))
+            regions = grid.size if key == "uniform-grid" else 1
+            share = float(truth.max() / truth.sum())
+            mean = max(1, round(each_person.mean()))
+            guess = Guess(people=len(each_person), records=mean, share=share)
+            advised = best_bound(guess, float(whole) * (0.8 if regions == 1 else 1), regions)
+            rules = {
+                "best": errors[best],
+                "one": errors[1],
+                f"advised {advised}": trial.errors(whole, [advised] * options.trials),
+            }
+            for name, found in rules.items():
+                report(
+                    {
+                        **line,
+                        "rule": name,
+                        "bounds": best if name == "best" else "",
+                        **_summary(found),
+                    },
+                    options.json,
+                )
+            left = whole * (1 - Fraction(CHOICE_PERCENT, 100))
+            for quantile in QUANTILES:
+                random = np.random.default_rng([17, round(100 * quantile)])
+                paid = float(whole - left)
+                chosen = [
+                    choose(each_person, quantile, paid, random) for _ in range(options.trials)
+                ]
+                found = trial.errors(left, chosen)
+                report(
+                    {
+                        **line,
+                        "rule": f"quantile {quantile}",
+                        "bounds": " ".join(map(str, sorted(chosen))),
+                        **_summary(found),
+                    },
+                    options.json,
+                )
+
+
+def _summary(found: Floats) -> dict[str, float]:
+    spread = float(found.std(ddof=1) / len(found) ** 0.5) if len(found) > 1 else 0.0
+    return {"error": float(found.mean()), "standard_error": spread}
+
+
+def choose(each: Ints, quantile: float, epsilon: float, random: Generator) -> int:
+    """Choose a bound from the contributions (people,) of each person; see the module docstring."""
+    below = np.array([np.count_nonzero(each <= candidate) for candidate in CANDIDATES])
+    utility = -np.abs(below - quantile * len(each))
+    weight = np.exp(epsilon / (2 * max(quantile, 1 - quantile)) * (utility - utility.max()))
+    return int(random.choice(CANDIDATES, p=weight / weight.sum()))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=False, eq=False)
+class Trial:
+    """Releases of one mechanism on the same people, compared with `truth` (rows, columns)."""
+
+    mechanism: Mechanism
+    view: ArrayView
+    truth: Floats
+    boxes: Ints
+    cells: int
+    scaled: bool
+
+    def errors(self, epsilon: Fraction, bounds: list[int]) -> Floats:
+        """Return the mean range error of one release for each bound, as a share of all."""
+        return np.array(
+            [self._error(epsilon, bound, number) for number, bound in enumerate(bounds)]
+        )
+
+    def _error(self, epsilon: Fraction, bound: int, number: int) -> float:
+        usual = TotalsPlan()
+        plan = TotalsPlan(sightings=max(bound, usual.sightings), visits=max(bound, usual.visits))
+        released = run(
+            self.mechanism,
+            dataclasses.replace(self.view, bound=bound, salt=number + 1),
+            self.mechanism.params(cells=self.cells),
+            epsilon,
+            SeededEntropy(number),
+            {},
+            totals=plan if self.scaled else None,
+        )
+        layer = box_layers(released)[-1]
+        image = box_image(layer.boxes, layer.grid.shape)
+        surface = np.where(image < 0, 0.0, (layer.value / layer.cells)[image])
+        scaling = scaling_of(released, layers(released))
+        factor = scaling.factor if scaling and scaling.known else 1.0
+        return error(factor * surface, self.truth, self.boxes)
+
+
+def _contributions(view: ArrayView, grid: Grid) -> Ints:
+    """Return the person and the cell (n, 2) of every contribution, without a bound."""
+    cells = grid.locate(*_mercator(view))
+    person = np.unique(np.asarray(view.persons), return_inverse=True)[1]
+    pairs = np.stack([person, cells], axis=1)[cells >= 0]
+    return np.unique(pairs, axis=0) if view.counting is Counting.PEOPLE else pairs
+
+
+def _mercator(view: ArrayView) -> tuple[Floats, Floats]:
+    return to_mercator(np.asarray(view.longitude), np.asarray(view.latitude))
+
+
+def _at_centres(view: ArrayView, grid: Grid, pairs: Ints) -> ArrayView:
+    """Return a view whose positions are the centres of the cells of contributions (n, 2)."""
+    row, column = np.divmod(pairs[:, 1], grid.columns)
+    west, south, east, north = grid.box_bounds(np.stack([row, row + 1, column, column + 1], 1)).T
+    return dataclasses.replace(
+        view,
+        longitude=(west + east) / 2,
+        latitude=(south + north) / 2,
+        persons=pairs[:, 0],
+    )
+
+
+def invented(people: int, counting: Counting) -> ArrayView:
+    """Return invented people with a median of 12 visits, half of them near a place of their own."""
+    random = np.random.default_rng(12)
+    visits = np.maximum(1, np.round(12 * np.exp(random.normal(0, 1, people)))).astype(np.int64)
+    density = generated("city", 128, 12)
+    persons = np.repeat(np.arange(people), visits)
+    home = random.choice(density.size, people, p=density.ravel())
+    place = random.choice(density.size, persons.size, p=density.ravel())
+    row, column = np.divmod(np.where(random.random(persons.size) < 0.5, home[persons], place), 128)
+    row = np.clip(row + random.normal(0.5, 1, persons.size), 0, 127.99) / 128
+    column = np.clip(column + random.normal(0.5, 1, persons.size), 0, 127.99) / 128
+    return ArrayView(
+        area=StudyArea.from_bounds(0.0, -0.1, 0.2, 0.1),
+        longitude=0.2 * column,
+        latitude=0.1 - 0.2 * row,
+        persons=persons,
+        counting=counting,
+        bound=1,
+    )
