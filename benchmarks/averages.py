@@ -1,4 +1,4 @@
-"""Errors and coverage of means by region: dpgeo's two sums beside sums and counts apart."""
+"""Errors and coverage of means by region: dpgeo's two sums, compared with a sum and a count."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.views import ArrayView
 Floats = NDArray[np.float64]
 
 SETTINGS = ((5, "0.5"), (5, "1"), (5, "2"), (20, "0.5"), (20, "1"), (20, "2"))
-"""Contribution bounds and epsilons."""
+"""Pairs of a contribution bound and an epsilon that are measured."""
 
 LARGE = 100
 """Errors are those of regions with at least this many bounded records."""
@@ -38,7 +38,7 @@ SMALL = 20
 """Coverage is over all regions with at least this many bounded records."""
 
 SIZES = (1, 2, 4, 8)
-"""Limits of the classes of told regions, in thresholds of the number of records."""
+"""Limits of the classes of regions, as multiples of the smallest number of records with a mean."""
 
 DAY = Measure("minute", "Minute of the day", "min", 0.0, 1440.0)
 
@@ -129,7 +129,7 @@ def others(
     truth: Floats,
     number: int,
 ) -> None:
-    """Add the errors of sums and counts that get half of epsilon each, or three quarters of it."""
+    """Add the errors of sums and counts with half, or three quarters and one, of epsilon."""
     random: Generator = np.random.default_rng(number)
     for share in (0.5, 0.75):
         found = perturb_then_compose(sums, counts, 1.0, rate, random, sum_share=share)
@@ -142,13 +142,13 @@ def others(
 def covers(
     noise: ShareNoise, up: NDArray[np.int64], down: NDArray[np.int64], truth: Floats
 ) -> NDArray[np.bool_]:
-    """Return for every region (n,) whether its interval holds the true share, told or not."""
+    """Return for every region (n,) whether its interval contains the true mean, shown or not."""
     statistic = np.abs((1 - truth) * up - truth * down)
     return np.asarray(statistic <= noise.limits(truth))
 
 
 def by_size(figures: dict[str, list[Any]], means: Means, thresholds: Floats, truth: Floats) -> None:
-    """Add the coverage among told regions, by their true number of records in thresholds."""
+    """Add the coverage among regions with a mean, by classes of their true number of records."""
     held = (means.low - 1e-3 <= truth) & (truth <= means.high + 1e-3)
     for low, high in zip((0, *SIZES), (*SIZES, np.inf), strict=True):
         chosen = means.told & (thresholds > low) & (thresholds <= high)
@@ -171,7 +171,7 @@ def read(path: Path, cells: int) -> ArrayView:
         longitude=frame["lon"].to_numpy(),
         latitude=frame["lat"].to_numpy(),
         persons=frame["user"].to_numpy().astype(np.int64),
-        # Times tell a person's records at one place apart, as in the engine's sample.
+        # The times distinguish a person's records at one place, as in the engine's sample.
         hours=frame["minute"].to_numpy() // 60 % 168,
         measures=(DAY,),
         values=(frame["minute"].to_numpy() % 1440).astype(np.float64),
@@ -179,7 +179,7 @@ def read(path: Path, cells: int) -> ArrayView:
 
 
 def parts(cells: int) -> Zones:
-    """Return FRAME in `cells` rows and columns of equal degrees."""
+    """Return zones that divide FRAME into `cells` rows and columns."""
     west, south, east, north = FRAME
     column, row = (each.ravel() for each in np.meshgrid(np.arange(cells), np.arange(cells)))
     wide, tall = (east - west) / cells, (north - south) / cells

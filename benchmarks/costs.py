@@ -65,7 +65,8 @@ def _measured(names: dict[str, str]) -> Iterator[dict[str, Any]]:
 
     from dpgeo.pages.warming import warm
 
-    # As a server does before its first visitor, so that no line pays for it.
+    # A server does the same before its first visitor, so this time is not attributed to any
+    # request.
     warm()
     client = Client()
     for what, method, address, body in requests(names):

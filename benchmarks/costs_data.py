@@ -47,7 +47,7 @@ def fill(cells: int, releases: int) -> dict[str, str]:
         "quartiles": quartiles(),
     }
     published = {kind: _publish(dataset, kind, content) for kind, content in contents.items()}
-    cards_make(seconds=600)  # as the reaper does within seconds
+    cards_make(seconds=600)  # On a site, the reaper does this within seconds.
     return published
 
 

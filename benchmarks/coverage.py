@@ -48,9 +48,9 @@ def measure(options: argparse.Namespace) -> None:
 
     "covered" is the share of boxes with a true count within the margin, and "margin" the mean
     margin. "least" is the lowest such share among boxes of similar value. "worst_of_shown" and
-    "worst_of_true" are the lowest among the tenths of all boxes by value and by true count, and
-    "busiest" and "held" the shares of the hundredth of boxes with the greatest true counts, and of
-    all boxes with any record.
+    "worst_of_true" are the lowest such shares among the deciles of all boxes, ordered by value and
+    by true count. "busiest" is the share among the 1 % of boxes with the highest true counts, and
+    "held" the share among all boxes with at least one record.
     """
     for key in options.mechanism or HEATMAPS:
         maps = options.map or (() if options.array else (NOBODY, "even", "clusters"))
@@ -105,7 +105,7 @@ class _Drawn(NamedTuple):
 
 
 def _tenths(covered: NDArray[np.bool_], by: NDArray[Any]) -> float:
-    """Return the lowest covered share among the tenths of the boxes, in the order of `by`."""
+    """Return the lowest covered share among the deciles of the boxes, in the order of `by`."""
     order = np.argsort(by, kind="stable")
     return min(float(covered[each].mean()) for each in np.array_split(order, 10) if each.size)
 

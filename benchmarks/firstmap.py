@@ -32,7 +32,7 @@ from benchmarks.report import report
 ROOT = Path(__file__).resolve().parent.parent
 
 NEARBY_DEGREES = 0.1
-"""Added to every distance in degrees, so that among nearby cities the population decides."""
+"""Added to every distance, in degrees, so that among nearby cities the population decides."""
 
 SHOWN = 40
 """Largest number of columns that are printed."""

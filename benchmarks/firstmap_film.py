@@ -1,7 +1,7 @@
-"""The first map of a new owner in a real browser, filmed: pictures of every page at two widths.
+"""The first map of a new owner in a real browser, with pictures of every page at two widths.
 
 Clicks are counted as a person makes them. A decision is a choice that has an alternative on the
-page; a question about the file is answered as the answer that reads the most rows.
+page. A question about the file gets the answer that reads the most rows.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ PATIENCE = 120_000
 MOST_QUESTIONS = 4
 
 CONFIRM = "form.mapping button.primary"
-"""Selector of the button that confirms how a file is read; there is none while no row can be used.
-"""
+"""Selector of the button that confirms how a file is read; it is absent if no row is usable."""
 
 MAP_DRAWN = "#map[data-state=idle]"
 
@@ -55,7 +54,7 @@ class Film:
         self.pictures = 0
         self.faults: list[str] = []
         self.posing = 0.0
-        """Seconds spent on pictures, which no owner waits for."""
+        """Seconds spent on taking pictures, which are not part of an owner's waiting time."""
         page.on("pageerror", lambda error: self.faults.append(str(error)))
 
     def click(self, selector: str, decided: str = "") -> None:
@@ -68,8 +67,8 @@ class Film:
     def shoot(self, name: str, ready: str = "") -> None:
         """Take a picture of the whole page at both widths, in each colour scheme, and run axe.
 
-        With `ready`, a selector, the page is loaded anew at each width, as it opens there: without
-        the view that the page has written into its address at another width.
+        If the selector `ready` is given, the page is loaded anew at each width, without the view
+        that the page has written into its address at another width.
         """
         began = time.monotonic()
         self.pages += 1
@@ -111,9 +110,9 @@ def filmed(port: int, cookies: Mapping[str, str], folder: Path, dark: bool) -> I
 
 
 def make_map(film: Film, file: Path, place: Mapping[str, str], total: str) -> Iterator[Figures]:
-    """Publish a map with the defaults, and yield the figures of the way there.
+    """Publish a map with the default settings, and yield the figures of each step.
 
-    The map is public at the end, unless a line says why the way stopped.
+    The map is public at the end, unless a line says why it could not be made.
     """
     began = time.monotonic()
     film.page.goto("/desk/")
@@ -122,7 +121,7 @@ def make_map(film: Film, file: Path, place: Mapping[str, str], total: str) -> It
     film.page.wait_for_selector("[name=file]")
     film.shoot("2-file")
     film.page.set_input_files("[name=file]", file)
-    film.clicks += 2  # one on the button, and one on the file in the system's dialogue
+    film.clicks += 2  # One click is on the button, and one on the file in the system's dialogue.
     film.decisions.append(f"file {file.name}")
     film.page.wait_for_url("**/desk/uploads/**")
     if not _check(film):
@@ -162,7 +161,7 @@ def _choose_place(film: Film, place: Mapping[str, str]) -> None:
         for side, degrees in place.items():
             film.click(f"[name={side}]")
             film.page.keyboard.type(degrees)
-    film.page.keyboard.press("Escape")  # closes the list of suggestions
+    film.page.keyboard.press("Escape")  # Escape closes the list of suggestions.
     film.page.wait_for_selector(".area-map[data-state=drawn]")
     film.shoot("1-where")
     film.click("main button.primary")

@@ -38,8 +38,7 @@ from dpgeo.spatial.zones import Zones
 
 SALT = bytes(16)
 
-# A trip leads from a place near the person's home to a place that depends on the trip, more often
-# than not one of three.
+# A trip leads from a place near the person's home to a random place, in most cases one of three.
 _WITH_DESTINATIONS = """
 COPY (
     SELECT *,
@@ -69,7 +68,7 @@ def measure(options: argparse.Namespace) -> None:
     """Print a line for each stage, and one for the release."""
     with tempfile.TemporaryDirectory(prefix="dpgeo-benchmark-") as folder:
         write(Path(folder) / "trips.parquet", rows=options.trips, people=options.people)
-        # A process of its own, so that the memory is that of the job and not of the invention.
+        # Use a separate process, so that its peak memory does not include generating the trips.
         job = multiprocessing.get_context("spawn").Process(
             target=release, args=(Path(folder), options)
         )

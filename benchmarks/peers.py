@@ -40,9 +40,9 @@ TOTAL_SHARE = 0.05
 
 
 STARTS, WORTH = 8, 0.95
-"""HDMM's optimisation starts anew, so many times, until it is that much better than the identity.
+"""HDMM's optimisation starts anew up to STARTS times, until it is WORTH times better than identity.
 
-From some starts, as from the first with 64 cells, it ends at the identity.
+From some starting points, as from the first one with 64 cells, it ends at the identity.
 """
 
 

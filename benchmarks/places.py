@@ -1,9 +1,9 @@
-"""Errors of counts and rankings of places: dpgeo's beside LPA, DFT and GS.
+"""Errors of counts and rankings of places: dpgeo's compared with those of LPA, DFT and GS.
 
 The protocol is that of Fan and Jin (2015): half of epsilon for places and half for pairs of a place
 and a day of the week, M (the most visits of any person) taken from the data, mean squared error,
-Kullback-Leibler divergence and precision among the k busiest. Counts are compared with all visits,
-or with all people for the lines that count people.
+Kullback-Leibler divergence and precision among the k busiest. Counts are compared with the true
+numbers of visits or, in the lines that count people, of people.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def released_errors(
 ) -> dict[str, float]:
     """Return the errors of a release of places, and whether its intervals of ranks held.
 
-    Ranks are judged against the counts as bounded, and against all counts.
+    Ranks are compared with those of the bounded counts, and with those of all counts.
     """
     epsilon, bounding, times, number = drawing
     params = places.Params(places="places", reach=REACH, slices=times)

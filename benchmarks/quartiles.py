@@ -24,10 +24,10 @@ from tests.views import ArrayView
 Floats = NDArray[np.float64]
 
 SETTINGS = ((5, "0.5"), (5, "1"), (5, "2"), (20, "1"), (20, "2"))
-"""Contribution bounds and epsilons."""
+"""Pairs of a contribution bound and an epsilon that are measured."""
 
 SILENT = DiscreteLaplace(Fraction(10**6), 1)
-"""Noise of which there is practically none."""
+"""Noise so small that it is practically absent."""
 
 
 def add_to(subcommands: Any) -> None:
@@ -93,8 +93,9 @@ def trial(
 
 
 def exact(fine: NDArray[np.int64]) -> Floats:
-    """Return the quartiles (n, 3) of counts (n, K) by step: of each, the least step that has at
-    least its part of the records at or below it, as a share of the range.
+    """Return the exact quartiles (n, 3) from counts (n, K) by step, as shares of the range.
+
+    Each quartile is the smallest step with at least its part of the records at or below it.
     """
     below = fine.cumsum(axis=1)
     least = np.array(QUARTILES)[:, None] * below[:, -1]

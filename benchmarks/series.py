@@ -1,8 +1,8 @@
-"""Errors of weekly maps under the protections of a series, and of sums over weeks by a tree.
+"""Errors of weekly maps under each protection of a series, and of sums over weeks by a tree.
 
-The counts, their bounding and their noise are those of the product: a period is counted by
-`engine.series_view` or `engine.duckdb_view` and measured by the uniform grid. The box of the file
-is stretched to a square, so that it has as many rows of cells as columns.
+Counting, bounding and noise are done by dpgeo's own code: a period is counted by
+`engine.series_view` or `engine.duckdb_view` and measured by the uniform grid. The bounding box of
+the file's rows is stretched to a square, so that there are as many rows of cells as columns.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ Floats = NDArray[np.float64]
 WEEK_MINUTES = 7 * 24 * 60
 
 AREA = StudyArea.from_bounds(0.0, -0.15, 0.3, 0.15)
-"""A square at the equator, to which the box of the file is stretched."""
+"""A square at the equator, to which the bounding box of the file's rows is stretched."""
 
 TOP = 10
 
 FEWEST = 50
-"""People in a week from which its busiest cells are compared."""
+"""Smallest number of people in a week whose busiest cells are compared."""
 
 LENGTHS = (26, 52, 104, 365)
 """Numbers of periods for which the tree is compared."""
@@ -53,7 +53,10 @@ LENGTHS = (26, 52, 104, 365)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scheme:
-    """How a series is protected. Without `allowance`, every week is bounded by itself."""
+    """How a series is protected.
+
+    Without an `allowance`, contributions are bounded in every week separately.
+    """
 
     name: str
     each: int
@@ -109,7 +112,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def schemes(epsilon: Fraction, weeks: int) -> Iterator[Scheme]:
-    """Yield the protections of the decision on series, and epsilon divided among all weeks."""
+    """Yield the protections of series and, for comparison, epsilon divided among all weeks."""
     yield Scheme(name="epsilon divided among weeks", each=1, epsilon=epsilon / weeks)
     for allowance in (20, 40):
         name = f"person over the series, L = {allowance}"
@@ -212,9 +215,9 @@ def busiest(drawn: Floats, truth: Floats) -> float:
 def tree_variances(periods: int) -> dict[str, float]:
     """Return expected variances at epsilon 1, for a person who counts once.
 
-    "flat" has one count a period. "tree" is the binary tree (p-sums) with least squares: a person
-    is in one node of each level, so each count has the noise of as many levels. Ranges are all runs
-    of two or more periods, on average.
+    "flat" has one count per period. "tree" is the binary tree (p-sums) with least squares: a person
+    is in one node of each level, so the noise scale of each count is the number of levels. The
+    variance for ranges is the mean over all runs of two or more periods.
     """
     rows, width, levels = [], 1, 0
     while True:

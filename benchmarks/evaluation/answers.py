@@ -20,7 +20,7 @@ limit.
 """
 
 AT_ONCE = 250
-"""Boxes in one request, so that no mechanism refuses it as too much work."""
+"""Number of boxes in one request; larger requests might be refused as too much work."""
 
 
 def size_classes(boxes: NDArray[np.int64], cells: int) -> dict[str, NDArray[np.bool_]]:

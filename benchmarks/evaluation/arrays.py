@@ -93,7 +93,7 @@ class CountsView:
         raise TypeError("There are counts of cells here, and no values.")
 
     def trips(self, pairs: TripPairs) -> PrivateSparseCounts:
-        """Raise TypeError: counts of cells do not say where anybody went next."""
+        """Raise TypeError: counts of cells contain no trips."""
         raise TypeError("There are counts of cells here, and no trips.")
 
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:

@@ -1,5 +1,5 @@
 """Published mechanisms, written from their papers to be compared with dpgeo's own.
 
-Each module holds one family and says why it is private, or why it is not. Noise is drawn in
-floating point from a seed, so nothing here is of use outside benchmarks.
+Each module contains one family of mechanisms and says why it is private, or why it is not. Noise is
+drawn in floating point from a seed, so these mechanisms must not be used outside benchmarks.
 """

@@ -1,17 +1,18 @@
-"""Means of regions: perturb and then compose, and compose and then perturb.
+"""Means of regions: noise before the division, or after it.
 
-Srivastava 2016, chapter 5. Values are in [0, high], and a person is one record.
+These are "perturb and then compose" and "compose and then perturb" of Srivastava 2016, chapter 5.
+Values are in [0, high], and each person has one record.
 
 Perturb and then compose is private: a person adds at most `high` to the sum of one region and 1 to
 one count, so noise of scale high/e1 and 1/e2 costs e1 + e2. The source's result 1, that the ratio
 is unbiased, is false: the mean of a quotient is not the quotient of means, and with continuous
 noise in the denominator it does not exist.
 
-Compose and then perturb is not private with any finite noise scale that holds for all data: a
-region's mean is not defined where it is empty, so neighbours with one record and none differ in
-whether there is an answer at all. Where a mean of nobody is declared to be 0, the sensitivity is
-`high`, as one record can be the whole mean. That is what is written here, for comparison; the
-source uses `high` (10) but prints no answer for an empty region.
+Compose and then perturb is not private with any finite noise scale that works for all data: the
+mean of an empty region is undefined, so of two neighbouring datasets, with one record and with
+none, only one has an answer. If the mean of an empty region is declared to be 0, the sensitivity is
+`high`, since one record can be the whole mean. This version is implemented here, for comparison;
+the source uses `high` (10) but prints no answer for an empty region.
 """
 
 from __future__ import annotations
@@ -47,14 +48,14 @@ def perturb_then_compose(
 def compose_then_perturb(
     sums: Floats, counts: Floats, high: float, epsilon: float, random: Generator
 ) -> Floats:
-    """Return means (n,), within [0, high], where the mean of nobody is declared to be 0."""
+    """Return means (n,), within [0, high], with the mean of an empty region declared to be 0."""
     means = sums / np.maximum(counts, 1)
     return np.clip(means + random.laplace(0, high / epsilon, len(means)), 0, high)
 
 
 def chance_of_less_noise(noise: Floats, scale: float) -> float:
-    """Return the probability that Laplace noise of this scale is, for all, within the largest.
+    """Return the probability that n Laplace variables of this scale are within the largest noise.
 
-    It tells whether printed noise (n,) can have been drawn as its source says.
+    A tiny probability shows that the published noise (n,) was not drawn as its source claims.
     """
     return float((-math.expm1(-float(np.abs(noise).max()) / scale)) ** len(noise))

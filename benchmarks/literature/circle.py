@@ -1,15 +1,16 @@
 """Radius within which workers are asked, as the source prints it (Zhu et al. 2017, section 13.3.3).
 
-Equations 13.9 to 13.13 give r^2 h(r) = a, with h(r) = ln((e^(3cw/r) + 1)/2) and a = -ln(1 - E)/
-(pi den). This is dpgeo's circle model, solved exactly (`dpgeo.postprocess.tasks.radius`). The
-source then prints two equations that are not it:
+Equations 13.9 to 13.13 give r^2 h(r) = a, with h(r) = ln((e^(3cw/r) + 1)/2) and a = -ln(1 - E)/ (pi
+den). This is dpgeo's circle model, solved exactly (`dpgeo.postprocess.tasks.radius`). The source
+then prints two equations that do not follow from it:
 
-13.14 has lost the factor r^2: h(r) = a. As h falls with r, its radius grows with the density.
+13.14 has lost the factor r^2: h(r) = a. Since h decreases with r, its radius grows with the
+density.
 
 13.16 expands r^2 h(r) around r = 1, whatever the unit of length, so that its radius depends on the
 unit. At high densities it is negative.
 
-Nothing here looks at private data: densities come from a release.
+No private data are read: densities come from a release.
 """
 
 from __future__ import annotations
@@ -43,6 +44,6 @@ def printed_radius(target: float, density: Floats, pull: Floats) -> Floats:
 
 
 def circle_success(radius: Floats, density: Floats, pull: Floats) -> Floats:
-    """Return the success that the source's model (13.9) promises within the radius (n,)."""
+    """Return the success probability of the source's model (13.9) within the radius (n,)."""
     refusal = math.log(2) - np.logaddexp(3 * pull / radius, 0)
     return np.asarray(-np.expm1(math.pi * radius**2 * density * refusal))

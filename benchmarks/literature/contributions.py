@@ -1,7 +1,7 @@
 """Counts of places that people visit often: LPA, DFT (FPA) and GS.
 
-A person adds at most M visits in all, anywhere. The sources take M from the data, which is not
-private; here the caller gives it. Nothing is left out, unlike with a contribution bound.
+A person adds at most M visits in all, anywhere. The sources take M from the data, which violates
+privacy; here the caller passes it. All visits are counted, unlike with a contribution bound.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def laplace(counts: Floats, visits: int, epsilon: float, random: Generator) -> F
 def fourier(counts: Floats, visits: int, epsilon: float, random: Generator, *, kept: int) -> Floats:
     """Return DFT's counts, FPA of Rastogi and Nath 2010: noise on `kept` Fourier coefficients.
 
-    A person moves the counts by at most M in L2 (all visits in one place), hence the coefficients
+    A person changes the counts by at most M in L2 (all visits in one place), hence the coefficients
     of an orthonormal basis by M in L2 and the kept ones by sqrt(kept) M in L1: noise of scale
     sqrt(kept) M/epsilon. The authors write their basis without the factor 1/sqrt(n), for which M
     would have to be sqrt(n) M, and count a complex coefficient once, though it is two numbers; this
@@ -54,9 +54,9 @@ def grouped(
     """Return GS's counts (Kellaris and Papadopoulos 2013): means of groups of similar places.
 
     `sample` counts one visit of each person, which has to be chosen by the person's own records
-    alone: sensitivity 1. Half of epsilon buys its noisy counts, by which places are sorted and
-    grouped; the other half buys the groups' sums, of sensitivity M together. (A mean over w places
-    has noise of scale M/(w epsilon), so grouping pays where places are alike.)
+    alone: sensitivity 1. Half of epsilon is spent on its noisy counts, by which places are sorted
+    and grouped; the other half is spent on the groups' sums, which together have sensitivity M. (A
+    mean over w places has noise of scale M/(w epsilon), so grouping pays where places are alike.)
     """
     half = epsilon / 2
     order = np.argsort(sample + random.laplace(0, 1 / half, len(sample)), kind="stable")

@@ -41,7 +41,7 @@ def noise_first(counts: Floats, epsilon: float, random: Generator) -> Floats:
 def structure_first(
     counts: Floats, epsilon: float, random: Generator, *, parts: int, most: float
 ) -> Floats:
-    """Return StructureFirst's histogram of so many parts (Xu et al. 2013).
+    """Return StructureFirst's histogram with `parts` parts (Xu et al. 2013).
 
     Half of epsilon chooses the edges, from the last to the first, each by the exponential mechanism
     with the least squared error of the bins before it as its score. `most` is a public limit on a
@@ -73,10 +73,10 @@ def structure_first(
 def clustered(counts: Floats, epsilon: float, random: Generator) -> Floats:
     """Return AHP's histogram (Zhang, Chen, Xu, Meng and Xie 2014).
 
-    Half of epsilon buys noisy bins. Those below sqrt(ln n)/(epsilon/2) become 0; then bins are
-    sorted, and neighbours in this order are joined as long as their distance from the cluster's
+    Half of epsilon is spent on noisy bins. Those below sqrt(ln n)/(epsilon/2) become 0; then bins
+    are sorted, and neighbours in this order are joined as long as their distance from the cluster's
     mean costs less than the noise of a bin of its own, a simple form of the authors' greedy rule.
-    This reads noisy bins alone, so it is free. The other half buys one sum a cluster.
+    This reads noisy bins alone, so it is free. The other half is spent on one sum per cluster.
     """
     half = epsilon / 2
     noisy = identity(counts, half, random)

@@ -1,24 +1,27 @@
-"""Single positions, changed: k-anonymity, Laplace noise per coordinate, and grids of the plane.
+"""Perturbed positions: k-anonymity, Laplace noise per coordinate, and mechanisms on plane grids.
 
-Positions are metres in the plane. Geo-indistinguishability at epsilon a metre promises that two
-places d apart are told apart by a factor of at most e^(epsilon d) (Andres et al. 2013).
+Positions are metres in the plane. Geo-indistinguishability at epsilon per metre means that for two
+places d apart, the odds of an outcome differ by a factor of at most e^(epsilon d) (Andres et al.
+2013).
 
-k-anonymity (Mondrian: LeFevre, DeWitt and Ramakrishnan 2006) promises nothing of that kind: means
-of boxes depend on all positions in them, and somebody who knows all others can solve for the last.
+k-anonymity (Mondrian: LeFevre, DeWitt and Ramakrishnan 2006) gives no such guarantee: means of
+boxes depend on all positions in them, and somebody who knows all others can solve for the last.
 
 Laplace noise on each coordinate. With scale (width of the area)/(epsilon/2) on both, all places are
 within epsilon of each other: the "plain" mechanism with which the source compares PriLocation. With
-scale sqrt(2)/epsilon a metre, the ratio is e^(epsilon (|dx| + |dy|)/sqrt(2)) <= e^(epsilon d): the
-same promise as planar noise, with more of it (Dewri 2012 has independent coordinates).
+scale sqrt(2)/epsilon, for epsilon per metre, the ratio is e^(epsilon (|dx| + |dy|)/sqrt(2)) <=
+e^(epsilon d): the same guarantee as planar noise, with larger displacements (Dewri 2012 has
+independent coordinates).
 
 Planar Laplace on a grid (Andres et al. 2013; Zhu et al. 2017, section 12.3.1.3). The density is
 epsilon^2/(2 pi) e^(-epsilon r): a uniform direction, and a distance from Gamma(2, 1/epsilon). The
 triangle inequality is the proof. Moving the output to the nearest allowed point of the grid is
-post-processing. In floating point the promise is not exact, which dpgeo's own mechanism mends.
+post-processing. In floating point the guarantee is not exact; dpgeo's own mechanism corrects this.
 
 Exponential mechanism: an allowed point z is drawn with weight e^(-epsilon d(x, z)/2). From x to x'
-each weight changes by at most e^(epsilon d(x, x')/2), and so does their sum, which depends on x
-near the edge: hence the 2.
+each weight changes by a factor of at most e^(epsilon d(x, x')/2). The sum of the weights changes by
+at most the same factor, because near the edge it depends on x; therefore the exponent is divided by
+2.
 """
 
 from __future__ import annotations
@@ -63,7 +66,7 @@ def per_coordinate(
 
 
 def planar(x: Floats, y: Floats, epsilon: float, random: Generator) -> tuple[Floats, Floats]:
-    """Return positions (n,) with planar Laplace noise of epsilon a metre."""
+    """Return positions (n,) with planar Laplace noise of epsilon per metre."""
     distance = random.gamma(2, 1 / epsilon, x.size)
     direction = random.uniform(0, 2 * np.pi, x.size)
     return x + distance * np.cos(direction), y + distance * np.sin(direction)

@@ -1,13 +1,14 @@
 """iReduct: less noise for the groups of queries whose relative error is worst.
 
-Xiao, Bender, Hay and Gehrke 2011. All groups start with much noise; the group whose estimated
-relative error falls most for what it costs gets less, until epsilon is used up.
+Xiao, Bender, Hay and Gehrke 2011. All groups start with much noise. The noise of one group at a
+time is lowered, always of the group whose estimated relative error falls most per epsilon spent,
+until epsilon is used up.
 
-The noise of one group is lowered by the coupling of Koufogiannis, Han and Pappas (2017), in place
-of the authors' NoiseDown, whose density needs several pages: noise of scale b is noise of scale
-b' < b plus, with probability 1 - (b'/b)^2, Laplace noise of scale b. (The characteristic functions
-agree: (1 + b'^2 t^2)/(1 + b^2 t^2) = (b'/b)^2 + (1 - (b'/b)^2)/(1 + b^2 t^2).) So the coarser
-answers of a group are post-processing of its finest one.
+The noise of one group is lowered by the coupling of Koufogiannis, Han and Pappas (2017), instead of
+the authors' NoiseDown, whose density takes several pages: noise of scale b is noise of scale b' < b
+plus, with probability 1 - (b'/b)^2, Laplace noise of scale b. (The characteristic functions agree:
+(1 + b'^2 t^2)/(1 + b^2 t^2) = (b'/b)^2 + (1 - (b'/b)^2)/(1 + b^2 t^2).) So the coarser answers of a
+group are post-processing of its finest one.
 
 Privacy. A transcript has, for every group, answers of falling scales. Which group comes next is a
 function of the answers before, so the density of a transcript is the product over the groups of the
@@ -55,14 +56,17 @@ def refined(
 
 
 def _relative(noisy: Floats, sanity: float) -> float:
-    """Return the sum over queries of 1 over the count, at least `sanity`, by the noisy answers."""
+    """Return the sum over queries of 1/count, computed from the noisy answers.
+
+    Counts below `sanity` are replaced by `sanity`.
+    """
     return float((1 / np.maximum(noisy, sanity)).sum())
 
 
 def _chain(counts: Floats, start: float, least: float, random: Generator) -> list[Floats]:
-    """Return answers with noise of the scales `start`, `start` STEP, ..., as far as `least`.
+    """Return answers with noise of the scales `start`, `start` STEP, ..., down to `least`.
 
-    The finest is drawn first, and each coarser one from it.
+    The finest answer is drawn first, and each coarser one is derived from it.
     """
     scales = start * STEP ** np.arange(int(np.log(least / start) / np.log(STEP)) + 1)
     answers = [counts + random.laplace(0, scales[-1], counts.shape)]

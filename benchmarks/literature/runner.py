@@ -1,4 +1,4 @@
-"""Published mechanisms from the sources beside dpgeo's own, by task, on common data."""
+"""Published mechanisms compared with dpgeo's own, by task, on common data."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ TASKS: Mapping[str, Callable[[Options], Iterator[Line]]] = {
 WITH_FILE = ("ranges", "sizes", "boxes", "margins", "thresholds", "places", "profile")
 
 BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-"""A table in a page of the documentation, between comments; the first names its task."""
+"""Matches a table in a documentation page, between two comments; the first names the task."""
 
 
 def add_to(subcommands: Any) -> None:

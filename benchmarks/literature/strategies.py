@@ -1,9 +1,9 @@
-"""Matrix mechanism with a given strategy: other queries are asked than those to be answered.
+"""Matrix mechanism with a given strategy: the queries measured are not those to be answered.
 
-Li, Miklau, Hay, McGregor and Rastogi 2015. The strategy A (m, n) is asked with noise of scale
-s/epsilon, s being its sensitivity: the greatest L1 norm of a column, since a person adds one column
-to the answers. Counts are then the least-squares solution, and the workload is answered from them,
-which is post-processing. The strategy depends on the workload alone, never on the data. The
+Li, Miklau, Hay, McGregor and Rastogi 2015. The strategy A (m, n) is measured with noise of scale
+s/epsilon, where s is its sensitivity, the greatest L1 norm of a column, since a person adds one
+column to the answers. Counts are then the least-squares solution, and the workload is answered from
+them, which is post-processing. The strategy depends on the workload alone, never on the data. The
 expected squared error of the workload W is 2 (s/epsilon)^2 tr(W (A'A)^-1 W').
 
 Strategies here are given: the identity (Laplace), the workload itself, a binary tree (Hay et al.

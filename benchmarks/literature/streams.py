@@ -1,7 +1,7 @@
 """Running counts of a stream: p-sums (the binary mechanism) and its two rivals.
 
-An event is one record, and neighbours differ by one event ("event level"). Nothing is promised for
-a person with several events beyond epsilon times their number.
+An event is one record, and neighbours differ by one event ("event level"). A person with several
+events is protected only at epsilon times their number.
 """
 
 from __future__ import annotations

@@ -39,8 +39,9 @@ def above_threshold(
 ) -> Mask:
     """Return which of the answers (n,), of sensitivity 1 each, are reported as above.
 
-    At most `most` are; answers after the last of these are reported as below, because they were not
-    looked at. `one_way` says that adding a person raises no query and lowers none, or the reverse.
+    At most `most` answers are reported as above. Those after the last of them are reported as
+    below, because they were not examined. `one_way` says that adding a person either lowers no
+    query or raises no query.
     """
     factor = 1 if one_way else 2
     share = 1 / (1 + (factor * most) ** (2 / 3))
@@ -56,7 +57,7 @@ def noiseless_queries(answers: Floats, threshold: float, epsilon: float, random:
 
 
 def noisy_counts(answers: Floats, threshold: float, epsilon: float, random: Generator) -> Mask:
-    """Return which counts of disjoint cells are above, with noise on each and nothing else.
+    """Return which counts of disjoint cells reach the threshold after noise is added to each.
 
     The counts have sensitivity 1 together, so the noise costs epsilon for all of them.
     """

@@ -57,9 +57,9 @@ def _halves(
     epsilon: float,
     random: Generator,
 ) -> list[tuple[int, int, int, int]]:
-    """Cut a box where both sides have about as many people; a single cell cannot be cut.
+    """Cut a box privately into halves with about equal numbers of people; a cell cannot be cut.
 
-    Boxes are cut along the axis, or along the other where they are a cell wide.
+    A box is cut along `axis`, or along the other axis if it is only one cell wide.
     """
     top, low, left, right = box
     if low - top < 2 and right - left < 2:

@@ -17,7 +17,7 @@ Trial = Callable[[Generator], Mapping[str, float]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a comparison is asked for; `file` replaces its generated data if it takes a file."""
+    """Options of a comparison; `file` replaces the generated data if the comparison reads files."""
 
     epsilon: Fraction
     trials: int
@@ -26,7 +26,7 @@ class Options:
 
     @property
     def budget(self) -> float:
-        """Epsilon as a floating-point number, for mechanisms that are not for use."""
+        """Epsilon as a floating-point number, for mechanisms that are only for comparison."""
         return float(self.epsilon)
 
 

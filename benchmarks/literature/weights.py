@@ -1,11 +1,11 @@
 """Multiplicative weights: MWEM for a batch of queries, PMW for queries one by one.
 
-Both keep an estimate with the data's total that starts even, find queries on which it errs, and
-multiply its counts by exp(q (measured - estimated)/(2 total)) for a query q of entries 0 and 1.
-Queries are counts, so adding a person changes each by at most 1.
+Both maintain an estimate that has the data's total and is even at first. They find queries on which
+the estimate is wrong, and multiply its counts by exp(q (measured - estimated)/(2 total)) for a
+query q with entries 0 and 1. Queries are counts, so adding a person changes each by at most 1.
 
-The authors' neighbours exchange a record, so the total is public to them. Here a person is added or
-removed, and a twentieth of epsilon buys the total.
+The authors' neighbours exchange a record, so the total is public to them. Here neighbours differ by
+one person, added or removed, and a twentieth of epsilon is spent on the total.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from benchmarks.literature.thresholds import above_threshold
 Floats = NDArray[np.float64]
 
 TOTAL_SHARE = 0.05
-"""Share of epsilon that buys the total."""
+"""Share of epsilon that is spent on the total."""
 
 PASSES = 20
-"""Times that all measurements are used again after each; they are post-processing."""
+"""Number of times that all measurements are applied again after each round, as post-processing."""
 
 
 def mwem(
@@ -60,9 +60,10 @@ def pmw(
 ) -> Floats:
     """Return PMW's answers (m,) to queries that come one by one (Hardt and Rothblum 2010).
 
-    The estimate answers unless its error is above the threshold; the sparse vector technique tells
-    which are, and those are measured and used for an update. Each of the updates has one run of the
-    technique with one answer "above", and one measurement, with half of its epsilon each.
+    The estimate answers a query unless its error is above the threshold. The sparse vector
+    technique finds such queries, which are then measured and used for an update. Each of the
+    updates has one run of the technique with one answer "above", and one measurement, with half of
+    its epsilon each.
     """
     total, left = _bought(counts, epsilon, random)
     half = left / updates / 2

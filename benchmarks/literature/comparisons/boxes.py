@@ -31,7 +31,7 @@ ROUNDS = 10
 """Number of MWEM's rounds."""
 
 SEEN = 500
-"""Number of the boxes that MWEM is told of."""
+"""Number of the boxes that MWEM measures and learns from."""
 
 OWN = ("dpcube", "auto")
 

@@ -3,7 +3,7 @@
 All systems read the same released contours of 3,000 workers in a generated city of 16 km; 150 tasks
 have equal rewards. `planned` is the share of tasks with a radius above 0 and within the travel
 limit, `success` the share that somebody accepts, with workers at their true positions, and `asked`
-the number of workers asked for a task. All three are of all tasks.
+the number of workers asked for a task. All three are computed over all tasks.
 """
 
 from __future__ import annotations

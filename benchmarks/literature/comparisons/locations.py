@@ -1,9 +1,10 @@
-"""Positions of 300 people with 30 records each, changed one by one, in a square of 16 km.
+"""Positions of 300 people with 30 records each, perturbed one by one, in a square of 16 km.
 
 `moved_metres` is the mean distance from a true position to the published one, and `map_metres` the
 earth mover's distance between the maps of all true and all published positions (64 x 64 cells, by
-sliced projection). The promise is ln 4 within 500 m, that is epsilon = 0.00277 a metre and record,
-where it is "geo"; the requested epsilon counts only for "plain", where it is that of one record.
+sliced projection). For systems with the promise "geo", the guarantee is ln 4 within 500 m, that is,
+epsilon = 0.00277 per metre and record. Only for the system "plain" is the requested epsilon used;
+it is the epsilon of one record.
 """
 
 from __future__ import annotations
@@ -44,13 +45,13 @@ Floats = NDArray[np.float64]
 SIDE = 16_000.0
 CELLS = 64
 POINTS = 40
-"""Points along each side of the grid on which planar noise and the exponential mechanism end."""
+"""Points along each side of the output grid of planar noise and the exponential mechanism."""
 
 PEOPLE, RECORDS = 300, 30
 LEVEL = make_level("ln 4", 500)
 CROWDS = (10, 50)
 DEGREES = math.degrees(1 / EARTH_RADIUS_METRES)
-"""Degrees in a metre. The square lies at the equator, where both axes have the same."""
+"""Degrees per metre. The square lies at the equator, where this is the same along both axes."""
 
 
 def compare(options: Options) -> Iterator[Line]:

@@ -27,11 +27,11 @@ from tests.randomness import SeededEntropy
 Floats = NDArray[np.float64]
 
 MAP_SEED = 11
-"""Seed of the generated maps, on which nothing was chosen."""
+"""Seed of the generated maps; no rule or constant was chosen on these maps."""
 
 
 def counts_of(file: Path | None, cells: int, people: int) -> NDArray[np.int64]:
-    """Return counts (cells, cells) of so many people, by a .npy file or a generated city."""
+    """Return counts (cells, cells) of people, drawn from a .npy file or a generated city."""
     if file is None:
         return drawn(generated("city", cells, MAP_SEED), people)
     return drawn(coarsened(np.load(file, allow_pickle=False).astype(np.int64), cells), people)
@@ -52,7 +52,8 @@ def measured_shares(
 ) -> NDArray[np.int64]:
     """Return the noisy sums (2, n) above and below of regions, as `averages` publishes them.
 
-    `sums` are those of whole steps from 0 to NUMBER_STEPS of so many records; a person has one.
+    `sums` (n,) are the sums of steps from 0 to NUMBER_STEPS, over `numbers` (n,) records; each
+    person has one record.
     """
     shares = PrivateShares(numbers, sums, steps=NUMBER_STEPS, bound=1)
     entropy = SeededEntropy(int(random.integers(1 << 32)))

@@ -1,8 +1,8 @@
-"""Which of 1,024 cells have at least a given count: the 20 busiest, and some that tie with them.
+"""Which of 1,024 cells reach a given count: the 20 busiest, and cells that tie with them.
 
-Cells are asked in a random order, which is public. `precision` and `recall` are shares of the cells
-named and of the cells sought, and `f1` is their harmonic mean. The file is a .npy array of square
-counts.
+Cells are queried in a random order, which is public. `precision` and `recall` are the usual
+measures for the cells that a system reports, and `f1` is their harmonic mean. The file is a .npy
+array of square counts.
 """
 
 from __future__ import annotations

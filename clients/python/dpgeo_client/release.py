@@ -118,10 +118,10 @@ class Release:
         """Return a file by its format, such as "GeoPackage", and its layer.
 
         The default layer is the measured one. If no file of the format belongs to a layer, `layer`
-        is ignored. If some do and others do not, as with synthetic points, the layer "" stands for
-        those that do not. Raises LookupError, which lists the existing files, if there is no such
-        file; also if there is no statement yet, or if there are several slices and `layer` names
-        none of them.
+        is ignored. If the format has files with and without a layer, as with synthetic points, the
+        layer "" selects those without. Raises LookupError, which lists the existing files, if there
+        is no such file; also if there is no statement yet, or if there are several slices and
+        `layer` names none of them.
         """
         wanted = self._measured() if layer is None else layer
         fitting = [file for file in self.facts["files"] if file["format"] == form]

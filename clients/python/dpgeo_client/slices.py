@@ -36,9 +36,8 @@ def is_slice(layer: str) -> bool:
 def read_slice(layer: str, title: str) -> Slice:
     """Return the slice that a layer's name stands for, such as "cells-06-12" or "cells-1-monday".
 
-    Inferred slices have names such as "estimate-06-12".
-
-    Its start and end are "" if this version of the client does not recognise the name.
+    Inferred slices have names such as "estimate-06-12". The slice's start and end are "" if this
+    version of the client does not recognise the name.
     """
     key = layer
     for prefix in PREFIXES:

@@ -118,9 +118,7 @@ def _send_piece(connection: Connection, address: str, file: Any, offset: int) ->
 
 
 def _patient(action: Any) -> Any:
-    """Return the result of an action that is repeated after network errors or if the server is
-    busy.
-    """
+    """Return an action's result; repeat it after network errors or if the server is busy."""
     pause = FIRST_PAUSE_SECONDS
     for _ in range(ATTEMPTS - 1):
         try:

@@ -129,7 +129,7 @@ export type PlanTotals = {
   largest_radius_metres: number;
 };
 
-/** The plan of a task by one allocation of the reward. `success` is the target where there is a radius, else the probability when everybody within the travel limit is notified; `notified_margin` is a nominal 95 % margin for the map's noise alone. */
+/** The plan of a task by one allocation of the reward. `success` is the target if there is a radius; otherwise, it is the probability if everybody within the travel limit is notified. `notified_margin` is a nominal 95 % margin for the map's noise alone. */
 export type PlannedTask = {
   reward: number | null;
   radius_metres: number | null;
