@@ -31,9 +31,9 @@ PACKAGES = ("dpgeo", "tests", "fixtures", "benchmarks")
 class Suite:
     """A suite whose passes are recorded: the tests in a folder.
 
-    Beside what they import, their outcome depends on the modules in `programs`, which they start as
-    programs of their own, and on `files`, such as the packages' locks. `on_one_python` says that a
-    pass on one version of Python is no pass on another.
+    Besides what they import, their outcome depends on the modules in `programs`, which they start
+    as separate programs, and on `files`, such as lock files of packages. `on_one_python` says that
+    a pass on one version of Python does not count for another.
     """
 
     name: str

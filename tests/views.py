@@ -54,13 +54,13 @@ class ArrayView:
     combination: ArrayLike = ()
     measures: tuple[Measure, ...] = ()
     values: ArrayLike = ()
-    """The value of each record for every measure, NaN for none."""
+    """The value of each record, used for every measure; NaN for a record without a value."""
     categories: tuple[Category, ...] = ()
     codes: ArrayLike = ()
-    """The code of each record for every category."""
+    """The code of each record, used for every category."""
 
     place_keys: tuple[str, ...] = ()
-    """The key of a place that each record names."""
+    """For each record, the key of the place that it names."""
 
     destinations: tuple[ArrayLike, ArrayLike] | None = None
     """Longitudes and latitudes of where each record's trip ends, NaN for none."""

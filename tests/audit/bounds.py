@@ -5,8 +5,8 @@ attacker names the dataset or abstains. If the claim epsilon holds, then given a
 makes the attacker guess, the guess is right with probability at most p = e^epsilon/(1 + e^epsilon):
 the odds are 1 before the release, and no release multiplies them by more than e^epsilon.
 
-The bound. Bet the share x of e^-epsilon on each guess: multiply a capital, 1 at first, by
-1 + x e^-epsilon after a right guess and by 1 - x after a wrong one. Under the claim its expected
+The bound. Bet the share x of e^-epsilon on each guess: multiply a capital, 1 at first, by 1 + x
+e^-epsilon after a right guess and by 1 - x after a wrong one. If the claim holds, its expected
 value never grows (p (1 + x e^-epsilon) + (1 - p) (1 - x) = 1), so it ever reaches 1/chance with
 probability at most `chance` (Ville 1939). This holds for the mean over several x, too, and after
 every draw, so an audit may stop as soon as the capital suffices. The rule by which the attacker

@@ -26,7 +26,7 @@ CASES = (
         wanted=GRID,
         most=24_000,
         counting=Counting.PEOPLE,
-        bound=1,  # so that the whole of epsilon is spent in one place
+        bound=1,  # so that the whole epsilon is spent in one place
         chosen={"zones": "tiles"},
     ),
     Case(name="quartiles", key="quartiles", wanted=GRID, most=24_000),
@@ -67,7 +67,9 @@ CASES = (
         wanted=TREE,
         most=24_000,
         counting=Counting.PEOPLE,
-        bound=1,  # so that one place and its pair with a day are shifted by all of their bounds
+        # so that the added person changes one place, and its pair with a day, by the largest
+        # amounts
+        bound=1,
         chosen={"places": "spots", "reach": 2000, "slices": "days of the week"},
     ),
     Case(name="category-slices", key="category-slices", wanted=GRID, most=24_000),

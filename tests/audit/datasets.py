@@ -62,7 +62,7 @@ SCHEMA = Schema(
     categories=(SIDES,),
 )
 ADDED = 1000
-"""Least number of an added person, whose values are the largest; all others have the middle."""
+"""Smallest number of an added person, whose values are the largest; others have the middle."""
 
 KEY = bytes(range(32))
 SALT = bytes(range(16))
@@ -169,7 +169,7 @@ PAIRS = (
 """Pairs of datasets to search for the one whose releases reveal most."""
 
 TORN = Pair("two places that are as popular but for the person", _nobody, _nowhere)
-"""Placeholder for the pair of datasets that `torn` makes."""
+"""Stands for the pair of datasets that `torn` makes."""
 
 
 def uploaded(folder: Path, name: str, longitude: Floats, latitude: Floats, persons: Ints) -> Path:

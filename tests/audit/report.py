@@ -78,7 +78,8 @@ def report(cases: Sequence[Case], findings: Sequence[Finding], page: str = "") -
             lines += [line for line in page.splitlines() if line.startswith(f"| {name} | ")]
             found = page.partition(REVEALED)[2].splitlines()
             rules |= {line for line in found if line.startswith(f"- {name}: ")}
-    lines.sort(key=lambda line: names.index(_cells(line)[0]))  # Faults of a claim stay in order.
+    # Planted faults stay in order within each claim.
+    lines.sort(key=lambda line: names.index(_cells(line)[0]))
     missed = []
     for line in lines:
         name, _, fault, proven, _, _, power, _ = _cells(line)

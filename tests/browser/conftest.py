@@ -63,8 +63,8 @@ def browser_without_webgl(chromium: Any) -> Iterator[Any]:
 def open_page(browser: Any, live_server: Any) -> Iterator[Open]:
     """Yield a function that opens pages of the site; afterwards check that nothing failed.
 
-    The check fails if a request left this machine. A `wait_for_function` needs a function, not an
-    expression: the policy of our pages lets no text be evaluated a second time.
+    The check fails if a request left this machine. Pass functions, not expressions, to
+    `wait_for_function`: the pages' Content Security Policy forbids evaluating text.
     """
     contexts, faults = [], []
 

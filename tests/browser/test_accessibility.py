@@ -72,7 +72,7 @@ def test_axe_finds_nothing(
 
 @pytest.mark.parametrize(
     ("place", "is_listed"),
-    # A place that nobody knows limits nothing; the page says so.
+    # An unknown place does not limit the list; the page says so.
     [("Copenhagen", True), ("K\u00f8benhavn", True), ("Nairobi", False), ("qqqqqqqqq", True)],
 )
 def test_axe_finds_nothing_where_the_catalogue_is_searched_by_place(

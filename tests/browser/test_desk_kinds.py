@@ -1,4 +1,4 @@
-"""Owners' paths to maps of flows and of places: unprepared files, every setting as it stands."""
+"""Owners' paths to maps of flows and of places, with unprepared files and default settings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CROWDS = itertools.count(70)
 
 
 def rides(path: Path) -> Path:
-    """Write rides as bike share publishes them: from station to station, a few bikes are lost."""
+    """Write rides as bike-share systems publish them, between stations, with a few bikes lost."""
     crowd, random = next(CROWDS), np.random.default_rng(6)
     lines = ["ride_id,rider,started_at,ended_at,start_lat,start_lng,end_lat,end_lng,member_casual"]
     for ride, start in enumerate(random.integers(0, 16, 6_000).tolist()):
@@ -44,7 +44,7 @@ def rides(path: Path) -> Path:
 
 
 def boardings(path: Path, stops: Path) -> Path:
-    """Write a list of thirty stops, and boardings near them: stop 1 is the busiest."""
+    """Write a list of thirty stops, and boardings near them; stop 1 is the busiest."""
     crowd, random = next(CROWDS), np.random.default_rng(4)
     at = np.column_stack([random.uniform(10.005, 10.095, 30), random.uniform(50.005, 50.095, 30)])
     listed = [f"s{n},Stop {n},{lon:.6f},{lat:.6f}" for n, (lon, lat) in enumerate(at, 1)]

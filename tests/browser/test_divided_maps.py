@@ -89,11 +89,10 @@ DISTRICTS = 4
 
 @pytest.fixture
 def from_a_file(tmp_path: Path) -> dict[str, Release]:
-    """Publish the mean and median speed and the week of 12,000 trips in four districts.
+    """Publish the mean and median speed and the weekly profile of 12,000 trips in four districts.
 
-    They come from a file.
-
-    Speeds are 20 km/h in the westernmost district, 30 in the next, and so on.
+    The trips come from a file. Speeds are 20 km/h in the westernmost district, 30 in the next, and
+    so on.
     """
     cache.clear()
     random = np.random.default_rng(4)

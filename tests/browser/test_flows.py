@@ -33,7 +33,7 @@ def published(tmp_path: Path) -> Release:
     """Publish flows between the squares of a town, before and after noon, from a file of trips.
 
     Most trips lead to square B2 in the morning, and back in the afternoon. A fifth of the riders do
-    not ride back, so that the map opens on the morning, whatever the noise.
+    not ride back, so the map opens on the morning despite the noise.
     """
     cache.clear()
     random = np.random.default_rng(6)
@@ -107,7 +107,7 @@ def test_the_slider_leads_from_morning_to_afternoon(open_page: Open, published: 
     page.locator("#flow-region").select_option("B2")
 
     def told() -> tuple[float, float]:
-        """Return arrivals at B2 and departures from it, as the panel has them."""
+        """Return the arrivals at B2 and the departures from it, as shown in the panel."""
         arriving = page.inner_text("#flows .total").split()[0]
         leaving = page.inner_text("#flows .told .small >> nth=0").split()[0]
         return float(arriving.replace(",", "")), float(leaving.replace(",", ""))
@@ -146,7 +146,7 @@ def expected(release: Release, layer: str, origin: Any, destination: Any) -> str
 
 
 def shown(page: Any, words: str) -> str:
-    """Return the answer on the page once it says which way the trips lead."""
+    """Return the answer on the page, once it names the direction of the trips in `words`."""
     page.wait_for_selector(f"{ANSWER} >> text={words}", timeout=PATIENCE)
     text: str = page.inner_text("#area .total")
     return text
@@ -180,7 +180,7 @@ def test_trips_between_two_areas_are_those_of_the_release(
 
 
 def test_both_areas_are_drawn_over_the_map(open_page: Open, published: Release) -> None:
-    """A drawn outline does not choose the region under it."""
+    """Drawing an outline over the map does not select the region under it."""
     page = open_page(reverse("release", args=[published.pk]) + "#map=12.2/50.05/10.05")
     chosen = page.locator("#flow-region").input_value()
     place = page.locator("#map .canvas").bounding_box()

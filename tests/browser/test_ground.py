@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 VADUZ = StudyArea.from_bounds(9.50, 47.12, 9.54, 47.16)
 
 WIDE = (1900, 700)
-"""A size of the window at which a map of VADUZ opens beside its legend, with room to the east."""
+"""A window size at which a map of VADUZ opens beside its legend, with free space in the east."""
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_another_servers_ground_is_drawn_where_the_operator_names_it(
     assert violations(page) == []
     with_ground = screenshot(page, "#map .canvas").astype(int)
     assert elsewhere, "no tile was asked for"
-    # Neither a cookie nor the map's address, which may be that of a draft, leaves the site.
+    # The requests contain no cookie and no map's URL, which may be that of a draft.
     for _, headers in elsewhere:
         assert not {"referer", "cookie"} & {name.lower() for name in headers}
     settings.DPGEO_GROUND_URL = ""
@@ -128,7 +128,8 @@ def test_streets_and_names_lie_on_the_map(
     dark = (np.abs(with_ground - ink).max(axis=2) < 40).sum()
     without = (np.abs(bare - ink).max(axis=2) < 40).sum()
     assert dark > without + 200, "no name is written"
-    # The released counts stay the most visible: the highest class keeps its colour between streets.
+    # The released counts stay the most visible: between the streets, the highest class keeps its
+    # colour.
     highest = where(with_ground.astype(np.uint8), "tide-6", theme).sum()
     assert highest > 0.5 * where(bare.astype(np.uint8), "tide-6", theme).sum()
 
@@ -170,7 +171,7 @@ SCRIPTS = {
     "Thai": "กรุงเทพ",
     "Devanagari": "दिल्ली",
 }
-"""Names in the scripts that maps must be able to write."""
+"""Names in the scripts that the map's fonts must be able to show."""
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -193,7 +194,7 @@ def test_names_of_every_script_are_written_with_fonts_of_this_site_or_machine(
 
     name = {"name": SCRIPTS[script], "kind": "city", "at": [9.52, 47.14]}
     written, bare = (picture(names).astype(int) for names in ([name], []))
-    # The fixture also checks that nothing was asked of another server.
+    # The fixture also checks that nothing was requested from another server.
     assert (np.abs(written - bare).max(axis=2) > 60).sum() > 150
 
 
@@ -203,7 +204,7 @@ def test_the_credit_leads_to_the_licence(open_page: Open, released: Release) -> 
     assert credit.get_attribute("href") == "https://www.openstreetmap.org/copyright"
     assert credit.is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    # On a phone the box for places is a strip over the map, and the released map opens below it.
+    # On a phone, the search box is a strip over the map, and the released map opens below it.
     box, sheet = (page.locator(each).bounding_box() for each in ("form.find", "#map .sheet"))
     page.locator("form.find").evaluate("box => { box.style.visibility = 'hidden'; }")
     image = screenshot(page, "#map .sheet")
@@ -221,7 +222,7 @@ def test_the_picture_file_has_the_streets_and_their_credit(
     settings.GROUND_DIR = tmp_path / "nothing"
     cache.clear()
     bare = picture_of(open_page(path)).astype(int)
-    # Each has one line of credit: that of the ground, or that of the names of the world's cities.
+    # Both pictures have one line of credit, for the basemap or for the names of the world's cities.
     assert with_ground.shape == bare.shape
     above = slice(60, 1000)
     changed = (np.abs(with_ground[above] - bare[above]).max(axis=2) > 12).mean()

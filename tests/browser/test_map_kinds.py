@@ -72,7 +72,7 @@ def middle(page: Any) -> Any:
 
 
 def told(page: Any) -> str:
-    """Return the tooltip's text at the middle of the map."""
+    """Return the text of the tooltip for the middle of the map."""
     page.locator("#map .canvas").hover()
     page.locator(FLAG).wait_for(state="visible")
     words: str = page.inner_text(FLAG)

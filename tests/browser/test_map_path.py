@@ -104,7 +104,7 @@ def test_a_map_takes_eight_decisions_and_twenty_five_clicks(
     page.wait_for_selector("text=Nothing is public until you press Publish")
     problems += faults_of(page)
     page.set_input_files("[name=file]", crowd(tmp_path, west, south))
-    someone.clicks += 2  # one on the button, one on the file in the system's dialogue
+    someone.clicks += 2  # one click on the button, and one on the file in the system's dialogue
     someone.decisions += 1
 
     page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)

@@ -103,7 +103,7 @@ def test_a_file_becomes_a_ranking_by_day(
 
 
 def pieces(patch: Any, theme: str) -> int:
-    """Return in how many pieces the ink around the middle of a patch lies, by its direction."""
+    """Return the number of separate pieces of the ink that surrounds the middle of a patch."""
     y, x = np.nonzero(np.abs(patch.astype(int) - token("ink", theme)).max(axis=2) < 90)
     angle = np.arctan2(y - patch.shape[0] / 2, x - patch.shape[1] / 2)
     drawn = np.histogram(angle, bins=60, range=(-np.pi, np.pi))[0] > 0
@@ -125,7 +125,7 @@ def test_places_that_are_perhaps_among_the_busiest_have_dashed_rings(
         assert "Perhaps among the 20 busiest, perhaps not" in page.inner_text(".legend")
         image = screenshot(page, "#map .sheet")
         y, x = image.shape[0] // 2, image.shape[1] // 2
-        # Half the diameter of the largest circle of all, or of one about as large as rank 20.
+        # Half the diameter of the circle of the busiest place, or of one at about rank 20.
         half = 26 if kind == "sure" else 11
         found[kind] = image[y - half : y + half, x - half : x + half]
     assert pieces(found["perhaps"], theme) >= 5

@@ -76,9 +76,9 @@ def planned(page: Any, count: int) -> None:
 def test_the_map_opens_beside_its_legend_and_below_its_box(
     open_planner: Open, size: tuple[int, int]
 ) -> None:
-    """The whole study area is seen when the planner opens, and nothing lies over the credit."""
+    """The whole study area is visible when the planner opens, and nothing covers the credit."""
     cache.clear()
-    area = StudyArea.from_bounds(9.0, 48.6, 9.4, 48.9)  # inland: no coast is drawn
+    area = StudyArea.from_bounds(9.0, 48.6, 9.4, 48.9)  # The area is inland, so no coast is drawn.
     release = install(grid_release(area, 48), "Stuttgart")
     page = open_planner(f"/plan/?release={release.pk}", size=size)
     sheet = page.locator("#map .sheet").bounding_box()

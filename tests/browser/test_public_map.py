@@ -339,7 +339,7 @@ def test_the_saved_picture_contains_map_legend_and_caption(
     assert ramp_share(above, "light") > 0.02
     assert share(below, "tide-6", "light") > 0.001, "the legend"
     assert share(below, "ink", "light") > 0.001, "the words"
-    # The printer gets the same picture, in place of a canvas that cannot be printed.
+    # The printer gets the same picture, instead of the canvas, which cannot be printed.
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
     assert not page.locator("#map .sheet").is_visible()

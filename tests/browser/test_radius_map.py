@@ -183,5 +183,5 @@ def test_nothing_overflows_or_covers_the_switch(
     upload(page)
     planned(page, 3)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    show(page, "density")  # a click fails where something else lies over the button
+    show(page, "density")  # A click fails if another element covers the button.
     assert violations(page) == []

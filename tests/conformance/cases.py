@@ -190,16 +190,15 @@ PLANS = [
 """Pairs of mechanism and parameters with large grids, for tests that need no data."""
 
 MANY, SHARES = 5, 3
-"""From how many values on a parameter's choices are shared by its mechanisms, and in how many
-shares.
-"""
+"""Parameters with at least MANY values share their values among mechanisms, in SHARES parts."""
 
 
 def choices_drawn(cls: type[Any]) -> Iterator[dict[str, object]]:
-    """Yield the choices with which releases are drawn: all in the audit, else this class's share.
+    """Yield the parameters with which releases are drawn: all in the audit, else a share of them.
 
-    A mechanism draws every third value of a long list of choices, such as the divisions of a week,
-    and other mechanisms with that parameter draw the rest. Plans and schemas are tested with all.
+    Of a long list of choices, such as the divisions of a week, each mechanism draws only every
+    third value; other mechanisms with the same parameter draw the rest. Plans and schemas are
+    tested with all values.
     """
     drawn = {each.name: share(cls, each) for each in parameters(cls)}
     for given in choices(cls):
@@ -218,7 +217,7 @@ def share(cls: type[Any], parameter: Parameter) -> list[int | bool | str]:
     if AUDIT or len(parameter.choices) < MANY or len(users) < SHARES:
         return every
     place = users.index(cls)
-    # Counted from the end, because some mechanisms have a further choice in front.
+    # Count from the end, because some mechanisms have an additional choice at the beginning.
     return [
         value for number, value in enumerate(reversed(every)) if number % SHARES == place % SHARES
     ]
@@ -236,7 +235,7 @@ RUNS = [
 
 
 def is_form(given: dict[str, object]) -> bool:
-    """Return whether these parameters may change which parts a release has.
+    """Return whether these parameters may change which layers and measurements a release has.
 
     Numbers are assumed not to, except in the audit, which tries everything.
     """
@@ -249,7 +248,7 @@ def keeps_choices(cls: type[Any], given: dict[str, object]) -> bool:
 
 
 def forms(*, all_choices: bool) -> list[Any]:
-    """Return parameters whose releases may differ in which parts they have.
+    """Return parameters whose releases may differ in their layers and measurements.
 
     Unless `all_choices`, parameters with a list of choices keep their defaults.
     """
@@ -264,13 +263,13 @@ def forms(*, all_choices: bool) -> list[Any]:
 
 
 FORMS = forms(all_choices=True)
-"""Parameters with which the files of a release are written again from its bytes."""
+"""Parameters for the test that rebuilds the files of a release from its bytes."""
 
 EXTREME_FORMS = forms(all_choices=AUDIT)
-"""Parameters with which files are written of extreme counts, and of a dataset without rows.
+"""Parameters for tests that write files of extreme counts, and of a dataset without rows.
 
-What a number does to an encoder depends on the layers that a release has, which FORMS tries; these
-are fewer, since files take longer than all else here.
+What numbers an encoder can handle depends on the layers, and FORMS covers these. This list is
+shorter, because writing files takes longest here.
 """
 
 COUNTS = [run for run in RUNS if isinstance(run.values[0], Mechanism) and not run.values[0].price]

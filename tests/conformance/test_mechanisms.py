@@ -58,12 +58,12 @@ DRAWS = 40 if AUDIT else 16
 """
 
 BESIDE = {"departures", "arrivals"}
-"""Looks of layers measured beside what the forecast is of; the tests of flows count them."""
+"""Renderers of layers measured besides the forecast one; the tests of flows count these."""
 
 JUDGED = ("value", "margin", "threshold", "least_listed", "boxes")
 
 COUNTING = {"histogram", "sliced_histogram", "sparse_histogram", "visits", "zone_counts"}
-"""Methods of a private view that count in regions."""
+"""Methods of a private view that count records in regions."""
 
 every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS.keys())
 every_plan = pytest.mark.parametrize(("mechanism", "params"), PLANS)
@@ -294,7 +294,7 @@ def test_its_forecast_announces_noise_that_is_then_drawn(mechanism: Mechanism, p
 
 
 def test_every_choice_is_drawn_by_a_mechanism() -> None:
-    """Mechanisms share the values of long choices; together they draw all of them."""
+    """Long lists of choices are shared among mechanisms; together they draw all values."""
     for one in MECHANISMS.values():
         for parameter in parameters(one.params):
             users = [
@@ -333,7 +333,7 @@ def test_its_trace_is_its_plan(mechanism: Mechanism, params: Any, counting: Coun
 def test_totals_are_measured_over_the_regions_that_it_counts(
     mechanism: Mechanism, params: Any
 ) -> None:
-    """Totals are bounded over `counted(params, domain)`, so these must be what is counted."""
+    """The map counts in the regions of `counted(params, domain)`, over which totals are bounded."""
     if mechanism.counted is None:
         pytest.skip("It sells no totals.")
     seen = Recorded(city())
@@ -342,7 +342,7 @@ def test_totals_are_measured_over_the_regions_that_it_counts(
 
 
 class Recorded:
-    """A private view that notes the regions in which it counts."""
+    """A private view that records the regions in which it counts."""
 
     def __init__(self, view: ArrayView) -> None:
         self.view, self.regions = view, list[Any]()
@@ -353,7 +353,7 @@ class Recorded:
             return attribute
 
         def counted(regions: Any, *rest: Any) -> Any:
-            # Slices divide what is counted in declared regions and leave nothing out.
+            # Slices divide the counts of declared regions and leave nothing out.
             self.regions.append(regions.zones if isinstance(regions, SlicedZones) else regions)
             return attribute(regions, *rest)
 

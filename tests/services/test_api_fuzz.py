@@ -199,7 +199,7 @@ def ended(folder: Path, process: subprocess.Popen[bytes]) -> None:
 
 
 def never_well(found: Statuses, description: Any) -> set[str]:
-    """Return the operations of the schema that never succeeded."""
+    """Return the operations of the schema that never succeeded in the fuzzer's requests."""
     well = {label for label, counted in found.items() if any(200 <= each < 300 for each in counted)}
     return {*operations(description)} - well
 

@@ -16,7 +16,7 @@ from tests.services.installation import Installation, kill
 pytestmark = pytest.mark.services
 
 KILLED_AFTER = (1.5, 2.5, 3.5)
-"""Seconds after which a restore is killed: it takes some four, most of them to start."""
+"""Seconds after which a restore is killed: it takes about four, most of them to start."""
 
 LEDGERS = (
     "from dpgeo.budgets.models import Entry, Ledger; "
@@ -85,7 +85,8 @@ def test_a_busy_installation_is_restored_into_another_kind_of_database(
             break
     else:
         run(new, *words)
-    # The snapshot has whole transactions, and what was spent after it is closed.
+    # The snapshot contains only whole transactions, and the restore closes the amount spent after
+    # it.
     assert ledgers(new) == [(total, total, total)]
     assert spent == entries <= total
     seen = new.ask("look", release=release)

@@ -1,4 +1,4 @@
-"""Places that visitors look at and search for, which neither the site nor nginx in front logs."""
+"""Places that visitors view and search for, which neither the site nor nginx logs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.unit.ground.files import TILES
 pytestmark = pytest.mark.services
 
 TYPED = "Schimmelgasse"
-"""A name that only a visitor types, so that it is in no file of the site."""
+"""A text that only a visitor types, so it occurs in none of the site's files."""
 
 
 @pytest.fixture
@@ -40,7 +40,8 @@ def installation(tmp_path: Path) -> Installation:
 def nginx_before(port: int, folder: Path, text: str) -> Iterator[int]:
     """Run nginx in front of the site at a port, and yield nginx's own port.
 
-    Of the configuration, only ports and folders are changed. Messages go to `folder/messages`.
+    The configuration is the project's own, with other ports and folders. Messages go to
+    `folder/messages`.
     """
     program = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
     need(program is not None, "nginx")
@@ -67,7 +68,7 @@ def nginx_before(port: int, folder: Path, text: str) -> Iterator[int]:
 
 
 def look_around(port: int, tiles: str) -> list[int]:
-    """Ask for tiles and places as visitors do, rightly and wrongly; return the statuses."""
+    """Request tiles and places as visitors do, also with invalid URLs; return the statuses."""
     column, row = archives.tile_at(9.52, 47.14, 14)
     addresses = [
         f"/ground/{tiles}/14/{column}/{row}",
@@ -84,7 +85,7 @@ def look_around(port: int, tiles: str) -> list[int]:
     statuses = [Site(port, {}).ask("GET", address).status for address in addresses]
     for line in (f"GET /places/?q={TYPED}\\\x01 HTTP/9.9", f"{TYPED} / HTTP/1.1\r\nHost: ["):
         with (
-            contextlib.suppress(OSError),  # the answer is to close the connection
+            contextlib.suppress(OSError),  # nginx may close the connection instead of answering.
             socket.create_connection(("127.0.0.1", port), timeout=20) as raw,
         ):
             raw.sendall(f"{line}\r\n\r\n".encode())
@@ -112,13 +113,13 @@ def test_neither_the_site_nor_nginx_logs_a_search_or_a_tile(
         before = stack.enter_context(nginx_before(port, tmp_path / "nginx", quiet))
         for asked in (port, before):
             assert look_around(asked, tiles.stem)[:8] == [200, 404, 404, 200, 200, 400, 200, 200]
-        # A configuration that logs requests would be noticed.
+        # A configuration that does log requests is detected.
         elsewhere = tmp_path_factory.mktemp("loud")
         loud = quiet.replace("access_log off", "access_log /dev/stderr")
         with nginx_before(port, elsewhere / "nginx", loud) as logging:
             look_around(logging, tiles.stem)
         assert len(set(told(elsewhere))) >= 3
-        # What cannot be answered is logged, but not what was asked for.
+        # A failure to answer is logged, but without the requested text.
         searched.write_bytes(b"no database at all")
         assert Site(before, {}).ask("GET", f"/places/?q={TYPED}").status == 500
         assert "DatabaseError" in (tmp_path / "log").read_text()

@@ -82,13 +82,13 @@ def _tiles() -> Zones:
 TILES = _tiles()
 
 SPOTS = Places.of_cells(AREA, SIDE)
-"""The cells' centres as places, in the same order; within 2 km of them lies every record."""
+"""The centres of the cells as places, in the same order; every record is within 2 km of one."""
 
 HALF = Measure("half", "Half", "", 0.0, 1.0)
-"""A measure of which the added person has the largest value, and everybody else the middle."""
+"""A measure for which the added person has the largest value, and everybody else the middle one."""
 
 SIDES = Category("side", "Side", ("left", "right"))
-"""A category whose values are those of the halves of the area."""
+"""A category with two values, one for each half of the area."""
 
 CHOSEN: dict[str, dict[str, object]] = {
     "auto-by-time": {"slices": "12 hours"},
@@ -105,10 +105,10 @@ single cluster, because its count always covers the same records.
 """
 
 TOO_LITTLE = {"auto-by-time": 3, "private-clusters": 4, "prilocation": 8}
-"""By how much the noise is divided in the planted fault, where half the noise cannot be detected.
+"""Factor by which the planted fault divides the noise if half the noise could not be detected.
 
-Automatic by time measures in several phases, each of which shows a part of the epsilon. Half of the
-epsilon goes into centres for private clusters and into rows for PriLocation; both reveal little.
+Automatic by time measures in several phases, each of which reveals a part of the epsilon. Private
+clusters spend half of epsilon on centres, and PriLocation on rows; both reveal little.
 """
 
 COUNTING = [mechanism for mechanism in MECHANISMS.values() if mechanism.price is None]

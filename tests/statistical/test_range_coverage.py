@@ -1,9 +1,10 @@
 """How often intervals of range answers contain the true sums; `-s` prints the shares.
 
-The test covers every mechanism that counts regions, on data of nobody, of an even spread and of two
-crowds. Regions with edges that cut boxes are tested only for nobody, because intervals allow for
-unevenness by a model or not at all. Answers that are inferred have intervals that were calibrated
-on many maps together, so they are tested more loosely, and beside them the measured counts.
+The test covers every mechanism that counts regions, on data without people, with an even spread and
+with two crowds. Regions whose edges cut boxes are tested only on data without people, because
+intervals allow for unevenness by a model or not at all. Intervals of inferred answers were
+calibrated on many maps together, so they are tested more loosely; the measured counts of the same
+releases are tested as well.
 """
 
 from __future__ import annotations

@@ -117,7 +117,7 @@ def test_everything_that_the_suite_imports_is_hashed(suite: Suite) -> None:
 
 
 class Item:
-    """A collected test, as far as the options look at it."""
+    """A stand-in for a collected test, with the attributes that the options use."""
 
     def __init__(self, suite: Suite, number: int) -> None:
         self.path = ROOT / suite.folder / "test_any.py"

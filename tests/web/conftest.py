@@ -1,4 +1,4 @@
-"""Noise of web tests has a seed of each test's own, so that none fails by chance."""
+"""Noise with a different fixed seed in each web test, so that no test fails by chance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.randomness import SeededEntropy
 
 @pytest.fixture(autouse=True)
 def fixed_noise(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every draw of the test take streams of one seed, in the order in which it opens them."""
+    """Let every draw in a test use streams from the test's own seed, in order of opening."""
     entropy = SeededEntropy(zlib.crc32(request.node.nodeid.encode()))
     for module in (private_draw, rehearsal):
         monkeypatch.setattr(module, "SystemEntropy", lambda: entropy)

@@ -32,7 +32,7 @@ def test_the_busiest_places_come_with_their_ranks() -> None:
 def test_a_context_has_ranks_of_its_own() -> None:
     answer = Program().ask("GET", f"{address()}?k=1&context=12-24")
     assert [each["name"] for each in answer["results"]] == ["Market"]
-    # Six counts within their noise: nothing is sure.
+    # All six counts are within their noise, so no place is surely among the busiest.
     assert (answer["surely_among_top"], answer["perhaps_among_top"]) == (0, 6)
 
 

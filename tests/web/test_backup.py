@@ -283,7 +283,8 @@ def test_a_restored_ledger_cannot_be_spent_again(backups: Backups, new_machine: 
         assert sum(entry.units for entry in entries) == ledger.spent_units
         with pytest.raises(BudgetExceeded):
             desk.request(Dataset.objects.get(pk=dataset.pk), epsilon="0.01")
-        # What waited in the backup was drawn since, and is not drawn again for the same price.
+        # The waiting release may have been drawn since the backup, so it is not drawn again for one
+        # price.
         job = Job.objects.get(release=waiting.pk)
         assert (job.state, job.drawing) == (JobState.FAILED, True)
         assert not release_run(release_id=waiting.pk)
@@ -366,7 +367,7 @@ def test_whoever_was_erased_stays_erased_and_what_was_withdrawn_stays_so(
     rows = Upload.objects.get(pk=version.pk).report["accepted"]  # type: ignore[index]
     if lost == "database":
         surviving(tmp_path, "new")
-    else:  # A copy of the journal is all that is left.
+    else:  # Only a copy of the journal is left.
         (tmp_path / "new" / "private").mkdir(parents=True)
         (tmp_path / "old/private/journal").rename(tmp_path / "new/private/journal")
     with new_machine("new"):
@@ -389,7 +390,7 @@ def test_whoever_was_erased_stays_erased_and_what_was_withdrawn_stays_so(
 
 
 class Killed(BaseException):
-    """Stands for a kill: nothing in the code may handle it."""
+    """Stands for a kill; no code may handle it."""
 
 
 @pytest.mark.usefixtures("old")
@@ -457,7 +458,7 @@ def test_a_file_that_is_deleted_meanwhile_makes_the_backup_begin_again(
         rows = usual(*arguments)
         if not erased:
             erased.append(1)
-            # As another process would.
+            # Erase somebody, as another process would.
             version = person_erase(dataset=Dataset.objects.get(), person="p3", by=None)
             assert upload_ingest(upload_id=version.pk)
         return rows

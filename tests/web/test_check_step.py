@@ -161,7 +161,8 @@ def test_columns_to_average_are_declared_with_the_columns_and_then_fixed(desk: D
     line = {"measures": "speed: 0 to 40 km/h"}
     tried = desk.client.post(address(upload), form | line | {"try": "1"})
     assert "speed: 0 to 40 km/h" in tried.content.decode()
-    desk.client.post(address(upload), form | {"try": "1"})  # an answer sends no measures
+    # Submitting an answer sends no measures.
+    desk.client.post(address(upload), form | {"try": "1"})
     assert desk.client.post(address(upload), form | line).status_code == 302
     dataset = Dataset.objects.get()
     assert [(each.column, each.high) for each in dataset.measured] == [("speed", 40)]

@@ -83,7 +83,7 @@ def test_private_categories_and_measures_are_declared_and_divide_a_map(tmp_path:
     path = tmp_path / "trips.csv"
     speeds = {"walk": 5, "bike": 18, "hovercraft": 30}
     rows = [
-        # No share is at an end of the range: noise withholds one in 40 of those.
+        # No share is 0 or 1, because noise would withhold one such mean in 40.
         f"p{n}-{mode},50.05,10.05,{mode},{speed},{('no', 'yes')[(mode == 'bike') ^ (n % 10 == 0)]}"
         for mode, speed in speeds.items()
         for n in range(3000)
@@ -119,7 +119,8 @@ def test_private_categories_and_measures_are_declared_and_divide_a_map(tmp_path:
             name = release.files.get(name=f"averages-{key}.csv").stored_name
             with public_storage().open(name) as file:
                 (row,) = csv.DictReader(file.read().decode().splitlines())
-            if mean is None:  # noise may tell of an empty region, but not of a large one
+            # Noise may give a mean to an empty region, but must not withhold that of a large one.
+            if mean is None:
                 assert float(row["records"]) < 100
             else:
                 assert row["told"] == "true"

@@ -110,7 +110,7 @@ def test_the_catalogue_conforms_to_dcat_ap(release: Release, licence: str) -> No
 
 
 CKAN = {"ckan", "ckanext", "ckantoolkit"}
-"""Packages that are forgotten after a test: without CKAN, ckantoolkit fails whoever looks at it."""
+"""Packages that are unloaded after a test, because ckantoolkit fails on import without CKAN."""
 
 
 @pytest.fixture

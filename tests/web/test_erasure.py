@@ -105,7 +105,10 @@ def test_an_erased_person_is_in_no_file_any_more(
 
 
 def test_two_waiting_erasures_are_both_made_in_any_order(dataset: Dataset) -> None:
-    """Only a restore leaves two of one dataset waiting; see `restoration.py`."""
+    """Two erasures of one dataset that wait at once are both carried out, in any order.
+
+    Only a restore leaves two of them waiting; see `restoration.py`.
+    """
     current = ingest(dataset)
     ann, bob = (
         digest_erase(dataset=dataset, current=current, digest=person_digest(dataset, who), by=None)
@@ -390,7 +393,8 @@ def test_the_sweep_does_not_use_a_draw_that_holds_an_erased_person(
     ingest(dataset)
     release = make_request(dataset)
     old = stored_but_not_committed(release, monkeypatch)
-    unnamed = f"{old.rpartition('-')[0].rpartition('-')[0]}-{'0' * 32}"  # as 0.1.0 named its draws
+    # Names of draws had this form in version 0.1.0.
+    unnamed = f"{old.rpartition('-')[0].rpartition('-')[0]}-{'0' * 32}"
     with private_storage().open(old) as file:
         private_storage().save(unnamed, file)
     erase(dataset, "ann")

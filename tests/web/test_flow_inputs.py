@@ -38,7 +38,7 @@ def near(square: int, random: np.random.Generator) -> tuple[float, float]:
 
 
 def mds_file(path: Path) -> None:
-    """Write trips as MDS 2 has them, and some by their route, as before; a few did not end."""
+    """Write trips in the form of MDS 2, and some by their route, as in MDS 1; a few have no end."""
     random = np.random.default_rng(3)
     trips: list[dict[str, Any]] = []
     for (start, end), number in WAYS.items():
@@ -72,7 +72,7 @@ def mds_file(path: Path) -> None:
 
 
 def visits_file(path: Path) -> None:
-    """Write visits of people: a way within two hours, and others a day apart, in mixed order."""
+    """Write visits of people in mixed order: some follow within two hours, others a day later."""
     random, rows, person = np.random.default_rng(4), [], 0
     for (start, end), number in WAYS.items():
         for _ in range(number):
@@ -101,7 +101,7 @@ def published(path: Path, *columns: str, params: tuple[str, ...] = ()) -> FlowsR
 
 
 def listed() -> dict[tuple[str, str], int]:
-    """Return the flows of the map's file, as the public gets it."""
+    """Return the flows in the published file of the map."""
     client, release = Client(), Release.objects.get()
     document = json.loads(client.get(f"/api/v1/releases/{release.pk}").content)
     addresses = {file["name"]: file["url"] for file in document["files"]}
@@ -114,7 +114,7 @@ def planted() -> dict[tuple[str, str], int]:
 
 
 def agrees(found: dict[tuple[str, str], int]) -> bool:
-    """Return whether flows are those planted, within the noise of epsilon 24."""
+    """Return whether flows equal the planted ones, up to the noise of epsilon 24."""
     return found.keys() == planted().keys() and all(
         abs(number - found[way]) <= 2 for way, number in planted().items()
     )
@@ -152,7 +152,7 @@ def test_visits_of_a_person_within_a_gap_become_flows(
     found = listed()
     if not way_on:
         assert agrees(found)
-    else:  # a person with two ways counts on one of them
+    else:  # A person with two trips counts on only one of them.
         on = {way: number for way, number in found.items() if way[1] == NAMES[10]}
         assert {way[0] for way in on} == {NAMES[end] for _, end in WAYS}
         assert abs(sum(found.values()) - sum(WAYS.values())) <= 10

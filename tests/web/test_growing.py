@@ -44,7 +44,7 @@ pytestmark = pytest.mark.django_db
 COLUMNS = Columns(longitude="lon", latitude="lat", person="who", time="seen")
 
 EXACT: dict[str, Any] = {"epsilon": "100", "bound": 1, "counting": "visits"}
-"""A request whose noise is 0, except with a probability below e^-99 a cell."""
+"""A request with an epsilon so large that noise is 0, except with probability e^-99 per cell."""
 
 JANUARY = ("2026-01-01", "2026-01-31")
 
@@ -125,7 +125,8 @@ def test_a_window_is_filtered_before_contributions_are_bounded(dataset: Dataset)
     add(dataset, month(1, range(30)))
     add(dataset, month(2, range(30)))
     days = {"from_day": "2026-02-01", "to_day": "2026-02-28"}
-    assert exactly(dataset, **days) == 30  # with bound 1, all of February is left
+    # With a bound of 1, everybody of February is still counted.
+    assert exactly(dataset, **days) == 30
     assert exactly(dataset, from_day="2026-01-01", to_day="2026-02-28") == 30
     assert exactly(dataset, from_day="2026-02-15", to_day="2026-02-15") == 30
     assert exactly(dataset, from_day="2026-02-16", to_day="2026-03-31") == 0
@@ -242,7 +243,10 @@ def test_the_same_file_is_not_added_twice(dataset: Dataset) -> None:
 
 
 def test_a_file_that_is_gone_with_an_erasure_is_not_added_again(dataset: Dataset) -> None:
-    """Otherwise a program that sends its files again would double everybody else's visits."""
+    """A file that was deleted by an erasure is not added again.
+
+    Otherwise a program that sends its files again would double the visits of everybody else.
+    """
     add(dataset, month(1, range(10)))
     upload_ingest(upload_id=person_erase(dataset=dataset, person="p3", by=None).pk)
     again = confirm(dataset, month(1, range(10)))
@@ -300,7 +304,7 @@ def test_no_key_learns_whether_somebody_else_added_the_rows_that_it_guesses(desk
         upload_ingest(upload_id=upload_confirm(upload=sent, columns=COLUMNS).pk)
         sent.refresh_from_db()
         outcomes.append(sent.state)
-    # Of its own files, the key knows that it sent the first one twice.
+    # A key may learn that it has sent one of its own files twice.
     assert outcomes == [UploadState.READY, UploadState.READY, UploadState.FAILED]
 
 
@@ -497,7 +501,7 @@ def test_an_empty_window_looks_like_any_other(dataset: Dataset) -> None:
     assert release.job.state == JobState.DONE
     content = released_of(release).content
     assert isinstance(content, GridRelease)
-    assert np.any(content.counts)  # noise alone
+    assert np.any(content.counts)  # The counts consist of noise alone.
 
 
 def test_a_program_declares_adds_and_asks_for_a_window(desk: Desk) -> None:

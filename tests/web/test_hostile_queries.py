@@ -115,7 +115,7 @@ def quoted(text: str) -> str:
 def failed(answer: HttpResponseBase) -> str:
     """Return a description of the failure, or "" if the response is not a server error.
 
-    oEmbed asks for 501 where a format is wanted that is not offered.
+    Status 501 is not a failure if it comes from oEmbed, which requires it for unsupported formats.
     """
     if answer.status_code < 500 or answer.status_code == 501:
         return ""

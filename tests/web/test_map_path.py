@@ -87,7 +87,8 @@ def test_a_drawn_area_needs_no_title_and_no_time_zone(desk: Desk) -> None:
     place(desk, **sides)
     dataset = Dataset.objects.get()
     assert dataset.area.bounds == (11.3, 48.0, 11.8, 48.3)
-    assert dataset.title in {"Munich", "Where people are"}  # the latter without a built frontend
+    # The second title is used if the frontend has not been built.
+    assert dataset.title in {"Munich", "Where people are"}
     # Without a built frontend, the country is unknown and the time zone of the nearest city is
     # used.
     assert dataset.time_zone in {"Europe/Berlin", "Europe/Vaduz"}
@@ -547,7 +548,8 @@ def test_places_of_the_sites_own_ground_come_first(tmp_path: Path) -> None:
         elsewhere = search.find(typed)
         assert elsewhere is not None
         assert elsewhere.source.name.startswith(("GeoNames", "Time zone database"))
-    # Alone, "vad" clearly means Vadodara in India, but not below a list that begins with Vaduz.
+    # On its own, "vad" clearly means Vadodara in India, but not after suggestions that begin with
+    # Vaduz.
     assert place_search().find("vad") is not None
     assert search.find("vad") is None
 

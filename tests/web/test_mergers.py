@@ -274,7 +274,7 @@ def test_people_who_were_promised_no_points_get_no_budget_for_them(
     assert (points.spent_units, points.lifetime_units, points.left_units) == (drawn, drawn, 0)
     with pytest.raises(Conflict):
         ledger_set_total(ledger=points, total=make_level("ln(16)", 200))
-    budget_refund(job=job)  # makes no room for other points
+    budget_refund(job=job)  # The refund makes no room for other points.
     for amount in (cost, level("0.000001")):
         with pytest.raises(BudgetExceeded):
             budget_debit(ledger=points, job=uuid.uuid4(), cost=amount, what="Points", who="ann")

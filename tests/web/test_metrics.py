@@ -143,7 +143,7 @@ def test_figures_do_not_change_with_the_duration_within_a_class(settings: Any) -
 
 @pytest.fixture
 def received() -> Iterator[tuple[str, list[dict[str, str]]]]:
-    """Run a webhook that keeps what it is sent."""
+    """Run a webhook that records the messages it receives."""
     bodies: list[dict[str, str]] = []
 
     class Webhook(BaseHTTPRequestHandler):
@@ -166,7 +166,7 @@ def received() -> Iterator[tuple[str, list[dict[str, str]]]]:
 
 @pytest.fixture
 def space(monkeypatch: pytest.MonkeyPatch) -> list[Reading]:
-    """Return the readings of free space; the last one counts."""
+    """Return the list of readings of free space; the last entry is the current one."""
     readings = [Reading(1 << 40, low=False, writable=True)]
     for module in (disk_space, alerts):
         monkeypatch.setattr(module, "read_disk_space", lambda: readings[-1])
@@ -179,7 +179,7 @@ def test_a_failed_job_is_told_once_by_mail_and_webhook(
     settings.DPGEO_ALERT_MAIL = ["operators@example.org"]
     settings.DPGEO_ALERT_URL, bodies = received
     make_job(JobState.FAILED, minutes=9, took=1)
-    assert alerts_send() == 0  # What failed before is history.
+    assert alerts_send() == 0  # Jobs that failed before are not reported.
     make_job(JobState.FAILED, minutes=9, took=1)
     assert alerts_send() == 1
     assert alerts_send() == 0
@@ -212,7 +212,7 @@ def test_a_webhook_that_answers_nonsense_stops_no_reaper(
         thread.join()
     assert (
         Alert.objects.get(name="space").level == 0
-    )  # unchanged, so that the next round tries again
+    )  # The level is unchanged, so the next round tries again.
 
 
 def test_want_of_space_is_told_again_only_after_it_ended_and_hours_passed(

@@ -143,7 +143,7 @@ def test_places_are_a_collection_of_points_with_their_ranks(client: Client) -> N
 def test_pages_for_people_hold_fewer_features_and_lead_to_the_rest(
     client: Client, release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Pages for people hold fewer features: their tables cost several times as much as JSON."""
+    """HTML pages have fewer features than JSON, because their tables cost several times as much."""
     monkeypatch.setattr(query_parameters, "MAX_ON_A_PAGE", 7)
     page = client.get(f"{items(release)}?limit=10000&f=html").content.decode()
     assert page.count("<tr><td") == 7
@@ -161,7 +161,7 @@ def test_a_table_is_made_only_for_pages(
 
 
 def test_a_page_of_collections_is_bounded(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page of collections is bounded: each of its links takes time to write."""
+    """A page of collections is limited in size, because each of its links takes time to write."""
     asked: list[int] = []
 
     def page(rows: Any, order: Any, *, limit: int, cursor: Any) -> Any:

@@ -271,7 +271,7 @@ def test_the_privacy_page_describes_every_spend(client: Client) -> None:
 
 
 def test_the_effect_of_one_person_on_a_figure_is_not_understated() -> None:
-    """A person adds at most 1 to a cell, but may move all counts that an estimate is made of."""
+    """A person adds at most 1 to a cell, but may change all counts behind an estimate."""
     cells = summarise(grid_release(AREA, 32))
     assert cells.shift_of_one == pytest.approx(1 / cells.spends[0].scale)
     for joined in (

@@ -110,7 +110,7 @@ def test_files_too_small_to_be_compared_are_compared_together(first: Dataset) ->
         read(second, rows(range(start, start + 60)))
         assert warned(second) is (start == 60)
     third = make_dataset(first.organisation)
-    read(third, rows(range(60)))  # fewer than are ever compared
+    read(third, rows(range(60)))  # The files have fewer people than are ever compared.
     assert not warned(third)
 
 
@@ -142,7 +142,7 @@ def test_of_files_read_at_once_one_is_compared_with_the_other(
 
     def read_another_first(self: Comparison) -> list[Upload]:
         calls.append(1)
-        if len(calls) == 2:  # the first comparison is over, the file is not ready yet
+        if len(calls) == 2:  # The first comparison has ended, but the file is not ready yet.
             read(third, rows(range(1000, 1300)))
         return missing(self)
 
@@ -207,7 +207,7 @@ def test_an_answer_is_about_the_files_read_before_it(
 ) -> None:
     second = make_dataset(first.organisation)
     steward = make_user(first.organisation)
-    read(second, rows(range(270, 570)))  # a tenth
+    read(second, rows(range(270, 570)))  # a tenth of the people
     people_answer(dataset=second, by=None, reason="Few.")
     assert make_request(second, steward).pk
     read(second, rows(range(1000, 1300)))
@@ -216,7 +216,8 @@ def test_an_answer_is_about_the_files_read_before_it(
     with caplog.at_level(logging.WARNING, logger="dpgeo"):
         read(second, rows(range(300)))
         read(second, rows(range(300)))
-    assert caplog.text.count("many of the same people") == 1  # already open the second time
+    # The warning was already open the second time.
+    assert caplog.text.count("many of the same people") == 1
     assert warned(second)
     with pytest.raises(Conflict, match="The same people"):
         make_request(second, steward)

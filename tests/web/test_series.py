@@ -62,7 +62,7 @@ FIRST = date(2026, 1, 5)
 """A Monday."""
 
 EXACT = "400"
-"""An epsilon whose noise is 0 with these bounds, except with a probability below e^-30 a cell."""
+"""An epsilon so large that a cell's noise is 0, except with a probability below e^-30."""
 
 
 @pytest.fixture(autouse=True)
@@ -131,7 +131,7 @@ def complete(series: Series, weeks: int) -> None:
 
 
 def draw_all(series: Series) -> list[Release]:
-    """Do what the reaper and a worker do until nothing is due; return the releases."""
+    """Draw all due maps, as the reaper and a worker would, and return the releases."""
     for _ in range(300):
         if not series_draw_due():
             break
@@ -142,7 +142,7 @@ def draw_all(series: Series) -> list[Release]:
 
 
 def requeue(release: Release) -> None:
-    """Let another worker have the job of one that was killed."""
+    """Queue the job of a killed worker for another worker."""
     Job.objects.filter(pk=release.job_id).update(
         state=JobState.QUEUED, lease=None, lease_until=None
     )
@@ -207,7 +207,7 @@ def test_further_periods_leave_the_ledger_unchanged(dataset: Dataset) -> None:
     dataset.ledger.refresh_from_db()
     assert dataset.ledger.spent_units == 1_500_000
     assert Entry.objects.filter(kind=EntryKind.DEBIT).count() == 1
-    releases_sweep()  # no map is debited again
+    releases_sweep()  # No map is debited again.
     dataset.ledger.refresh_from_db()
     assert dataset.ledger.spent_units == 1_500_000
     last = release_publish(release=releases[-1], by=None)
@@ -282,7 +282,7 @@ def test_erased_and_readmitted_people_get_no_second_allowance(
     person_readmit(dataset=dataset, person="p3", by=None)
     add(dataset, week(3, range(12)))
     complete(series, 3)
-    assert counted(draw_all(series)[2]) == 2  # those who were never there before
+    assert counted(draw_all(series)[2]) == 2  # Only people who were never there before are counted.
 
 
 def test_a_draw_of_a_killed_worker_is_used_with_its_state(
@@ -357,7 +357,10 @@ def test_a_kill_at_any_step_neither_loses_nor_doubles_contributions(
 
 
 def test_a_forgotten_draw_is_found_again_and_not_drawn_twice(dataset: Dataset) -> None:
-    """As after a restore of the database alone: the rows of the release and the step are gone."""
+    """A draw that the database has forgotten is found again, and nothing is drawn twice.
+
+    As after a restore of the database alone, the release's row and the series' step are missing.
+    """
     add(dataset, week(1, range(10)))
     series = declare(dataset, epsilon="0.5")
     complete(series, 1)
@@ -368,7 +371,7 @@ def test_a_forgotten_draw_is_found_again_and_not_drawn_twice(dataset: Dataset) -
     release.delete()
     Job.objects.filter(pk=series.job_id(1)).delete()
     Series.objects.filter(pk=series.pk).update(drawn=0, state_name="")
-    releases_sweep()  # debits nothing, for the series is paid
+    releases_sweep()  # Nothing is debited, because the series is paid for.
     dataset.ledger.refresh_from_db()
     assert dataset.ledger.spent_units == 500_000
     [again] = draw_all(series)
@@ -424,7 +427,8 @@ def test_other_protections_pay_for_each_map(dataset: Dataset) -> None:
     one = declare(dataset, protection="one", most="", epsilon="300")
     complete(one, 3)
     releases = draw_all(one)
-    assert [counted(release) for release in releases] == [20, 20, 20]  # nobody fades
+    # Nobody's allowance is used up.
+    assert [counted(release) for release in releases] == [20, 20, 20]
 
 
 def test_a_series_ends_when_its_budget_is_spent(dataset: Dataset) -> None:
@@ -563,13 +567,13 @@ def test_a_series_of_zones(dataset: Dataset) -> None:
     counts = [released_of(each).content.counts.sum() for each in releases]  # type: ignore[attr-defined]
     assert counts == [10, 2]
     for each in releases:
-        each.layers.clear()  # the declaration alone keeps it
+        each.layers.clear()  # Only the series' own declaration protects the layer from removal.
     with pytest.raises(Conflict, match="has to stay"):
         public_layer_remove(layer=layer, by=None)
 
 
 CALENDAR = {"person": [10, 10, 10, 0], "any": [10, 10, 10, 10]}
-"""Contributions counted in each of four weeks, of ten people who make one a week."""
+"""Numbers of contributions counted in each of four weeks, for ten people with one a week."""
 
 
 @pytest.mark.parametrize(
@@ -604,9 +608,9 @@ def test_a_series_of_each_kind(
 
 
 def way(number: int, people: range) -> bytes:
-    """Return rows of each person on this week's Saturday and Sunday, and on the next Monday.
+    """Return rows of each person on a week's Saturday and Sunday, and on the next Monday.
 
-    The way from Sunday to Monday leads out of the week and is in no map.
+    The trip from Sunday to Monday crosses the end of the week, so it is in no map.
     """
     days = [FIRST + timedelta(weeks=number - 1, days=day) for day in (5, 6, 7)]
     lines = [
@@ -618,7 +622,7 @@ def way(number: int, people: range) -> bytes:
 
 
 def _measured(release: Release) -> int:
-    """Return the sum of a release's counts, of which the sparse grid has only those listed."""
+    """Return the sum of a release's counts; a sparse grid contributes only its listed cells."""
     content: Any = released_of(release).content
     counts = content.pairs if isinstance(content, FlowsRelease) else content.counts
     return int(counts.sum())
@@ -645,7 +649,8 @@ def test_the_next_period_waits_until_keys_may_know_of_the_one_before(
     assert series_draw_due() == 1
     [release] = Release.objects.filter(series=series)
     release_run(release_id=release.pk)
-    assert series_draw_due() == 0  # its job ended within a minute
+    # The job of the first period ended within a minute, which keys may not know yet.
+    assert series_draw_due() == 0
     Job.objects.filter(pk=release.job_id).update(
         submitted_at=F("submitted_at") - timedelta(seconds=70),
         finished_at=F("finished_at") - timedelta(seconds=70),
@@ -670,7 +675,11 @@ def test_keys_learn_at_public_times_alone_how_far_a_series_is(
 
 
 def test_a_series_ends_when_keys_may_know_of_the_failure(dataset: Dataset, settings: Any) -> None:
-    """Sooner, a key that says what is complete would be refused, and learn when the job failed."""
+    """A series ends only when API keys may know that its job has failed.
+
+    If it ended sooner, a key that reports complete data would be refused, and learn when the job
+    failed.
+    """
     settings.DPGEO_JOB_SLOTS = [1, 5]
     add(dataset, week(1, range(10)))
     series = declare(dataset)
@@ -679,7 +688,7 @@ def test_a_series_ends_when_keys_may_know_of_the_failure(dataset: Dataset, setti
     job = Job.objects.filter(release__series=series)
     job.update(state=JobState.FAILED, started_at=timezone.now(), finished_at=timezone.now())
     series_draw_due()
-    complete(series, 2)  # is not refused
+    complete(series, 2)  # This is not refused yet.
     hour = timedelta(hours=1)
     job.update(submitted_at=F("submitted_at") - hour, finished_at=F("finished_at") - hour)
     series_draw_due()

@@ -28,7 +28,7 @@ def empty_storages(tmp_path: Path, settings: Any) -> None:
 
 
 def forget(series: Series) -> None:
-    """Remove the rows of a series' only map, as if the database were from before it."""
+    """Remove the rows of a series' only map, as if the database had been backed up before it."""
     for release in series.releases.all():
         release.files.all().delete()
         release.delete()
@@ -44,7 +44,7 @@ def forget_debits() -> None:
 
 @pytest.mark.parametrize("protection", ["person", "one"])
 def test_a_map_that_the_database_forgot_is_not_drawn_from_other_data(protection: str) -> None:
-    """The old map may be published, so a second draw would exceed the dataset's total."""
+    """The map drawn before the restore may be public, so a second draw would exceed the total."""
     dataset = make_dataset(budget=1, new_files="append")
     add(dataset, week(1, range(10)))
     series = declare(dataset, protection=protection, epsilon="1")
@@ -55,7 +55,7 @@ def test_a_map_that_the_database_forgot_is_not_drawn_from_other_data(protection:
     if protection == "one":
         forget_debits()
     draws_settle()
-    add(dataset, week(2, range(10)))  # the data of the draw were uploaded after the backup
+    add(dataset, week(2, range(10)))  # The data of that draw were uploaded after the backup.
     again = draw_all(series)
     assert not [each for each in again if each.blob_name not in ("", old)]
     assert series.ending == "restored"
@@ -78,7 +78,7 @@ def test_a_map_that_was_debited_again_is_found_and_not_paid_twice() -> None:
 
 
 def test_the_state_of_an_ended_series_is_deleted() -> None:
-    """It names, by their hashes, all people of the data."""
+    """The state of an ended series, which lists the hashes of all people, is deleted."""
     dataset = make_dataset(budget=10, new_files="append")
     add(dataset, week(1, range(10)))
     ended, going_on = declare(dataset, epsilon="1"), declare(dataset, epsilon="1")

@@ -118,7 +118,8 @@ def test_a_known_device_has_no_more_attempts_than_anybody() -> None:
     device = signed_in_before()
     assert [enter(device, "wrong") for _ in range(4)] == [200, 200, 200, 429]
     assert enter(device) == 429
-    assert enter(Client(REMOTE_ADDR="192.0.2.9")) == 302  # nobody else is locked out by it
+    # Nobody else is locked out by these attempts.
+    assert enter(Client(REMOTE_ADDR="192.0.2.9")) == 302
 
 
 def test_a_device_is_known_to_one_account_and_one_password() -> None:

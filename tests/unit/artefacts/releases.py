@@ -213,7 +213,7 @@ def phased_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
 
 
 def phased_slices_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
-    """Return two time slices in two phases: the whole grid and its quarters, each slice its own."""
+    """Return two time slices in two phases: the grid and its quarters, different in each slice."""
     grid = Grid.over(area, cells)
     mask = grid.inside(area)
     root = np.array([[0, cells, 0, cells]], dtype=np.int32)
@@ -288,7 +288,7 @@ def zones_release(*, area: StudyArea = TRIANGLE) -> Released:
 
 
 def zone_averages_release(*, area: StudyArea = TRIANGLE) -> Released:
-    """Return a release of the mean speed in two declared zones, of which one is not told."""
+    """Return a release of the mean speed in two declared zones, of which one is withheld."""
     noise = DiscreteLaplace(Fraction("0.5"), 3000)
     zones = Zones(
         keys=("n", "s"),
@@ -339,7 +339,7 @@ def grid_averages_release(cells: int = 4, *, area: StudyArea = TRIANGLE) -> Rele
 
 
 def zone_quartiles_release(*, area: StudyArea = TRIANGLE) -> Released:
-    """Return a release of the quartiles of speed in two zones, of which one is not told."""
+    """Return a release of the quartiles of speed in two zones, of which one is withheld."""
     noise = DiscreteLaplace(Fraction("0.5"), 3)
     whole = zone_averages_release(area=area).content
     assert isinstance(whole, ZoneAverages)

@@ -116,7 +116,7 @@ def test_the_qgis_style_colours_every_feature_as_the_map_does(
 def test_the_image_of_estimates_is_drawn_in_classes_or_in_shades_of_grey(
     released: Released, view: View
 ) -> None:
-    """QGIS would draw an image of two bands in red on black."""
+    """Without a style of ours, QGIS would draw an image of two bands in red on black."""
     root = fromstring(qgis_style(released, view).partition("\n")[2])  # noqa: S314 - our own file
     kinds = [each.get("type") for each in root.iterfind("pipe/rasterrenderer")]
     if not geotiff.holds(view.layer):

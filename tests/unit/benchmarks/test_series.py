@@ -1,4 +1,4 @@
-"""The benchmark of series: counts by the product, its filter and the tree's variances."""
+"""The benchmark of series: its counts, its filter and the variances of the tree."""
 
 from __future__ import annotations
 

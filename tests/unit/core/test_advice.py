@@ -67,7 +67,7 @@ def test_the_bound_advised_for_many_regions_has_the_least_error(
 
 
 def test_more_regions_advise_a_smaller_bound() -> None:
-    """Noise in quiet regions counts too: the more of them, the smaller the best bound."""
+    """Noise in quiet regions counts, too: the more such regions, the smaller the best bound."""
     guess = Guess(people=1000, records=100, share=0.03)
     bounds = [best_bound(guess, 0.1, regions) for regions in (1, 100, 10_000, 10**6)]
     assert bounds == sorted(bounds, reverse=True)
@@ -76,7 +76,7 @@ def test_more_regions_advise_a_smaller_bound() -> None:
 
 
 def test_the_error_over_many_regions_matches_a_simulation() -> None:
-    """The sum of squares of the shares is what the guess implies, p^1.5, in this invented town."""
+    """In this invented town, the sum of squared shares is p^1.5, as the guess assumes."""
     share, regions, epsilon, bound = 0.25, 40, 0.5, 4
     guess = Guess(people=300, records=12, share=share)
     # One busy region with the share p, and others so that the sum of squares is p^1.5.

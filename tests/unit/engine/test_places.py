@@ -90,7 +90,8 @@ def test_a_person_adds_at_most_the_bound_over_all_places_and_contexts(
         left = written(path, [row for row, _ in own], [code for _, code in own])
         view = view_of(left, domain=domain, counting=counting, bound=2)
         rest = view.sliced_histogram(sliced)._read_by_meter()
-        # Nobody else's choice changes: what is missing is the person's own, at most the bound.
+        # Other people's rows are chosen as before: only the person's own contributions are missing,
+        # at most the bound.
         assert (counts - rest).min() >= 0
         assert 0 < (counts - rest).sum() <= 2
 

@@ -149,7 +149,8 @@ def test_a_person_adds_at_most_each_to_a_period_and_bound_to_all(
         now, then = used[number], used[number - 1] if number else {}
         assert counts[number].sum() == sum(now.values()) - sum(then.values())
         assert all(0 <= now[who] - then.get(who, 0) <= each for who in now)
-    assert set(used[-1].values()) == {bound}  # everybody is there often enough to use it up
+    # Everybody appears often enough to use up the allowance.
+    assert set(used[-1].values()) == {bound}
     assert len(used[-1]) == len(people)
     assert sum(each.sum() for each in counts) == bound * len(people)
 
@@ -235,7 +236,7 @@ def test_records_have_no_allowance(tmp_path: Path) -> None:
 def used_by(gone: int, name: str, folder: Path, states: Sequence[str], **changes: Any) -> int:
     """Return how much the counts of three equal periods change without one person.
 
-    `states` names, for each period, the file of what was used before it; "" starts anew.
+    `states` names, for each period, the file with what each person used before it; "" means none.
     """
     [rows] = weeks(1)
     moved = 0
@@ -252,11 +253,12 @@ def used_by(gone: int, name: str, folder: Path, states: Sequence[str], **changes
 
 
 def test_each_planted_fault_lets_a_person_add_more_than_the_allowance(tmp_path: Path) -> None:
-    """Sequences are within the bound as built, and beyond it with any fault in the state."""
+    """A person stays within the allowance, but exceeds it with any planted fault in the state."""
     built = used_by(3, "built", tmp_path, ["", "built0", "built1"])
     assert built == 5
     lost = used_by(3, "lost", tmp_path, ["", "lost0", ""])
-    at_once = used_by(3, "once", tmp_path, ["", "once0", "once0"])  # both read the same state
+    # Both periods read the same state.
+    at_once = used_by(3, "once", tmp_path, ["", "once0", "once0"])
     never = used_by(3, "never", tmp_path, ["", "", ""])
     assert (lost, at_once, never) == (8, 7, 9)
 
@@ -267,7 +269,10 @@ def test_a_salt_of_each_period_cannot_exceed_a_stored_allowance(tmp_path: Path) 
 
 
 def test_a_readmitted_person_whose_use_was_forgotten_exceeds_the_allowance(tmp_path: Path) -> None:
-    """Erasing the row of a person's use with the person is the fault; the view keeps it."""
+    """If an erased person's record of use were erased, too, the allowance could be exceeded.
+
+    The view keeps that record.
+    """
     [rows] = weeks(1)
     digest = (3).to_bytes(8) + (3).to_bytes(8)
 

@@ -36,7 +36,7 @@ HALVES = Zones(
     names=("West", "East"),
     shapes=shapely.box([13.0, 13.1], [52.0, 52.0], [13.1, 13.2], [52.08, 52.08]),
 )
-"""Two zones with a common border; the north of the area is in none."""
+"""Two zones with a common border; the north of the area is in no zone."""
 
 Trip = tuple[int, float, float, int | None, float | None, float | None]
 """A row: person, x, y, time, and x and y of its destination."""
@@ -186,7 +186,7 @@ def test_removing_a_person_takes_away_at_most_the_bound_and_changes_no_other(
 def test_a_person_adds_the_bound_on_one_pair_on_many_and_in_a_chain(
     tmp_path: Path, trips: int
 ) -> None:
-    """A person with `trips` trips on one pair, on as many pairs, or one after the other."""
+    """The bound holds for `trips` trips of a person on one pair, on many, or in a chain."""
     centre = GRID.west + 0.5 * GRID.cell, GRID.north - 0.5 * GRID.cell
 
     def at(cell: int) -> tuple[float, float]:
@@ -240,7 +240,10 @@ def test_only_declared_categories_divide_trips(tmp_path: Path) -> None:
 def test_the_bound_of_trips_holds_over_all_values_together(
     tmp_path: Path, counting: Counting, gap_hours: int
 ) -> None:
-    """Remove each person in turn; rows that differ only in the value stay in one order."""
+    """The bound holds over all values of a category together.
+
+    Each person is removed in turn; rows that differ only in the value keep their order.
+    """
     slices = divided_by("6 hours", category=True)
     pairs, bound = TripPairs(GRID, gap_hours, True, slices), 2
     rows = [*travellers(), *travellers()[::3]]

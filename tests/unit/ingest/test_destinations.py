@@ -26,7 +26,7 @@ ENDS = replace(COLUMNS, destination_longitude="to_lon", destination_latitude="to
 DECLARED = Schema(ENDS, Unit.PERSON, AREA)
 
 ODD = ["", "here", "91", "1e999", "nan", "5,5", "200"]
-"""Latitudes that are none; the last lies beyond the poles."""
+"""Latitudes that are invalid; the last lies beyond the poles."""
 
 
 def test_a_destination_is_projected_and_an_unusable_one_is_no_trip(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_the_first_point_of_an_mds_trip_says_where_it_ends(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("form", ["mds", "mds.gz", "mds.zip"])
 def test_no_record_of_an_mds_trip_decides_where_another_goes(form: str) -> None:
-    """The last row of a trip is another row's destination, so records have none in such files."""
+    """In MDS files, one row is another's destination, so single records have no destinations."""
     columns = replace(
         Columns(longitude="longitude", latitude="latitude", person="trip_id", file_format=form),
         destination_longitude="destination_longitude",

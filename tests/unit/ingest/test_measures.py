@@ -114,7 +114,7 @@ def test_numbers_are_read_from_geojson(tmp_path: Path) -> None:
     schema = declared(SPEED, columns=Columns(geometry="geometry", person="who"))
     rows, report = read_features(path, schema, lines=True)
     assert report.accepted == 6
-    # A JSON text has no type of its own, so true is no number here.
+    # In JSON records all values become text, so true is not read as a number here.
     assert steps(rows) == [500, 500, None, None, None, 1000]
 
 

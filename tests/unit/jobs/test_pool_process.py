@@ -1,4 +1,4 @@
-"""Pool processes of a worker that was killed while they started."""
+"""Pool processes of a Celery worker that was killed while they were starting."""
 
 from __future__ import annotations
 

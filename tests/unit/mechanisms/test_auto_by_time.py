@@ -58,7 +58,8 @@ def test_one_division_of_epsilon_pays_for_all_slices(people: int) -> None:
     assert sum(line.epsilon for line in released.trace) == Fraction("0.7")
     assert released.trace[0].label == auto_by_time.PILOT
     assert released.trace[-1].epsilon >= survey.LAST_SHARE * Fraction("0.7")
-    for line in released.trace:  # over all slices together, not for each of them
+    # The epsilon is charged for all slices together, not for each of them.
+    for line in released.trace:
         assert isinstance(line.noise, DiscreteLaplace)
         assert line.noise.sensitivity == released.bound
 
@@ -85,7 +86,7 @@ def test_counts_are_those_of_their_own_slice() -> None:
 
 
 def test_removing_a_person_changes_a_phase_by_at_most_the_bound() -> None:
-    """Without noise, both datasets lead to the same squares here, so their counts compare."""
+    """Without noise, both datasets give the same squares here, so counts can be compared."""
     view = commuters()
     without = dataclasses.replace(
         view,
@@ -136,7 +137,7 @@ def test_an_area_adds_up_the_requested_slices() -> None:
 
 
 def test_its_range_errors_are_far_below_those_of_raw_grids() -> None:
-    """In three releases, boxes err less than half as much as in raw grids of the same cells."""
+    """In three releases, errors of boxes are below half of those of grids with the same cells."""
     view = commuters()
     truth = true_counts(view)
     errors: dict[str, float] = {"raw": 0.0, "inferred": 0.0}

@@ -40,7 +40,7 @@ PEOPLE, VISITS = 30, 8
 
 
 def visits() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return who was where, and in which hour of the week, one hour of which nobody shares."""
+    """Return who was where and in which hour of the week; one of the hours is unique."""
     random = np.random.default_rng(9)
     who = np.repeat(np.arange(PEOPLE), VISITS)
     hour = np.concatenate(

@@ -1,4 +1,4 @@
-"""Flows: what is measured, listed and told, on empty truths and on planted flows."""
+"""Flows: which are measured, listed and shown, on data without trips and on planted flows."""
 
 from __future__ import annotations
 
@@ -157,7 +157,10 @@ def test_a_dataset_without_trips_is_told_what_it_lacks() -> None:
 def test_as_many_false_flows_as_told_are_found_on_an_empty_truth(
     monkeypatch: pytest.MonkeyPatch, sparse: bool
 ) -> None:
-    """Over 200 releases of nobody by day and night, false flows are Poisson with the mean told."""
+    """Releases without trips list as many false flows as stated: Poisson with the stated mean.
+
+    The test draws 200 releases of data without people, by day and night.
+    """
     view = travellers([], [], bound=5, hours=[])
     if sparse:
         monkeypatch.setattr(flows, "MOST_PAIRS", 10)
@@ -322,7 +325,8 @@ def test_pairs_asked_for_are_the_same_whether_all_or_some_were_measured(within: 
 
 def test_both_ends_of_a_query_share_one_limit_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = FlowAnswers(drawn(travellers(ORIGIN, DESTINATION)))
-    one_end = 16 * (5 + 5)  # a box over all sixteen squares, five corners each
+    # A box over all sixteen squares has five corners, and so has each square.
+    one_end = 16 * (5 + 5)
     monkeypatch.setattr(flow_answers, "MOST_CLIPPED", one_end)
     everywhere = shapely.box(-1, -1, 1, 1)
     assert answers.answer(everywhere, None).areas == 16

@@ -125,7 +125,7 @@ def test_without_noise_places_have_their_bounded_counts(counting: Counting) -> N
 
 @pytest.mark.parametrize("chosen", [{"slices": "days of the week"}, {"category": "mode"}])
 def test_visits_of_contexts_add_up_to_their_place(chosen: dict[str, Any]) -> None:
-    """Edges between an item and an attribute are counts of a place in a context."""
+    """Counts by context add up to their place if visits are counted."""
     content = content_of(drawn(city(counting=Counting.VISITS), reach=500, **chosen))
     assert content.adds_up
     assert content.pairs.sum(axis=0).tolist() == content.counts.tolist()
@@ -190,7 +190,7 @@ def test_rank_intervals_are_those_of_the_definition() -> None:
 
 
 def test_rank_intervals_hold_in_19_of_20_draws() -> None:
-    """All ranks of bounded counts are in their intervals at once, in at least 95 % of 200 draws."""
+    """The intervals of all ranks hold at once in at least 95 % of 200 draws."""
     view = city(counting=Counting.PEOPLE)
     truth = content_of(drawn(view, reach=500)).counts
     first = 1 + np.sum(truth[None] > truth[:, None], axis=1)
@@ -202,7 +202,7 @@ def test_rank_intervals_hold_in_19_of_20_draws() -> None:
         held += bool(np.all(best <= first) and np.all(last <= worst))
         told += int(np.sum(worst <= 20))
     assert held >= 190
-    assert told > 200  # and they say something
+    assert told > 200  # Not all intervals are so wide that they say nothing.
 
 
 def test_too_narrow_intervals_of_ranks_would_be_noticed() -> None:
@@ -222,7 +222,7 @@ def test_the_busiest_places_are_told_with_how_many_are_sure() -> None:
     assert [each.name for each in top.first(3)] == ["Post", "Station", "Market"]
     assert [(each.best, each.worst) for each in top.first(3)] == [(1, 1), (2, 2), (3, 3)]
     assert top.among(2) == (2, 0)
-    assert top.among(5) == (4, 2)  # the last two are within twice the joint margin
+    assert top.among(5) == (4, 2)  # The last two places are within twice the joint margin.
     by_time = places_release(by_time=True).content
     assert TopPlaces.of(by_time, "12-24").first(1)[0].name == "Market"
     with pytest.raises(InvalidInput, match="There is no context '13'"):

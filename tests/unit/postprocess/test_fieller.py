@@ -1,4 +1,4 @@
-"""Intervals of means: coverage, also near the limits, and what is told of empty regions."""
+"""Intervals of means: coverage, also near the limits, and whether empty regions get a mean."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def test_intervals_cover_the_true_share_in_95_of_100_regions(share: float, steps
     true = above / (steps * number)
     grain = 0.5 / (SHARES - 1)
     covered = (means.low - grain <= true) & (true <= means.high + grain)
-    # The regions are large; where all shares are ruled out, none is told, and that is a miss.
+    # The regions are large. If all candidate means are ruled out, none is shown, which counts as a
+    # miss.
     assert means.told.mean() > 0.95
     assert 0.94 <= covered.mean() <= (0.97 if steps > 1 else 0.995)
     records = np.abs(means.records - number) <= means.records_margin

@@ -66,7 +66,10 @@ def test_it_does_not_inflate_the_total_of_an_empty_map_as_clamping_does() -> Non
 
 
 def test_a_million_counts_are_not_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counts are not sorted, which takes many times as long: every first visitor of a map waits."""
+    """Counts are projected without sorting them.
+
+    Sorting takes many times as long, and every first visitor of a map would wait for it.
+    """
     counts, variance = examples(1)
     monkeypatch.setattr(np, "argsort", None)
     monkeypatch.setattr(np, "sort", None)

@@ -75,7 +75,7 @@ def boxes_of(sides: list[int], value: list[int], *, threshold: float = 10.0) -> 
 
 
 def surface(clear: float) -> BoxLayer:
-    """Return a surface of 1,000 people, the share `clear` of them in cells above the threshold."""
+    """Return a surface of 1,000 people; a share `clear` is in cells above the threshold."""
     value = np.zeros(1000)
     value[:20] = 1000 * clear / 20
     value[20:] = 1000 * (1 - clear) / 980
@@ -220,7 +220,7 @@ def test_every_release_opens_on_one_of_its_layers(released: Released) -> None:
     assert opens.layer in names
     assert set(opens.edges) <= set(names)
     for layer in shown:
-        # Slices have the classes of all slices, also where nothing stands out in one.
+        # Slices share the classes of all slices, even if nothing stands out in one of them.
         if layer.value is not None and not layer.sliced and not standing(layer).any():
             assert opens.edges[layer.name] == ()
 

@@ -95,7 +95,7 @@ def test_the_map_colours_the_surface_inside_boxes_that_stand_out() -> None:
     seen, alone = coloured(estimate), standing(estimate)
     assert seen.sum() > 1.1 * alone.sum()
     assert (seen >= alone).all()
-    # Elsewhere only cells of boxes that are told from zero together with their neighbours.
+    # Elsewhere only cells in boxes that stand out together with their neighbours are coloured.
     together = estimate.coloured_from < estimate.threshold
     assert (loud | alone | together)[seen].all(), "none in a box that may be empty"
     true = clustered()[estimate.columns["row"], estimate.columns["column"]]

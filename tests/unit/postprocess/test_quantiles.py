@@ -1,4 +1,4 @@
-"""Intervals of quantiles: coverage, what is told of empty regions, and sums over regions."""
+"""Intervals of quantiles: coverage, whether empty regions get quartiles, and sums over regions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_intervals_hold_the_quartiles_of_the_records_at_least_95_times(lumpy: bo
     random = np.random.default_rng(6)
     values = wide(random, REGIONS, 1501)
     if lumpy:
-        values = np.rint(values * 20) / 20 + 1e-9  # all of a bin's values are at its lower edge
+        values = np.rint(values * 20) / 20 + 1e-9  # All values of a bin are at its lower edge.
     found = NOISE.quartiles(counted(values, 50) + drawn(NOISE, random, REGIONS, 50), REGIONS)
     assert found.told.mean() > 0.95
     for column, p in enumerate(QUARTILES):

@@ -242,9 +242,10 @@ def _left_half(box: Any) -> tuple[float, float, float, float]:
 def test_a_trees_counts_are_added_up_from_their_own_level_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A tree's counts are added up from their own level only, not from the leaves for each level.
+    """A tree's counts are added up from their own level only.
 
-    With a million squares in eleven levels, every first visitor of a map would wait for that.
+    If every level were added up from the leaves, every first visitor of a map with a million
+    squares in eleven levels would have to wait.
     """
     content = released("quadtree")
     levels = int(content.content.level.max()) + 1  # type: ignore[attr-defined]

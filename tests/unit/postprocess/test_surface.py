@@ -25,7 +25,7 @@ def everywhere() -> NDArray[np.bool_]:
 def surveyed(
     cells: NDArray[np.float64], inside: NDArray[np.bool_], scale: float, seed: int = 1
 ) -> NodeMeasurements:
-    """Return a uniform grid release with partitions chosen from its counts."""
+    """Return noisy counts of an even grid, and of nodes chosen from these counts."""
     random = np.random.default_rng(seed)
     measurements = NodeMeasurements(inside)
     for phase in (0, 1):

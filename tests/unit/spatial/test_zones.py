@@ -70,9 +70,9 @@ def test_written_layers_read_back_unchanged() -> None:
 def test_stored_zones_are_built_together_without_a_parser_for_each(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Stored zones are built together: a parser for each is what a map's first visitor waits for.
+    """Stored zones are parsed all at once, so that a map's first visitor does not wait for them.
 
-    Holes, several parts and small numbers come back exactly.
+    Holes, several parts and small numbers are restored exactly.
     """
     ring = shapely.box(0, 0, 1, 1).exterior
     shapes = [

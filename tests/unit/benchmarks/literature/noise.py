@@ -1,4 +1,4 @@
-"""Generators without noise that write down the noise they were asked for."""
+"""Random generators that draw no noise and record the scales that they were asked for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.random import PCG64, Generator
 
 
 class WithoutLaplace(Generator):
-    """Draws zeros for Laplace noise, and keeps each scale and number of draws."""
+    """Draws zeros instead of Laplace noise, and records each scale and number of draws."""
 
     def __init__(self, seed: int = 0) -> None:
         super().__init__(PCG64(seed))
@@ -28,7 +28,7 @@ class WithoutLaplace(Generator):
 
 
 class WithoutNoise(WithoutLaplace):
-    """Draws zeros for Gumbel noise, too, so that the best score is always chosen."""
+    """Draws zeros instead of Gumbel noise, too, so that the best score is always chosen."""
 
     def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         """Return zeros of this size."""
@@ -36,5 +36,5 @@ class WithoutNoise(WithoutLaplace):
 
 
 def rare(happened: int, draws: int, chance: float) -> bool:
-    """Return whether a number of events is further than five standard deviations from expected."""
+    """Return whether a number of events is over five standard deviations from its expectation."""
     return bool(abs(happened - draws * chance) > 5 * (draws * chance * (1 - chance)) ** 0.5)

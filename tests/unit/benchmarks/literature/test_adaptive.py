@@ -40,8 +40,10 @@ def chances(answers: list[float], mechanism: str, draws: int = 30_000) -> float:
 
 
 def test_without_noise_on_answers_neighbours_are_told_apart_for_certain() -> None:
-    """One answer rises and the other falls by 1: what is seen on one side is impossible on the
-    other. The corrected version keeps the ratio within e.
+    """Without noise on the answers, some outcome reveals with certainty which neighbour was used.
+
+    One answer rises and the other falls by 1, so an outcome of one dataset is impossible for the
+    other. The corrected version keeps the ratio of probabilities within e.
     """
     assert chances([1, 0], "noiseless", 2000) > 0.1
     assert chances([0, 1], "noiseless", 2000) == 0
@@ -61,13 +63,18 @@ def test_mwem_measures_the_worst_query_and_follows_it() -> None:
 
 
 def test_mwem_chooses_queries_with_the_right_odds() -> None:
-    """Errors of 6 and 3 and half of a round's epsilon of 0.5: odds of exp(0.5 * 3/2)."""
+    """MWEM chooses between two queries with the odds of the exponential mechanism.
+
+    The errors are 6 and 3, and the choice uses half of a round's epsilon of 0.5, which gives odds
+    of exp(0.5 * 3/2).
+    """
     counts, queries = np.array([11.0, 2, 5, 2]), np.array([[1.0, 0, 0, 0], [0, 1, 0, 0]])
     draws, worse = 1500, 0
     random = WithoutLaplace(3)
     for _ in range(draws):
         estimate = weights.mwem(counts, queries, 1 / 0.95, random, rounds=1)
-        # The second query tells its cell from the two that nothing is known about.
+        # Measuring the second query separates its cell from the two cells that no query has
+        # measured.
         worse += bool(np.isclose(estimate[1], estimate[2]))
     assert not rare(worse, draws, 1 / (1 + np.exp(-0.5 * (6 - 3) / 2)))
 

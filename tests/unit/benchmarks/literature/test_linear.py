@@ -38,7 +38,7 @@ def test_privelet_in_two_dimensions_has_the_product_of_both_sensitivities() -> N
 
 
 def test_the_book_counts_six_ranges_over_a_bin_and_three_wavelets() -> None:
-    """Section 5.1 of Zhu et al. 2017: sensitivity falls from 6 to 3 for four bins.
+    """The example of Zhu et al. 2017, section 5.1: the sensitivity for four bins falls from 6 to 3.
 
     The book's formula for x2 + x3 has a wrong sign: it gives x2 + x4.
     """
@@ -75,7 +75,11 @@ def test_running_counts_without_noise_are_exact(mechanism: streams.Mechanism) ->
 
 
 def test_a_running_count_has_the_noise_of_as_many_p_sums_as_its_number_has_ones() -> None:
-    """T = 15 has levels 1, 2, 4 and 8, so noise of scale 4: step 8 has one p-sum, step 15 four."""
+    """A running count has the noise of as many p-sums as its number has ones in binary.
+
+    T = 15 has levels 1, 2, 4 and 8, so the noise scale is 4: step 8 has one p-sum, step 15 has
+    four.
+    """
     random = np.random.default_rng(7)
     noise = np.array([streams.partial_sums(np.zeros(15), 1.0, random) for _ in range(6000)])
     variance = (noise**2).mean(axis=0)
@@ -105,7 +109,7 @@ def test_the_fourier_basis_is_orthonormal() -> None:
 
 
 def test_no_person_moves_kept_coefficients_further_than_is_paid_for() -> None:
-    """A person with three visits moves four coefficients by at most sqrt(4) 3 in L1."""
+    """A person with three visits changes four kept coefficients by at most sqrt(4) 3 in L1."""
     basis = contributions.real_fourier(15, 4)
     farthest = max(np.abs(basis @ (3 * place)).sum() for place in np.eye(15))
     noise = WithoutNoise()

@@ -14,9 +14,10 @@ Y = np.array([0.50, 0.35, 0.9, 0.75, 0.9, 0.2])
 
 
 def test_the_sources_objective_is_not_that_of_its_table() -> None:
-    """Its form is right, but 2 sum xy is 4.82 (printed 4.5), and 2 sum y is 7.2 (printed 6.8).
+    """The published objective function does not follow from the published table.
 
-    So the line of least squares is 0.905 x + 0.095, not 0.7951 x + 0.1228.
+    Its form is right, but 2 sum xy is 4.82 (printed 4.5), and 2 sum y is 7.2 (printed 6.8). So the
+    least-squares line is 0.905 x + 0.095, not 0.7951 x + 0.1228.
     """
     form, linear = regression.objective(X[:, None], Y)
     assert form == pytest.approx(np.array([[6, 3.35], [3.35, 2.3125]]))
@@ -35,7 +36,7 @@ def test_the_functional_mechanism_without_noise_is_least_squares() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_nobody_moves_the_coefficients_further_than_is_paid_for(size: int) -> None:
-    """The corner of the cube is the worst person: (d + 1)(d + 3) in L1."""
+    """A corner of the cube is the person who changes the coefficients most: (d + 1)(d + 3)."""
     form, linear = regression.objective(np.ones((1, size)), np.ones(1))
     moved = np.abs(form).sum() + np.abs(2 * linear).sum()
     assert moved == (size + 1) * (size + 3)
@@ -81,7 +82,10 @@ def test_means_perturbed_at_the_end_need_noise_as_wide_as_the_values() -> None:
 
 
 def test_the_sources_printed_noise_is_not_of_the_printed_scale() -> None:
-    """Srivastava 2016: table 5.3 (scale 5) and the objective of section 4.3 (scale 16/8)."""
+    """The noise printed by Srivastava 2016 was not drawn with the printed scale.
+
+    Tested are table 5.3 (scale 5) and the objective function of section 4.3 (scale 16/8).
+    """
     means = np.array([4.8, 5.54, 6.34, 7.5, 8.575, 9.367])
     printed = np.array([4.4550, 5.0235, 6.2314, 7.4078, 8.7093, 9.6608])
     assert averages.chance_of_less_noise(printed - means, 10 / 2) < 1e-6
@@ -115,7 +119,7 @@ def test_positions_go_to_the_nearest_point_of_the_grid() -> None:
 
 
 def test_the_exponential_mechanism_keeps_its_promise_exactly() -> None:
-    """The log-ratio of all outcomes is at most epsilon d, and comes near it beside an edge."""
+    """The log-ratio of all outcomes is at most epsilon d, and is close to it beside an edge."""
     cells, side, epsilon = 8, 10.0, 0.08
     log = np.log(locations.exponential_weights(side, cells, epsilon))
     row, column = (each.ravel() * side for each in np.mgrid[0:cells, 0:cells])
@@ -133,7 +137,11 @@ def test_points_are_drawn_by_their_weights() -> None:
 
 
 def test_the_sources_expansion_is_short_of_the_radius_and_turns_negative() -> None:
-    """E = 0.9 and c w = 1: 0.52 at density 0.5, where 0.56 is right; negative from 1.46."""
+    """The source's series expansion underestimates the radius, and becomes negative.
+
+    For E = 0.9 and c w = 1 it gives 0.52 at density 0.5, where 0.56 is right; it is negative from
+    density 1.46 on.
+    """
     density, pull = np.array([0.5, 1.45, 1.47]), np.ones(3)
     radius = circle.expanded_radius(0.9, density, pull)
     assert radius[0] == pytest.approx(0.52, abs=5e-3)
