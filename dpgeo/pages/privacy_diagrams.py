@@ -23,8 +23,8 @@ LEAST_SHIFT = 2.5
 SCALE_WIDTH = 340
 """Width of the scale of correct guesses, in its own units."""
 
-LABEL, APART = 100, 110
-"""Width of the longest label, and the distance at which two labels fit on one line."""
+THIS_LABEL, TOGETHER_LABEL, GAP = 68, 120, 6
+"""Widths of the two labels in the language in which they are longest, and the gap between them."""
 
 CHART_WIDTH, CHART_HEIGHT = 344, 56
 """Size of a chart of strips, in its own units, without the text below the chart."""
@@ -110,15 +110,24 @@ def scale(this: int, together: int | None) -> Scale:
 
     If the two labels would overlap, `near` is set, so that each gets its own line.
     """
-    marks = [_mark(right) for right in (this, together) if right is not None]
-    near = len(marks) > 1 and marks[1].x - marks[0].x < APART
-    return Scale(this=marks[0], together=marks[1] if together is not None else None, near=near)
+    first, first_end = _mark(this, THIS_LABEL)
+    if together is None:
+        return Scale(this=first, together=None, near=False)
+    second, second_end = _mark(together, TOGETHER_LABEL)
+    near = first_end + GAP > second_end - TOGETHER_LABEL
+    return Scale(this=first, together=second, near=near)
 
 
-def _mark(right: int) -> Mark:
+def _mark(right: int, label: int) -> tuple[Mark, float]:
+    """Return the mark of a bound, and where its label of this width ends."""
     x = SCALE_WIDTH * (right - COIN) / (100 - COIN)
-    anchor = "start" if x < LABEL / 2 else "end" if x > SCALE_WIDTH - LABEL / 2 else "middle"
-    return Mark(x=round(x, 1), anchor=anchor, right=right)
+    if x < label / 2:
+        anchor, end = "start", x + label
+    elif x > SCALE_WIDTH - label / 2:
+        anchor, end = "end", x
+    else:
+        anchor, end = "middle", x + label / 2
+    return Mark(x=round(x, 1), anchor=anchor, right=right), end
 
 
 def bars(shares: Sequence[float]) -> list[Bar]:

@@ -20,6 +20,7 @@ from dpgeo.accounts.models import Membership, User
 from dpgeo.artefacts import map_array
 from dpgeo.core.released import PointsRelease
 from dpgeo.pages import basemap as land
+from dpgeo.pages.privacy_diagrams import scale
 from dpgeo.pages.release_summary import summarise
 from dpgeo.pages.templatetags.figures import (
     degrees,
@@ -593,3 +594,13 @@ def test_a_map_is_compared_only_with_public_maps_of_the_same_data(
     assert f'<option value="{other.pk}"' in page
     assert draft.pk not in page
     assert f'<option value="{published.pk}"' not in page
+
+
+@pytest.mark.parametrize(
+    ("this", "together", "near"),
+    [(63, 74, True), (81, 100, True), (53, 96, False), (74, 96, True), (63, None, False)],
+)
+def test_labels_of_the_scale_get_lines_of_their_own_where_they_would_overlap(
+    this: int, together: int | None, near: bool
+) -> None:
+    assert scale(this, together).near is near

@@ -36,6 +36,8 @@ PLAIN = {
     "counts of areas, allocated after the pilot": translatable(
         "counts of squares, shared out after the first look"
     ),
+    "Clusters": translatable("Gathering places"),
+    "Areas of clusters": translatable("Areas around gathering places"),
     "Counts of cells": translatable("Counts of squares"),
     "Estimates of cells": translatable("Estimates for squares"),
     "Counts of partitions": translatable("Counts of boxes"),
