@@ -210,15 +210,21 @@ def schema() -> set[tuple[Any, ...]]:
     return parts
 
 
-def fresh_schema(folder: Path) -> set[tuple[Any, ...]]:
-    with empty_database(folder, "fresh"):
+@pytest.fixture(scope="module")
+def fresh(
+    tmp_path_factory: pytest.TempPathFactory, django_db_blocker: DjangoDbBlocker
+) -> set[tuple[Any, ...]]:
+    """The schema of a new database."""
+    folder = tmp_path_factory.mktemp("fresh")
+    with django_db_blocker.unblock(), empty_database(folder, "fresh"):
         call_command("migrate", verbosity=0)
         return schema()
 
 
 @pytest.mark.parametrize("end", [0, -1], ids=["the first version", "the last before 0.1.0"])
-def test_a_migrated_database_has_the_schema_of_a_fresh_one(tmp_path: Path, end: int) -> None:
-    fresh = fresh_schema(tmp_path)
+def test_a_migrated_database_has_the_schema_of_a_fresh_one(
+    tmp_path: Path, end: int, fresh: set[tuple[Any, ...]]
+) -> None:
     with empty_database(tmp_path, "older"):
         migrate_as_before(end)
         call_command("migrate", verbosity=0)
