@@ -1,17 +1,25 @@
 """Errors of weekly maps under each protection of a series, and of sums over weeks by a tree.
 
 Counting, bounding and noise are done by dpgeo's own code: a period is counted by
-`engine.series_view` or `engine.duckdb_view` and measured by the uniform grid. The bounding box of
-the file's rows is stretched to a square, so that there are as many rows of cells as columns.
+`engine.series_view` or `engine.duckdb_view` and measured by one of the mechanisms that can draw a
+series. The bounding box of the file's rows is stretched to a square, so that there are as many rows
+of cells as columns.
+
+Two baselines are computed here, from counts bounded by the product. Absorbed budgets: half of
+epsilon asks each week whether the map has changed since the last one that was published, and weeks
+that are skipped leave their share of the other half to the next publication (algorithm BA of
+Kellaris, Papadopoulos, Xiao and Papadias 2014). p-sums: a binary tree over the weeks, either with
+the fewest nodes for each sum (Chan, Shi and Song 2011) or with least squares (Hay et al. 2010).
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -24,15 +32,18 @@ from benchmarks.report import report
 from dpgeo.core.domain import Domain
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.released import GridRelease
+from dpgeo.core.released import SparseRelease
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.engine.series_view import Allowances, SeriesView
-from dpgeo.mechanisms import uniform_grid
+from dpgeo.mechanisms import flows, places, sparse_grid, uniform_grid, zones
+from dpgeo.postprocess.flow_regions import square_zones
 from dpgeo.postprocess.periods import smoothed
-from dpgeo.privacy.mechanism import run
+from dpgeo.privacy.mechanism import Mechanism, run
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.places import Places
+from dpgeo.spatial.projection import to_degrees
 from tests.randomness import SeededEntropy
 
 Floats = NDArray[np.float64]
@@ -49,6 +60,15 @@ FEWEST = 50
 
 LENGTHS = (26, 52, 104, 365)
 """Numbers of periods for which the tree is compared."""
+
+RANGES = 400
+"""Number of sums over a box and some weeks that are compared."""
+
+EXACT = 500
+"""Rate of noise that is 0, except with a probability below e^-90 for each number."""
+
+REACH = 200
+"""Metres in the stretched square within which a row belongs to the nearest venue."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +89,32 @@ class Scheme:
         return float((self.allowance or self.each) / self.epsilon)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindOfMap:
+    """A mechanism that draws the weeks, and the numbers (n,) that its content holds.
+
+    `shape` is that of a map's counts if they are those of cells, else empty.
+    """
+
+    name: str
+    mechanism: Mechanism
+    params: Any
+    numbers: Callable[[Any], NDArray[np.int64]] = lambda content: content.counts.ravel()
+    counting: Counting = Counting.PEOPLE
+    layers: Mapping[str, Any] = field(default_factory=dict)
+    shape: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Weeks:
-    """Canonical files of the weeks, and the true counts (weeks, cells, cells) of people."""
+    """Canonical files of the weeks, and the true counts (weeks, cells, cells) of people.
+
+    `venues` are the places named by the file, None if it names none.
+    """
 
     paths: Sequence[Path]
     truth: Floats
+    venues: Places | None = None
 
 
 def add_to(subcommands: Any) -> None:
@@ -94,21 +134,119 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for each protection, and one for each number of periods of the tree."""
+    """Print a line for each kind of map and protection, and one for each length of the tree."""
     epsilon = parse_epsilon(options.epsilon)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         weeks = read(options.data, tuple(options.box), options.cells, folder)
         report({"scheme": "zeros", "rmse": rmse(0 * weeks.truth, weeks.truth)}, options.json)
-        for scheme in schemes(epsilon, len(weeks.paths)):
-            found = [
-                errors(draw(scheme, weeks, options.cells, folder, seed), scheme, weeks.truth)
-                for seed in range(options.trials)
-            ]
-            figures = {key: float(np.mean([each[key] for each in found])) for key in found[0]}
-            report({"scheme": scheme.name, "scale": scheme.scale, **figures}, options.json)
+        for kind in kinds(options.cells, weeks.venues):
+            truth = weeks.truth if kind.shape else true_counts(kind, weeks, folder)
+            for scheme in schemes(epsilon, len(weeks.paths)):
+                found = [
+                    errors(draw(scheme, weeks, kind, folder, seed), scheme, truth)
+                    for seed in range(options.trials)
+                ]
+                show(kind.name, scheme, found, options.json)
+        for scheme, drawn in baselines(epsilon, weeks, options.cells, folder, options.trials):
+            found = [errors(one, scheme, weeks.truth) for one in drawn]
+            show(grid_of(options.cells).name, scheme, found, options.json)
     for periods in LENGTHS:
         report({"periods": periods, **tree_variances(periods)}, options.json)
+
+
+def show(kind: str, scheme: Scheme, found: Sequence[Mapping[str, float]], as_json: bool) -> None:
+    """Print the means of the errors of several trials."""
+    figures = {key: float(np.mean([each[key] for each in found])) for key in found[0]}
+    report({"kind": kind, "scheme": scheme.name, "scale": scheme.scale, **figures}, as_json)
+
+
+def grid_of(cells: int) -> KindOfMap:
+    """Return the uniform grid with this number of cells along each side."""
+    return KindOfMap(
+        name=f"uniform grid, {cells} x {cells}",
+        mechanism=uniform_grid.MECHANISM,
+        params=uniform_grid.Params(cells=cells),
+        shape=Grid.over(AREA, cells).shape,
+    )
+
+
+def kinds(cells: int, venues: Places | None) -> Iterator[KindOfMap]:
+    """Yield the kinds of maps that can be drawn as series."""
+    yield grid_of(cells)
+    squares = Grid.over(AREA, cells // 2)
+    yield KindOfMap(
+        name=f"zones, {squares.size} squares",
+        mechanism=zones.MECHANISM,
+        params=zones.Params(zones="squares"),
+        layers={"squares": square_zones(squares, squares.inside(AREA).ravel())},
+    )
+    fine = Grid.over(AREA, 4 * cells)
+
+    def listed(content: SparseRelease) -> NDArray[np.int64]:
+        counts = np.zeros(fine.size, dtype=np.int64)
+        counts[content.cells] = content.counts
+        return counts
+
+    yield KindOfMap(
+        name=f"sparse grid, {4 * cells} x {4 * cells}",
+        mechanism=sparse_grid.MECHANISM,
+        params=sparse_grid.Params(cells=4 * cells),
+        numbers=listed,
+    )
+    if venues is not None:
+        yield KindOfMap(
+            name=f"places, {len(venues.keys):,}",
+            mechanism=places.MECHANISM,
+            params=places.Params(places="venues", reach=REACH),
+            layers={"venues": venues},
+        )
+    yield KindOfMap(
+        name="flows, 8 x 8 squares",
+        mechanism=flows.MECHANISM,
+        params=flows.Params(cells=8, gap_hours=6),
+        numbers=lambda content: content.pairs,
+        counting=Counting.VISITS,
+    )
+
+
+def true_counts(kind: KindOfMap, weeks: Weeks, folder: Path) -> Floats:
+    """Return the counts (weeks, n) without bounding and without noise."""
+    everything = 100_000
+    return exact_counts(
+        Scheme(name="", each=everything, epsilon=Fraction(1)), weeks, kind, folder, 0
+    )
+
+
+def exact_counts(scheme: Scheme, weeks: Weeks, kind: KindOfMap, folder: Path, seed: int) -> Floats:
+    """Return the bounded counts of a scheme without noise."""
+    epsilon = Fraction(EXACT * (scheme.allowance or scheme.each))
+    return draw(dataclasses.replace(scheme, epsilon=epsilon), weeks, kind, folder, seed)
+
+
+def baselines(
+    epsilon: Fraction, weeks: Weeks, cells: int, folder: Path, trials: int
+) -> Iterator[tuple[Scheme, list[Floats]]]:
+    """Yield schemes that the product does not have, and the weeks' maps drawn in each trial."""
+    grid, levels = grid_of(cells), levels_of(len(weeks.paths))
+    person = Scheme(name="person over the series, L = 20", each=2, allowance=20, epsilon=epsilon)
+    event = Scheme(name="any 4 weeks in a row", each=2, epsilon=epsilon)
+    capped, bounded = (
+        [exact_counts(scheme, weeks, grid, folder, seed) for seed in range(trials)]
+        for scheme in (person, event)
+    )
+    for fitted, way in ((False, "p-sums"), (True, "tree with least squares")):
+        yield (
+            dataclasses.replace(person, name=f"{person.name}, {way}", epsilon=epsilon / levels),
+            [
+                tree_drawn(exact, scale=person.scale, seed=seed, fitted=fitted)
+                for seed, exact in enumerate(capped)
+            ],
+        )
+    yield (
+        dataclasses.replace(event, name=f"{event.name}, absorbed", epsilon=epsilon / 4),
+        [absorbed(exact, event, weeks=4, seed=seed)[0] for seed, exact in enumerate(bounded)],
+    )
 
 
 def schemes(epsilon: Fraction, weeks: int) -> Iterator[Scheme]:
@@ -126,8 +264,8 @@ def read(path: Path, box: tuple[float, ...], cells: int, folder: Path) -> Weeks:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pq.read_table(path, columns=["user", "minute", "lat", "lon"])
-    user, minute, lat, lon = (np.asarray(table[name]) for name in table.column_names)
+    table = pq.read_table(path)
+    user, minute, lat, lon = (np.asarray(table[name]) for name in ("user", "minute", "lat", "lon"))
     west, south, east, north = box
     inside = (lon > west) & (lon < east) & (lat > south) & (lat < north)
     frame = Grid.over(AREA, cells)
@@ -146,20 +284,32 @@ def read(path: Path, box: tuple[float, ...], cells: int, folder: Path) -> Weeks:
         pairs = np.unique(np.stack([user[rows], frame.locate(x[rows], y[rows])]), axis=1)
         counts = np.bincount(pairs[1].astype(np.int64), minlength=frame.size)
         truth.append(counts.reshape(frame.shape).astype(np.float64))
-    return Weeks(paths, np.array(truth))
+    venues = None
+    if "poi" in table.column_names:
+        keys, first = np.unique(np.asarray(table["poi"])[inside], return_index=True)
+        longitude, latitude = to_degrees(x[inside][first], y[inside][first])
+        venue = tuple(map(str, keys))
+        venues = Places(
+            keys=venue,
+            longitude=longitude,
+            latitude=latitude,
+            levels=("place",),
+            units=tuple((name,) for name in venue),
+        )
+    return Weeks(paths, np.array(truth), venues)
 
 
-def draw(scheme: Scheme, weeks: Weeks, cells: int, folder: Path, seed: int) -> Floats:
-    """Return the noisy counts (weeks, cells, cells) of one series."""
+def draw(scheme: Scheme, weeks: Weeks, kind: KindOfMap, folder: Path, seed: int) -> Floats:
+    """Return the noisy counts of one series, (weeks, cells, cells) or (weeks, n)."""
     salt = np.random.default_rng(seed).bytes(16)
-    params, drawn = uniform_grid.Params(cells=cells), list[Floats]()
+    drawn = list[Floats]()
     before: Path | None = None
     entropy = SeededEntropy(seed)
     for path in weeks.paths:
         settings: dict[str, Any] = {
-            "domain": Domain(AREA),
+            "domain": Domain(AREA, kind.layers, "UTC"),
             "unit": Unit.PERSON,
-            "counting": Counting.PEOPLE,
+            "counting": kind.counting,
             "bound": scheme.allowance or scheme.each,
             "salt": salt,
             "folder": folder,
@@ -174,11 +324,8 @@ def draw(scheme: Scheme, weeks: Weeks, cells: int, folder: Path, seed: int) -> F
                 keep=partial(_copy, after),
             )
             view, before = SeriesView(path, allowances=allowances, **settings), after
-        released = run(uniform_grid.MECHANISM, view, params, scheme.epsilon, entropy, {})
-        content = released.content
-        if not isinstance(content, GridRelease):
-            raise TypeError(type(content))
-        drawn.append(content.counts.astype(np.float64))
+        content = run(kind.mechanism, view, kind.params, scheme.epsilon, entropy, {}).content
+        drawn.append(kind.numbers(content).reshape(kind.shape or (-1,)).astype(np.float64))
     return np.array(drawn)
 
 
@@ -189,12 +336,25 @@ def _copy(target: Path, used: Path) -> None:
 def errors(drawn: Floats, scheme: Scheme, truth: Floats) -> dict[str, float]:
     """Return the errors of the maps as drawn, and smoothed with the maps before them."""
     smooth, _ = smoothed(drawn, 2 * scheme.scale**2)
-    return {
+    found = {
         "rmse": rmse(drawn, truth),
         "rmse smoothed": rmse(smooth, truth),
         f"top {TOP}": busiest(drawn, truth),
         f"top {TOP} smoothed": busiest(smooth, truth),
     }
+    if truth.ndim > 2:
+        found["sums"] = sums_error(drawn, truth)
+    return found
+
+
+def sums_error(drawn: Floats, truth: Floats) -> float:
+    """Return the mean absolute error of sums over a random box of cells and run of weeks."""
+    random, wrong = np.random.default_rng(0), drawn - truth
+    found = []
+    for _ in range(RANGES):
+        ends = [np.sort(random.integers(0, size, 2)) for size in truth.shape]
+        found.append(abs(wrong[tuple(slice(a, b + 1) for a, b in ends)].sum()))
+    return float(np.mean(found))
 
 
 def rmse(drawn: Floats, truth: Floats) -> float:
@@ -212,32 +372,98 @@ def busiest(drawn: Floats, truth: Floats) -> float:
     return float(np.mean(shares))
 
 
-def tree_variances(periods: int) -> dict[str, float]:
-    """Return expected variances at epsilon 1, for a person who counts once.
+def absorbed(exact: Floats, scheme: Scheme, *, weeks: int, seed: int) -> tuple[Floats, list[int]]:
+    """Return weekly maps with absorbed budgets, and the shares that each week spends on its map.
 
-    "flat" has one count per period. "tree" is the binary tree (p-sums) with least squares: a person
-    is in one node of each level, so the noise scale of each count is the number of levels. The
-    variance for ranges is the mean over all runs of two or more periods.
+    `exact` holds bounded counts, of the shape of the maps. A share is half of the scheme's epsilon
+    divided by `weeks`; any `weeks` in a row spend at most as many shares. One person changes the
+    mean absolute difference of a map from the last published one by at most `each` divided by the
+    number of cells.
     """
-    rows, width, levels = [], 1, 0
+    random, size = np.random.default_rng(seed), exact[0].size
+    unit = float(scheme.epsilon) / (2 * weeks)
+    last, published, spent = np.zeros(exact.shape[1:]), list[Floats](), list[int]()
+    before, nullified = -1, 0
+    for week, counts in enumerate(exact):
+        noise = random.laplace(scale=scheme.each / (unit * size))
+        shares = min(week - before - nullified, weeks)
+        spent.append(0)
+        if shares > 0:
+            scale = scheme.each / (unit * shares)
+            if np.abs(counts - last).mean() + noise > scale:
+                last = counts + random.laplace(scale=scale, size=counts.shape)
+                before, nullified, spent[-1] = week, shares - 1, shares
+        published.append(last)
+    return np.array(published), spent
+
+
+def tree_nodes(periods: int) -> Floats:
+    """Return the nodes (n, periods) of a binary tree over the periods, from the leaves upwards."""
+    rows, width = [], 1
     while True:
         for start in range(0, periods, width):
             row = np.zeros(periods)
             row[start : start + width] = 1
             rows.append(row)
-        levels += 1
         if width >= periods:
-            break
+            return np.array(rows)
         width *= 2
-    nodes = np.array(rows)
+
+
+def levels_of(periods: int) -> int:
+    """Return the number of levels of the binary tree, each of which holds every period once."""
+    return int(tree_nodes(periods)[:, 0].sum())
+
+
+def tree_drawn(exact: Floats, *, scale: float, seed: int, fitted: bool) -> Floats:
+    """Return weekly maps from a binary tree over bounded counts (weeks, ...).
+
+    `scale` is that of the noise if every week were measured once; a contribution is in as many
+    nodes as there are levels. With `fitted`, weeks are estimated by least squares from all nodes;
+    otherwise, they are the leaves.
+    """
+    random, periods = np.random.default_rng(seed), len(exact)
+    nodes = tree_nodes(periods)
+    sums = nodes @ exact.reshape(periods, -1)
+    noisy = sums + random.laplace(scale=scale * levels_of(periods), size=sums.shape)
+    weeks = np.linalg.pinv(nodes) @ noisy if fitted else noisy[:periods]
+    return np.asarray(weeks.reshape(exact.shape))
+
+
+def nodes_in(first: int, last: int) -> int:
+    """Return the least number of nodes of a binary tree that make up periods first to last - 1."""
+    number, width = 0, 1
+    while first < last:
+        if first // width % 2:
+            number, first = number + 1, first + width
+        if last // width % 2 and first < last:
+            number, last = number + 1, last - width
+        width *= 2
+    return number
+
+
+def tree_variances(periods: int) -> dict[str, float]:
+    """Return expected variances at epsilon 1, for a person who counts once.
+
+    "flat" has one count a period. "tree" is the binary tree with least squares: a person is in one
+    node of each level, so each count has the noise of as many levels. "p-sums" is the same tree
+    without least squares: the fewest nodes are added up. Ranges are all runs of two or more
+    periods, on average.
+    """
+    nodes, levels = tree_nodes(periods), levels_of(periods)
     covariance = np.linalg.inv(nodes.T @ nodes) * 2 * levels**2
     sums = np.zeros((periods + 1, periods + 1))
     sums[1:, 1:] = covariance.cumsum(0).cumsum(1)
     first, last = np.triu_indices(periods + 1, 2)
+    added = float(
+        np.mean([nodes_in(a, b) for a, b in zip(first.tolist(), last.tolist(), strict=True)])
+    )
     ranges = sums[last, last] + sums[first, first] - 2 * sums[first, last]
     return {
         "flat, a period": 2.0,
+        "p-sums, a period": 2.0 * levels**2,
         "tree, a period": float(np.mean(np.diag(covariance))),
         "flat, a range": float(2 * np.mean(last - first)),
+        "p-sums, a range": 2.0 * levels**2 * added,
         "tree, a range": float(np.mean(ranges)),
     }

@@ -104,6 +104,57 @@ def request(dataset: int) -> dict[str, Any]:
     return {"release": release.pk}
 
 
+def prepare_series(people: int, weeks: int) -> dict[str, Any]:
+    """Declare a series of weekly maps of `people`, each in three places every week.
+
+    All weeks are complete, so maps are due. Returns the series' id.
+    """
+    from django.core.management import call_command
+
+    from tests.makers import make_dataset, make_organisation
+    from tests.web import test_series as series
+
+    call_command("migrate", verbosity=0)
+    dataset = make_dataset(
+        make_organisation(f"Office {uuid.uuid4()}"), budget=1000, new_files="append"
+    )
+    for number in range(1, weeks + 1):
+        series.add(dataset, series.week(number, range(people), places=3))
+    declared = series.declare(dataset)
+    series.complete(declared, weeks)
+    return {"series": str(declared.pk)}
+
+
+def request_due() -> dict[str, Any]:
+    """Request the maps that are due, as the reaper does."""
+    from dpgeo.releases.series import series_draw_due
+
+    return {"requested": series_draw_due()}
+
+
+def look_at_series(series: str) -> dict[str, Any]:
+    """Return how far a series is, what its maps count and cost, and how many draws are stored."""
+    from dpgeo.datasets.orphan_files import stored_names
+    from dpgeo.datasets.storage import private_storage
+    from dpgeo.releases.models import Series
+    from tests.web.test_series import counted, used
+
+    stored = Series.objects.select_related("dataset__ledger").get(pk=series)
+    releases = stored.releases.exclude(blob_name="").order_by("number")
+    jobs = [str(stored.job_id(number)) for number in range(1, stored.drawn + 1)]
+    names = list(stored_names(private_storage(), "blobs"))
+    return {
+        "drawn": stored.drawn,
+        "ended": stored.ending,
+        "counts": [counted(each) for each in releases],
+        "used": used(stored) if stored.state_name else [],
+        "draws": [sum(job in name for name in names) for job in jobs],
+        "spent": stored.dataset.ledger.spent_units,
+        "entries": stored.dataset.ledger.entries.count(),
+        "running": stored.releases.filter(job__state="running").count(),
+    }
+
+
 def erase(dataset: int) -> dict[str, Any]:
     """Erase the person "ann" from a dataset, in this process."""
     from dpgeo.datasets.erasure import person_erase
@@ -329,6 +380,7 @@ ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
     action.__name__: action
     for action in (
         *(prepare_points, request_points, look_at_points),
+        *(prepare_series, request_due, look_at_series),
         *(prepare, request, request_unheard, erase, look, stored, sign_in),
         *(lapse, exhaust, age, debits, merge, total, announce),
     )

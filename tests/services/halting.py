@@ -55,7 +55,7 @@ def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
     from dpgeo.engine import duckdb_view
     from dpgeo.jobs import services as jobs
     from dpgeo.jobs.lease import JobLease
-    from dpgeo.releases import files, release_job, sharding
+    from dpgeo.releases import blobs, files, release_job, series_state, sharding
     from dpgeo.releases import services as releases
 
     return {
@@ -66,6 +66,9 @@ def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
         "part drawn": (sharding, "_commit_shard", before),
         "part written": (sharding, "_commit_shard", after),
         "stored": (release_job, "commit_blob", before),
+        "state counted": (series_state, "_keep", before),
+        "state stored": (series_state, "_keep", after),
+        "series moved": (blobs, "series_advance", after),
         "committed": (release_job, "commit", after),
         "one file stored": (files, "keep_file", after),
         "files stored": (release_job, "publish_due", before),
