@@ -1,10 +1,10 @@
-"""Range errors by contribution bound: at 1, as advised, chosen privately, and at the best.
+"""Range errors with four contribution bounds: 1, the advised, a privately chosen and the best.
 
-Errors are those against what happened without a bound, as shares of the true total. The private
-choice is the exponential mechanism over public candidates l with the utility -|#{c <= l} - q N|.
-Here c is a person's contributions and N the number of people. Adding a person changes #{c <= l} -
-q N by 1 - q if c <= l, and by -q otherwise, so the utility changes by at most max(q, 1 - q). The
-choice is drawn in floating point, so it must not be used outside benchmarks.
+Errors are differences from the true counts without a bound, as shares of the true total. The
+private choice is the exponential mechanism over public candidates l with the utility -|#{c <= l} -
+q N|. Here c is a person's contributions and N the number of people. Adding a person changes #{c <=
+l} - q N by 1 - q if c <= l, and by -q otherwise, so the utility changes by at most max(q, 1 - q).
+The choice is drawn in floating point, so it must not be used outside benchmarks.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for each mechanism, epsilon and rule, with the error and the bounds it chose."""
+    """Print errors and bounds, a line for each mechanism, epsilon and way to choose the bound."""
     counting = Counting(options.counting)
     view = read(options.data, counting) if options.data else invented(options.invented, counting)
     grid = Grid.over(view.area, options.cells)
@@ -146,7 +146,7 @@ class Trial:
     scaled: bool
 
     def errors(self, epsilon: Fraction, bounds: list[int]) -> Floats:
-        """Return the mean range error of one release for each bound, as a share of all."""
+        """Return the mean range error of a release for each bound, as a share of the total."""
         return np.array(
             [self._error(epsilon, bound, number) for number, bound in enumerate(bounds)]
         )

@@ -21,8 +21,9 @@ FIRST = date(2026, 1, 5)
 def install_series(first: Released, maps: int, *, title: str = "Week by week") -> Series:
     """Store a series of weekly maps; all count in the regions of the first.
 
-    Every other map has the counts of the first, with noise of its own; in the others between, some
-    people have moved from the fullest region to the last one. Only the newest map has its files.
+    Every second map has the same true counts as the first; in the maps between, some people have
+    moved from the fullest region to the last one. All maps have independent noise. Only the newest
+    map has files.
     """
     newest = _install(None, first, 1, title, files=maps == 1)
     series = Series.objects.create(

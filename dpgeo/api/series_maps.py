@@ -1,4 +1,4 @@
-"""Public views of a series' maps together: their files, and the course of one area over time."""
+"""Public views of all maps of a series: their files, and counts of one area by period."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ MEDIA_TYPES = (map_array.MEDIA_TYPE, *(each.media_type for each in LONG.values()
 
 
 def public_or_404(series_id: UUID) -> tuple[Series, Shown]:
-    """Return a series with published maps, and which these are. Raises Http404."""
+    """Return a series that has published maps, and the ids of these maps. Raises Http404."""
     series = series_public(series_id)
     shown = shown_maps(series) if series else ()
     if series is None or not shown:
@@ -114,7 +114,7 @@ class SeriesFileView(ApiView):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / name
             maps_together(shown).write(name, series.title, path)
-            file = path.open("rb")  # It stays readable when its folder is gone.
+            file = path.open("rb")  # The open file stays readable after its folder is deleted.
         return FileResponse(file, content_type=LONG[name].media_type)
 
 
@@ -195,7 +195,7 @@ class SeriesQueryView(DocumentView):
 
 
 def answers_of(maps: SeriesMaps, shape: Any) -> list[PeriodAnswer]:
-    """Return what each map counted in a polygon.
+    """Return the count of each map in a polygon.
 
     Raises InvalidInput, or Conflict if the maps do not count in the same places.
     """

@@ -79,14 +79,14 @@ def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
 
 
 class Further(Protocol):
-    """Returns further members of the header, given what adds an array and returns its entry."""
+    """Function that returns further members of the header, and may add arrays of its own."""
 
     def __call__(self, add: Callable[[NDArray[Any]], dict[str, str | int]], /) -> dict[str, Any]:
-        """Return further members of the header."""
+        """Return more members of the header; `add` appends an array and returns its entry."""
 
 
 def encode(released: Released, shown: Sequence[Layer], further: Further = lambda _: {}) -> bytes:
-    """Return the content of the file of these layers; all layers of boxes share one grid."""
+    """Return the bytes of map.bin for these layers; all layers of boxes share one grid."""
     grid = next((layer.grid for layer in shown if isinstance(layer, BoxLayer)), None)
     inside = None if grid is None else _inside(grid, released.area)
     data, nouns = _Data(), nouns_of(released)

@@ -162,7 +162,7 @@ class Bound:
         return Phrase(AT_WORST) if self.figure is None else Phrase(AT_MOST, times=self.figure)
 
     def guess(self, source: str) -> Phrase:
-        """Return the sentence on how often a guess is right, beside a tossed coin.
+        """Return the sentence that compares how often a guess is right with tossing a coin.
 
         `source` is the phrase that names the maps from which somebody guesses.
         """

@@ -120,7 +120,7 @@ def _raster(root: ET.Element, view: View) -> None:
 
 
 def _shades(pipe: ET.Element, view: View) -> None:
-    """Draw an image from white, for no people, to black, from the highest class on."""
+    """Draw an image in shades of grey, from white for 0 to black for the highest class."""
     drawn = ET.SubElement(
         pipe,
         "rasterrenderer",

@@ -1,9 +1,9 @@
 """Files of a whole series: one array for browsers, and long tables with a column `period`.
 
-They are made from the released maps alone. The array is a `map_array` file of the newest map, with
-a member `series` in its header that holds the counts of all periods. Counts are exact, so that
-differences are those of the published figures. Smoothed counts that cannot be told from none are
-stored as 0.
+They are computed from the released maps alone. The array is a `map_array` file of the newest map,
+whose header has a further member `series` with the counts of all periods. Counts are not rounded,
+so their differences equal those of the published figures. Smoothed counts that do not stand out
+from the noise are stored as 0.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ ARRAY = "series.bin"
 LONG: Mapping[str, LayerFormat] = {
     f"all-periods{each.suffix}": each for each in (csv.FORMAT, geoparquet.FORMAT)
 }
-"""Formats of the long file, by its names."""
+"""Formats of the table of all periods, by the names of its files."""
 
 MOST_VALUES = 8_000_000
-"""Largest number of counts in a file; of longer series, it has the newest periods."""
+"""Largest number of counts in a file; a file of a longer series has only the newest periods."""
 
 SMOOTH_STEP = 0.25
 """Step to which smoothed counts are rounded in the array."""
@@ -43,7 +43,7 @@ SMOOTH_STEP = 0.25
 
 @dataclass(frozen=True, slots=True)
 class PeriodMap:
-    """A released map of a series: that of period `number`, counted from 1."""
+    """The released map of one period of a series; `number` is the period's, counted from 1."""
 
     number: int
     window: Window
@@ -60,7 +60,7 @@ class PeriodMap:
 class SeriesMaps:
     """The released maps of a series, in their order; at least one.
 
-    `regular` says whether all maps count in the same regions, which only then can be compared.
+    Maps can be compared only if the series is `regular`: all of them count in the same regions.
     """
 
     def __init__(self, maps: Sequence[PeriodMap]) -> None:
@@ -118,7 +118,7 @@ class SeriesMaps:
         if noise is None:
             raise ValueError("These maps do not count in the same regions.")
         levels, deviations = self._smoothed
-        # A smoothed count is told from none as a count is: by as many standard deviations.
+        # A smoothed count stands out if it exceeds as many standard deviations as a count must.
         clear = levels >= noise.threshold() / np.sqrt(noise.variance) * deviations
         steps = np.rint(np.where(clear, levels, 0) / SMOOTH_STEP).astype(np.int64)
         regions = len(layer)
@@ -152,7 +152,7 @@ class SeriesMaps:
         }
 
     def write(self, name: str, title: str, path: Path) -> None:
-        """Write the long file with this name, one row for each period and feature."""
+        """Write the table of all periods to a file, one row for each period and feature."""
         lengths = [len(each) for each in self._layers]
         texts = {
             "period": [each.number for each in self.maps],
@@ -181,7 +181,7 @@ class SeriesMaps:
 def _stacked(
     stack: Sequence[Layer], columns: dict[str, NDArray[Any]], further: dict[str, NDArray[Any]]
 ) -> Layer:
-    """Return the features of layers with the same columns as one layer, with further columns.
+    """Concatenate the features of layers that have the same columns, and add further columns.
 
     `columns` come before those of the layers, and `further` after them.
     """

@@ -46,8 +46,10 @@ class Content:
     """Type of data product, a term of the Differential Privacy Deployments Registry."""
 
     comparable: ClassVar[bool] = False
-    """Whether maps of a series have all their counts, `counts`, in the same regions, each with the
-    same independent `noise`, so that a region's counts can be compared from period to period.
+    """Whether a region's counts can be compared between the maps of a series.
+
+    This holds if all `counts` are of the same regions, each with independent noise of the
+    distribution `noise`.
     """
 
 

@@ -95,12 +95,12 @@ def _ingest(upload: Upload, lease: JobLease) -> None:
 def closed_times(dataset: Dataset) -> tuple[tuple[int, int], ...]:
     """Return the times, in seconds, of the closed periods of a dataset's open series.
 
-    Rows of these times come too late. Where a further file replaces the data there are none, since
-    the file repeats the rows of earlier ones.
+    Rows of these times are refused, because they arrive too late. There are no such times if a
+    further file replaces the data, since that file repeats the rows of earlier ones.
 
-    Privacy argument. Whether a row is refused follows from its own time, and from what the owner
-    declared and said to be complete. It does not follow from which maps are drawn already, which
-    API keys do not learn at once; nor do they see the report.
+    Privacy argument. Whether a row is refused depends on its own time, and on the periods that the
+    owner declared and reported as complete. It does not depend on which maps are already drawn,
+    which API keys learn only later. API keys do not see the report either.
     """
     if not dataset.grows:
         return ()

@@ -120,8 +120,8 @@ GROUP BY item // $values::UBIGINT"""
 SUM_ROWS = """
 SELECT cell, count(*) AS amount, sum(step)::BIGINT AS total FROM rows_valued GROUP BY cell"""
 
-# For histograms of values: a bin of a region takes the place of the region, as in
-# `Measure.to_bins`.
+# For histograms of values: each pair of a region and a bin (`Measure.to_bins`) is counted like a
+# region.
 BIN_SAMPLED = """
 SELECT item // $values::UBIGINT * $bins::UBIGINT + least(
         item % $values::UBIGINT * $bins::UBIGINT // ($values::UBIGINT - 1), $bins::UBIGINT - 1

@@ -93,7 +93,7 @@ def _fits(texts: pa.Array, code: str) -> NDArray[np.bool_]:
 
 
 def _epoch(texts: pa.Array) -> str:
-    """Return how a column of mostly numbers counts time, or "" if it cannot be a time."""
+    """Return the numeric time format that a column of mostly numbers may have, or "" if none."""
     numeric = mask(pc.match_substring_regex(texts, r"^[0-9]+(?:\.[0-9]+)?$"))
     if numeric.sum() * 100 < len(texts):
         return ""

@@ -77,7 +77,7 @@ def restrict_drivers() -> None:
 
 
 def convert_layer(source: Path, choices: LayerChoices, folder: Path) -> None:
-    """Write the layer of a file as GeoJSON in degrees, RESULT in `folder`. Raises InvalidInput."""
+    """Write a file's layer to RESULT in `folder`, as GeoJSON in degrees. Raises InvalidInput."""
     path, suffix = _recognise(source, folder)
     with _undamaged():
         table = _read(path, suffix, choices)

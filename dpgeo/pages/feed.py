@@ -1,6 +1,6 @@
 """Feeds of the published maps and of those of one series, newest first.
 
-They are Atom (RFC 4287) and, of a series, JSON Feed as well.
+All are Atom feeds (RFC 4287); a series also has a JSON Feed.
 
 An entry is dated only by the day of publication, as on every public page, because a time of day
 could reveal how long a job took.

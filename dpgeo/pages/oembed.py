@@ -83,7 +83,7 @@ def oembed(request: HttpRequest) -> HttpResponse:
 def _found(path: str) -> tuple[Release, str, str] | None:
     """Return the map at a path, its title and the path of its frame; None if there is none.
 
-    At the path of a series it is the newest map, with the title and the frame of the series.
+    For the path of a series, this is its newest map, with the title and the frame of the series.
     """
     if match := SERIES_PAGE.fullmatch(path):
         try:

@@ -119,7 +119,7 @@ def scale(this: int, together: int | None) -> Scale:
 
 
 def _mark(right: int, label: int) -> tuple[Mark, float]:
-    """Return the mark of a bound, and where its label of this width ends."""
+    """Return the mark of a bound, and the right end of its label, which is `label` wide."""
     x = SCALE_WIDTH * (right - COIN) / (100 - COIN)
     if x < label / 2:
         anchor, end = "start", x + label

@@ -53,7 +53,7 @@ SHOWS = {
         "beside": _("Two months side by side"),
     },
 }
-"""What the map of a series can show, by the length of its periods."""
+"""What a map of a series can show, by length of period."""
 
 
 @require_safe
@@ -101,7 +101,7 @@ def series(request: HttpRequest, series_id: uuid.UUID) -> HttpResponse:
 
 
 def _drawn(newest: Release, found: Series) -> dict[str, Any]:
-    """Return the context of the map and of what stands beside it."""
+    """Return the template context of the newest map and of the panel beside it."""
     summary = summary_of(newest)
     return {
         **release_context(newest),

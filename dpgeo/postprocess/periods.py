@@ -1,18 +1,19 @@
-"""Counts of the same regions in several periods: their smoothed course, and which changes are real.
+"""Counts of the same regions in several periods: smoothed levels, and significant changes.
 
 Everything is computed from published counts, so it costs no privacy.
 
-Smoothing. A region's level is taken to move from period to period by a random step of variance
+Smoothing. A region's level is modelled as moving from period to period by a random step of variance
 q = DRIFT times its mean level so far, and is observed with noise of known variance v (the
-local-level model; Harvey 1989, chapter 4). The Kalman filter then gives each period's level from
-that period's count and those before: with P the variance of the level before a count is seen, the
-count's weight is P / (P + v). Later periods are not used, so a smoothed map never changes once it
-is published. A smoothed count follows a sudden change late; its error therefore has no margin.
+local-level model; Harvey 1989, chapter 4). The Kalman filter then estimates each period's level
+from the counts of that period and the earlier ones: if P is the variance of the predicted level,
+the new count gets the weight P / (P + v). Later periods are not used, so a smoothed map never
+changes once it is published. A smoothed count follows a sudden change with a delay, so no margin is
+given for its error.
 
 Changes. The difference of two counts of a region that did not change is X - Y for two independent
 discrete Laplace variables, of which P(|X - Y| > c) has a closed form. A change stands out if it is
 larger than the smallest c with which n P(|X - Y| > c) <= CHANCE for n regions: by the union bound,
-in 19 of 20 comparisons of maps between which nothing changed, no region at all stands out.
+in 19 of 20 comparisons of maps between which nothing changed, no region stands out.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ DRIFT = 0.05
 """Variance of a period's change, as a share of the mean level so far."""
 
 LEAST_DRIFT = 0.01
-"""Smallest variance of a period's change, of regions that are nearly empty."""
+"""Smallest variance of a period's change, used for regions that are nearly empty."""
 
 CHANCE = 0.05
-"""Largest probability that any region seems to change between maps of which none did."""
+"""Largest probability that any region stands out between two maps if no region changed."""
 
 
 def smoothed(
@@ -39,8 +40,8 @@ def smoothed(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return each period's level, never negative, and its standard deviation in the model.
 
-    `counts` (periods, ...) are noisy counts, each with noise of this variance. A level follows from
-    the counts of its period and of those before.
+    `counts` (periods, ...) are noisy counts, and `variance` is the variance of the noise of each. A
+    level depends on the counts of its period and of earlier ones.
     """
     level, total = np.zeros(counts.shape[1:]), np.zeros(counts.shape[1:])
     doubt = np.full(counts.shape[1:], variance)
@@ -56,10 +57,10 @@ def smoothed(
 
 
 def largest_by_noise(noise: DiscreteLaplace, regions: int) -> int:
-    """Return the largest difference of two counts that noise may make in any of n regions.
+    """Return the largest difference of two counts that noise alone may cause in any of n regions.
 
-    A larger difference stands out: if nothing changed, that happens in any region at all with
-    probability at most CHANCE.
+    A larger difference stands out. If nothing changed, the probability that any of the n regions
+    stands out is at most CHANCE.
     """
     low, high = -1, 1
     while regions * _beyond(noise, high) > CHANCE:
@@ -74,7 +75,7 @@ def _beyond(noise: DiscreteLaplace, least: int) -> float:
     """Return P(|X - Y| > c) for independent noises X and Y and a whole number c >= 0.
 
     With a = exp(-rate) and b = (1 + a^2)/(1 - a^2), P(X - Y = k) is ((1-a)/(1+a))^2 a^|k| (|k| +
-    b). Adding up over |k| > c gives 2 a^(c+1) (1-a)/(1+a)^2 (c + 1 + b + a/(1-a)).
+    b). The sum over |k| > c is 2 a^(c+1) (1-a)/(1+a)^2 (c + 1 + b + a/(1-a)).
     """
     rate = float(noise.rate)
     a, rest = math.exp(-rate), -math.expm1(-rate)

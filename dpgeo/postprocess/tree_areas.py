@@ -37,7 +37,7 @@ It is higher because every level of the tree is visited.
 
 
 NOISE_ERRORS = 2.0
-"""Margin of a sum of reconciled counts, in standard errors."""
+"""Number of standard errors in the margin of a sum of reconciled counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

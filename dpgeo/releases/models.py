@@ -148,9 +148,10 @@ class Series(models.Model):
 
     @property
     def closed(self) -> Window | None:
-        """The days of all periods whose maps are drawn or due together, None if there are none.
+        """The days of all periods whose maps are drawn or due, as one window, or None.
 
-        The owner has said that their data are complete, so no further rows of these days are taken.
+        The owner has reported that the data of these days are complete, so further rows of these
+        days are refused.
         """
         said, number = self.complete_through, self.drawn
         while said and self.window(number + 1).last <= said:

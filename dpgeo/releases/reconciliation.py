@@ -134,8 +134,8 @@ def pay_for_replaced(release: Release) -> bool:
 def _debit_replaced(job: UUID, name: str) -> int:
     """Debit a draw from data of a person who has since been erased.
 
-    It is deleted once it is paid for in full. Until then it keeps its release from being drawn
-    again (`pay_for_replaced`). Returns 1 if it was debited now, and 0 otherwise.
+    The draw is deleted once it is paid for in full. Until then, its release cannot be drawn again
+    (`pay_for_replaced`). Returns 1 if it was debited now, and 0 otherwise.
     """
     paying = uuid5(job, name)
     debited = _debit_unknown(paying, name)

@@ -101,8 +101,9 @@ def check_describable(release: Release) -> None:
 def check_replaced_paid(release: Release, lease: JobLease) -> None:
     """Raise Conflict if the budget does not pay for a second draw of a release.
 
-    There is a first one if it was made from data of a person who has since been erased, and not
-    committed, or forgotten by a restored database. What the release cost then pays for that one.
+    There is a first draw if it was made from data of a person who has since been erased and was not
+    committed, or if a restored database has forgotten it. The release's debit then pays for that
+    first draw.
     """
     if not pay_for_replaced(release):
         lease.set_drawing()  # No refund.

@@ -1,4 +1,4 @@
-"""The published maps of a series together, cached in memory because maps never change."""
+"""All published maps of a series, cached in memory because maps never change."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Shown = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class StoredArray:
-    """The array of a series, plain and gzipped."""
+    """The array file of a series, plain and gzipped."""
 
     plain: bytes
     zipped: bytes
@@ -42,13 +42,13 @@ def newest_public(series: Series) -> Release | None:
 
 
 def shown_maps(series: Series) -> Shown:
-    """Return which maps of a series are published."""
+    """Return the ids and the checksums of the published maps of a series."""
     return tuple(maps_public(series).order_by("number").values_list("pk", "blob_sha256"))
 
 
 @lru_cache(maxsize=2)
 def maps_together(shown: Shown) -> SeriesMaps:
-    """Return the maps of `shown_maps`, which must not be empty."""
+    """Return the decoded maps that `shown` lists; there must be at least one."""
     releases = Release.objects.filter(pk__in=[key for key, _ in shown]).select_related("series")
     return SeriesMaps([_map_of(each) for each in releases])
 
@@ -62,7 +62,7 @@ def _map_of(release: Release) -> PeriodMap:
 
 @lru_cache(maxsize=8)
 def array_of(shown: Shown) -> StoredArray | None:
-    """Return the array of the maps; None if they do not count in the same regions."""
+    """Return the array file of the maps; None if they do not count in the same regions."""
     maps = maps_together(shown)
     if not maps.regular:
         return None

@@ -60,5 +60,6 @@ def test_previews_of_wide_files_do_not_keep_visitors_waiting(installation: Insta
             time.sleep(0.1)
         assert all(each.result().status == 302 for each in sent)
         preview = (time.monotonic() - began) * AT_A_TIME / FILES
-    # A reader blocked by previews would wait for at least a whole one, however slow the machine is.
+    # A reader blocked by previews would wait for at least one whole preview, however slow the
+    # machine is.
     assert longest < (LONGEST_SECONDS if AUDIT else max(LONGEST_SECONDS, preview / 2))

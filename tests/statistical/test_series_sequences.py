@@ -1,9 +1,9 @@
-"""Whole sequences of a series' maps, attacked by somebody who sees all of them.
+"""Audit of series: an attack on whole sequences of maps by somebody who sees all of them.
 
-The attacker knows everything but whether one person is in the data, and guesses on sequences in
-which each number is as far to one side as the person could move it: the events on which the claim
-is tight. Under the product's state, the claim stands; with a planted fault in the state, it is
-disproved. The counts, their bounding and their noise are those of the product.
+The attacker knows everything but whether one person is in the data, and guesses only on sequences
+in which each number is as far to one side as the person could move it. These are the events on
+which the claim is tight. With dpgeo's own handling of the state, the claim is not disproved; with a
+planted fault in the state, it is. Counting, bounding and noise are done by dpgeo's own code.
 """
 
 from __future__ import annotations
@@ -54,9 +54,10 @@ MOST = 2000 * EFFORT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """A map of a sequence: which earlier map's state it reads, counted from 0, None for no state.
+    """One map of a sequence, with the index of the earlier map whose state it reads, or None.
 
-    In it, the person may be `erased`. With `forgotten`, the person is missing from the state read.
+    If `erased`, the person is erased when the map is drawn. If `forgotten`, the person is missing
+    from the state that is read.
     """
 
     state: int | None
@@ -79,11 +80,11 @@ FAULTS = {
         [FIRST, ERASED, Step(state=1, forgotten=True)],
     ),
 }
-"""For each fault, the steps of the product and those with the fault."""
+"""For each fault, the correct steps and the steps with the fault."""
 
 
 def rows_of_period(*, person: bool) -> list[Row]:
-    """Return rows of three people and, with `person`, of one who is there six times."""
+    """Return rows of three people and, with `person`, six rows of one more."""
     x, y = centre(GRID, 0, 0)
     others: list[Row] = [(who, x, y, who) for who in range(3)]
     return others + [(PERSON, x, y, 10 + number) for number in range(6 if person else 0)]
@@ -156,11 +157,11 @@ class Sequences:
 
     @property
     def moved(self) -> float:
-        """How much the person moves the counts of all maps together."""
+        """How much the person changes the counts of all maps together."""
         return float(np.abs(self.exact(1) - self.exact(0)).sum())
 
     def rule(self) -> Rule:
-        """Return the rule that guesses where every number is beyond the person's reach."""
+        """Return the rule that guesses only if every number exceeds what a person can change."""
         without, within = self.exact(0), self.exact(1)
 
         def score(sequences: Floats) -> Floats:
@@ -195,7 +196,7 @@ def test_a_fault_in_the_state_is_caught_and_the_product_is_not(tmp_path: Path, f
 
 @pytest.mark.parametrize("each", [1, ALLOWANCE])
 def test_all_of_epsilon_is_spent_at_once_or_spread_over_periods(tmp_path: Path, each: int) -> None:
-    """The claim is not disproved, and a good part of it is proven: the attack has power."""
+    """The claim is not disproved, and the lower bound on epsilon shows a strong attack."""
     sequences = Sequences(BUILT, tmp_path, each=each, first_seed=70)
     assert sequences.moved == ALLOWANCE
     guesses = sequences.play(sequences.rule(), 63)

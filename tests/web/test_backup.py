@@ -121,7 +121,7 @@ NewMachine = Callable[[str], AbstractContextManager[None]]
 
 @pytest.fixture
 def new_machine(tmp_path: Path, migrated: str) -> NewMachine:
-    """Return a maker of machines with an empty database, and an empty disk at their first use."""
+    """Return a function that makes machines with an empty database and, at first, an empty disk."""
 
     @contextmanager
     def make(name: str) -> Iterator[None]:

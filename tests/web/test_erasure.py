@@ -355,7 +355,7 @@ def test_a_stored_draw_that_holds_an_erased_person_is_paid_for_and_never_used(
 def test_a_release_is_not_drawn_again_if_the_budget_pays_for_one_draw_alone(
     monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any, swept: bool
 ) -> None:
-    """The older draw may have been published, so a second one would exceed the total."""
+    """The older draw may have been published, so a second draw would exceed the total budget."""
     dataset = make_dataset(budget="1.5")
     ingest(dataset)
     release = make_request(dataset, epsilon="1")

@@ -234,7 +234,7 @@ def test_the_calendar_and_the_owner_close_periods_and_rows_never(dataset: Datase
 def test_rows_of_closed_periods_are_refused_by_name(dataset: Dataset) -> None:
     add(dataset, week(1, range(10)))
     series = declare(dataset)
-    complete(series, 2)  # week 2 is closed although nothing is drawn
+    complete(series, 2)  # Week 2 is closed although no map is drawn.
     late = b"p0,50.005,10.005,2026-01-18T22:59:59Z\np0,50.005,10.005,2026-01-18T23:00:00Z\n"
     upload = add(dataset, week(2, range(3)) + late)  # the second one is on Monday in Berlin
     assert upload.report["refused"] == {

@@ -1,4 +1,4 @@
-"""What readers get of all maps of a series together: files, feeds and the course of an area."""
+"""Files, feeds and area queries over all maps of a series, as readers get them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""dpgeo's own mechanisms, run as the comparisons need them."""
+"""dpgeo's own mechanisms, run on the data of the comparisons."""
 
 from __future__ import annotations
 

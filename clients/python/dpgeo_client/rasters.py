@@ -16,9 +16,9 @@ MOST_VALUES = 20_000_000
 def to_dataset(table: Any, attributes: Mapping[str, Any]) -> Any:
     """Return a table from `to_arrow` as an xarray.Dataset.
 
-    Its dimensions are latitude and longitude, after slice for a map by time. Raises LookupError if
-    the features are not single cells of a grid or there are none, or ValueError if the grid around
-    them is too large for arrays.
+    Its dimensions are latitude and longitude; a map by time has the dimension slice before them.
+    Raises LookupError if the features are not single cells of a grid or there are none, or
+    ValueError if the grid around them is too large for arrays.
     """
     import numpy as np
     import xarray

@@ -1,7 +1,7 @@
-"""Plain words in place of the field's terms, on pages.
+"""Plain words that replace technical terms on pages.
 
 Mechanisms, statements, files and the API keep the terms of the literature, which the glossary
-explains. A map says what was measured in the words of its readers.
+explains. Pages describe what was measured in everyday words.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PLAIN = {
     "Counts of partitions": translatable("Counts of boxes"),
     "Estimates of partitions": translatable("Estimates for boxes"),
 }
-"""Terms, and the words for them on pages."""
+"""Technical terms, and the words that replace them on pages."""
 
 NUMBERED = (
     (
@@ -79,15 +79,15 @@ NUMBERED = (
         translatable("counts of squares of size {number}"),
     ),
 )
-"""Patterns of terms that hold numbers, and the words for them on pages."""
+"""Patterns of technical terms that contain numbers, and the words that replace them on pages."""
 
 
 @register.filter
 def plain_words(term: str) -> str:
-    """Return what a term means, in the page's language.
+    """Return plain words for a technical term, in the page's language.
 
-    A term such as "Counts of cells, Monday" is taken part by part. What has no plainer words is
-    translated as it is.
+    The parts of a term such as "Counts of cells, Monday" are replaced one by one. A part without
+    plainer words is only translated.
     """
     for pattern, words in NUMBERED:
         if match := re.fullmatch(pattern, term):

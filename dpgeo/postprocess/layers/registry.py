@@ -65,5 +65,5 @@ def no_slices() -> InvalidInput:
 
 @singledispatch
 def slice_of(content: Content, layer: str) -> Content:
-    """Return the slice with the given layer name. Raises InvalidInput if there is none."""
+    """Return the content of the slice with this layer name. Raises InvalidInput without one."""
     raise InvalidInput("This release has no slices to choose from; leave this out.", field="layer")

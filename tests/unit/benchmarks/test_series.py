@@ -54,7 +54,9 @@ def test_weeks_are_counted_in_the_cells_of_the_box(tmp_path: Path) -> None:
 
 
 def test_the_tree_is_worse_than_single_counts_up_to_a_hundred_periods() -> None:
-    two = tree_variances(2)  # a root and two leaves: the inverse of [[2, 1], [1, 2]], times 8
+    # The tree has a root and two leaves; the leaves' covariance is the inverse of [[2, 1], [1, 2]],
+    # times 8.
+    two = tree_variances(2)
     assert two["tree, a period"] == pytest.approx(16 / 3)
     assert two["tree, a range"] == pytest.approx(16 / 3)
     for periods in (26, 52, 104):

@@ -24,7 +24,10 @@ def test_the_advised_bound_has_the_least_error(
 
 
 def test_nobody_is_advised_to_leave_out_what_costs_nothing() -> None:
-    """With one visit each nothing is ever lost; with little noise the bound exceeds the mean."""
+    """If people have one visit each, a bound of 1 loses nothing.
+
+    With little noise, the best bound exceeds the mean number of visits.
+    """
     assert best_bound(Guess(people=10**6, records=1, share=1.0), 10.0) == 1
     assert best_bound(Guess(people=10_000, records=20, share=0.05), 1.0) > 60
 
