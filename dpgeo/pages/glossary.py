@@ -161,10 +161,12 @@ SECTIONS: tuple[tuple[Promise | str, tuple[Term, ...]], ...] = (
             Term(
                 _("measured counts"),
                 _("noisy counts as they were drawn"),
+                _("as counted"),
             ),
             Term(
                 _("estimate, inferred counts"),
                 _("counts after post-processing, by least squares or empirical Bayes"),
+                _("smoothed"),
             ),
             Term(
                 _("shard"),
@@ -192,6 +194,22 @@ SECTIONS: tuple[tuple[Promise | str, tuple[Term, ...]], ...] = (
             Term(
                 _("partition, leaf, box"),
                 _("one region of such a decomposition"),
+                _("box, square"),
+            ),
+            Term(
+                _("cell"),
+                _("one square of a grid"),
+                _("square"),
+            ),
+            Term(
+                _("cluster"),
+                _("a centre found by private k-means, with the records nearest to it"),
+                _("gathering place"),
+            ),
+            Term(
+                _("slice"),
+                _("a part of time, or a value of a category, with a map of its own"),
+                _("time, value"),
             ),
             Term(
                 _("perturbed location"),
