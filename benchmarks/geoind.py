@@ -7,17 +7,18 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.generated import KINDS, generated
 from benchmarks.promise import Draw, tell_apart
 from benchmarks.report import report
 from benchmarks.transport import earth_movers_distance
 from dpgeo.core.levels import make_level
 from dpgeo.core.noise import PlanarLaplace
-from dpgeo.postprocess.deconvolution import recover
+from dpgeo.postprocess.deconvolution import Channel, recover, update
 from dpgeo.privacy.planar_laplace_sampler import draw_arcs, move
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
@@ -49,6 +50,15 @@ MOST_CHANCE = 1e-6
 Sampler = Callable[[Floats, Floats, SeededWords], tuple[Floats, Floats]]
 """Type of a function that perturbs positions (n,) in degrees."""
 
+Places: TypeAlias = tuple[Floats, Floats, StudyArea]
+"""Longitudes and latitudes of points, and the study area around them."""
+
+MAP_CELLS = 256
+"""Number of cells along each side of a generated map that points are drawn from."""
+
+MOST_UPDATES = 300
+"""Number of updates among which the best is sought."""
+
 SIDE_METRES = 40_000
 """Side in metres of the square, around the points' median, in which densities are recovered."""
 
@@ -62,6 +72,10 @@ def add_to(subcommands: Any) -> None:
     parser.add_argument(
         "--points", type=Path, action="append", default=[], help="Parquet with columns lat and lon"
     )
+    parser.add_argument("--generated", action="append", default=[], choices=KINDS, metavar="KIND",
+                        help="recover the density of a generated map as well")  # fmt: skip
+    parser.add_argument("--map-seed", type=int, default=0, help="of generated maps")
+    parser.add_argument("--reports", type=int, default=100_000, help="drawn from generated maps")
     parser.add_argument("--cells", type=int, default=128)
     parser.add_argument("--seed", type=int, default=1, help="of the noise")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
@@ -80,7 +94,13 @@ def measure(options: argparse.Namespace) -> None:
     for line in lines:
         report(line, options.json)
     for path in options.points:
-        report(_density(noise, path, options.cells, options.seed), options.json)
+        places = _points(path)
+        report(_density(noise, path.stem, places, options.cells, options.seed), options.json)
+    for kind in options.generated:
+        places = _generated_points(kind, options.map_seed, options.reports, options.cells)
+        line = _density(noise, kind, places, options.cells, options.seed)
+        limits = _limits(noise, kind, places, options)
+        report({**line, **limits}, options.json)
 
 
 def _spread(noise: PlanarLaplace, draws: int, seed: int) -> Iterator[dict[str, str | float]]:
@@ -193,12 +213,13 @@ def _plain(lon: Floats, lat: Floats, noise: PlanarLaplace, seed: int) -> tuple[F
     return np.degrees(east), np.degrees(north)
 
 
-def _density(noise: PlanarLaplace, path: Path, cells: int, seed: int) -> dict[str, str | float]:
+def _density(
+    noise: PlanarLaplace, name: str, places: Places, cells: int, seed: int
+) -> dict[str, str | float]:
     """Return the errors of the recovered density and of the perturbed points' histogram."""
-    lon, lat, area = _points(path)
+    lon, lat, area = places
     grid = Grid.over(area, cells)
-    moved = move(lon, lat, noise, SeededWords(seed))
-    east, north = (each / UNITS for each in Truncation(area, GroundGrid(noise.step)).apply(*moved))
+    east, north = _published(noise, places, seed)
     truth, raw = _counts(grid, lon, lat), _counts(grid, east, north)
     started = time.perf_counter()
     recovered = recover(east, north, noise, grid, area)
@@ -210,7 +231,7 @@ def _density(noise: PlanarLaplace, path: Path, cells: int, seed: int) -> dict[st
     ]
     return {
         "figure": "density",
-        "points": path.stem,
+        "points": name,
         "reports": len(lon),
         "raw_l1": l1[0],
         "l1": l1[1],
@@ -223,7 +244,64 @@ def _density(noise: PlanarLaplace, path: Path, cells: int, seed: int) -> dict[st
     }
 
 
-def _points(path: Path) -> tuple[Floats, Floats, StudyArea]:
+def _published(noise: PlanarLaplace, places: Places, seed: int) -> tuple[Floats, Floats]:
+    """Return the perturbed positions in degrees."""
+    lon, lat, area = places
+    moved = move(lon, lat, noise, SeededWords(seed))
+    east, north = (each / UNITS for each in Truncation(area, GroundGrid(noise.step)).apply(*moved))
+    return east, north
+
+
+def _limits(
+    noise: PlanarLaplace, kind: str, places: Places, options: argparse.Namespace
+) -> dict[str, float]:
+    """Return what limits the recovery of a generated map, as L1 errors over the histogram's.
+
+    "best_l1_ratio" is the error at the best number of updates, "best_updates", which needs the
+    truth. "density_l1_ratio" is that of the density from which the reports were drawn.
+    """
+    lon, lat, area = places
+    grid = Grid.over(area, options.cells)
+    east, north = _published(noise, places, options.seed)
+    channel = Channel(grid, area, noise)
+    truth = _counts(grid, lon, lat) / len(lon)
+    raw = float(np.abs(_counts(grid, east, north) / len(lon) - truth).sum())
+    observed = _counts(channel.fine, east, north)
+    density = channel.inside / np.count_nonzero(channel.inside)
+    errors = []
+    for _ in range(MOST_UPDATES):
+        density = update(channel, density, observed)
+        side = channel.factor
+        coarse = density.reshape(grid.rows, side, grid.columns, side).sum(axis=(1, 3))
+        errors.append(float(np.abs(coarse - truth).sum()) / raw)
+    west, south, east_edge, north_edge = area.bounds
+    middle = (np.arange(MAP_CELLS) + 0.5) / MAP_CELLS
+    x, y = np.meshgrid(
+        west + (east_edge - west) * middle, north_edge - (north_edge - south) * middle
+    )
+    cells = grid.locate(*to_mercator(x.ravel(), y.ravel()))
+    shares = generated(kind, MAP_CELLS, options.map_seed).ravel()
+    drawn_from = np.bincount(cells, shares, minlength=grid.size).reshape(grid.shape)
+    return {
+        "best_updates": float(np.argmin(errors) + 1),
+        "best_l1_ratio": min(errors),
+        "density_l1_ratio": float(np.abs(drawn_from - truth).sum()) / raw,
+    }
+
+
+def _generated_points(kind: str, map_seed: int, reports: int, cells: int) -> Places:
+    """Return positions drawn from a generated map, on cells as wide as those of files."""
+    side = math.degrees(SIDE_METRES * cells / 128 / EARTH_RADIUS_METRES)
+    area = StudyArea.from_bounds(10.0, -side / 2, 10.0 + side, side / 2)
+    random = np.random.default_rng([map_seed, reports])
+    shares = generated(kind, MAP_CELLS, map_seed).ravel()
+    row, column = np.divmod(random.choice(shares.size, reports, p=shares), MAP_CELLS)
+    lon = 10.0 + side * (column + random.random(reports)) / MAP_CELLS
+    lat = side / 2 - side * (row + random.random(reports)) / MAP_CELLS
+    return lon, lat, area
+
+
+def _points(path: Path) -> Places:
     """Return the positions in a square of SIDE_METRES around their median, and that square.
 
     The square is returned as a study area.
