@@ -201,7 +201,7 @@ def _check(film: Film) -> bool:
 
 
 def _rows(words: str) -> int:
-    """Return how many rows an answer reads, according to its words."""
+    """Return how many rows are read with an answer, as stated in its text; 0 if it states none."""
     found = re.search(r"reads ([\d,]+) of", words)
     return int(found[1].replace(",", "")) if found else 0
 

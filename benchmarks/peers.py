@@ -292,7 +292,7 @@ def _edges(cells: int, parts: int) -> NDArray[np.intp]:
 
 
 def _nested_edges(cells: int, branching: int, height: int) -> NDArray[np.intp]:
-    """Return the edges of the nodes at a given height above the cells."""
+    """Return the edges, in cells, of the tree's nodes at a given height above its leaves."""
     step = branching**height
     return np.append(np.arange(0, cells, step), cells).astype(np.intp)
 

@@ -65,7 +65,7 @@ RANGES = 400
 """Number of sums over a box and some weeks that are compared."""
 
 EXACT = 500
-"""Rate of noise that is 0, except with a probability below e^-90 for each number."""
+"""At this rate, noise is 0 except with a probability below e^-90 for each number."""
 
 REACH = 200
 """Metres in the stretched square within which a row belongs to the nearest venue."""
@@ -91,9 +91,9 @@ class Scheme:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindOfMap:
-    """A mechanism that draws the weeks, and the numbers (n,) that its content holds.
+    """A mechanism that draws the weekly maps, and how to read the counts (n,) from its content.
 
-    `shape` is that of a map's counts if they are those of cells, else empty.
+    `shape` is the shape of a map's counts if it counts in the cells of a grid, else ().
     """
 
     name: str
@@ -227,7 +227,7 @@ def exact_counts(scheme: Scheme, weeks: Weeks, kind: KindOfMap, folder: Path, se
 def baselines(
     epsilon: Fraction, weeks: Weeks, cells: int, folder: Path, trials: int
 ) -> Iterator[tuple[Scheme, list[Floats]]]:
-    """Yield schemes that the product does not have, and the weeks' maps drawn in each trial."""
+    """Yield published schemes that dpgeo does not offer, with the weekly maps of each trial."""
     grid, levels = grid_of(cells), levels_of(len(weeks.paths))
     person = Scheme(name="person over the series, L = 20", each=2, allowance=20, epsilon=epsilon)
     event = Scheme(name="any 4 weeks in a row", each=2, epsilon=epsilon)
@@ -348,7 +348,7 @@ def errors(drawn: Floats, scheme: Scheme, truth: Floats) -> dict[str, float]:
 
 
 def sums_error(drawn: Floats, truth: Floats) -> float:
-    """Return the mean absolute error of sums over a random box of cells and run of weeks."""
+    """Return the mean absolute error of sums over random boxes of cells and runs of weeks."""
     random, wrong = np.random.default_rng(0), drawn - truth
     found = []
     for _ in range(RANGES):
@@ -373,12 +373,13 @@ def busiest(drawn: Floats, truth: Floats) -> float:
 
 
 def absorbed(exact: Floats, scheme: Scheme, *, weeks: int, seed: int) -> tuple[Floats, list[int]]:
-    """Return weekly maps with absorbed budgets, and the shares that each week spends on its map.
+    """Return weekly maps drawn by budget absorption, and the shares of budget each week spends.
 
-    `exact` holds bounded counts, of the shape of the maps. A share is half of the scheme's epsilon
-    divided by `weeks`; any `weeks` in a row spend at most as many shares. One person changes the
-    mean absolute difference of a map from the last published one by at most `each` divided by the
-    number of cells.
+    `exact` holds bounded counts and has the shape of the maps. A week whose counts hardly differ
+    from the last published map repeats that map, and a later week spends its shares. A share is
+    half of the scheme's epsilon divided by `weeks`; any `weeks` in a row spend at most as many
+    shares. One person changes the mean absolute difference of a map from the last published one by
+    at most `each` divided by the number of cells.
     """
     random, size = np.random.default_rng(seed), exact[0].size
     unit = float(scheme.epsilon) / (2 * weeks)
@@ -418,9 +419,10 @@ def levels_of(periods: int) -> int:
 def tree_drawn(exact: Floats, *, scale: float, seed: int, fitted: bool) -> Floats:
     """Return weekly maps from a binary tree over bounded counts (weeks, ...).
 
-    `scale` is that of the noise if every week were measured once; a contribution is in as many
-    nodes as there are levels. With `fitted`, weeks are estimated by least squares from all nodes;
-    otherwise, they are the leaves.
+    `scale` is the scale that the noise would have if every week were measured once. Each
+    contribution is in one node of every level, so the noise is larger by the number of levels. With
+    `fitted`, weeks are estimated by least squares from all nodes; otherwise, the noisy leaves are
+    returned.
     """
     random, periods = np.random.default_rng(seed), len(exact)
     nodes = tree_nodes(periods)

@@ -73,7 +73,7 @@ class SliceNames:
 
 
 UNDIVIDED = SliceNames(())
-"""The names of the slices of a release that is not divided."""
+"""The slice names of a release that is not divided into slices: there are none."""
 
 
 @dataclass(frozen=True, slots=True)

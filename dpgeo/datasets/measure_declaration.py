@@ -48,7 +48,7 @@ PLACES = frozenset(
         *("koordinaten", "coordenadas", "coordonnees"),
     }
 )
-"""Words in the names of columns of coordinates, whose averages would be positions."""
+"""Words in a column's name that show that it holds places, which must not be averaged."""
 
 
 def clean_measures(declared: object) -> list[dict[str, Any]]:

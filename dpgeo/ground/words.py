@@ -16,7 +16,7 @@ LETTERS = str.maketrans(
 """Letters that Unicode does not decompose into a plain letter and a mark."""
 
 UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa"})
-"""How letters are typed on keyboards that lack them."""
+"""How some letters are spelt on keyboards that lack them."""
 
 SHORT = {"st": "saint", "ste": "sainte", "str": "strasse"}
 """Abbreviations for which the full word is searched as well."""

@@ -132,7 +132,7 @@ def points(values: Any, declared: PointsAs, sieve: Sieve) -> Pair:
     sieve.refuse(kind < 0, Reason.GEOMETRY_UNREADABLE)
     sieve.refuse(kind != shapely.GeometryType.POINT, Reason.GEOMETRY_NOT_POINT, shapes)
     sieve.refuse(empty, Reason.GEOMETRY_MISSING)
-    shapes[empty | (kind != shapely.GeometryType.POINT)] = None  # GEOS has no x and y for these
+    shapes[empty | (kind != shapely.GeometryType.POINT)] = None  # only points have x and y
     x, y = shapely.get_x(shapes), shapely.get_y(shapes)
     for coordinate, axis in ((y, declared.y_axis), (x, declared.x_axis)):
         sieve.refuse(~np.isfinite(coordinate), axis.not_finite, coordinate)

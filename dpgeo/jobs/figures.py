@@ -21,7 +21,7 @@ from django.utils import timezone
 from dpgeo.jobs.models import Job, JobState
 
 LAST_SLOTS = timedelta(hours=1)
-"""Interval between public times after the last one in the setting."""
+"""Interval between the public times that follow the last one listed in the settings."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ ENOUGH = 0.6
 """A map may open on a layer if its coloured boxes hold at least this share of the total."""
 
 NEARLY = 0.75
-"""If no layer shows ENOUGH, a finer layer needs this part of the largest share shown."""
+"""If no layer shows ENOUGH, the finest is chosen that shows this part of what the best shows."""
 
 STEPS = 7
 """Largest number of classes, one for each step of a colour ramp

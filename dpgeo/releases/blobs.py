@@ -50,7 +50,7 @@ def new_blob_name(release: Release) -> str:
 
 
 def _version(release: Release) -> str:
-    """Return a text for a draw's inputs: the version of the data and the state of a series."""
+    """Return a text that identifies a draw's inputs: the data's version and a series' state."""
     return release.upload_id.hex + lineage_of(release)
 
 

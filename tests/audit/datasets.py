@@ -169,7 +169,7 @@ PAIRS = (
 """Pairs of datasets to search for the one whose releases reveal most."""
 
 TORN = Pair("two places that are as popular but for the person", _nobody, _nowhere)
-"""Stands for the pair of datasets that `torn` makes."""
+"""Placeholder in lists of pairs; the attack uses the two datasets that `torn` makes instead."""
 
 
 def uploaded(folder: Path, name: str, longitude: Floats, latitude: Floats, persons: Ints) -> Path:

@@ -333,7 +333,7 @@ def test_its_trace_is_its_plan(mechanism: Mechanism, params: Any, counting: Coun
 def test_totals_are_measured_over_the_regions_that_it_counts(
     mechanism: Mechanism, params: Any
 ) -> None:
-    """The map counts in the regions of `counted(params, domain)`, over which totals are bounded."""
+    """The mechanism counts in the regions that `counted` names, for which totals are bounded."""
     if mechanism.counted is None:
         pytest.skip("It sells no totals.")
     seen = Recorded(city())

@@ -44,7 +44,10 @@ PEOPLE, WEEKS = 10, 4
 def test_a_period_is_drawn_once_whenever_its_worker_is_killed(
     installation: Installation, tmp_path: Path, point: str
 ) -> None:
-    """Two workers and a reaper go on with a series of 2 a map and 5 in all."""
+    """After the kill, two workers and a reaper continue the series.
+
+    Each person counts in at most 2 cells of a map and in 5 of the whole series.
+    """
     series = str(installation.ask("prepare_series", people=PEOPLE, weeks=WEEKS)["series"])
     gate = tmp_path / "gate"
     with installation.halting("worker", point, gate) as worker:

@@ -156,7 +156,7 @@ def shown(settings: MapSettings) -> list[str]:
 
 
 def give_budget(request: HttpRequest, settings: MapSettings) -> None:
-    """Set the dataset's lifetime total, or share the budget of a dataset with the same people."""
+    """Set the dataset's total budget, or let it share that of a dataset about the same people."""
     dataset = settings.dataset
     if not settings.undecided:
         return

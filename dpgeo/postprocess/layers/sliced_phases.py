@@ -1,4 +1,4 @@
-"""Layers of a release in phases by time: the boxes of every slice, and its inferred surface."""
+"""Layers of a phased release divided by time: each slice's boxes and inferred surface."""
 
 from __future__ import annotations
 

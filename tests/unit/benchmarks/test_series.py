@@ -66,9 +66,9 @@ def test_the_tree_is_worse_than_single_counts_up_to_a_hundred_periods() -> None:
 
 
 def test_sums_of_the_tree_use_the_fewest_nodes() -> None:
-    """Numbers of nodes for runs of 8 periods, by hand; all of them are one node."""
+    """The numbers of nodes that add up to runs of 8 periods, counted by hand."""
     assert [nodes_in(0, 8), nodes_in(0, 7), nodes_in(1, 7), nodes_in(3, 4)] == [1, 3, 4, 1]
-    assert tree_variances(2)["p-sums, a range"] == 8  # the root alone, with the noise of two levels
+    assert tree_variances(2)["p-sums, a range"] == 8  # the root, with the noise of two levels
 
 
 def test_a_tree_without_noise_gives_back_each_week() -> None:
@@ -85,7 +85,7 @@ def test_absorbed_budgets_never_spend_more_in_any_weeks_in_a_row() -> None:
     levels = 20.0 * random.integers(0, 4, 60).repeat(random.integers(1, 6, 60))
     exact = np.broadcast_to(levels[:, None, None], (levels.size, 6, 6))
     maps, spent = absorbed(exact, scheme, weeks=3, seed=2)
-    assert max(spent) == 3  # somewhere skipped weeks were absorbed
+    assert max(spent) == 3  # some week spends skipped weeks' shares
     assert max(sum(spent[week : week + 3]) for week in range(len(spent))) == 3
     for week, shares in enumerate(spent[1:], start=1):
         assert (maps[week] == maps[week - 1]).all() == (shares == 0)
