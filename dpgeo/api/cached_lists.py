@@ -10,7 +10,7 @@ from rest_framework.renderers import JSONRenderer
 from dpgeo.api import dcat
 from dpgeo.api.access import is_key
 from dpgeo.api.documents import AnyRequest
-from dpgeo.api.ogc.collections import collections_of
+from dpgeo.api.ogc.collections import collections_of, series_collections
 from dpgeo.api.ogc.documents import CollectionSerializer
 from dpgeo.api.rdf import Syntax
 from dpgeo.api.serializers import DatasetSerializer, ReleaseSerializer
@@ -57,6 +57,12 @@ def collection_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
         )
 
     return _of_releases(_collections, request, rows, write)
+
+
+def series_texts(request: AnyRequest) -> list[bytes]:
+    """Return the JSON texts of the OGC collections of series."""
+    document = CollectionSerializer(context={"request": request, "form": "json"})
+    return [_json(document.to_representation(each)) for each in series_collections()]
 
 
 def dataset_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:

@@ -14,9 +14,10 @@ from dpgeo.api.documents import AnyRequest, address_of
 from dpgeo.api.rdf import Node
 from dpgeo.artefacts.statement import NAME as STATEMENT
 from dpgeo.core.licences import licence_url
+from dpgeo.core.series import Period
 from dpgeo.core.themes import THEMES, VOCABULARY, theme_url
 from dpgeo.datasets.models import Dataset
-from dpgeo.releases.models import Release, ReleaseFile
+from dpgeo.releases.models import Release, ReleaseFile, Series
 
 AUTHORITY = "http://publications.europa.eu/resource/authority"
 MEDIA_TYPES = "https://www.iana.org/assignments/media-types"
@@ -34,6 +35,9 @@ FILE_TYPES = {
     ".tif": "GEOTIFF",
 }
 """Terms of the EU's file-type vocabulary, by file name suffix."""
+
+FREQUENCY = {Period.DAY: "DAILY", Period.WEEK: "WEEKLY", Period.MONTH: "MONTHLY"}
+"""Terms of the EU's frequency vocabulary, by the length of a series' periods."""
 
 CATALOGUE_PUBLISHER = "Publishers of this server"
 
@@ -103,7 +107,27 @@ def dataset(request: AnyRequest, release: Release) -> Node:
     }
     if release.published_at:
         document["dcterms:issued"] = _day(release.published_at.date().isoformat())
+    if release.series is not None:
+        document["dcat:inSeries"] = _series(request, release.series)
     return document
+
+
+def _series(request: AnyRequest, series: Series) -> Node:
+    """Return a series as a DCAT dataset series.
+
+    Every map of the series states the same, so nothing of it may be a blank node: on a page with
+    two maps it would be there twice.
+    """
+    return {
+        "@id": address_of(request, "series", series.pk),
+        "@type": "dcat:DatasetSeries",
+        "dcterms:title": series.title,
+        "dcterms:description": series.description or series.title,
+        "dcterms:accrualPeriodicity": {
+            "@id": f"{AUTHORITY}/frequency/{FREQUENCY[series.terms.period]}",
+            "@type": "dcterms:Frequency",
+        },
+    }
 
 
 def _found_by(release: Release) -> Node:

@@ -29,12 +29,15 @@ from dpgeo.postprocess.periods import largest_by_noise, smoothed
 
 ARRAY = "series.bin"
 
+FEATURES = f"all-periods{geoparquet.FORMAT.suffix}"
+"""Name of the long file from which features are served."""
+
 LONG: Mapping[str, LayerFormat] = {
     f"all-periods{each.suffix}": each for each in (csv.FORMAT, geoparquet.FORMAT)
 }
 """Formats of the table of all periods, by the names of its files."""
 
-MOST_VALUES = 8_000_000
+MOST_VALUES = 2_000_000
 """Largest number of counts in a file; a file of a longer series has only the newest periods."""
 
 SMOOTH_STEP = 0.25

@@ -7,6 +7,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from django.conf import settings
+from django.db.models import Max
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
@@ -24,6 +25,9 @@ from dpgeo.releases.selectors import releases_public
 MOST_ADDRESSES = 50_000
 """Largest number of addresses that a sitemap may list."""
 
+MOST_SERIES = 10_000
+"""Largest number of series in a sitemap."""
+
 LEAST_DESCRIPTION, MOST_DESCRIPTION = 50, 5000
 """Shortest and longest description, in characters, that dataset search engines accept."""
 
@@ -35,10 +39,17 @@ UNSAFE = {ord("<"): "\\u003C", ord(">"): "\\u003E", ord("&"): "\\u0026"}
 
 @require_safe
 def sitemap(request: HttpRequest) -> HttpResponse:
-    """List the addresses of all public pages, with the publication day of each map."""
+    """List the addresses of all public pages, with the publication day of each map.
+
+    The day of a series is that of its newest map.
+    """
     lines = [
         _entry(request, reverse(name)) for name in ("catalogue", "about-privacy", "about-words")
     ]
+    public = releases_public().exclude(series=None)
+    newest = public.order_by().values("series").annotate(day=Max("published_at"))
+    for series, moment in newest.values_list("series", "day")[:MOST_SERIES]:
+        lines.append(_entry(request, reverse("series", args=[series]), moment.date().isoformat()))
     for release in releases_public()[: MOST_ADDRESSES - len(lines)]:
         day = release.published_at.date().isoformat() if release.published_at else ""
         lines.append(_entry(request, reverse("release", args=[release.pk]), day))

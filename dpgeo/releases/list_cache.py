@@ -102,7 +102,8 @@ def make_of_releases(write: Callable[[Release], bytes]) -> Callable[[Sequence[Ro
 
     def make(rows: Sequence[Row]) -> Texts:
         keys = [row[0] for row in rows]
-        releases = Release.objects.select_related(*TABLES).prefetch_related("files").in_bulk(keys)
+        known = Release.objects.select_related(*TABLES, "series").prefetch_related("files")
+        releases = known.in_bulk(keys)
         for row in rows:
             release = releases[row[0]]
             files = release.files.all()

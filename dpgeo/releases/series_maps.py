@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import tempfile
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from uuid import UUID
 
 from django.db.models import QuerySet
 
-from dpgeo.artefacts.series_files import PeriodMap, SeriesMaps
+from dpgeo.artefacts.series_files import FEATURES, PeriodMap, SeriesMaps
 from dpgeo.releases.models import Release, Series
 from dpgeo.releases.selectors import released_of, releases_public
 
@@ -68,3 +70,12 @@ def array_of(shown: Shown) -> StoredArray | None:
         return None
     plain = maps.array()
     return StoredArray(plain, gzip.compress(plain, 6, mtime=0))
+
+
+@lru_cache(maxsize=2)
+def features_of(shown: Shown, title: str) -> bytes:
+    """Return the long GeoParquet file of the maps, with the series' title."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / FEATURES
+        maps_together(shown).write(FEATURES, title, path)
+        return path.read_bytes()

@@ -18,6 +18,7 @@ from django.test import Client
 from dpgeo.api.rdf import SYNTAXES
 from dpgeo.releases.models import Release
 from tests.requirements import need
+from tests.series_maps import install_series
 from tests.unit.artefacts.releases import grid_release, partition_release
 from tests.web.published import install, make_dataset
 
@@ -107,6 +108,26 @@ def test_the_catalogue_conforms_to_dcat_ap(release: Release, licence: str) -> No
     [title] = read.objects(rdflib().URIRef(f"{HOST}/maps/{release.pk}/"), rdflib().DCTERMS.title)
     read.remove((None, rdflib().DCTERMS.title, title))
     assert not pyshacl.validate(read, shacl_graph=shapes, inference="rdfs")[0]
+
+
+@pytest.mark.parametrize("syntax", SYNTAXES)
+def test_the_maps_of_a_series_are_in_one_dataset_series(syntax: str) -> None:
+    need(importlib.util.find_spec("pyshacl"), "pyshacl: make packages-full")
+    import pyshacl
+
+    lib = rdflib()
+    series = install_series(grid_release(8), 2)
+    read = graph(syntax)
+    node = lib.URIRef(f"{HOST}/series/{series.pk}/")
+    dcat = lib.Namespace("http://www.w3.org/ns/dcat#")
+    assert set(read.subjects(lib.RDF.type, dcat.DatasetSeries)) == {node}
+    maps = {lib.URIRef(f"{HOST}/maps/{each.pk}/") for each in series.releases.all()}
+    assert set(read.subjects(dcat.inSeries, node)) == maps
+    assert str(next(read.objects(node, lib.DCTERMS.accrualPeriodicity))).endswith("/WEEKLY")
+    conforms, _, words = pyshacl.validate(
+        read, shacl_graph=lib.Graph().parse(SHAPES), inference="rdfs"
+    )
+    assert conforms, words
 
 
 CKAN = {"ckan", "ckanext", "ckantoolkit"}

@@ -6,8 +6,10 @@ import csv
 import io
 import json
 import struct
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import geopandas
 import numpy as np
@@ -16,14 +18,17 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
+from dpgeo.artefacts.series_files import PeriodMap, SeriesMaps
+from dpgeo.core.window import Window
 from dpgeo.postprocess.ranges import Ranges
 from dpgeo.releases.models import Release, Series
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.states import ReleaseState
 from dpgeo.spatial.area import StudyArea
 from tests.maps import BOUNDS, grid_release, many_zones_release
-from tests.series_maps import install_series
+from tests.series_maps import FIRST, install_series
 from tests.storages import use_empty_storages
+from tests.unit.artefacts.releases import flows_release, places_release, sparse_release
 
 pytestmark = pytest.mark.django_db
 
@@ -148,3 +153,131 @@ def test_the_course_of_an_area_is_that_of_its_maps(series: Series) -> None:
     assert query(series, {"bbox": [0, 0, 1, 1]}).json()["results"][0]["reason"] == "outside"
     assert query(series, {}).status_code == 400
     assert query(series, {"bbox": [1, 0, 1, 1]}).json()["field"] == "bbox"
+
+
+def items(series: Series, **query: str) -> dict[str, Any]:
+    answer = Client().get(f"/ogc/collections/series.{series.pk}/items", {"limit": "5000", **query})
+    assert answer.status_code == 200, answer.content
+    return answer.json()
+
+
+def periods(found: dict[str, Any]) -> list[int]:
+    return sorted({each["properties"]["period"] for each in found["features"]})
+
+
+def test_a_series_is_one_collection_whose_features_have_days(series: Series) -> None:
+    listed = Client().get("/ogc/collections").json()["collections"]
+    [collection] = [each for each in listed if each["id"] == f"series.{series.pk}"]
+    alone = Client().get(f"/ogc/collections/series.{series.pk}").json()
+    assert collection == alone
+    interval = ["2026-01-05T00:00:00Z", "2026-02-01T23:59:59Z"]
+    assert alone["extent"]["temporal"] == {"interval": [interval]}
+    whole = items(series)
+    assert whole["numberMatched"] == MAPS * 256
+    assert periods(whole) == [1, 2, 3, 4]
+    for link in alone["links"]:
+        assert Client().get(link["href"].removeprefix("http://testserver")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("when", "found"),
+    [
+        ("2026-01-12", [2]),
+        ("2026-01-18T23:30:00Z", [2]),
+        ("2026-01-18T23:30:00-02:00", [3]),
+        ("2026-01-18/2026-01-19", [2, 3]),
+        ("2026-01-19/..", [3, 4]),
+        ("../2026-01-11T23:59:59Z", [1]),
+        ("2025-01-01/2025-12-31", []),
+    ],
+)
+def test_a_time_leaves_the_features_of_its_periods(
+    series: Series, when: str, found: list[int]
+) -> None:
+    shown = items(series, datetime=when)
+    assert periods(shown) == found
+    assert "numberMatched" not in shown
+    assert len(shown["features"]) == 256 * len(found)
+
+
+def test_a_time_and_a_filter_hold_together(series: Series) -> None:
+    shown = items(series, datetime="2026-01-12", filter="row = 3")
+    assert {each["properties"]["row"] for each in shown["features"]} == {3}
+    assert periods(shown) == [2]
+    none = Client().get(f"/ogc/collections/series.{'0' * 8}-0000-0000-0000-{'0' * 12}")
+    assert none.status_code == 404
+    assert Client().get("/ogc/collections/series.cells").status_code == 404
+
+
+HOST = "http://testserver"
+
+
+def test_feeds_tell_of_the_newest_maps_first(series: Series) -> None:
+    atom = Client().get(reverse("series-feed", args=[series.pk]))
+    root = ElementTree.fromstring(atom.content)  # noqa: S314 - our own text
+    space = "{http://www.w3.org/2005/Atom}"
+    maps = [f"{HOST}/maps/{each.pk}/" for each in series.releases.order_by("-number")]
+    assert [each.findtext(f"{space}id") for each in root.iter(f"{space}entry")] == maps
+    assert root.findtext(f"{space}title") == series.title
+    feed = Client().get(reverse("series-json-feed", args=[series.pk]))
+    assert feed["Content-Type"] == "application/feed+json"
+    document = feed.json()
+    assert document["version"] == "https://jsonfeed.org/version/1.1"
+    assert document["home_page_url"] == f"{HOST}/series/{series.pk}/"
+    assert document["feed_url"] == f"{HOST}/series/{series.pk}/feed.json"
+    assert [each["url"] for each in document["items"]] == maps
+    assert "card.png" in document["items"][0]["image"]
+    assert {each["date_published"][10:] for each in document["items"]} == {"T00:00:00Z"}
+
+
+def test_embeds_follow_the_newest_map(series: Series) -> None:
+    page, frame = f"{HOST}/series/{series.pk}/", f"{HOST}/series/{series.pk}/embed/"
+    newest = series.releases.get(number=MAPS)
+    described = Client().get("/oembed", {"url": page}).json()
+    assert described["title"] == series.title
+    assert frame in described["html"]
+    assert newest.pk in described["thumbnail_url"]
+    assert Client().get("/oembed", {"url": frame}).json()["html"] == described["html"]
+    shown = Client().get(frame.removeprefix(HOST))
+    assert newest.pk in shown.content.decode()
+    assert "X-Frame-Options" not in shown
+    Release.objects.filter(pk=newest.pk).update(state=ReleaseState.WITHDRAWN)
+    assert newest.pk not in Client().get(frame.removeprefix(HOST)).content.decode()
+    gone = Client().get("/oembed", {"url": f"{HOST}/series/{newest.job_id}/"})
+    assert gone.status_code == 404
+
+
+def test_the_page_names_its_feeds_and_shares_the_newest_map(series: Series) -> None:
+    page = Client().get(reverse("series", args=[series.pk])).content.decode()
+    newest = series.releases.get(number=MAPS)
+    for part in (
+        f'href="/series/{series.pk}/feed.json"',
+        f'property="og:url" content="{HOST}/series/{series.pk}/"',
+        f'property="og:image" content="{HOST}/api/v1/releases/{newest.pk}/files/card.png"',
+        f"/api/v1/series/{series.pk}/files/all-periods.csv",
+        f'data-series="/api/v1/series/{series.pk}/files/series.bin"',
+    ):
+        assert part in page
+    assert f"<loc>{HOST}/series/{series.pk}/</loc>" in Client().get("/sitemap.xml").content.decode()
+
+
+def test_nothing_is_public_of_a_series_without_published_maps(series: Series) -> None:
+    Release.objects.filter(series=series).update(state=ReleaseState.DRAFT, published_at=None)
+    for name in ("series", "series-feed", "series-json-feed", "embed-series"):
+        assert Client().get(reverse(name, args=[series.pk])).status_code == 404
+    assert Client().get("/oembed", {"url": f"{HOST}/series/{series.pk}/"}).status_code == 404
+    assert Client().get(f"/ogc/collections/series.{series.pk}").status_code == 404
+    assert str(series.pk) not in Client().get("/ogc/collections").content.decode()
+    assert str(series.pk) not in Client().get("/sitemap.xml").content.decode()
+
+
+@pytest.mark.parametrize("make", [sparse_release, places_release, flows_release])
+def test_lists_that_differ_from_map_to_map_have_long_files(make: Any, tmp_path: Path) -> None:
+    one, window = make(), Window(FIRST, FIRST + timedelta(days=6))
+    maps = SeriesMaps([PeriodMap(number, window, str(number), one) for number in (1, 2)])
+    assert not maps.regular
+    path = tmp_path / "all.csv"
+    maps.write("all-periods.csv", "Weeks", path)
+    rows = list(csv.DictReader(path.open()))
+    assert {row["period"] for row in rows} == {"1", "2"}
+    assert len(rows) == 2 * len(maps.newest.layer)

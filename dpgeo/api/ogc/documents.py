@@ -11,8 +11,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, time
 from typing import Any
 from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema_field
@@ -21,11 +23,12 @@ from rest_framework.fields import SkipField
 from rest_framework.request import Request
 
 from dpgeo.api.documents import AnyRequest, Document, address_of
-from dpgeo.api.ogc.collections import Collection
+from dpgeo.api.ogc.collections import Collection, SeriesCollection
 from dpgeo.api.ogc.systems import CRS84, SYSTEMS
 from dpgeo.api.serializers import ObjectField
 from dpgeo.artefacts import statement
 from dpgeo.artefacts.feature_pages import Feature, FeatureFile
+from dpgeo.artefacts.series_files import LONG
 
 CONFORMANCE = tuple(
     f"http://www.opengis.net/spec/{name}"
@@ -55,6 +58,10 @@ OPENAPI = "application/vnd.oai.openapi+json;version=3.0"
 RELATIONS = "http://www.opengis.net/def/rel/ogc/1.0"
 
 Json = dict[str, Any]
+
+AnyCollection = Collection | SeriesCollection
+
+LAST_SECOND = time(23, 59, 59)
 
 
 class LinkSerializer(Document):
@@ -138,14 +145,24 @@ class SpatialExtentSerializer(Document):
     crs = serializers.CharField(required=False)
 
 
+class TemporalExtentSerializer(Document):
+    """The time of the features of a collection."""
+
+    interval = serializers.ListField(
+        child=serializers.ListField(child=serializers.CharField(), min_length=2, max_length=2),
+        min_length=1,
+    )
+
+
 class ExtentSerializer(Document):
-    """Where the features of a collection lie."""
+    """Where, and in a series when, the features of a collection lie."""
 
     spatial = SpatialExtentSerializer(required=False)
+    temporal = TemporalExtentSerializer(required=False)
 
 
 class CollectionSerializer(OgcDocument):
-    """A collection: one layer of a published release."""
+    """A collection: one layer of a published release, or all maps of a series."""
 
     id = serializers.CharField()
     title = serializers.CharField(required=False)
@@ -157,7 +174,7 @@ class CollectionSerializer(OgcDocument):
     crs = serializers.ListField(child=serializers.CharField(), required=False)
     storageCrs = serializers.CharField(required=False)
 
-    def get_links(self, collection: Collection) -> list[Json]:
+    def get_links(self, collection: AnyCollection) -> list[Json]:
         """Return links to this document, the features, their schemas, the map and its files."""
         request = self.request
         here = reverse("ogc:collection", args=[collection.id])
@@ -176,24 +193,30 @@ class CollectionSerializer(OgcDocument):
             link("items", _absolute(request, items, "json"), GEOJSON, "Its features"),
             link("items", _absolute(request, items, "html"), HTML, "Its features as a page"),
             *schema_links,
-            link("describedby", self.address("release", collection.release.pk), HTML, "The map"),
-            *_files(request, collection),
+            *_described(request, collection),
         ]
 
-    def get_extent(self, collection: Collection) -> Json:
-        """Return the bounds of the study area."""
+    def get_extent(self, collection: AnyCollection) -> Json:
+        """Return the bounds of the study area and, of a series, the time of its maps."""
         bounds = collection.release.dataset.bounds
-        return {"spatial": {"bbox": [list(bounds)], "crs": CRS84}}
+        spatial = {"spatial": {"bbox": [list(bounds)], "crs": CRS84}}
+        if isinstance(collection, Collection):
+            return spatial
+        first, last = collection.days
+        zone = ZoneInfo(collection.series.dataset.time_zone)
+        ends = [datetime.combine(first, time.min, zone), datetime.combine(last, LAST_SECOND, zone)]
+        moments = [f"{each.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" for each in ends]
+        return {**spatial, "temporal": {"interval": [moments]}}
 
-    def get_itemType(self, _: Collection) -> str:
+    def get_itemType(self, _: AnyCollection) -> str:
         """Return what the collection holds."""
         return "feature"
 
-    def get_crs(self, _: Collection) -> list[str]:
+    def get_crs(self, _: AnyCollection) -> list[str]:
         """Return the coordinate systems in which features can be requested."""
         return list(SYSTEMS)
 
-    def get_storageCrs(self, _: Collection) -> str:
+    def get_storageCrs(self, _: AnyCollection) -> str:
         """Return the coordinate system of the files."""
         return CRS84
 
@@ -249,7 +272,7 @@ class ShownPage:
     number of features in the collection, or None if boxes or a filter select some of them.
     """
 
-    collection: Collection
+    collection: AnyCollection
     features: Sequence[Feature]
     following: int | None
     matched: int | None
@@ -327,7 +350,7 @@ def list_links(request: Request, form: str, next_url: str | None) -> Json:
 
 
 def schema(
-    request: Request, collection: Collection, features: FeatureFile, *, geometry: bool
+    request: Request, collection: AnyCollection, features: FeatureFile, *, geometry: bool
 ) -> Json:
     """Return the JSON Schema of a collection's features (Part 5), or of its queryables (Part 3)."""
     kinds = kinds_of(features)
@@ -387,6 +410,27 @@ def geojson_text(document: Json) -> str:
     return f'{head}, "features": [\n{body}\n]}}'
 
 
+def _described(request: AnyRequest, collection: AnyCollection) -> list[Json]:
+    """Return links to the page of a collection, to its files and to its privacy statement."""
+    if isinstance(collection, Collection):
+        page = address_of(request, "release", collection.release.pk)
+        return [link("describedby", page, HTML, "The map"), *_files(request, collection)]
+    series = collection.series
+    page = address_of(request, "series", series.pk)
+    return [
+        link("describedby", page, HTML, "The series"),
+        *(
+            link(
+                "enclosure",
+                address_of(request, "api:series-file", series.pk, name),
+                each.media_type,
+                f"All periods: {name}",
+            )
+            for name, each in LONG.items()
+        ),
+    ]
+
+
 def _files(request: AnyRequest, collection: Collection) -> list[Json]:
     """Return links to the whole layer in every format, and to the privacy statement."""
     links = []
@@ -400,7 +444,7 @@ def _files(request: AnyRequest, collection: Collection) -> list[Json]:
     return links
 
 
-def _parent(request: AnyRequest, collection: Collection) -> Json:
+def _parent(request: AnyRequest, collection: AnyCollection) -> Json:
     href = _absolute(request, reverse("ogc:collection", args=[collection.id]), "json")
     return link("collection", href, JSON, collection.title)
 

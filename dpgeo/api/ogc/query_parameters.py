@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import math
+import operator
 import re
 from typing import Any
+from zoneinfo import ZoneInfo
 
+from dpgeo.api.ogc.cql2 import Filter
 from dpgeo.api.ogc.systems import CRS84, SYSTEMS, degrees_of, read_system
 from dpgeo.api.paging import CURSOR
 from dpgeo.api.queries import Query, one_of
@@ -98,17 +102,59 @@ def limit_of(most: int, default: int, more: str = "") -> Query:
 def read_interval(text: str) -> str:
     """Return `text` if it is an RFC 3339 date-time, or an interval with at most one open end.
 
-    Features have no date, so all of them match. Raises InvalidInput if the text is malformed.
+    Raises InvalidInput if the text is malformed.
     """
     ends = text.split("/")
-    if len(ends) > 2 or (len(ends) == 1 and ends[0] in ("", "..")):
+    if len(ends) > 2 or (len(ends) == 1 and ends[0] in OPEN):
         raise InvalidInput(MOMENT)
-    moments = [_moment(end) for end in ends if end not in ("", "..")]
+    moments = [_moment(end) for end in ends if end not in OPEN]
     if not moments:
         raise InvalidInput(MOMENT)
     if len(moments) == 2 and moments[0] > moments[1]:
         raise InvalidInput("The interval ends before it begins; swap its ends.")
     return text
+
+
+Days = tuple[datetime.date | None, datetime.date | None]
+"""The first and the last day of an interval, each None if that end is open."""
+
+
+def days_of(text: str, time_zone: str) -> Days:
+    """Return the days, in a time zone, of an interval or a date-time that `read_interval` passed.
+
+    A day without a time is that day in the time zone.
+    """
+    ends = text.split("/")
+    first, last = ends[0], ends[-1]
+    return _day(first, time_zone), _day(last, time_zone)
+
+
+def _day(text: str, time_zone: str) -> datetime.date | None:
+    if text in OPEN:
+        return None
+    if len(text) == len("2026-03-31"):
+        return datetime.date.fromisoformat(text)
+    return _moment(text).astimezone(ZoneInfo(time_zone)).date()
+
+
+def within(where: Filter | None, days: Days | None) -> Filter | None:
+    """Return a filter that also leaves only features of periods with one of these days."""
+    import pyarrow.compute as pc
+
+    if days is None:
+        return where
+    first, last = days
+    parts = [] if where is None else [where.expression]
+    if first:
+        parts.append(pc.field("to_day") >= first.isoformat())
+    if last:
+        parts.append(pc.field("from_day") <= last.isoformat())
+    columns = () if where is None else where.columns
+    return Filter(tuple({*columns, "from_day", "to_day"}), functools.reduce(operator.and_, parts))
+
+
+OPEN = ("", "..")
+"""What stands for an open end of an interval."""
 
 
 MOMENT = (
@@ -194,7 +240,8 @@ ITEMS: tuple[Query, ...] = (
     ),
     Query(
         name="datetime",
-        description="A date-time or an interval. Features have no date, so all of them match.",
+        description="A date-time or an interval: in a series, only features of periods with a day "
+        "of it. Features of single maps have no date, so all of them match.",
         read=read_interval,
     ),
     Query(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from django.http import Http404, HttpResponse
@@ -13,20 +12,20 @@ from django.views.decorators.http import conditional_page
 from rest_framework.request import Request
 
 from dpgeo.api.base import ApiView
-from dpgeo.api.cached_lists import collection_texts, listed
+from dpgeo.api.cached_lists import collection_texts, listed, series_texts
 from dpgeo.api.heavy_work import heavy
 from dpgeo.api.ogc import documents, query_parameters
-from dpgeo.api.ogc.collections import Collection, find_collection
+from dpgeo.api.ogc.collections import Collection, SeriesCollection, find_collection
 from dpgeo.api.ogc.cql2 import Filter, parse
 from dpgeo.api.ogc.description import description
 from dpgeo.api.ogc.documents import Json, OgcDocument
+from dpgeo.api.ogc.query_parameters import Days, within
 from dpgeo.api.ogc.systems import in_system
 from dpgeo.api.paging import next_url, page
 from dpgeo.api.queries import Query
 from dpgeo.api.releases import NEWEST_FIRST
 from dpgeo.artefacts.feature_pages import Box, Feature, FeatureFile
 from dpgeo.core.errors import InvalidInput
-from dpgeo.datasets.storage import open_parts, public_storage
 from dpgeo.releases.list_cache import release_rows
 from dpgeo.releases.selectors import releases_public
 
@@ -123,7 +122,7 @@ class CollectionsView(OgcView):
         """Respond with a page of collections, newest release first.
 
         The parameter `limit` is the number of releases on the page. A release may have several
-        collections or none.
+        collections or none. Series come first.
         """
         limit, cursor = self.query["limit"], self.query["cursor"]
         releases, following = page(
@@ -131,7 +130,10 @@ class CollectionsView(OgcView):
         )
         further = next_url(request._request, following)
         document = documents.list_links(request, self.form, further)
-        body = listed(document, "collections", collection_texts(request, releases))
+        texts = collection_texts(request, releases)
+        if cursor is None:
+            texts = [*series_texts(request), *texts]
+        body = listed(document, "collections", texts)
         if self.form == "html":
             document = json.loads(body)
         return self.answer(document, title="Collections", text=lambda: body)
@@ -155,7 +157,7 @@ class SchemaView(OgcView):
     def get(self, request: Request, collection_id: str) -> HttpResponse:
         """Respond with the JSON Schema of the collection's features, or of its queryables."""
         collection = find_collection(collection_id)
-        with opened(collection) as features:
+        with collection.open() as features:
             document = documents.schema(request, collection, features, geometry=self.geometry)
         return self.answer(
             {"links": documents.themselves(request, self.form, documents.SCHEMA)},
@@ -182,8 +184,8 @@ class ItemsView(OgcView):
         """Respond with a page of features."""
         collection = find_collection(collection_id)
         boxes = self._boxes()
-        with opened(collection) as features:
-            where = self._filter(features)
+        with collection.open() as features:
+            where = within(self._filter(features), self._days(collection))
             page = features.page(self.query["start"], self._limit(), boxes, where)
             matched = None if boxes or where else len(features)
         shown = in_system(page.features, self.query["crs"])
@@ -215,6 +217,13 @@ class ItemsView(OgcView):
         except InvalidInput as error:
             raise InvalidInput(error.phrase, field="bbox") from None
 
+    def _days(self, collection: Collection | SeriesCollection) -> Days | None:
+        """Return the days asked for; None without any, or if the features have no days."""
+        if self.query["datetime"] is None or not isinstance(collection, SeriesCollection):
+            return None
+        zone = collection.series.dataset.time_zone
+        return query_parameters.days_of(self.query["datetime"], zone)
+
     def _filter(self, features: FeatureFile) -> Filter | None:
         """Return the parsed filter, or None if the request has none. Raises InvalidInput."""
         if self.query["filter"] is None:
@@ -233,7 +242,7 @@ class ItemView(OgcView):
     def get(self, request: Request, collection_id: str, feature_id: int) -> HttpResponse:
         """Respond with one feature, identified by its row in the layer's files, counted from 0."""
         collection = find_collection(collection_id)
-        with opened(collection) as features:
+        with collection.open() as features:
             feature = features.feature(feature_id)
         if feature is None:
             raise Http404
@@ -248,19 +257,6 @@ class ItemView(OgcView):
         )
         answer["Content-Crs"] = f"<{self.query['crs']}>"
         return answer
-
-
-@contextmanager
-def opened(collection: Collection) -> Iterator[FeatureFile]:
-    """Open the file of a collection.
-
-    Raises Http404 if the release was withdrawn in the meantime.
-    """
-    try:
-        with open_parts(public_storage(), collection.file.stored_name) as file:
-            yield FeatureFile(file)
-    except FileNotFoundError:
-        raise Http404 from None
 
 
 def table(features: Sequence[Feature]) -> dict[str, Any]:

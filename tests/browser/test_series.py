@@ -1,0 +1,143 @@
+"""The page of a series in a browser: time line, changes, two periods, and a place over time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.urls import reverse
+
+from dpgeo.releases.models import Series
+from dpgeo.spatial.area import StudyArea
+from tests.browser.opening import Open
+from tests.browser.test_accessibility import violations
+from tests.maps import BOUNDS, grid_release, many_zones_release
+from tests.series_maps import install_series
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+AREA = StudyArea.from_bounds(*BOUNDS)
+
+
+@pytest.fixture
+def series() -> Series:
+    cache.clear()
+    return install_series(grid_release(AREA, 16), 4)
+
+
+def path_of(series: Series) -> str:
+    return reverse("series", args=[series.pk])
+
+
+def choose(page: Any, shows: str) -> None:
+    page.click(f"#shows [data-value={shows}]")
+
+
+def test_the_time_line_is_walked_with_the_keyboard_and_plays(
+    open_page: Open, series: Series
+) -> None:
+    page = open_page(path_of(series))
+    assert page.inner_text("#period .days") == "26 Jan 2026 to 1 Feb 2026"
+    slider = page.locator("#timeline input")
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    assert page.inner_text("#period .days") == "19 Jan 2026 to 25 Jan 2026"
+    assert slider.get_attribute("aria-valuetext") == "19 Jan 2026 to 25 Jan 2026"
+    assert page.url.endswith("#day=2026-01-19")
+    third = series.releases.get(number=3)
+    assert third.pk in page.get_attribute("#own-page", "href")
+    page.keyboard.press(" ")
+    page.wait_for_function("() => document.querySelector('#period .place').textContent[0] === '1'")
+    assert page.inner_text("#timeline button") == "Stop"
+    page.keyboard.press(" ")
+    assert page.inner_text("#timeline button") == "Play"
+
+
+def test_only_changes_that_noise_would_not_make_are_coloured(
+    open_page: Open, series: Series
+) -> None:
+    page = open_page(path_of(series))
+    assert page.is_disabled("#shows [data-value=year]")
+    choose(page, "change")
+    assert "More or fewer people" in page.inner_text(".legend")
+    assert page.get_attribute("#map", "data-ramp") == "drift"
+    # Half of the fullest square's people have moved to the last one, in every second map.
+    rows = page.locator("#changes tbody tr")
+    assert rows.count() == 2
+    assert "In 2 of" in page.inner_text("#changes .found")
+    assert sorted(row[0] for row in page.locator("#changes td.r").all_inner_texts()) == [
+        "+",
+        "\u2212",
+    ]
+    choose(page, "period")
+    assert "drift" not in page.get_attribute("#map", "data-ramp")
+
+
+def test_two_periods_stand_side_by_side(open_page: Open, series: Series) -> None:
+    page = open_page(path_of(series))
+    choose(page, "beside")
+    page.wait_for_selector("[data-compared]")
+    assert page.inner_text("[data-side=left]") == "26 Jan 2026 to 1 Feb 2026"
+    assert page.inner_text("[data-side=right]") == "19 Jan 2026 to 25 Jan 2026"
+    page.select_option("#beside", "2026-01-05")
+    assert page.inner_text("[data-side=right]") == "5 Jan 2026 to 11 Jan 2026"
+    page.click("#smooth [data-value=true]")
+    assert "smoothed" in page.inner_text(".legend h2")
+    again = open_page(path_of(series) + page.url.partition("#")[1] + page.url.partition("#")[2])
+    again.wait_for_selector("[data-compared]")
+    assert again.inner_text("[data-side=right]") == "5 Jan 2026 to 11 Jan 2026"
+    choose(page, "period")
+    assert page.locator(".divider").count() == 0
+
+
+def test_a_place_and_a_drawn_area_are_shown_over_time(open_page: Open, series: Series) -> None:
+    page = open_page(path_of(series))
+    box = page.locator("#map canvas.maplibregl-canvas").bounding_box()
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_selector("#course:not([hidden])")
+    assert page.locator("#course tbody tr").count() == 4
+    page.click("#area summary")
+    west, south, east, north = BOUNDS
+    for side, value in {"west": west, "south": south, "east": east, "north": north}.items():
+        page.fill(f"#area [name={side}]", str(value))
+    page.click("#area [type=submit]")
+    page.wait_for_function(
+        "() => document.querySelector('#course h2').textContent.startsWith('Your area')"
+        " && document.querySelectorAll('#course tbody tr').length === 4"
+    )
+    page.click("#course summary")
+    figures = page.locator("#course td").all_inner_texts()
+    total = page.inner_text("#period .total").split()[0]
+    assert figures[-1].startswith(total)
+    page.wait_for_selector("#area .answer:not([hidden])")
+
+
+def test_zones_have_the_same_page(open_page: Open) -> None:
+    cache.clear()
+    page = open_page(path_of(install_series(many_zones_release(AREA, 12), 4)))
+    choose(page, "change")
+    assert "per zone" in page.inner_text(".legend")
+    assert "Ward" in page.inner_text("#changes tbody")
+    choose(page, "beside")
+    page.wait_for_selector("[data-compared]")
+
+
+def test_without_webgl_the_page_shows_still_pictures(
+    open_page: Open, series: Series, browser_without_webgl: Any
+) -> None:
+    page = open_page(path_of(series), wait="#map.still", chosen=browser_without_webgl)
+    choose(page, "change")
+    assert "More or fewer people" in page.inner_text(".legend")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [(320, 720), (1440, 900)])
+def test_axe_finds_nothing(
+    open_page: Open, series: Series, size: tuple[int, int], theme: str
+) -> None:
+    page = open_page(f"{path_of(series)}#show=change", size, theme)
+    for details in page.locator("details").all():
+        details.evaluate("each => each.open = true")
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
