@@ -140,7 +140,7 @@ def _with(node: Node, name: str, members: list[Node]) -> Node:
 
 def _properties(node: Node) -> Iterable[tuple[str, list[Any]]]:
     for name, value in node.items():
-        if not name.startswith("@"):
+        if not name.startswith("@") and value != []:  # Turtle has no empty lists of objects.
             yield name, value if isinstance(value, list) else [value]
 
 

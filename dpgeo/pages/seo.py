@@ -46,10 +46,10 @@ def sitemap(request: HttpRequest) -> HttpResponse:
     lines = [
         _entry(request, reverse(name)) for name in ("catalogue", "about-privacy", "about-words")
     ]
-    public = releases_public().exclude(series=None)
-    newest = public.order_by().values("series").annotate(day=Max("published_at"))
-    for series, moment in newest.values_list("series", "day")[:MOST_SERIES]:
-        lines.append(_entry(request, reverse("series", args=[series]), moment.date().isoformat()))
+    days = releases_public().exclude(series=None).order_by().values("series").annotate(Max("day"))
+    for each in days[:MOST_SERIES]:
+        path = reverse("series", args=[each["series"]])
+        lines.append(_entry(request, path, each["day__max"].isoformat()))
     for release in releases_public()[: MOST_ADDRESSES - len(lines)]:
         day = release.published_at.date().isoformat() if release.published_at else ""
         lines.append(_entry(request, reverse("release", args=[release.pk]), day))

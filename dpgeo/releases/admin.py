@@ -1,4 +1,4 @@
-"""Admin pages of releases, with buttons to publish, withdraw, cancel and retry.
+"""Admin pages of series and of releases, with buttons to publish, withdraw, cancel and retry.
 
 Drafts are rejected on the owners' pages (the desk), which ask for the reason.
 """
@@ -19,15 +19,37 @@ from django.views.decorators.http import require_POST
 
 from dpgeo.accounts.admin_access import OrganisationScoped, desk_url
 from dpgeo.accounts.models import User
+from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import DpgeoError
 from dpgeo.jobs.models import JobState
-from dpgeo.releases.models import Release
+from dpgeo.releases.models import Release, Series
 from dpgeo.releases.selectors import open_actions
 from dpgeo.releases.services import DECISIONS
 from dpgeo.releases.states import ACTIONS
 
 BUTTONS = {name: action.label for name, action in ACTIONS.items() if not action.inputs}
 """Button labels by action, for the actions that need no further input."""
+
+
+@admin.register(Series)
+class SeriesAdmin(OrganisationScoped):
+    """Admin for series, which shows only those of the user's organisations."""
+
+    list_display = ["title", "dataset", "mechanism", "period", "protection", "drawn", "ending"]
+    list_filter = ["period", "protection", ("dataset", admin.RelatedOnlyFieldListFilter)]
+    search_fields = ["title"]
+    fields = readonly_fields = (
+        *("id", "dataset", "title", "description", "mechanism", "parameters", "counting"),
+        *("period", "first_day", "protection", "each", "most", "epsilon_shown"),
+        *("publish_when_done", "complete_through", "drawn", "created_at", "created_by"),
+        *("ended_at", "ending"),
+    )
+    organisation_path = "dataset__organisation"
+
+    @admin.display(description="Epsilon", ordering="epsilon_units")
+    def epsilon_shown(self, series: Series) -> str:
+        """Format what the series protects with."""
+        return format_epsilon(series.terms.epsilon)
 
 
 @admin.register(Release)
@@ -40,7 +62,7 @@ class ReleaseAdmin(OrganisationScoped):
     fields = readonly_fields = (
         *("id", "dataset", "upload", "title", "description", "mechanism", "parameters"),
         *("cost_shown", "bound", "bounding", "counting", "totals", "notes"),
-        *("from_day", "to_day"),
+        *("from_day", "to_day", "series", "number"),
         *("publish_when_done", "state", "progress", "failure"),
         *("file_list", "created_at", "created_by", "published_at", "withdrawn_at"),
         *("rejected_at", "rejection"),

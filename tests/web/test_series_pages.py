@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from dpgeo.accounts.models import Membership, Role, User
 from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Series
 from dpgeo.releases.services import release_publish
@@ -113,6 +114,22 @@ def test_a_series_has_a_public_page_once_a_map_is_published(desk: Desk, dataset:
     page = visitor.get(address).content.decode()
     assert page.index("12 January 2026") < page.index("5 January 2026")
     assert address in visitor.get(reverse("release", args=[second.pk])).content.decode()
+
+
+def test_the_admin_shows_a_series_to_its_own_staff(desk: Desk, dataset: Dataset) -> None:
+    series = declare(dataset)
+    address = reverse("admin:releases_series_change", args=[series.pk])
+    for name, organisation, status in (("own", desk.organisation, 200), ("other", None, 302)):
+        staff = User.objects.create_user(name, is_staff=True)
+        organisation = organisation or make_desk("Another house", "another").organisation
+        Membership.objects.create(user=staff, organisation=organisation, role=Role.STEWARD)
+        client = Client()
+        client.force_login(staff)
+        answer = client.get(address)
+        assert answer.status_code == status
+        listed = client.get(reverse("admin:releases_series_changelist")).content.decode()
+        assert (series.title in listed) == (status == 200)
+        assert bytes(series.salt).hex() not in answer.content.decode()
 
 
 def read(answer: Any) -> Any:

@@ -7,6 +7,8 @@ filter is true for it. A filter reads only released values.
 
 from __future__ import annotations
 
+import functools
+import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -62,6 +64,24 @@ class Filter:
 
     columns: tuple[str, ...]
     expression: Any
+
+
+def within(where: Filter | None, first: date | None, last: date | None) -> Filter | None:
+    """Return a filter that also leaves only features of periods with a day of an interval.
+
+    The ends of the interval are None if they are open.
+    """
+    import pyarrow.compute as pc
+
+    parts = [] if where is None else [where.expression]
+    if first:
+        parts.append(pc.field("to_day") >= first.isoformat())
+    if last:
+        parts.append(pc.field("from_day") <= last.isoformat())
+    if not parts:
+        return None
+    columns = () if where is None else where.columns
+    return Filter(tuple({*columns, "from_day", "to_day"}), functools.reduce(operator.and_, parts))
 
 
 def parse(text: str, kinds: Mapping[str, Kind]) -> Filter:

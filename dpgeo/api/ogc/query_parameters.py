@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import datetime
-import functools
 import math
-import operator
 import re
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from dpgeo.api.ogc.cql2 import Filter
 from dpgeo.api.ogc.systems import CRS84, SYSTEMS, degrees_of, read_system
 from dpgeo.api.paging import CURSOR
 from dpgeo.api.queries import Query, one_of
@@ -135,22 +132,6 @@ def _day(text: str, time_zone: str) -> datetime.date | None:
     if len(text) == len("2026-03-31"):
         return datetime.date.fromisoformat(text)
     return _moment(text).astimezone(ZoneInfo(time_zone)).date()
-
-
-def within(where: Filter | None, days: Days | None) -> Filter | None:
-    """Return a filter that also leaves only features of periods with one of these days."""
-    import pyarrow.compute as pc
-
-    if days is None:
-        return where
-    first, last = days
-    parts = [] if where is None else [where.expression]
-    if first:
-        parts.append(pc.field("to_day") >= first.isoformat())
-    if last:
-        parts.append(pc.field("from_day") <= last.isoformat())
-    columns = () if where is None else where.columns
-    return Filter(tuple({*columns, "from_day", "to_day"}), functools.reduce(operator.and_, parts))
 
 
 OPEN = ("", "..")

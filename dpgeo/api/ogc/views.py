@@ -16,10 +16,10 @@ from dpgeo.api.cached_lists import collection_texts, listed, series_texts
 from dpgeo.api.heavy_work import heavy
 from dpgeo.api.ogc import documents, query_parameters
 from dpgeo.api.ogc.collections import Collection, SeriesCollection, find_collection
-from dpgeo.api.ogc.cql2 import Filter, parse
+from dpgeo.api.ogc.cql2 import Filter, parse, within
 from dpgeo.api.ogc.description import description
 from dpgeo.api.ogc.documents import Json, OgcDocument
-from dpgeo.api.ogc.query_parameters import Days, within
+from dpgeo.api.ogc.query_parameters import Days
 from dpgeo.api.ogc.systems import in_system
 from dpgeo.api.paging import next_url, page
 from dpgeo.api.queries import Query
@@ -185,7 +185,9 @@ class ItemsView(OgcView):
         collection = find_collection(collection_id)
         boxes = self._boxes()
         with collection.open() as features:
-            where = within(self._filter(features), self._days(collection))
+            where = self._filter(features)
+            if days := self._days(collection):
+                where = within(where, *days)
             page = features.page(self.query["start"], self._limit(), boxes, where)
             matched = None if boxes or where else len(features)
         shown = in_system(page.features, self.query["crs"])
