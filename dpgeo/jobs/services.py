@@ -195,6 +195,24 @@ def job_retry(*, job: Job) -> None:
     job.refresh_from_db()
 
 
+def job_restart(*, job: Job) -> None:
+    """Queue a failed job again that drew no noise and needs no debit of its own.
+
+    Raises Conflict if it may have drawn noise, or has been queued again already.
+    """
+    failed = Job.objects.filter(pk=job.pk, state=JobState.FAILED, drawing=False)
+    if not failed.update(
+        state=JobState.QUEUED,
+        attempts=0,
+        failure=Phrase(""),
+        finished_at=None,
+        submitted_at=timezone.now(),
+    ):
+        raise Conflict("Only a failed job that drew no noise can be started again.")
+    job_wake(job=job)
+    job.refresh_from_db()
+
+
 def job_give_up(*, job: Job) -> bool:
     """Mark a job without a lease as failed if it has used up its attempts; return whether
     it had.

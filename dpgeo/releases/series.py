@@ -38,6 +38,7 @@ from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.same_people import check_answered
 from dpgeo.datasets.selectors import ready_upload
 from dpgeo.jobs.models import JobState
+from dpgeo.jobs.services import job_restart
 from dpgeo.mechanisms.registry import MECHANISMS, current_parameters
 from dpgeo.phrases import translatable
 from dpgeo.privacy.mechanism import Forecast
@@ -45,6 +46,7 @@ from dpgeo.releases.blobs import has_other_draw, has_stored_blob
 from dpgeo.releases.models import Release, Series
 from dpgeo.releases.quotes import release_forecast
 from dpgeo.releases.requests import MAX_BOUND, ReleaseRequest, has_times, read_request
+from dpgeo.releases.series_state import has_state
 from dpgeo.releases.services import SALT_BYTES, period_request
 
 logger = logging.getLogger(__name__)
@@ -306,6 +308,37 @@ def series_end(*, series: Series, by: User | None) -> Series:
         if not stored.releases.exists() and not has_stored_blob(stored.job_id(1)):
             budget_refund(job=stored.pk)
         _record(stored, by, "series ended")
+    series.refresh_from_db()
+    return series
+
+
+def series_resume(*, series: Series, by: User | None) -> Series:
+    """Go on with a series that ended because a map failed before any noise was drawn for it.
+
+    The map's job is queued again. Only a series that is paid once goes on: the others keep nothing
+    that a new series would lack. Raises NotAllowed, or Conflict if noise may have been drawn, or if
+    what people have used is not stored any more.
+
+    Privacy argument. No noise of the failed map was drawn, so none is discarded, and the state is
+    that before the map. All later maps are drawn as if the failure had not been. A series of an API
+    key counts as drawn once the data are opened, so a key cannot ask again and again.
+    """
+    _check_may(series.dataset, by)
+    with transaction.atomic():
+        stored = Series.objects.select_for_update().get(pk=series.pk)
+        release = stored.releases.filter(number=stored.drawn + 1).select_related("job").first()
+        if (
+            release is None
+            or release.blob_name
+            or stored.ending != "failed"
+            or not stored.is_paid_once
+            or has_stored_blob(release.job_id)
+            or not has_state(stored)
+        ):
+            raise Conflict("This series cannot go on; declare a new one.")
+        job_restart(job=release.job)
+        Series.objects.filter(pk=stored.pk).update(ended_at=None, ending="")
+        _record(stored, by, "series resumed")
     series.refresh_from_db()
     return series
 

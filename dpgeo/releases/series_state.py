@@ -11,10 +11,13 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Collection
+from datetime import timedelta
 from pathlib import Path
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
 
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.orphan_files import stored_names, sweep
@@ -27,6 +30,10 @@ FOLDER = "series"
 
 LINEAGE_LETTERS = 16
 """Length of the part of a name that stands for the previous state, from a 64-bit hash."""
+
+
+KEPT_AFTER_FAILURE = timedelta(days=30)
+"""How long the state is kept of a series that ended because a map failed; it may be resumed."""
 
 
 class StateMissing(Conflict):
@@ -120,12 +127,20 @@ def series_advance(release: Release) -> bool:
     return True
 
 
+def has_state(series: Series) -> bool:
+    """Return whether the state after a series' last drawn map is stored, or none is needed."""
+    if not series.is_paid_once or not series.drawn:
+        return True
+    return bool(series.state_name) and private_storage().exists(series.state_name)
+
+
 def states_sweep(waiting: Collection[UUID]) -> int:
     """Delete stored states that no series needs; return how many.
 
     `waiting` are the ids of jobs with a stored but uncommitted draw, which still needs its state.
     """
-    for series in Series.objects.exclude(ended_at=None).exclude(state_name=""):
+    may_resume = Q(ending="failed", ended_at__gt=timezone.now() - KEPT_AFTER_FAILURE)
+    for series in Series.objects.exclude(ended_at=None).exclude(may_resume | Q(state_name="")):
         undrawn = series.releases.filter(blob_name="", job__state__in=UNFINISHED)
         if series.job_id(series.drawn + 1) not in waiting and not undrawn.exists():
             # No further map follows, so the list of people is no longer needed.

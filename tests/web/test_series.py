@@ -29,7 +29,7 @@ from dpgeo.datasets.storage import private_storage
 from dpgeo.datasets.uploads import upload_confirm
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import Job, JobState
-from dpgeo.releases import release_job, series_state
+from dpgeo.releases import private_draw, release_job, series_state
 from dpgeo.releases.blobs import commit_blob, new_blob_name
 from dpgeo.releases.models import Release, Series
 from dpgeo.releases.reconciliation import releases_sweep
@@ -45,8 +45,10 @@ from dpgeo.releases.series import (
     series_end,
     series_end_all,
     series_request_period,
+    series_resume,
     series_seen,
 )
+from dpgeo.releases.series_state import states_sweep
 from dpgeo.releases.services import release_cancel, release_publish, release_run
 from tests.hostile import THOROUGH
 from tests.makers import make_dataset, make_received, make_release
@@ -401,7 +403,56 @@ def test_a_series_without_its_state_ends(dataset: Dataset) -> None:
     series_draw_due()
     series.refresh_from_db()
     assert (series.drawn, series.ending) == (1, "failed")
+    with pytest.raises(Conflict, match="cannot go on"):
+        series_resume(series=series, by=None)
     assert series_draw_due() == 0
+
+
+def test_a_series_goes_on_after_a_failure_before_noise_was_drawn(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    for number in (1, 2, 3):
+        add(dataset, week(number, range(10), places=3))
+    series = declare(dataset)
+    complete(series, 1)
+    draw_all(series)
+    complete(series, 3)
+
+    def break_off(*_: object) -> Path:
+        raise Conflict("The files cannot be read.")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(private_draw, "_counted_rows", break_off)
+        assert len(draw_all(series)) == 2
+    assert series.ending == "failed"
+    states_sweep([])  # keeps what people have used
+    call_command("series", "resume", str(series.pk))
+    assert "1 drawn, 2 due" in capsys.readouterr().out
+    release_run(release_id=series.releases.get(number=2).pk)
+    assert [counted(each) for each in draw_all(series)] == [20, 20, 10]
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.spent_units == 400_000_000
+    with pytest.raises(Conflict, match="cannot go on"):
+        series_resume(series=series, by=None)
+
+
+def test_a_series_does_not_go_on_where_noise_may_have_been_drawn(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(dataset, week(1, range(10)))
+    series = declare(dataset)
+    complete(series, 1)
+
+    def break_off(*_: object) -> bytes:
+        raise ValueError
+
+    monkeypatch.setattr(release_job, "encode", break_off)
+    draw_all(series)
+    assert series.ending == "failed"
+    with pytest.raises(Conflict, match="drew no noise"):
+        series_resume(series=series, by=None)
+    series.refresh_from_db()
+    assert series.ending == "failed"
 
 
 def test_a_draw_from_another_state_is_not_committed(dataset: Dataset) -> None:

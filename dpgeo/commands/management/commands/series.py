@@ -31,6 +31,7 @@ from dpgeo.releases.series import (
     series_end,
     series_forecast,
     series_mechanisms,
+    series_resume,
 )
 
 TERMS = ("period", "protection", "each", "most", "epsilon")
@@ -83,6 +84,11 @@ class Command(BaseCommand):
         end = actions.add_parser("end", help="End a series: no further map is drawn.")
         end.add_argument("series", metavar="ID")
         end.add_argument("--user", default="")
+        resume = actions.add_parser(
+            "resume", help="Go on with a series that ended before noise was drawn for a map."
+        )
+        resume.add_argument("series", metavar="ID")
+        resume.add_argument("--user", default="")
         listing = actions.add_parser("list", help="List series, and what is due.")
         listing.add_argument("dataset", metavar="SLUG", nargs="?", default="")
 
@@ -126,6 +132,9 @@ class Command(BaseCommand):
 
     def _end(self, *, series: str, user: str, **_: Any) -> None:
         self._show(series_end(series=find_series(series), by=acting_user(user)))
+
+    def _resume(self, *, series: str, user: str, **_: Any) -> None:
+        self._show(series_resume(series=find_series(series), by=acting_user(user)))
 
     def _list(self, *, dataset: str, **_: Any) -> None:
         chosen = Series.objects.select_related("dataset")
