@@ -21,6 +21,7 @@ from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_create
 from dpgeo.datasets.storage import private_storage, store
 from dpgeo.datasets.uploads import upload_receive
+from dpgeo.releases.file_making import file_make
 from dpgeo.releases.models import Release
 from dpgeo.releases.requests import read_request
 from dpgeo.releases.services import Quote, release_quote, release_request, release_run
@@ -47,6 +48,15 @@ CSV = b"who,lat,lon\nann,50.01,10.01\nbob,50.02,10.02\nann,50.05,10.05\neve,400.
 """Four rows of three people; one row has an impossible position."""
 
 _numbers = itertools.count(1)
+
+
+def ask_for(release: Release, *names: str) -> Release:
+    """Have files of a release made that are made on request, by default all of them."""
+    unmade = release.files.filter(stored_name="")
+    for file in unmade.filter(name__in=names) if names else unmade:
+        file_make(file)
+    release.refresh_from_db()
+    return release
 
 
 def make_organisation(name: str = "") -> Organisation:

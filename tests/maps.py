@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from dpgeo.accounts.models import Organisation
 from dpgeo.artefacts.codec import encode
-from dpgeo.artefacts.files import BuiltFile, build_files
+from dpgeo.artefacts.files import BuiltFile, build_files, planned_files
 from dpgeo.budgets.models import Ledger
 from dpgeo.core.epsilon import to_micro
 from dpgeo.core.guarantees import Counting, PureDP, Unit
@@ -234,13 +234,15 @@ def install(
 def keep_files(release: Release, released: Released, folder: Path) -> None:
     """Store a release's files as its job does, but build and compress equal ones only once.
 
+    Files that are made on request are only listed; tests ask for them by `makers.ask_for`.
+
     They are copied to `folder` from those that this process has made before.
     """
     digest = hashlib.sha256(encode(released)).digest()
     if digest not in _BUILT:
         own = Path(tempfile.mkdtemp(prefix="dpgeo-built-"))
         atexit.register(shutil.rmtree, own, ignore_errors=True)
-        _BUILT[digest] = build_files(released, own)
+        _BUILT[digest] = build_files(released, own, lambda file: file.at_once)
     sources = {each.name: each.path for each in _BUILT[digest]}
 
     def compressed(path: Path) -> Path:
@@ -250,6 +252,7 @@ def keep_files(release: Release, released: Released, folder: Path) -> None:
             compress(source)
         return Path(shutil.copy2(packed, folder))
 
+    files.list_files(release, [each for each in planned_files(released) if not each.at_once])
     with mock.patch.object(files, "compress", compressed):
         for built in _BUILT[digest]:
             path = Path(shutil.copy2(built.path, folder))

@@ -185,13 +185,16 @@ def _distribution(request: AnyRequest, release: Release, file: ReleaseFile) -> N
         "dcat:accessURL": {"@id": address},
         "dcat:downloadURL": {"@id": address},
         "dcat:mediaType": {"@id": f"{MEDIA_TYPES}/{media_type}", "@type": "dcterms:MediaType"},
-        "dcat:byteSize": {"@type": "xsd:nonNegativeInteger", "@value": str(file.size)},
-        "spdx:checksum": {
-            "@type": "spdx:Checksum",
-            "spdx:algorithm": CHECKSUM,
-            "spdx:checksumValue": {"@type": "xsd:hexBinary", "@value": file.sha256},
-        },
     }
+    if file.is_made:
+        document |= {
+            "dcat:byteSize": {"@type": "xsd:nonNegativeInteger", "@value": str(file.size)},
+            "spdx:checksum": {
+                "@type": "spdx:Checksum",
+                "spdx:algorithm": CHECKSUM,
+                "spdx:checksumValue": {"@type": "xsd:hexBinary", "@value": file.sha256},
+            },
+        }
     if words := release.dataset.attribution:
         document["dcterms:rights"] = {"@type": "dcterms:RightsStatement", "rdfs:label": words}
     return document

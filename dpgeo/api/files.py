@@ -19,12 +19,13 @@ from rest_framework.request import Request
 from dpgeo.api.access import check_served, release_seen, viewer_of
 from dpgeo.api.base import ApiView
 from dpgeo.api.openapi import in_path, operation
-from dpgeo.api.problems import RANGE, answer
+from dpgeo.api.problems import RANGE, BeingMade, answer
 from dpgeo.artefacts import map_array, preview, statement
 from dpgeo.artefacts.files import FORMATS, files_instead
 from dpgeo.datasets.storage import open_span
+from dpgeo.releases.file_making import file_want
 from dpgeo.releases.models import Release, ReleaseFile
-from dpgeo.releases.selectors import StoredFile, stored_file
+from dpgeo.releases.selectors import FileUnmade, StoredFile, stored_file
 from dpgeo.releases.states import PUBLIC
 
 NEVER = "private, no-store"
@@ -101,19 +102,23 @@ class ReleaseFileView(ApiView):
             206: OpenApiResponse(description="A part of it, of the file's media type"),
             304: OpenApiResponse(description="Your copy is current"),
         },
-        errors=[400, 404, 410, 416],
+        errors=[202, 400, 404, 409, 410, 416],
         usual=False,
     )
     def get(self, request: Request, release_id: str, name: str) -> HttpResponseBase:
-        """Get a whole file, gzipped if the client accepts that, or one range of its bytes."""
+        """Get a whole file, gzipped if the client accepts that, or one range of its bytes.
+
+        A file whose checksum is null in the release's list is made when it is first asked for.
+        Until then the response is 202 with `Retry-After`; a HEAD does not have it made.
+        """
         release = release_of(request, release_id)
         check_served(release)
         plain = request._request
         try:
-            return serve(plain, file_of(release, name))
+            return serve(plain, file_of(request, release, name))
         except FileNotFoundError:
             # The file was moved to the public storage after the lookup above, so look it up again.
-            return serve(plain, file_of(release, name))
+            return serve(plain, file_of(request, release, name))
 
 
 def serve(request: HttpRequest, stored: StoredFile) -> HttpResponseBase:
@@ -205,16 +210,21 @@ def release_of(request: Request, release_id: str) -> Release:
     return release_seen(viewer_of(request), release_id)
 
 
-def file_of(release: Release, name: str) -> StoredFile:
+def file_of(request: Request, release: Release, name: str) -> StoredFile:
     """Return a stored file of a release.
 
-    Raises Http404 if there is no such file, or NotFound if the layer was too large for the file's
-    format; that error names the file to use instead.
+    Raises BeingMade if it is not made yet, and has it made unless the request is a HEAD. Raises
+    Http404 if there is no such file, or NotFound if the layer was too large for the file's format;
+    that error names the file to use instead. Raises Conflict if the file cannot be made.
     """
     if not re.fullmatch(r"[\w.-]{1,100}", name, re.ASCII):
         raise Http404
     try:
         return stored_file(release, name)
+    except FileUnmade as unmade:
+        if request.method != "HEAD":
+            file_want(file=unmade.file)
+        raise BeingMade from None
     except ReleaseFile.DoesNotExist:
         existing = list(release.files.values_list("name", flat=True))
         if instead := files_instead(name, existing):

@@ -236,7 +236,7 @@ def error(status: int, *further: Problem) -> dict[tuple[int, str], OpenApiRespon
     response = OpenApiResponse(
         ProblemSerializer,
         description=" or ".join([kinds[0].title, *(kind.title.lower() for kind in further)]),
-        examples=[example(kind.title, sample_of(kind), status) for kind in kinds],
+        examples=[example(kind.title, sample_of(kind), status, MEDIA_TYPE) for kind in kinds],
     )
     return {(status, MEDIA_TYPE): response}
 
@@ -247,14 +247,14 @@ def sample_of(kind: Problem) -> dict[str, Any]:
     return kind.document(detail, field=field)
 
 
-def example(name: str, value: Any, status: int = 200) -> OpenApiExample:
+def example(name: str, value: Any, status: int = 200, media_type: str = JSON) -> OpenApiExample:
     """Return an example of a response with `status`."""
     return OpenApiExample(
         name,
         value=value,
         response_only=True,
         status_codes=[str(status)],
-        media_type=JSON if status < 300 else MEDIA_TYPE,
+        media_type=media_type,
     )
 
 

@@ -26,6 +26,7 @@ from dpgeo.core.errors import (
 )
 from dpgeo.jobs.outages import Outage, outage_of
 from dpgeo.releases import states
+from dpgeo.releases.file_making import WAIT_SECONDS
 
 ADDRESSES = ("/api/", "/ogc/")
 """Prefixes of the API's URL paths, at which errors are problem documents instead of pages."""
@@ -112,6 +113,12 @@ TOO_MANY_REQUESTS = Problem(
     "Too many requests",
     "Wait as long as the header Retry-After says.",
 )
+BEING_MADE = Problem(
+    HTTPStatus.ACCEPTED,
+    "being-made",
+    "This file is being made",
+    "Send the request again after as many seconds as the header Retry-After says.",
+)
 INSUFFICIENT_STORAGE = Problem(
     HTTPStatus.INSUFFICIENT_STORAGE,
     "insufficient-storage",
@@ -157,6 +164,7 @@ KINDS = (
     UNAVAILABLE,
     BUSY,
     INSUFFICIENT_STORAGE,
+    BEING_MADE,
 )
 """Every kind of problem."""
 
@@ -232,6 +240,14 @@ class Busy(exceptions.APIException):
     default_detail = BUSY.remedy
     kind = BUSY
     wait = 2
+
+
+class BeingMade(exceptions.APIException):
+    """Response 202: a file is made because of this request or of an earlier one."""
+
+    status_code = HTTPStatus.ACCEPTED
+    default_detail = BEING_MADE.remedy
+    wait = WAIT_SECONDS
 
 
 UNREADABLE = (BadRequest, SuspiciousOperation, MultiPartParserError, UnreadablePostError)

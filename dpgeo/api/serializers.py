@@ -257,8 +257,16 @@ class FileSerializer(Document):
     )
     url = serializers.URLField()
     media_type = serializers.CharField()
-    sha256 = serializers.CharField()
-    size = serializers.IntegerField(help_text="Bytes.")
+    sha256 = serializers.CharField(
+        allow_null=True, help_text="Null until the file is made, when somebody first asks for it."
+    )
+    size = serializers.IntegerField(
+        allow_null=True, help_text="Bytes; null until the file is made."
+    )
+
+    def get_sha256(self, file: ReleaseFile) -> str | None:
+        """Return the file's checksum, or None if it is not made yet."""
+        return file.sha256 or None
 
     def get_url(self, file: ReleaseFile) -> str:
         """Return the file's URL."""

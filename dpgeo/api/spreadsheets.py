@@ -43,7 +43,7 @@ class SpreadsheetView(ApiView):
             in_path("layer", "The layer's name, as the release's files give it."),
         ],
         responses={(200, "text/csv"): OpenApiResponse({"type": "string"}, "The rows")},
-        errors=[400, 404, 410, 429],
+        errors=[202, 400, 404, 409, 410, 429],
         usual=False,
     )
     @heavy
@@ -55,7 +55,7 @@ class SpreadsheetView(ApiView):
         """
         release = release_of(request, release_id)
         check_served(release)
-        stored = file_of(release, f"{layer}{csv.FORMAT.suffix}")
+        stored = file_of(request, release, f"{layer}{csv.FORMAT.suffix}")
         if stored.size > MOST_BYTES:
             raise exceptions.NotFound(
                 f"This layer is too large for a spreadsheet; take {stored.file_name}."

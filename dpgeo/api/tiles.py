@@ -103,13 +103,13 @@ class StyleView(DocumentView):
         tag="releases",
         parameters=[RELEASE_ID, LAYER],
         responses={200: OpenApiResponse({"type": "object"}, "A style, version 8")},
-        errors=[410],
+        errors=[202, 409, 410],
     )
     def get(self, request: Request, release_id: str, layer: str) -> Response:
         """Get the map's initial colours and classes as a style for MapLibre and Mapbox GL."""
         release = release_of(request, release_id)
         check_served(release)
-        stored = file_of(release, layer + maplibre_style.SUFFIX)
+        stored = file_of(request, release, layer + maplibre_style.SUFFIX)
         try:
             with open_span(stored.storage, stored.name, 0, stored.size - 1) as file:
                 style = json.loads(file.read(stored.size))
@@ -120,6 +120,7 @@ class StyleView(DocumentView):
             source["url"] = address_of(request, "api:tilejson", release.pk, layer)
         else:
             name = layer + geojson.FORMAT.suffix
+            file_of(request, release, name)  # A map of a file that is not made yet would be empty.
             address = address_of(request, "api:release-file", release.pk, name)
             credit = source["attribution"]
             style["sources"][layer] = {"type": "geojson", "data": address, "attribution": credit}
@@ -178,7 +179,7 @@ def _archive(request: Request, release_id: str, layer: str) -> tuple[Release, St
     """Return a release and the PMTiles archive of its layer. Raises Http404 or Gone."""
     release = release_of(request, release_id)
     check_served(release)
-    return release, file_of(release, layer + SUFFIX)
+    return release, file_of(request, release, layer + SUFFIX)
 
 
 @contextmanager

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,19 +29,21 @@ from dpgeo.artefacts import (
     synthetic_points,
     vector_tiles,
 )
-from dpgeo.artefacts.formats import BuiltFile, LayerFormat, StyleFormat
+from dpgeo.artefacts.formats import BuiltFile, LayerFormat, PlannedFile, StyleFormat
 from dpgeo.artefacts.view import View, views
 from dpgeo.core.released import Released
-from dpgeo.postprocess.layers import PointLayer, layers
+from dpgeo.postprocess.layers import Layer, layers
 
 __all__ = [
     "FORMATS",
     "LAYER_FORMATS",
     "BuiltFile",
     "FileKind",
+    "PlannedFile",
     "build_files",
     "file_kind",
     "files_instead",
+    "planned_files",
 ]
 
 LAYER_FORMATS: tuple[LayerFormat, ...] = (
@@ -115,25 +118,37 @@ def file_kind(name: str) -> FileKind:
     return FileKind("", "")
 
 
-def build_files(released: Released, folder: Path) -> list[BuiltFile]:
-    """Write all files of a release into `folder`; the bytes are the same each time.
+def planned_files(released: Released) -> list[PlannedFile]:
+    """Return all files that can be had of a release, the privacy statement last.
 
-    The privacy statement is the last file, because it contains the checksums of all other files.
+    Which files these are, and which of them are written at once, depends on the release alone. The
+    statement contains the checksums of the others that are written at once, and the names of those
+    that are written on request.
     """
     shown = layers(released)
-    built = [file for view in views(shown) for file in _layer_files(released, view, folder)]
-    points = synthetic_points.points_layer(released, shown)
-    # This also applies to an empty map: which files exist never depends on counts.
-    if points is not None:
-        built += _point_files(released, points, folder)
-    drawn = BuiltFile(map_array.NAME, map_array.MEDIA_TYPE, folder / map_array.NAME)
-    map_array.write(released, shown, drawn.path)
-    picture = BuiltFile(preview.NAME, preview.MEDIA_TYPE, folder / preview.NAME)
-    preview.write(released, shown, picture.path)
-    linked = BuiltFile(card.NAME, card.MEDIA_TYPE, folder / card.NAME)
-    card.write(released, shown, linked.path)
-    built += [drawn, picture, linked]
-    return [*built, _statement_file(released, built, folder)]
+    planned = [file for view in views(shown) for file in _layer_files(released, view)]
+    planned += _point_files(released, shown)
+    for whole in (map_array, preview, card):
+        write = functools.partial(whole.write, released, shown)
+        planned.append(PlannedFile(whole.NAME, whole.MEDIA_TYPE, write, at_once=True))
+    write = functools.partial(_write_statement, released, tuple(planned))
+    return [*planned, PlannedFile(statement.NAME, statement.MEDIA_TYPE, write, at_once=True)]
+
+
+def build_files(
+    released: Released, folder: Path, wanted: Callable[[PlannedFile], bool] = lambda _: True
+) -> list[BuiltFile]:
+    """Write the `wanted` files of a release into `folder`, by default all that can be had.
+
+    The bytes are the same each time. The statement, which is the last file, needs those that are
+    written at once in the same folder.
+    """
+    built = []
+    for planned in filter(wanted, planned_files(released)):
+        path = folder / planned.name
+        planned.write(path)
+        built.append(BuiltFile(planned.name, planned.media_type, path))
+    return built
 
 
 def files_instead(name: str, existing: Sequence[str]) -> str:
@@ -148,48 +163,78 @@ def files_instead(name: str, existing: Sequence[str]) -> str:
     return ""
 
 
-def _layer_files(released: Released, view: View, folder: Path) -> list[BuiltFile]:
-    built = []
+def _layer_files(released: Released, view: View) -> Iterator[PlannedFile]:
     layer = view.layer
     for layer_format in LAYER_FORMATS:
         most = layer_format.max_features
         if not layer_format.holds(layer) or (most is not None and len(layer) > most):
             continue
-        name = layer.name + layer_format.suffix
-        layer_format.write(released, layer, folder / name)
-        if layer_format.style:
-            layer_format.style(released, view, folder / name)
-        built.append(BuiltFile(name, layer_format.media_type, folder / name))
+        yield PlannedFile(
+            layer.name + layer_format.suffix,
+            layer_format.media_type,
+            functools.partial(_write_layer, layer_format, released, lambda: view),
+            layer_format.at_once(layer),
+        )
     for style_format in STYLE_FORMATS:
         if style_format.holds(view):
-            name = layer.name + style_format.suffix
-            style_format.write(released, view, folder / name)
-            built.append(BuiltFile(name, style_format.media_type, folder / name))
-    return built
+            yield PlannedFile(
+                layer.name + style_format.suffix,
+                style_format.media_type,
+                functools.partial(style_format.write, released, view),
+                style_format.at_once,
+            )
 
 
-def _point_files(released: Released, points: PointLayer, folder: Path) -> list[BuiltFile]:
-    built = []
+def _point_files(released: Released, shown: Sequence[Layer]) -> Iterator[PlannedFile]:
+    """Yield the files of synthetic points, which are made up only when a file is written.
+
+    There are never too many points for a format, and an empty map has these files, too: which files
+    there are never depends on counts.
+    """
+    if not synthetic_points.has_points(released, shown):
+        return
+
+    @functools.cache
+    def view() -> View:
+        return View(synthetic_points.points_layer(released, shown), metres=0, edges=())
+
     for layer_format in synthetic_points.FORMATS:
-        if layer_format.max_features is None or len(points) <= layer_format.max_features:
-            path = folder / (points.name + layer_format.suffix)
-            layer_format.write(released, points, path)
-            if layer_format.style:
-                layer_format.style(released, View(points, metres=0, edges=()), path)
-            built.append(BuiltFile(path.name, layer_format.media_type, path))
-    return built
+        yield PlannedFile(
+            synthetic_points.NAME + layer_format.suffix,
+            layer_format.media_type,
+            functools.partial(_write_layer, layer_format, released, view),
+            at_once=False,
+        )
 
 
-def _statement_file(released: Released, built: Sequence[BuiltFile], folder: Path) -> BuiltFile:
-    files = [_entry(file) for file in built]
-    document = {**statement.statement(released), "files": files}
-    path = folder / statement.NAME
+def _write_layer(
+    layer_format: LayerFormat, released: Released, view: Callable[[], View], path: Path
+) -> None:
+    layer_format.write(released, view().layer, path)
+    if layer_format.style:
+        layer_format.style(released, view(), path)
+
+
+def _write_statement(released: Released, others: Sequence[PlannedFile], path: Path) -> None:
+    document = {
+        **statement.statement(released),
+        "files": [_entry(file, path.parent) for file in others if file.at_once],
+        "files_on_request": [
+            {"name": file.name, "media_type": file.media_type}
+            for file in others
+            if not file.at_once
+        ],
+    }
     path.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-    return BuiltFile(statement.NAME, statement.MEDIA_TYPE, path)
 
 
-def _entry(file: BuiltFile) -> statement_schema.File:
-    with file.path.open("rb") as content:
+def _entry(file: PlannedFile, folder: Path) -> statement_schema.File:
+    path = folder / file.name
+    with path.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
-    size = file.path.stat().st_size
-    return {"name": file.name, "media_type": file.media_type, "sha256": digest, "size": size}
+    return {
+        "name": file.name,
+        "media_type": file.media_type,
+        "sha256": digest,
+        "size": path.stat().st_size,
+    }

@@ -21,6 +21,11 @@ def every_view(view: View) -> bool:
     return True
 
 
+def no_layer(layer: Layer) -> bool:
+    """Return False for every layer; used for formats that are written only on request."""
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerFormat:
     """A format for files with one layer, named `{layer}{suffix}`.
@@ -29,7 +34,8 @@ class LayerFormat:
     the same bytes for the same release. `holds` returns whether the format can store a layer. Files
     are written only for layers that the format can store and, unless `max_features` is None, that
     have at most that many features. If `style` is given, it adds the map's colours to a written
-    file.
+    file. `at_once` returns whether a layer's file is written with the release because the site
+    itself reads it; all other files are written when somebody first asks for them.
     """
 
     suffix: str
@@ -40,6 +46,7 @@ class LayerFormat:
     holds: Callable[[Layer], bool] = every_layer
     max_features: int | None = None
     style: Callable[[Released, View, Path], None] | None = None
+    at_once: Callable[[Layer], bool] = no_layer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +54,7 @@ class StyleFormat:
     """A format for files with a layer's colours: a style to draw it by, or a coloured picture.
 
     The files are named `{layer}{suffix}`; `holds` returns whether a layer has such a file.
+    `at_once` says whether it is written with the release, as in `LayerFormat`.
     """
 
     suffix: str
@@ -55,6 +63,21 @@ class StyleFormat:
     use: str
     write: Callable[[Released, View, Path], None]
     holds: Callable[[View], bool] = every_view
+    at_once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """A file that can be written from a release.
+
+    `write` writes it to a path, always with the same bytes. `at_once` says whether it is written
+    with the release rather than on request.
+    """
+
+    name: str
+    media_type: str
+    write: Callable[[Path], None]
+    at_once: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,11 @@ def write(released: Released, layer: Layer, path: Path) -> None:
         file.write("\n]}\n")
 
 
+def is_drawn(layer: Layer) -> bool:
+    """Return whether the site's map draws a layer from its GeoJSON file."""
+    return isinstance(layer, ShapeLayer) and layer.on_map
+
+
 def _features(layer: Layer, part: slice) -> Iterator[str]:
     """Yield the features as text; each number is the shortest text that reads back exactly."""
     table = columns(layer)
@@ -99,4 +104,5 @@ FORMAT = LayerFormat(
     use="shapes, for web maps",
     write=write,
     max_features=MAX_FEATURES,
+    at_once=is_drawn,
 )

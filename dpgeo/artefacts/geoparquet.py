@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpgeo.artefacts import arrow
-from dpgeo.artefacts.formats import LayerFormat
+from dpgeo.artefacts.formats import LayerFormat, every_layer
 from dpgeo.artefacts.table import bounds, extent, summary
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer
@@ -70,4 +70,5 @@ FORMAT = LayerFormat(
     title="GeoParquet",
     use="columns, for notebooks and QGIS",
     write=write,
+    at_once=every_layer,
 )

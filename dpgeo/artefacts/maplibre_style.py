@@ -138,4 +138,5 @@ FORMAT = StyleFormat(
     use="the colours of the map, for web maps of the PMTiles",
     write=write,
     holds=holds,
+    at_once=True,
 )

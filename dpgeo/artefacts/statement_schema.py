@@ -417,8 +417,22 @@ class Added16(TypedDict):
     study_area_seen: AreaSeen | None
 
 
+class FileOnRequest(TypedDict):
+    name: Words
+    media_type: Words
+
+
 class Files(TypedDict):
     files: Annotated[list[File], also(minItems=1)]
+
+
+class FilesOnRequest(TypedDict):
+    """The files that are written when somebody first asks for them.
+
+    Their checksums are in the release's document of the API once they are written.
+    """
+
+    files_on_request: NotRequired[list[FileOnRequest]]
 
 
 VERSIONS: dict[str, tuple[Any, ...]] = {
@@ -427,7 +441,7 @@ VERSIONS: dict[str, tuple[Any, ...]] = {
     "1.3": (Statement, Changed13, Files),
     "1.4": (Statement, Changed14, Files),
     "1.5": (Statement, Changed14, Added15, Files),
-    VERSION: (Statement, Changed14, Added16, Files),
+    VERSION: (Statement, Changed14, Added16, Files, FilesOnRequest),
 }
 
 

@@ -45,14 +45,17 @@ def rule(released: Released, shown: Sequence[Layer]) -> list[str]:
     return [RULE.format(name=NAME, layers=named)]
 
 
-def points_layer(released: Released, shown: Sequence[Layer]) -> PointLayer | None:
-    """Return a release's synthetic points, or None if it does not count regions.
+def has_points(released: Released, shown: Sequence[Layer]) -> bool:
+    """Return whether points can be made up from a release, because it counts regions."""
+    return bool(counted_layers(released, shown))
+
+
+def points_layer(released: Released, shown: Sequence[Layer]) -> PointLayer:
+    """Return a release's synthetic points; call it only if `has_points`.
 
     `shown` lists the layers of the release's map.
     """
     counted = counted_layers(released, shown)
-    if not counted:
-        return None
     # The first version of the encoding, so that points of older releases stay where they are.
     seed = hashlib.sha256(encode(released, version=1)).digest()
     points = synthetic_points(counted, released.area, seed)

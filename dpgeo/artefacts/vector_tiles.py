@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from pmtiles.tile import Compression, TileType, zxy_to_tileid
 from pmtiles.writer import Writer
 
-from dpgeo.artefacts.formats import LayerFormat
+from dpgeo.artefacts.formats import LayerFormat, every_layer
 from dpgeo.artefacts.table import MEASURES, bounds, columns, extent, is_text, summary
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer
@@ -514,4 +514,5 @@ FORMAT = LayerFormat(
     use="vector tiles, for web maps",
     write=write,
     max_features=MAX_FEATURES,
+    at_once=every_layer,
 )

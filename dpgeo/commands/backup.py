@@ -156,7 +156,8 @@ def named_files(using: str) -> Iterator[tuple[bool, str]]:
     for model, column in private:
         names = model._base_manager.using(using).exclude(**{column: ""})
         yield from ((False, name) for name in names.values_list(column, flat=True))
-    files = ReleaseFile.objects.using(using).values_list("public", "stored_name", "gzipped")
+    made = ReleaseFile.objects.using(using).exclude(stored_name="")
+    files = made.values_list("public", "stored_name", "gzipped")
     for public, name, gzipped in files:
         yield public, name
         if gzipped:

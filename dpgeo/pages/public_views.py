@@ -49,6 +49,12 @@ from dpgeo.releases.selectors import ReleaseGone, release_visible
 from dpgeo.releases.states import Gone
 
 MAPS_PER_PAGE = 24
+
+MOST_SHEET_FEATURES = 40_000
+"""Largest number of features of a CSV file, not made yet, that is offered for spreadsheets. Cells
+take about 90 bytes each, and the limit is on bytes (`artefacts.spreadsheet.MOST_BYTES`).
+"""
+
 DAY = 24 * 60 * 60
 
 NO_MAP = "There is no such map."
@@ -293,15 +299,28 @@ def downloads(release: Release, summary: Summary) -> list[Downloads]:
     The array of numbers that only the map's script reads is left out.
     """
     titles = {layer.name: layer.title for layer in summary.layers}
+    sizes = {layer.name: layer.size for layer in summary.layers}
     groups = {name: Downloads(title, []) for name, title in {**titles, "": ""}.items()}
     for file in release.files.all():
         if file.kind.layer in titles or file.name == preview.NAME or file.name in MADE_UP:
-            address = file_url(release, file.name)
             listed = groups[file.kind.layer].files
-            listed.append(Download(file, address, spreadsheet_url(release, file)))
+            listed.append(download_of(release, file, sizes.get(file.kind.layer, 0)))
     for group in groups.values():
         group.files.sort(key=lambda each: each.file.kind.title)
     return [group for group in groups.values() if group.files]
+
+
+def download_of(release: Release, file: ReleaseFile, features: int) -> Download:
+    """Return where a file is downloaded; one that is not made yet has a page that waits for it.
+
+    `features` is the size of the file's layer.
+    """
+    sheet = spreadsheet_url(release, file)
+    if file.is_made:
+        return Download(file, file_url(release, file.name), sheet)
+    page = reverse("file", args=[release.pk, file.name])
+    fits = sheet and features <= MOST_SHEET_FEATURES
+    return Download(file, page, f"{page}?spreadsheet=" if fits else "")
 
 
 def spreadsheet_url(release: Release, file: ReleaseFile) -> str:
@@ -310,7 +329,8 @@ def spreadsheet_url(release: Release, file: ReleaseFile) -> str:
     It uses the decimal sign of the page's language.
     """
     layer = file.kind.layer
-    if not layer or not file.name.endswith(csv.FORMAT.suffix) or file.size > MOST_BYTES:
+    too_large = file.size is not None and file.size > MOST_BYTES
+    if not layer or not file.name.endswith(csv.FORMAT.suffix) or too_large:
         return ""
     address = reverse("api:spreadsheet", args=[release.pk, layer])
     comma = get_format("DECIMAL_SEPARATOR") == ","

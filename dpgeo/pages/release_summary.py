@@ -73,6 +73,8 @@ class LayerName:
     """Key of the layer's renderer in `frontend/src/layers/registry.ts`."""
     adds_up: bool
     """Whether the layer's features are shapes with counts, which can be summed over an area."""
+    size: int
+    """The number of features."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,6 +409,7 @@ def summarise(released: Released) -> Summary:
                 layer.kind == "measured",
                 layer.features.look,
                 isinstance(layer, ShapeLayer) and layer.features.counts,
+                len(layer),
             )
             for layer in drawn_layers
             if layer.on_map

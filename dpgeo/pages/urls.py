@@ -2,12 +2,13 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from dpgeo.pages import embedding, ground, planner, public_views, series
+from dpgeo.pages import embedding, file_page, ground, planner, public_views, series
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", public_views.catalogue, name="catalogue"),
     path("maps/<str:release_id>/", public_views.release, name="release"),
     path("maps/<str:release_id>/privacy/", public_views.release_privacy, name="release-privacy"),
+    path("maps/<str:release_id>/files/<str:name>", file_page.file, name="file"),
     path("maps/<str:release_id>/basemap.json", public_views.basemap_json, name="release-basemap"),
     path("series/<uuid:series_id>/", series.series, name="series"),
     path("series/<uuid:series_id>/embed/", embedding.embed_series, name="embed-series"),

@@ -6,14 +6,18 @@ import gzip
 import hashlib
 import secrets
 import shutil
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from django.core.files import File
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 
-from dpgeo.artefacts.files import BuiltFile
+from dpgeo.artefacts.formats import BuiltFile, PlannedFile
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.storage import private_storage, public_storage, remove, store
+from dpgeo.jobs.models import Job
 from dpgeo.releases.models import Release, ReleaseFile
 
 INCOMPRESSIBLE = (".parquet", ".pmtiles", ".png", ".tif")
@@ -25,16 +29,48 @@ def checksum(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def keep_file(release: Release, built: BuiltFile) -> ReleaseFile:
-    """Store a built file in the private storage and list it in the database.
+def list_files(release: Release, planned: Iterable[PlannedFile]) -> None:
+    """List files that are made on request; those listed already stay as they are."""
+    ReleaseFile.objects.bulk_create(
+        [
+            ReleaseFile(release=release, name=file.name, media_type=file.media_type)
+            for file in planned
+        ],
+        ignore_conflicts=True,
+    )
+
+
+def keep_file(release: Release, built: BuiltFile) -> None:
+    """Store a file that was built with its release in the private storage, and list it.
 
     A file that is already listed is not stored again. If two workers store the same file at the
     same time, either copy may be kept: both have the same bytes, because both workers read the
     committed blob.
     """
-    existing = release.files.filter(name=built.name).first()
-    if existing:
-        return existing
+    if release.files.filter(name=built.name).exists():
+        return
+    stored = _store(release, built)
+    try:
+        with transaction.atomic():
+            release.files.create(name=built.name, media_type=built.media_type, **stored)
+    except IntegrityError:
+        _remove(stored)
+
+
+def keep_requested(file: ReleaseFile, built: BuiltFile) -> bool:
+    """Store a listed file that was built on request; return False if it was not needed any more.
+
+    That is so if another worker has stored it, or its release was withdrawn or rejected.
+    """
+    stored = _store(file.release, built)
+    if ReleaseFile.objects.filter(pk=file.pk, stored_name="").update(**stored):
+        return True
+    _remove(stored)
+    return False
+
+
+def _store(release: Release, built: BuiltFile) -> dict[str, Any]:
+    """Store a built file in the private storage, and return the columns of its row."""
     sha256, size = checksum(built.path), built.path.stat().st_size
     gzipped = not built.name.endswith(INCOMPRESSIBLE)
     name = f"artefacts/{release.pk}/{secrets.token_hex(8)}/{built.name}"
@@ -42,21 +78,13 @@ def keep_file(release: Release, built: BuiltFile) -> ReleaseFile:
     if gzipped:
         store(storage, f"{name}.gz", compress(built.path))
     store(storage, name, built.path)
-    try:
-        with transaction.atomic():
-            return ReleaseFile.objects.create(
-                release=release,
-                name=built.name,
-                media_type=built.media_type,
-                stored_name=name,
-                sha256=sha256,
-                size=size,
-                gzipped=gzipped,
-            )
-    except IntegrityError:
-        remove(storage, name)
-        remove(storage, f"{name}.gz")
-        return release.files.get(name=built.name)
+    return {"stored_name": name, "sha256": sha256, "size": size, "gzipped": gzipped}
+
+
+def _remove(stored: Mapping[str, Any]) -> None:
+    """Delete a file that `_store` has stored."""
+    for suffix in ("", ".gz"):
+        remove(private_storage(), stored["stored_name"] + suffix)
 
 
 def compress(path: Path) -> Path:
@@ -74,13 +102,18 @@ def compress(path: Path) -> Path:
     return target
 
 
+def made_files(release: Release) -> QuerySet[ReleaseFile]:
+    """Return the release's files that are made."""
+    return release.files.exclude(stored_name="")
+
+
 def check_stored(release: Release) -> None:
     """Raise Conflict if files of a draft are missing.
 
     This happens if the draft was rejected or withdrawn, which deletes its files, and the
     database was then restored from an earlier backup.
     """
-    for file in release.files.filter(public=False):
+    for file in made_files(release).filter(public=False):
         if not private_storage().exists(file.stored_name):
             raise Conflict(
                 "Files of this release are gone: it was rejected or withdrawn after the backup "
@@ -91,21 +124,29 @@ def check_stored(release: Release) -> None:
 def make_public(release: Release) -> None:
     """Move a published release's files to the public storage. Repeating this is safe."""
     private, public = private_storage(), public_storage()
-    for file in release.files.filter(public=False):
+    for file in made_files(release).filter(public=False):
         name = f"{release.pk}/{file.name}"
         for suffix in ("", ".gz") if file.gzipped else ("",):
             public.delete(name + suffix)
             with private.open(file.stored_name + suffix, "rb") as content:
                 public.save(name + suffix, File(content))
-        ReleaseFile.objects.filter(pk=file.pk).update(public=True, stored_name=name)
+        if not ReleaseFile.objects.filter(pk=file.pk).update(public=True, stored_name=name):
+            # The release was withdrawn in the meantime.
+            for suffix in ("", ".gz"):
+                public.delete(name + suffix)
         _remove_stored(file)
 
 
 def remove_all(release: Release) -> None:
-    """Delete all files of a withdrawn or rejected release, but keep its private blob."""
+    """Delete all files of a withdrawn or rejected release, but keep its private blob.
+
+    Workers that are making a file lose their lease, because its job is deleted.
+    """
     for file in release.files.all():
         _remove_stored(file)
         file.delete()
+        if file.job_id is not None:
+            Job.objects.filter(pk=file.job_id).delete()
 
 
 def _remove_stored(file: ReleaseFile) -> None:

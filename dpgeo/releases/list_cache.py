@@ -38,10 +38,10 @@ DATASET_FACTS = (
 RELEASE_FACTS = (
     *("pk", "day", "state", "title", "description", "mechanism", "parameters", "notion"),
     *("cost_units", "bound", "counting", "bounding", "totals", "published_at", "withdrawn_at"),
-    *("from_day", "to_day", "notes"),
+    *("from_day", "to_day", "notes", "files_made"),
     *("blob_sha256", *(f"dataset__{name}" for name in DATASET_FACTS)),
 )
-"""The columns of a release that lists show, except its files, which never change."""
+"""The columns of a release that lists show, except its files, which never change once made."""
 
 Row = tuple[Any, ...]
 """The selected columns of one release or dataset, as a named tuple."""
@@ -107,7 +107,7 @@ def make_of_releases(write: Callable[[Release], bytes]) -> Callable[[Sequence[Ro
         for row in rows:
             release = releases[row[0]]
             files = release.files.all()
-            whole = all(file.public for file in files)
+            whole = all(file.public for file in files if file.is_made)
             stated = any(file.name == statement.NAME for file in files)
             is_public = release.rules.public
             yield (

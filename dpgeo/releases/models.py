@@ -238,6 +238,9 @@ class Release(models.Model):
         editable=False,
         help_text="What lists show of the map, as in pages.cards.",
     )
+    files_made = models.PositiveIntegerField(
+        default=0, editable=False, help_text="How many of its files were made on request."
+    )
     publish_when_done = models.BooleanField(default=False)
     state = models.CharField(
         max_length=10, choices=ReleaseState.choices, default=ReleaseState.DRAFT
@@ -387,6 +390,10 @@ class ReleaseShard(models.Model):
 class ReleaseFile(models.Model):
     """A file of a release, made from the release's blob by a deterministic function.
 
+    Files that the site itself reads are made with the release, all others when somebody first asks
+    for them (`releases.file_making`); `job` is the job that makes the file then. Until it is made,
+    `stored_name` and `sha256` are empty and there is no `size`; they are set together, once.
+
     `stored_name` is the file's name in the public storage "releases" if `public`, and otherwise in
     the private storage. If `gzipped`, a compressed copy has the same name with ".gz" appended.
     `sha256` and `size` are those of the uncompressed bytes.
@@ -395,16 +402,24 @@ class ReleaseFile(models.Model):
     release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="files")
     name = models.CharField(max_length=100)
     media_type = models.CharField(max_length=100)
-    stored_name = models.CharField(max_length=255)
-    sha256 = models.CharField(max_length=64)
-    size = models.BigIntegerField()
+    stored_name = models.CharField(max_length=255, blank=True)
+    sha256 = models.CharField(max_length=64, blank=True)
+    size = models.BigIntegerField(null=True)
+    job = models.OneToOneField(
+        Job, null=True, editable=False, on_delete=models.PROTECT, related_name="file"
+    )
     gzipped = models.BooleanField(default=False)
     public = models.BooleanField(default=False, editable=False)
 
     class Meta:
         ordering = ["name"]
         constraints = [
-            models.UniqueConstraint(fields=["release", "name"], name="file_once_per_release")
+            models.UniqueConstraint(fields=["release", "name"], name="file_once_per_release"),
+            models.CheckConstraint(
+                condition=models.Q(stored_name="", sha256="", size=None, public=False)
+                | ~models.Q(stored_name="") & ~models.Q(sha256="") & models.Q(size__isnull=False),
+                name="file_made_with_its_checksum",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -414,3 +429,8 @@ class ReleaseFile(models.Model):
     def kind(self) -> FileKind:
         """The file's format, use and layer, derived from its name."""
         return file_kind(self.name)
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the file is stored; otherwise it is made when somebody asks for it."""
+        return bool(self.stored_name)

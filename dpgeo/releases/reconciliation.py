@@ -262,7 +262,9 @@ def _complete_publications() -> int:
     """
     before = timezone.now() - CUT_OFF_AFTER
     halfway = Release.objects.filter(
-        _since(PUBLIC, before), job__state=JobState.DONE, files__public=False
+        _since(PUBLIC, before),
+        job__state=JobState.DONE,
+        files__in=ReleaseFile.objects.filter(public=False).exclude(stored_name=""),
     ).distinct()
     return _complete(halfway, make_public)
 
@@ -316,7 +318,8 @@ def _sweep_artefacts() -> int:
     published = list(stored_names(public_storage(), ""))
     known = set(Release.objects.values_list("pk", flat=True))
     keep: dict[bool, set[str]] = {False: set(), True: set()}
-    for public, name in ReleaseFile.objects.values_list("public", "stored_name"):
+    made = ReleaseFile.objects.exclude(stored_name="")
+    for public, name in made.values_list("public", "stored_name"):
         keep[public] |= {name, f"{name}.gz"}
     ours = [name for name in drafts if name.split("/")[1] in known]
     theirs = [name for name in published if name.split("/")[0] in known]

@@ -18,6 +18,7 @@ from dpgeo.artefacts.codec import (
     encode,
 )
 from dpgeo.artefacts.files import build_files as build
+from dpgeo.artefacts.files import planned_files
 from dpgeo.artefacts.picture_names import NAMES
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.epsilon import format_epsilon
@@ -233,10 +234,16 @@ def commit(release: Release, released: Released, lease: JobLease | None = None) 
 
 
 def build_files(release: Release, lease: JobLease) -> None:
-    """Build all files from the committed blob, and store those that are not stored yet."""
+    """Build the files that the site reads from the committed blob, and list all others.
+
+    Files that are stored already are not stored again.
+    """
     lease.step(Phrase("Writing files"))
     with work_folder() as folder:
-        built = build(released_of(release), folder)
+        released = released_of(release)
+        planned = planned_files(released)
+        built = build(released, folder, lambda file: file.at_once)
+        files.list_files(release, [file for file in planned if not file.at_once])
         for number, file in enumerate(built, 1):
             step = Phrase("Writing files {number} of {count}", number=number, count=len(built))
             lease.step(step, number - 1, len(built))

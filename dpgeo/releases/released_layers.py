@@ -10,18 +10,21 @@ own, the two budgets add up for everybody who is in both datasets, and the state
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC
 from typing import Any, BinaryIO, cast
 
 from dpgeo.artefacts.declarations import BEFORE_UPLOAD, CHOICE, EXCHANGE, LAYERS, SEEN
+from dpgeo.artefacts.files import build_files
 from dpgeo.core.errors import InvalidInput
 from dpgeo.datasets.layers import declared_before_upload, public_layer_add, same_people, source_of
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.provenance import PublicSource, ReleaseSource
+from dpgeo.datasets.storage import work_folder
 from dpgeo.phrases import listed
 from dpgeo.releases.models import Release, ReleaseFile
-from dpgeo.releases.selectors import release_public, stored_file
+from dpgeo.releases.selectors import FileUnmade, release_public, released_of, stored_file
 
 SUFFIX = ".geojson"
 
@@ -81,14 +84,25 @@ def _declare_released(
             release=wanted[0][:40],
             field="release",
         )
-    stored = stored_file(release, _file_of(release, wanted[1]).name)
-    with stored.storage.open(stored.name, "rb") as opened:
+    with _opened(release, _file_of(release, wanted[1]).name) as opened:
         return public_layer_add(
-            dataset=dataset,
-            file=cast("BinaryIO", opened),
-            provenance=ReleaseSource(release.pk),
-            **facts,
+            dataset=dataset, file=opened, provenance=ReleaseSource(release.pk), **facts
         )
+
+
+@contextmanager
+def _opened(release: Release, name: str) -> Iterator[BinaryIO]:
+    """Open a file of a release; one that is not made yet is written for the purpose."""
+    try:
+        stored = stored_file(release, name)
+    except FileUnmade:
+        with work_folder() as folder:
+            build_files(released_of(release), folder, lambda file: file.name == name)
+            with (folder / name).open("rb") as file:
+                yield file
+        return
+    with stored.storage.open(stored.name, "rb") as opened:
+        yield cast("BinaryIO", opened)
 
 
 def _file_of(release: Release, name: str) -> ReleaseFile:

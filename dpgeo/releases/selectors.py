@@ -48,6 +48,14 @@ class StoredFile:
     gzip_name: str
 
 
+class FileUnmade(Exception):
+    """Raised for a file of a release that is listed, but not made yet."""
+
+    def __init__(self, file: ReleaseFile) -> None:
+        super().__init__(file.name)
+        self.file = file
+
+
 def _storable(text: str) -> bool:
     """Return whether a text can be used in a query; PostgreSQL does not allow null characters."""
     return "\0" not in text
@@ -149,11 +157,13 @@ def stored_file(release: Release, name: str) -> StoredFile:
     """Return the file of a release with this name.
 
     Raises ReleaseFile.DoesNotExist if there is none, or if the release has ended or is not drawn
-    yet.
+    yet, or FileUnmade if the file is not made yet.
     """
     if not release.rules.served or not (release.rules.public or release.blob_name):
         raise ReleaseFile.DoesNotExist
-    file = release.files.get(name=name)
+    file = release.files.select_related("job").get(name=name)
+    if file.size is None:
+        raise FileUnmade(file)
     return StoredFile(
         title=release.title,
         published=release.rules.public,

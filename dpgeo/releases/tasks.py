@@ -1,4 +1,4 @@
-"""Celery tasks that run the jobs of releases and of their shards."""
+"""Celery tasks that run the jobs of releases, of their shards and of their files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from uuid import UUID
 
 from celery import shared_task
 
+from dpgeo.releases.file_making import MAKE_TASK, file_run
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import RUN_TASK, release_run
 from dpgeo.releases.sharding import SHARD_TASK, shard_run
@@ -23,3 +24,9 @@ def run(job_id: str) -> None:
 def run_shard(job_id: str) -> None:
     """Run the shard job that has this id."""
     shard_run(job_id=UUID(job_id))
+
+
+@shared_task(name=MAKE_TASK)  # type: ignore[untyped-decorator]
+def make_file(job_id: str) -> None:
+    """Run the job that makes a file."""
+    file_run(job_id=UUID(job_id))

@@ -19,6 +19,7 @@ from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG
 from dpgeo.artefacts.statement_schema import VERSION
 from dpgeo.jobs.disk_space import Reading
 from dpgeo.releases.models import Release
+from tests.makers import ask_for
 from tests.unit.artefacts.releases import grid_release, partition_release
 from tests.web.api import REQUEST, Program, program_of
 from tests.web.described import check, fits, operation, read
@@ -31,7 +32,8 @@ pytestmark = pytest.mark.django_db
 
 def test_every_file_and_every_part_of_one_is_as_described(client: Client) -> None:
     release = install(make_dataset(), partition_release())
-    for file in release.files.all():
+    check("release_file", client.get(f"/api/v1/releases/{release.pk}/files/estimate.csv"))
+    for file in ask_for(release).files.all():
         address = f"/api/v1/releases/{release.pk}/files/{file.name}"
         asked: tuple[dict[str, str], ...] = (
             {},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import hashlib
 import importlib.util
 import json
 import subprocess
@@ -27,6 +28,7 @@ from dpgeo.core.levels import make_level
 from dpgeo.core.released import Released
 from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.postprocess.layers import layers
+from tests.makers import ask_for
 from tests.requirements import need
 from tests.unit.artefacts.releases import (
     examples,
@@ -93,6 +95,28 @@ def test_the_measured_layer_is_the_default_or_every_slice_is(released: Released)
     else:
         assert release.file("GeoParquet")["layer"] == measured.name
         assert len(table) == len(measured)
+
+
+def test_a_download_waits_until_the_file_is_made(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stored = install(make_dataset(), grid_release())
+    pauses: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        ask_for(stored, "cells.csv")
+
+    monkeypatch.setattr("dpgeo_client.connection.time.sleep", sleep)
+    path = Catalogue(HOST).release(stored.pk).download(tmp_path, "CSV")
+    assert pauses == [3.0]
+    with path.open("rb") as file:
+        checksum = hashlib.file_digest(file, "sha256").hexdigest()
+    assert checksum == stored.files.get(name="cells.csv").sha256
+    with pytest.raises(TimeoutError, match="still being made"):
+        Catalogue(HOST)._connection.download(
+            f"/api/v1/releases/{stored.pk}/files/cells.tif", path, 0
+        )
 
 
 def test_a_map_by_time_is_in_long_form() -> None:

@@ -139,7 +139,7 @@ def test_the_table_of_counts_needs_no_script(client: Client, published: Release)
 
 def test_a_release_lists_its_files_with_sizes(client: Client, published: Release) -> None:
     response = client.get(reverse("release", args=[published.pk]))
-    for name in ("cells.parquet", "cells.geojson", "cells.csv"):
+    for name in ("cells.parquet", "cells.pmtiles"):
         file = published.files.get(name=name)
         assert reverse("api:release-file", args=[published.pk, name]) in response.content.decode()
         assert size(file.size) in response.content.decode()

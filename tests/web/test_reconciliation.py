@@ -32,6 +32,7 @@ from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import MAX_ATTEMPTS, job_create, jobs_reap
 from dpgeo.releases import release_job
 from dpgeo.releases.blobs import blob_prefix
+from dpgeo.releases.files import made_files
 from dpgeo.releases.models import Release
 from dpgeo.releases.reconciliation import CUT_OFF_AFTER, releases_sweep
 from dpgeo.releases.services import release_cancel, release_publish, release_retry, release_run
@@ -190,7 +191,7 @@ def test_orphan_files_of_a_release_are_deleted_and_its_own_kept(tmp_path: Path) 
     release_publish(release=release, by=None)
     draft = leave(f"artefacts/{release.pk}/ab/cells.csv")
     stray = public_storage().save(f"{release.pk}/stray.csv", ContentFile(b"x"))
-    mine = {file.stored_name for file in release.files.all()}
+    mine = {file.stored_name for file in made_files(release)}
     for name in {stray, *mine}:
         age(public_storage().path(name))
     releases_sweep()
@@ -501,7 +502,7 @@ def test_an_interrupted_publication_is_completed(tmp_path: Path) -> None:
     past = timezone.now() - CUT_OFF_AFTER * 2
     Release.objects.filter(pk=release.pk).update(state="published", published_at=past)
     assert releases_sweep().completed == 1
-    assert not release.files.filter(public=False).exists()
+    assert not made_files(release).filter(public=False).exists()
 
 
 def test_missing_files_do_not_stop_the_reconciliation_of_others(tmp_path: Path) -> None:
@@ -510,20 +511,20 @@ def test_missing_files_do_not_stop_the_reconciliation_of_others(tmp_path: Path) 
     past = timezone.now() - CUT_OFF_AFTER * 2
     both = Release.objects.filter(pk__in=[gone.pk, unpaid.pk])
     both.update(state="published", published_at=past)
-    for file in gone.files.all():
+    for file in made_files(gone):
         private_storage().delete(file.stored_name)
     Entry.objects.filter(job=unpaid.job_id)._raw_delete("default")
 
     swept = releases_sweep()
 
     assert (swept.debited, swept.completed) == (1, 1)
-    assert not unpaid.files.filter(public=False).exists()
+    assert not made_files(unpaid).filter(public=False).exists()
 
 
 def test_a_draft_with_missing_files_is_not_published(tmp_path: Path) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
-    for file in release.files.all():
+    for file in made_files(release):
         private_storage().delete(file.stored_name)
 
     with pytest.raises(Conflict, match="Files of this release are gone"):
@@ -536,7 +537,7 @@ def test_an_interrupted_withdrawal_is_completed(tmp_path: Path) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     release_publish(release=release, by=None)
-    names = [file.stored_name for file in release.files.all()]
+    names = [file.stored_name for file in made_files(release)]
     past = timezone.now() - CUT_OFF_AFTER * 2
     Release.objects.filter(pk=release.pk).update(state="withdrawn", withdrawn_at=past)
     assert releases_sweep().completed == 1
@@ -546,7 +547,7 @@ def test_an_interrupted_withdrawal_is_completed(tmp_path: Path) -> None:
 def test_an_interrupted_rejection_is_completed(tmp_path: Path) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
-    names = [file.stored_name for file in release.files.all()]
+    names = [file.stored_name for file in made_files(release)]
     past = timezone.now() - CUT_OFF_AFTER * 2
     Release.objects.filter(pk=release.pk).update(
         state="rejected", rejected_at=past, rejection="Too noisy."

@@ -11,6 +11,7 @@ import pytest
 from django.test import Client
 
 from dpgeo.releases.models import Release
+from tests.makers import ask_for
 from tests.unit.artefacts.releases import grid_release
 from tests.web.published import install, make_dataset
 from tests.web.test_api_files import PUBLIC, VISITORS, expected_status, visitor
@@ -93,6 +94,9 @@ def test_an_empty_tile_has_no_content(client: Client, release: Release) -> None:
 @pytest.mark.parametrize("source", ["tiles", "geojson"])
 def test_the_style_draws_from_this_server(client: Client, release: Release, source: str) -> None:
     base = f"/api/v1/releases/{release.pk}"
+    if source == "geojson":
+        assert client.get(f"{base}/styles/cells.json?source={source}").status_code == 202
+        ask_for(release, "cells.geojson")
     answer = client.get(f"{base}/styles/cells.json?source={source}")
     assert answer["Cache-Control"] == "public, no-cache"
     style = json.loads(answer.content)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,9 @@ import httpx
 from dpgeo_client.errors import ApiError, NetworkError
 
 TIMEOUT_SECONDS = 60.0
+
+PATIENCE_SECONDS = 1800.0
+"""Seconds to wait for a file that the server makes when it is first asked for."""
 
 
 class Connection:
@@ -50,15 +54,31 @@ class Connection:
                 return
             page = self.get(page["next"])
 
-    def download(self, address: str, path: Path) -> None:
-        """Write a file to `path` as it arrives. Raises ApiError or NetworkError."""
+    def download(self, address: str, path: Path, patience: float = PATIENCE_SECONDS) -> None:
+        """Write a file to `path` as it arrives, and wait first if the server has yet to make it.
+
+        Raises ApiError or NetworkError, or TimeoutError if the file is not made after `patience`
+        seconds.
+        """
+        deadline = time.monotonic() + patience
+        while (pause := self._download(address, path)) is not None:
+            if time.monotonic() + pause > deadline:
+                raise TimeoutError(f"{address} is still being made; ask for it again later.")
+            time.sleep(pause)
+
+    def _download(self, address: str, path: Path) -> float | None:
+        """Write a file and return None, or the seconds to wait if it is being made."""
         with self._told(address), self._client.stream("GET", address) as answer:
             if not answer.is_success:
                 answer.read()
             _refuse(answer)
+            if answer.status_code == httpx.codes.ACCEPTED:
+                after = answer.headers.get("retry-after", "")
+                return float(after) if after.isdecimal() else 1.0
             with path.open("wb") as file:
                 for piece in answer.iter_bytes():
                     file.write(piece)
+        return None
 
     def close(self) -> None:
         """Close the connection."""

@@ -141,12 +141,17 @@ class Release:
     def download(self, folder: Path | str, form: str = PREFERRED, layer: str | None = None) -> Path:
         """Save a file in a folder, which is made if it is missing, and return the file's path.
 
-        Raises LookupError as `file` does, or NetworkError if the file's checksum is wrong.
+        Most files are made when somebody first asks for them; this waits until then. Raises
+        LookupError as `file` does, NetworkError if the file's checksum is wrong, or TimeoutError if
+        it takes the server more than half an hour.
         """
         file = self.file(form, layer)
         path = Path(folder) / Path(file["name"]).name
         path.parent.mkdir(parents=True, exist_ok=True)
         self._connection.download(file["url"], path)
+        if file["sha256"] is None:  # It has been made since these facts were read.
+            self.facts = self._connection.get(self.facts["url"])
+            file = self.file(form, layer)
         with path.open("rb") as content:
             if hashlib.file_digest(content, "sha256").hexdigest() != file["sha256"]:
                 path.unlink()

@@ -154,8 +154,8 @@ class File(TypedDict):
     layer: str
     url: str
     media_type: str
-    sha256: str
-    size: int
+    sha256: str | None
+    size: int | None
 
 
 class Forecast(TypedDict):

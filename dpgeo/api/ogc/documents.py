@@ -440,7 +440,7 @@ def _files(request: AnyRequest, collection: Collection) -> list[Json]:
             links.append(link("describedby", href, file.media_type, "Its privacy statement"))
         elif file.name.startswith(f"{collection.layer}."):
             whole = link("enclosure", href, file.media_type, f"The whole layer: {file.name}")
-            links.append({**whole, "length": file.size})
+            links.append(whole if file.size is None else {**whole, "length": file.size})
     return links
 
 

@@ -324,7 +324,7 @@ def test_made_up_points_say_so_to_every_reader(tmp_path: Path) -> None:
     metadata = pyarrow.parquet.read_metadata(files["points-synthetic.parquet"]).metadata
     assert "nobody was here" in json.loads(metadata[b"dpgeo"])["margin_note"]
     document = json.loads(files["statement.json"].read_text(encoding="utf-8"))
-    assert {*MADE_UP} < {each["name"] for each in document["files"]}
+    assert {*MADE_UP} < {each["name"] for each in document["files_on_request"]}
     [rule] = [step for step in document["post_processing"] if "points-synthetic" in step]
     assert "layers estimate," in rule
     assert {file_kind(name).layer for name in MADE_UP} == {""}

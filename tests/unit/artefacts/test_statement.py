@@ -146,8 +146,12 @@ def test_the_file_names_the_checksum_of_every_other(tmp_path: Path) -> None:
     assert listed == {
         file.name: hashlib.sha256(file.path.read_bytes()).hexdigest()
         for file in built
-        if file.name != "statement.json"
+        if file.name in listed
     }
+    further = {entry["name"] for entry in document["files_on_request"]}
+    assert {*listed, *further, "statement.json"} == {file.name for file in built}
+    assert {"map.bin", "preview.png", "estimate.parquet"} <= listed.keys()
+    assert {"estimate.csv", "estimate.geojson", "points-synthetic.parquet"} <= further
 
 
 def test_a_huge_epsilon_is_still_valid_json() -> None:

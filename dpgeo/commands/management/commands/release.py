@@ -140,7 +140,9 @@ class Command(BaseCommand):
             raise CommandError(f"The release was not made. {job.failure}".strip())
         release.refresh_from_db()
         for file in release.files.all():
-            self.stdout.write(f"  {file.name}  {file.size:,} bytes  sha256 {file.sha256}")
+            if file.size is not None:
+                self.stdout.write(f"  {file.name}  {file.size:,} bytes  sha256 {file.sha256}")
+        self.stdout.write("  Other formats are made when somebody first asks for them.")
         if release.rules.public:
             self.stdout.write(self.style.SUCCESS(f"Published: {address(release)}"))
         else:

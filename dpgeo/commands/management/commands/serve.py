@@ -43,6 +43,7 @@ class Command(BaseCommand):
             Program("Web", web_command(host, port)),
             # Discard the worker's output, because Celery prints messages when it shuts down.
             Program("Worker", worker_command(workers), quiet=True),
+            Program("Files", worker_command(1, "files"), quiet=True),
             Program("Reaper", manage_command("reap")),
         ]
         making = Program("The demo", manage_command("demo"), once=True)
@@ -99,12 +100,16 @@ def web_command(host: str, port: int) -> list[str]:
     return [sys.executable, *arguments, "dpgeo.config.wsgi"]
 
 
-def worker_command(workers: int) -> list[str]:
-    """Return the command line of a Celery worker that prints only warnings and errors."""
+def worker_command(workers: int, queue: str = "celery") -> list[str]:
+    """Return the command line of a Celery worker that prints only warnings and errors.
+
+    `queue` is "celery" for most jobs, and "files" for files that readers ask for.
+    """
     python = [sys.executable, "-W", "ignore:You're running the worker with superuser"]
     arguments = ["-m", "celery", "-A", "dpgeo.config.celery", "--quiet", "worker"]
     alone = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-    return [*python, *arguments, *alone, "--concurrency", str(workers), "-l", "WARNING"]
+    kind = ["-Q", queue, "-n", f"{queue}@%h"]
+    return [*python, *arguments, *alone, *kind, "--concurrency", str(workers), "-l", "WARNING"]
 
 
 def can_listen(host: str, port: int) -> bool:

@@ -1,0 +1,261 @@
+"""Files that are made when somebody first asks for them."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files import File
+from django.test import Client
+from django.utils import timezone
+
+from dpgeo.artefacts.files import build_files, planned_files
+from dpgeo.config.celery import app
+from dpgeo.datasets.storage import private_storage, public_storage
+from dpgeo.jobs.models import Job, JobState
+from dpgeo.jobs.services import job_lease
+from dpgeo.releases import file_making, files
+from dpgeo.releases.file_making import MAKE_TASK, file_make, file_run, file_want
+from dpgeo.releases.models import Release, ReleaseFile
+from dpgeo.releases.publication import publish
+from dpgeo.releases.services import release_withdraw
+from tests.makers import ask_for
+from tests.unit.artefacts.releases import grid_release
+from tests.web.published import install, make_dataset
+
+pytestmark = pytest.mark.django_db
+
+NAME = "cells.csv"
+
+
+@pytest.fixture
+def release() -> Release:
+    return install(make_dataset(), grid_release())
+
+
+def address(release: Release, name: str = NAME) -> str:
+    return f"/api/v1/releases/{release.pk}/files/{name}"
+
+
+def row(release: Release, name: str = NAME) -> ReleaseFile:
+    return release.files.select_related("job", "release").get(name=name)
+
+
+def run_jobs() -> int:
+    """Run the jobs that make files; return how many could be leased."""
+    return sum(file_run(job_id=job.pk) for job in Job.objects.filter(task=MAKE_TASK))
+
+
+def test_the_site_reads_few_files_and_the_others_are_listed(release: Release) -> None:
+    made = {file.name for file in release.files.all() if file.is_made}
+    assert made == {
+        *("cells.parquet", "cells.pmtiles", "cells.style.json"),
+        *("map.bin", "preview.png", "card.png", "statement.json"),
+    }
+    listed = set(release.files.values_list("name", flat=True))
+    assert listed == {file.name for file in planned_files(grid_release())}
+    assert listed > made
+
+
+def test_who_asks_first_is_told_to_wait_and_then_gets_the_file(
+    client: Client, release: Release
+) -> None:
+    answer = client.get(address(release))
+    assert (answer.status_code, answer["Retry-After"]) == (202, "3")
+    assert answer["Content-Type"] == "application/problem+json"
+    assert answer["Cache-Control"] == "no-store"
+    assert answer.json()["title"] == "This file is being made"
+    assert run_jobs() == 1
+    answer = client.get(address(release))
+    assert answer.status_code == 200
+    file = row(release)
+    assert hashlib.sha256(answer.getvalue()).hexdigest() == file.sha256
+    assert file.public
+    facts = client.get(f"/api/v1/releases/{release.pk}").json()
+    listed = {each["name"]: each for each in facts["files"]}
+    assert (listed[NAME]["sha256"], listed[NAME]["size"]) == (file.sha256, file.size)
+    assert listed["cells.gpkg"]["sha256"] is listed["cells.gpkg"]["size"] is None
+
+
+def test_however_many_ask_there_is_one_job(client: Client, release: Release) -> None:
+    # Each has read the row before any of them has written to it.
+    unmade = [row(release) for _ in range(5)]
+    for file in unmade:
+        file_want(file=file)
+    client.get(address(release))
+    assert Job.objects.filter(task=MAKE_TASK).count() == 1
+    assert run_jobs() == 1
+    file_want(file=row(release))
+    assert Job.objects.filter(task=MAKE_TASK).count() == 1
+
+
+def test_a_look_at_the_headers_has_nothing_made(client: Client, release: Release) -> None:
+    for path in (address(release), f"/maps/{release.pk}/files/{NAME}"):
+        client.head(path)
+    assert not Job.objects.filter(task=MAKE_TASK).exists()
+
+
+def test_readers_do_not_wait_for_jobs_that_read_private_data() -> None:
+    queues = {name: route["queue"] for name, route in app.conf.task_routes.items()}
+    assert queues == {MAKE_TASK: "files"}
+    assert app.conf.task_default_queue != "files"
+
+
+def test_another_worker_finishes_the_file_of_a_killed_one(release: Release) -> None:
+    file_want(file=row(release))
+    job = Job.objects.get(task=MAKE_TASK)
+    assert job_lease(job_id=job.pk) is not None  # and is killed
+    assert not file_run(job_id=job.pk)
+    Job.objects.filter(pk=job.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
+    assert file_run(job_id=job.pk)
+    assert row(release).is_made
+
+
+def test_a_second_worker_keeps_the_bytes_of_the_first(release: Release) -> None:
+    late = row(release)
+    ask_for(release, NAME)
+    first = row(release)
+    file_make(late)
+    again = row(release)
+    assert (again.stored_name, again.sha256) == (first.stored_name, first.sha256)
+    folder = f"artefacts/{release.pk}"
+    for own in private_storage().listdir(folder)[0]:
+        assert not private_storage().listdir(f"{folder}/{own}")[1]
+
+
+def test_nothing_is_made_of_a_withdrawn_map(client: Client, release: Release) -> None:
+    client.get(address(release))
+    late, job = row(release), Job.objects.get(task=MAKE_TASK)
+    release_withdraw(release=release, by=None)
+    assert not file_run(job_id=job.pk)
+    file_make(late)  # of a worker that had begun
+    assert not release.files.exists()
+    assert client.get(address(release)).status_code == 410
+    assert client.get(f"/maps/{release.pk}/files/{NAME}").status_code == 410
+    for storage, folder in ((public_storage(), ""), (private_storage(), "artefacts/")):
+        folder += release.pk
+        names = storage.listdir(folder) if storage.exists(folder) else ([], [])
+        assert not names[1]
+        assert not any(storage.listdir(f"{folder}/{each}")[1] for each in names[0])
+
+
+def test_a_withdrawal_while_files_are_moved_leaves_none(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = row(release)
+
+    def opened(content: Any) -> File[bytes]:
+        ReleaseFile.objects.filter(pk=file.pk).delete()
+        return File(content)
+
+    monkeypatch.setattr(files, "File", opened)
+    file_make(file)
+    assert not public_storage().exists(f"{release.pk}/{NAME}")
+    assert not public_storage().exists(f"{release.pk}/{NAME}.gz")
+
+
+def test_a_file_that_cannot_be_made_is_tried_again_after_an_hour(
+    client: Client, release: Release
+) -> None:
+    client.get(address(release))
+    jobs = Job.objects.filter(task=MAKE_TASK)
+    jobs.update(state=JobState.FAILED, finished_at=timezone.now())
+    answer = client.get(address(release))
+    assert answer.status_code == 409
+    page = client.get(f"/maps/{release.pk}/files/{NAME}").content.decode()
+    assert "could not be made" in page
+    assert "refresh" not in page
+    jobs.update(finished_at=timezone.now() - file_making.TRIED_AGAIN_AFTER)
+    assert client.get(address(release)).status_code == 202
+    assert jobs.get().state == JobState.QUEUED
+
+
+def test_a_page_waits_for_the_file_without_a_script(client: Client, release: Release) -> None:
+    page = client.get(f"/maps/{release.pk}/").content.decode()
+    waiting = f"/maps/{release.pk}/files/{NAME}"
+    assert f'href="{waiting}" rel="nofollow"' in page
+    answer = client.get(waiting)
+    assert answer["Cache-Control"] == "no-store"
+    assert "CSV is being prepared" in answer.content.decode()
+    assert '<meta http-equiv="refresh" content="3;url=?waited=1">' in answer.content.decode()
+    run_jobs()
+    ready = client.get(f"{waiting}?waited=1").content.decode()
+    assert f'content="0;url={address(release)}"' in ready
+    assert client.get(waiting)["Location"] == address(release)
+    assert (
+        f'href="{address(release)}" download' in client.get(f"/maps/{release.pk}/").content.decode()
+    )
+    assert client.get(f"/maps/{release.pk}/files/none.csv").status_code == 404
+
+
+def test_a_table_for_spreadsheets_waits_for_its_csv(client: Client, release: Release) -> None:
+    sheet = f"/api/v1/releases/{release.pk}/spreadsheet/cells"
+    assert client.get(sheet).status_code == 202
+    waiting = f"/maps/{release.pk}/files/{NAME}?spreadsheet="
+    assert waiting in client.get(f"/maps/{release.pk}/").content.decode()
+    assert "is being prepared" in client.get(waiting).content.decode()
+    run_jobs()
+    assert client.get(sheet).status_code == 200
+    assert client.get(waiting)["Location"] == sheet
+
+
+def test_members_alone_have_files_of_a_draft_made(client: Client) -> None:
+    draft = install(make_dataset(), grid_release(), published=False)
+    assert client.get(address(draft)).status_code == 404
+    assert client.get(f"/maps/{draft.pk}/files/{NAME}").status_code == 404
+    assert not Job.objects.filter(task=MAKE_TASK).exists()
+    ask_for(draft, NAME)
+    file = row(draft)
+    assert (file.public, private_storage().exists(file.stored_name)) == (False, True)
+    publish(draft)
+    assert row(draft).public
+
+
+def test_the_statement_names_what_can_be_had_and_never_changes(
+    client: Client, release: Release, tmp_path: Path
+) -> None:
+    before = client.get(address(release, "statement.json")).getvalue()
+    stated = json.loads(before)
+    made = {each["name"]: each["sha256"] for each in stated["files"]}
+    further = {each["name"] for each in stated["files_on_request"]}
+    assert {*made, *further, "statement.json"} == {*release.files.values_list("name", flat=True)}
+    assert all(row(release, name).sha256 == sha256 for name, sha256 in made.items())
+    ask_for(release)
+    assert client.get(address(release, "statement.json")).getvalue() == before
+    built = build_files(grid_release(), tmp_path)
+    assert {each.name: files.checksum(each.path) for each in built} == {
+        each.name: each.sha256 for each in release.files.all()
+    }
+
+
+def test_lists_of_maps_tell_of_a_file_once_it_is_made(client: Client, release: Release) -> None:
+    def sized() -> set[str]:
+        catalogue = json.loads(client.get("/api/v1/catalogue").content)
+        (dataset,) = catalogue["dcat:dataset"]
+        return {
+            each["@id"].rpartition("/")[2]
+            for each in dataset["dcat:distribution"]
+            if "dcat:byteSize" in each
+        }
+
+    assert NAME not in sized()
+    ask_for(release, NAME)
+    assert NAME in sized()
+
+
+def test_synthetic_points_are_made_up_only_for_their_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    released = dataclasses.replace(grid_release(), about={"title": "Walks"})
+
+    def refuse(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("dpgeo.artefacts.synthetic_points.points_layer", refuse)
+    build_files(released, tmp_path, lambda file: file.at_once)
+    assert not list(tmp_path.glob("points-*"))
