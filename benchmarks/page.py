@@ -40,25 +40,9 @@ ARGUMENTS = [
 ]
 
 INSTALL = """
-from dpgeo.artefacts import geojson, map_array
-from dpgeo.artefacts.formats import BuiltFile
-from dpgeo.postprocess.layers import ShapeLayer, layers
 from dpgeo.spatial.area import StudyArea
 from tests import maps
 
-def only_the_picture(released, folder):
-    path = folder / map_array.NAME
-    map_array.write(released, layers(released), path)
-    built = [BuiltFile(map_array.NAME, map_array.MEDIA_TYPE, path)]
-    for layer in layers(released):
-        if isinstance(layer, ShapeLayer):
-            path = folder / (layer.name + geojson.FORMAT.suffix)
-            geojson.FORMAT.write(released, layer, path)
-            built.append(BuiltFile(path.name, geojson.FORMAT.media_type, path))
-    return built
-
-# The files to download take minutes to write and are not fetched by a visit.
-maps.build_files = only_the_picture
 area = StudyArea.from_bounds(*maps.BOUNDS)
 print(maps.install({made}, "Measured").pk)
 """

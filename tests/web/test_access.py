@@ -179,6 +179,7 @@ DOORS = {
     "/api/v1/releases/{id}": described,
     "/maps/{id}/": shown,
     "/maps/{id}/privacy/": shown,
+    "/maps/{id}/files/{layer}.csv": shown,
     "/embed/{id}/": shared,
     "/embed/{id}/still/": shared,
     "/api/v1/releases/{id}/spreadsheet/{layer}": rewritten,

@@ -21,7 +21,7 @@ from dpgeo.datasets.storage import public_storage
 from dpgeo.jobs.models import Job
 from dpgeo.releases.models import Release
 from dpgeo.releases.states import ReleaseState
-from tests.makers import CSV, make_dataset, make_ready, make_user
+from tests.makers import CSV, ask_for, make_dataset, make_ready, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -116,7 +116,8 @@ def test_private_categories_and_measures_are_declared_and_divide_a_map(tmp_path:
     for release in Release.objects.all():
         assert not release.files.filter(name__contains="hovercraft").exists()
         for key, mean in zip(keys, wanted[release.parameters["measure"]], strict=True):
-            name = release.files.get(name=f"averages-{key}.csv").stored_name
+            file_name = f"averages-{key}.csv"
+            name = ask_for(release, file_name).files.get(name=file_name).stored_name
             with public_storage().open(name) as file:
                 (row,) = csv.DictReader(file.read().decode().splitlines())
             # Noise may give a mean to an empty region, but must not withhold that of a large one.

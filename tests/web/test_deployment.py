@@ -29,7 +29,7 @@ from dpgeo.jobs.lease import LONGEST_HOLD_SECONDS
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_publish
 from dpgeo.releases.states import ReleaseState
-from tests.makers import make_dataset, make_received, make_release
+from tests.makers import ask_for, make_dataset, make_received, make_release
 
 pytestmark = pytest.mark.one_database
 
@@ -182,7 +182,7 @@ def test_everything_works_with_files_that_have_no_path(settings: Any) -> None:
     release = release_publish(release=make_release(dataset), by=None)
     assert release.state == ReleaseState.PUBLISHED
     assert released_of(release).mechanism == "uniform-grid"
-    answer = Client().get(f"/api/v1/releases/{release.pk}/files/cells.csv")
+    answer = Client().get(f"/api/v1/releases/{ask_for(release, 'cells.csv').pk}/files/cells.csv")
     assert answer.status_code == 200
     content = answer.getvalue()
     assert hashlib.sha256(content).hexdigest() == release.files.get(name="cells.csv").sha256

@@ -93,7 +93,7 @@ def test_many_releases_take_no_more_queries_than_few(
 
 def test_a_file_takes_one_query() -> None:
     release = install(make_dataset())
-    address = f"/api/v1/releases/{release.pk}/files/cells.csv"
+    address = f"/api/v1/releases/{release.pk}/files/cells.parquet"
     assert queries(address) == 1
 
 

@@ -48,7 +48,15 @@ from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_publish, release_run
 from dpgeo.releases.sharding import SHARD_TASK
 from dpgeo.releases.states import ReleaseState
-from tests.makers import SOURCE, make_dataset, make_ready, make_release, make_request, quote_release
+from tests.makers import (
+    SOURCE,
+    ask_for,
+    make_dataset,
+    make_ready,
+    make_release,
+    make_request,
+    quote_release,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -203,7 +211,7 @@ def declare(dataset: Dataset, document: bytes) -> PublicLayer:
 def test_a_published_map_can_be_a_prior_and_is_protected_and_stated(
     dataset: Dataset, client: Client
 ) -> None:
-    published = release_publish(release=make_release(dataset), by=None)
+    published = ask_for(release_publish(release=make_release(dataset), by=None), "cells.geojson")
     file = published.files.get(name="cells.geojson")
     with public_storage().open(file.stored_name, "rb") as opened:
         layer = declare(dataset, opened.read())
@@ -260,7 +268,7 @@ def test_declared_public_attributes_are_published_with_every_point(
     assert isinstance(content, PointsRelease)
     assert content.combination.size == content.longitude.size == 40
     assert set(content.combination.tolist()) == {0, 1, 2}
-    release_publish(release=release, by=None)
+    ask_for(release_publish(release=release, by=None), "points.csv")
     with public_storage().open(release.files.get(name="points.csv").stored_name) as file:
         table = list(csv.DictReader(io.StringIO(file.read().decode())))
     assert list(table[0]) == ["longitude", "latitude", "app"]
@@ -271,6 +279,7 @@ def test_declared_public_attributes_are_published_with_every_point(
 
 def test_public_attributes_are_published_only_on_request(telling: Dataset, client: Client) -> None:
     release = release_publish(release=make_release(telling, **POINTS), by=None)
+    ask_for(release, "points.csv")
     with public_storage().open(release.files.get(name="points.csv").stored_name) as file:
         assert file.read().decode().startswith("longitude,latitude\n")
     page = client.get(reverse("release-privacy", args=[release.pk])).content.decode()
@@ -306,7 +315,7 @@ def test_an_undeclared_prior_is_refused(dataset: Dataset) -> None:
 
 
 def test_the_desk_offers_densities_as_priors(dataset: Dataset) -> None:
-    published = make_release(dataset)
+    published = ask_for(make_release(dataset), "cells.geojson")
     file = published.files.get(name="cells.geojson")
     with private_storage().open(file.stored_name, "rb") as opened:
         declare(dataset, opened.read())
