@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,6 +44,7 @@ __all__ = [
     "file_kind",
     "files_instead",
     "planned_files",
+    "write_files",
 ]
 
 LAYER_FORMATS: tuple[LayerFormat, ...] = (
@@ -143,8 +144,13 @@ def build_files(
     The bytes are the same each time. The statement, which is the last file, needs those that are
     written at once in the same folder.
     """
+    return write_files(filter(wanted, planned_files(released)), folder)
+
+
+def write_files(wanted: Iterable[PlannedFile], folder: Path) -> list[BuiltFile]:
+    """Write planned files into `folder`, in their order."""
     built = []
-    for planned in filter(wanted, planned_files(released)):
+    for planned in wanted:
         path = folder / planned.name
         planned.write(path)
         built.append(BuiltFile(planned.name, planned.media_type, path))

@@ -17,8 +17,7 @@ from dpgeo.artefacts.codec import (
     check_public_part,
     encode,
 )
-from dpgeo.artefacts.files import build_files as build
-from dpgeo.artefacts.files import planned_files
+from dpgeo.artefacts.files import planned_files, write_files
 from dpgeo.artefacts.picture_names import NAMES
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.epsilon import format_epsilon
@@ -240,9 +239,8 @@ def build_files(release: Release, lease: JobLease) -> None:
     """
     lease.step(Phrase("Writing files"))
     with work_folder() as folder:
-        released = released_of(release)
-        planned = planned_files(released)
-        built = build(released, folder, lambda file: file.at_once)
+        planned = planned_files(released_of(release))
+        built = write_files([file for file in planned if file.at_once], folder)
         files.list_files(release, [file for file in planned if not file.at_once])
         for number, file in enumerate(built, 1):
             step = Phrase("Writing files {number} of {count}", number=number, count=len(built))
