@@ -57,7 +57,7 @@ MAP_CELLS = 256
 """Number of cells along each side of a generated map that points are drawn from."""
 
 MOST_UPDATES = 300
-"""Number of updates among which the best is sought."""
+"""Number of updates after each of which the error is computed, to find the smallest."""
 
 SIDE_METRES = 40_000
 """Side in metres of the square, around the points' median, in which densities are recovered."""
@@ -255,10 +255,12 @@ def _published(noise: PlanarLaplace, places: Places, seed: int) -> tuple[Floats,
 def _limits(
     noise: PlanarLaplace, kind: str, places: Places, options: argparse.Namespace
 ) -> dict[str, float]:
-    """Return what limits the recovery of a generated map, as L1 errors over the histogram's.
+    """Return the lowest errors with which a generated map can be recovered.
 
-    "best_l1_ratio" is the error at the best number of updates, "best_updates", which needs the
-    truth. "density_l1_ratio" is that of the density from which the reports were drawn.
+    Both ratios are L1 errors divided by that of the perturbed positions' histogram.
+    "best_l1_ratio" is for the number of updates with the lowest error, "best_updates", which can
+    only be chosen if the truth is known. "density_l1_ratio" is for the density from which the true
+    positions were drawn.
     """
     lon, lat, area = places
     grid = Grid.over(area, options.cells)
@@ -290,7 +292,7 @@ def _limits(
 
 
 def _generated_points(kind: str, map_seed: int, reports: int, cells: int) -> Places:
-    """Return positions drawn from a generated map, on cells as wide as those of files."""
+    """Return positions drawn from a generated map, whose grid cells are as wide as with files."""
     side = math.degrees(SIDE_METRES * cells / 128 / EARTH_RADIUS_METRES)
     area = StudyArea.from_bounds(10.0, -side / 2, 10.0 + side, side / 2)
     random = np.random.default_rng([map_seed, reports])

@@ -190,7 +190,7 @@ def hierarchy(task: Task) -> Floats:
     sides = [cells]
     while sides[-1] > branching:
         sides.append(math.ceil(sides[-1] / branching))
-    sides.reverse()  # from few cells to all; the root is not measured
+    sides.reverse()  # coarsest level first; the root is not measured
     epsilon = task.epsilon / len(sides)
     variance = 2 / epsilon**2
     edges = [_nested_edges(cells, branching, len(sides) - 1 - level) for level in range(len(sides))]

@@ -61,9 +61,9 @@ def pmw(
     """Return PMW's answers (m,) to queries that come one by one (Hardt and Rothblum 2010).
 
     The estimate answers a query unless its error is above the threshold. The sparse vector
-    technique finds such queries, which are then measured and used for an update. Each of the
-    updates has one run of the technique with one answer "above", and one measurement, with half of
-    its epsilon each.
+    technique finds such queries, which are then measured and used for an update. The epsilon of
+    each update is halved between a run of the technique, which ends with its first answer "above",
+    and the measurement.
     """
     total, left = _bought(counts, epsilon, random)
     half = left / updates / 2

@@ -85,7 +85,7 @@ LOST = Phrase(
 REJECTION = "Withdrawn or rejected before a backup was restored."
 
 LONGEST_DECISION = timedelta(hours=1)
-"""A time longer than the transaction of any decision."""
+"""No transaction that stores a decision takes longer than this."""
 
 CHUNK = 1 << 20
 

@@ -168,7 +168,7 @@ def _way(crs: str, bounds: Bounds) -> Any:
     set_network_enabled(False)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # PROJ warns that the network has a better grid
+            warnings.simplefilter("ignore")  # PROJ warns if a better grid could be downloaded
             group = TransformerGroup(
                 _system(crs), WGS84, always_xy=True, area_of_interest=AreaOfInterest(*bounds)
             ).transformers

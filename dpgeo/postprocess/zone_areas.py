@@ -73,7 +73,7 @@ class ZoneAreas(Areas):
         return covers, np.array(sums).reshape(len(chosen), len(sets)).T
 
     def _chosen(self, regions: Shapes) -> list[tuple[Ints, Shares, tuple[str, ...]]]:
-        """Return the zones, shares and notes of `_choose` for each region."""
+        """Return the zones, shares and notes that `_choose` returns for each region."""
         region, zone = self._tree.query(regions)
         corners = shapely.get_num_coordinates(regions)
         check_work(int((corners[region] + self._corners[zone]).sum()), MOST_CLIPPED)

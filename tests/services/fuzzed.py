@@ -248,7 +248,7 @@ BY_OPERATION = {
     "layer_remove": {"path.name": "zones"},
     "campaign_delete": {"path.campaign_id": "to_delete"},
 }
-"""Operations that use another dictionary for one of their parameters."""
+"""For each operation that needs other values for a parameter, the parameter's dictionary."""
 
 
 def settings(words: Mapping[str, Sequence[Any]], *, mixed: bool = True) -> str:

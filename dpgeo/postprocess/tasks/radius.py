@@ -109,7 +109,7 @@ class FieldReach:
         return radii
 
     def _radius(self, pull: Floats, density: Floats) -> Floats:
-        # If all tasks offer the same reward, they share one row of areas.
+        # If all tasks offer the same reward, the areas are the same for all and computed only once.
         even = pull.size and (pull == pull[0]).all()
         areas = accepting_area(self.edges, pull[: 1 if even else None, None])
         before, ring, reached = self._crossing(areas, density)

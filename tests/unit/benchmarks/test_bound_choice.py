@@ -12,7 +12,7 @@ from benchmarks.__main__ import main
 
 
 def test_the_choice_favours_the_bound_at_the_quantile() -> None:
-    """The draws follow exp(epsilon u/(2 D)), computed here for each candidate on its own."""
+    """Candidates are chosen with probabilities proportional to exp(epsilon u/(2 D))."""
     each = np.repeat([1, 4, 30], [50, 30, 20])
     epsilon, quantile = 0.1, 0.75
     utility = [-abs(np.count_nonzero(each <= c) - 75) for c in bound_choice.CANDIDATES]
@@ -33,6 +33,6 @@ def test_a_line_is_printed_for_every_rule(
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     rules = {line["rule"].split()[0]: line["error"] for line in lines}
     assert rules.keys() == {"best", "one", "advised", "quantile"}
-    # With hardly any noise, a larger bound leaves less out.
+    # With hardly any noise, a larger bound has less error because it drops fewer records.
     assert rules["best"] < rules["one"]
     assert next(line["bounds"] for line in lines if line["rule"] == "best") == 5
