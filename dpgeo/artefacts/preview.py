@@ -214,8 +214,15 @@ def margin_words(view: View) -> str:
         return ", smoothed: the data files have the margins of error"
     margin = layer.margin * (view.factor if cells else 1.0)
     low, high = float(margin.min()), float(margin.max())
-    span = f"{low:,.3g}" if math.isclose(low, high) else f"{low:,.3g} to {high:,.3g}"
+    span = _rounded(high)
+    if not math.isclose(low, high):
+        span = f"{_rounded(low)} to {span}"
     return f", each count ± {span}" if view.divisor else f", each ± {span}"
+
+
+def _rounded(margin: float) -> str:
+    """Return a margin as on pages: whole from 10 on, else with two significant digits."""
+    return f"{margin:,.0f}" if margin >= 10 else f"{margin:.2g}"
 
 
 def _short(text: str, most: int) -> str:
