@@ -93,7 +93,8 @@ class Scheme:
 class KindOfMap:
     """A mechanism that draws the weekly maps, and how to read the counts (n,) from its content.
 
-    `shape` is the shape of a map's counts if it counts in the cells of a grid, else ().
+    `shape` is the shape of a map's counts if it counts in the cells of a grid, else (). `share` is
+    the share of epsilon with which these counts are measured.
     """
 
     name: str
@@ -103,6 +104,7 @@ class KindOfMap:
     counting: Counting = Counting.PEOPLE
     layers: Mapping[str, Any] = field(default_factory=dict)
     shape: tuple[int, ...] = ()
+    share: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,7 @@ def add_to(subcommands: Any) -> None:
     )
     parser.add_argument("--cells", type=int, default=16)
     parser.add_argument("--epsilon", default="1")
+    parser.add_argument("--kind", default="", help="only kinds of maps whose names begin so")
     parser.add_argument("--trials", type=int, default=2)
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     parser.set_defaults(run=measure)
@@ -139,18 +142,25 @@ def measure(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         weeks = read(options.data, tuple(options.box), options.cells, folder)
-        report({"scheme": "zeros", "rmse": rmse(0 * weeks.truth, weeks.truth)}, options.json)
         for kind in kinds(options.cells, weeks.venues):
+            if not kind.name.startswith(options.kind):
+                continue
             truth = weeks.truth if kind.shape else true_counts(kind, weeks, folder)
+            zeros = {"kind": kind.name, "scheme": "zeros", "rmse": rmse(0 * truth, truth)}
+            report(zeros, options.json)
             for scheme in schemes(epsilon, len(weeks.paths)):
                 found = [
-                    errors(draw(scheme, weeks, kind, folder, seed), scheme, truth)
+                    errors(
+                        draw(scheme, weeks, kind, folder, seed), scheme.scale / kind.share, truth
+                    )
                     for seed in range(options.trials)
                 ]
                 show(kind.name, scheme, found, options.json)
-        for scheme, drawn in baselines(epsilon, weeks, options.cells, folder, options.trials):
-            found = [errors(one, scheme, weeks.truth) for one in drawn]
-            show(grid_of(options.cells).name, scheme, found, options.json)
+        grid = grid_of(options.cells)
+        if grid.name.startswith(options.kind):
+            for scheme, drawn in baselines(epsilon, weeks, grid, folder, options.trials):
+                found = [errors(one, scheme.scale, weeks.truth) for one in drawn]
+                show(grid.name, scheme, found, options.json)
     for periods in LENGTHS:
         report({"periods": periods, **tree_variances(periods)}, options.json)
 
@@ -207,6 +217,7 @@ def kinds(cells: int, venues: Places | None) -> Iterator[KindOfMap]:
         params=flows.Params(cells=8, gap_hours=6),
         numbers=lambda content: content.pairs,
         counting=Counting.VISITS,
+        share=float(flows.SHARES[flows.PAIRS]),
     )
 
 
@@ -225,10 +236,10 @@ def exact_counts(scheme: Scheme, weeks: Weeks, kind: KindOfMap, folder: Path, se
 
 
 def baselines(
-    epsilon: Fraction, weeks: Weeks, cells: int, folder: Path, trials: int
+    epsilon: Fraction, weeks: Weeks, grid: KindOfMap, folder: Path, trials: int
 ) -> Iterator[tuple[Scheme, list[Floats]]]:
     """Yield published schemes that dpgeo does not offer, with the weekly maps of each trial."""
-    grid, levels = grid_of(cells), levels_of(len(weeks.paths))
+    levels = levels_of(len(weeks.paths))
     person = Scheme(name="person over the series, L = 20", each=2, allowance=20, epsilon=epsilon)
     event = Scheme(name="any 4 weeks in a row", each=2, epsilon=epsilon)
     capped, bounded = (
@@ -333,9 +344,9 @@ def _copy(target: Path, used: Path) -> None:
     shutil.copy(used, target)
 
 
-def errors(drawn: Floats, scheme: Scheme, truth: Floats) -> dict[str, float]:
+def errors(drawn: Floats, scale: float, truth: Floats) -> dict[str, float]:
     """Return the errors of the maps as drawn, and smoothed with the maps before them."""
-    smooth, _ = smoothed(drawn, 2 * scheme.scale**2)
+    smooth, _ = smoothed(drawn, 2 * scale**2)
     found = {
         "rmse": rmse(drawn, truth),
         "rmse smoothed": rmse(smooth, truth),
