@@ -191,6 +191,7 @@ def checked_plan(
     epsilon: Fraction,
     bounding: Bounding = Bounding.RANDOM,
     totals: TotalsPlan | None = None,
+    counting: Counting = Counting.PEOPLE,
 ) -> Sequence[Spend]:
     """Return the plan of a release: its spends for totals, contribution bounding and the map.
 
@@ -210,7 +211,7 @@ def checked_plan(
         raise PrivacyError(
             "{key} does not count in public places.", key=mechanism.key, field="totals"
         )
-    totals_plan, of_map = bought_totals.split(epsilon, totals)
+    totals_plan, of_map = bought_totals.split(epsilon, totals, counting)
     bounding_plan, remaining = split(of_map, bounding)
     plan = [*totals_plan, *bounding_plan, *mechanism.plan(params, remaining)]
     total = sum((spend.epsilon for spend in plan), Fraction(0))
@@ -238,7 +239,8 @@ def run(
 
     `about` is the publisher's public description of the release; see `Released.about`.
     """
-    meter = Meter(checked_plan(mechanism, params, epsilon, bounding, totals), entropy)
+    plan = checked_plan(mechanism, params, epsilon, bounding, totals, view.counting)
+    meter = Meter(plan, entropy)
     bought = None
     if totals and mechanism.counted:
         counted = mechanism.counted(params, view.domain)

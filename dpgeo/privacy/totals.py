@@ -36,7 +36,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dpgeo.core.errors import PrivacyError
-from dpgeo.core.guarantees import Unit
+from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.spend import Spend
 from dpgeo.core.totals import BoughtTotal, Totals, TotalsPlan
 from dpgeo.phrases import translatable
@@ -49,16 +49,33 @@ PEOPLE = translatable("total of people")
 SIGHTINGS = translatable("total of sightings")
 VISITS = translatable("total of visits")
 
-WEIGHTS = {PEOPLE: Fraction(1, 5), SIGHTINGS: Fraction(2, 5), VISITS: Fraction(2, 5)}
-"""Public shares in which the epsilon for totals is divided; they add up to 1."""
+WEIGHTS = {
+    Counting.PEOPLE: {
+        PEOPLE: Fraction(1, 5),
+        SIGHTINGS: Fraction(3, 5),
+        VISITS: Fraction(1, 5),
+    },
+    Counting.VISITS: {
+        PEOPLE: Fraction(1, 5),
+        SIGHTINGS: Fraction(1, 5),
+        VISITS: Fraction(3, 5),
+    },
+}
+"""Public shares in which the epsilon for totals is divided, by what the map counts.
+
+They add up to 1. Most goes to the total that the map is scaled to (`postprocess.scaling`).
+"""
 
 
-def split(epsilon: Fraction, plan: TotalsPlan | None) -> tuple[list[Spend], Fraction]:
+def split(
+    epsilon: Fraction, plan: TotalsPlan | None, counting: Counting
+) -> tuple[list[Spend], Fraction]:
     """Return the spends for the totals, and the epsilon that is left for the map."""
     if plan is None:
         return [], epsilon
     whole = epsilon * Fraction(plan.percent, 100)
-    spends = [Spend(label=label, epsilon=whole * weight) for label, weight in WEIGHTS.items()]
+    weights = WEIGHTS[counting]
+    spends = [Spend(label=label, epsilon=whole * weight) for label, weight in weights.items()]
     return spends, epsilon - whole
 
 

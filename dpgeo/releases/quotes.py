@@ -180,7 +180,9 @@ def release_quote(
     Conflict for points while no total budget for counts has been set.
     """
     chosen, params = request.definition, request.params
-    plan = checked_plan(chosen, params, request.epsilon, request.bounding, request.totals)
+    plan = checked_plan(
+        chosen, params, request.epsilon, request.bounding, request.totals, request.counting
+    )
     forecast = release_forecast(dataset=dataset, request=request)
     cost = request.cost(Unit(dataset.unit))
     ledger = ledger_for(dataset.ledger, chosen.notion)
@@ -207,7 +209,7 @@ def release_quote(
 def release_forecast(*, dataset: Dataset, request: ReleaseRequest) -> Forecast:
     """Forecast the noise of a request, even if it exceeds the budget. Raises InvalidInput."""
     params = request.params
-    _, of_map = bought_totals.split(request.epsilon, request.totals)
+    _, of_map = bought_totals.split(request.epsilon, request.totals, request.counting)
     _, rest = split(of_map, request.bounding)
     domain = domain_of(dataset, layers_named(params))
     return request.definition.forecast(params, rest, request.bound, domain)

@@ -81,7 +81,8 @@ class Case:
         """Claimed upper bound on the epsilon of what the attacker sees."""
         if not self.total or self.totals is None:
             return self.epsilon
-        return self.epsilon * Fraction(self.totals.percent, 100) * WEIGHTS[LABELS[self.total]]
+        weight = WEIGHTS[self.counting][LABELS[self.total]]
+        return self.epsilon * Fraction(self.totals.percent, 100) * weight
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

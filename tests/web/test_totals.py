@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 from dpgeo.artefacts.statement import statement
 from dpgeo.artefacts.statement_schema import statement_schema
 from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import Counting
 from dpgeo.privacy.totals import WEIGHTS
 from dpgeo.releases.requests import request_of, request_of_draw
 from dpgeo.releases.selectors import released_of
@@ -38,7 +39,7 @@ def test_a_release_with_totals_pays_for_them_once_and_states_them(tmp_path: Path
     assert release.epsilon == 1
     released = released_of(release)
     assert released.guarantee.epsilon == sum(line.epsilon for line in released.trace) == 1
-    assert [line.label for line in released.trace] == [*WEIGHTS, "cell counts"]
+    assert [line.label for line in released.trace] == [*WEIGHTS[Counting.PEOPLE], "cell counts"]
     assert released.trace[-1].epsilon == Fraction(4, 5)
     assert request_of_draw(released, release.parameters) == request_of(release)
 
@@ -112,7 +113,7 @@ def test_programs_ask_for_totals_and_read_scaled_answers() -> None:
     address = f"/api/v1/datasets/{dataset.slug}/quote"
     quote = asks.ask("POST", address, {**REQUEST, "totals": 20})
     assert quote["totals"] == {"percent": 20, "most_sightings": 100, "most_visits": 400}
-    assert [each["what"] for each in quote["plan"]][:3] == list(WEIGHTS)
+    assert [each["what"] for each in quote["plan"]][:3] == list(WEIGHTS[Counting.PEOPLE])
     assert asks.ask("POST", address, {**REQUEST, "totals": 0})["totals"] is None
     assert asks.ask("POST", address, {**REQUEST, "totals": 99}, 400)["field"] == "totals"
 

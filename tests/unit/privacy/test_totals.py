@@ -19,7 +19,7 @@ from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.mechanisms import private_clusters, uniform_grid
 from dpgeo.privacy.bounding import PILOT, CountedRegions
 from dpgeo.privacy.mechanism import checked_plan, run
-from dpgeo.privacy.totals import WEIGHTS, split
+from dpgeo.privacy.totals import SIGHTINGS, VISITS, WEIGHTS, split
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
 from tests.randomness import SeededEntropy
@@ -56,17 +56,26 @@ def clipped(rows: list[tuple[int, int]]) -> list[int]:
     return [len(people), sum(min(each, 5) for each in seen), sum(min(each, 9) for each in numbers)]
 
 
-def test_weights_and_shares_add_up() -> None:
-    assert sum(WEIGHTS.values()) == 1
-    spends, rest = split(Fraction(1, 3), PLAN)
+@pytest.mark.parametrize("counting", Counting)
+def test_weights_and_shares_add_up(counting: Counting) -> None:
+    assert sum(WEIGHTS[counting].values()) == 1
+    spends, rest = split(Fraction(1, 3), PLAN, counting)
     assert sum(spend.epsilon for spend in spends) + rest == Fraction(1, 3)
     assert rest == Fraction(3, 10)
-    assert split(Fraction(1), None) == ([], Fraction(1))
+    assert split(Fraction(1), None, counting) == ([], Fraction(1))
+
+
+@pytest.mark.parametrize(
+    ("counting", "scaled"), [(Counting.PEOPLE, SIGHTINGS), (Counting.VISITS, VISITS)]
+)
+def test_the_total_that_maps_are_scaled_to_gets_most(counting: Counting, scaled: str) -> None:
+    spends, _ = split(Fraction(1), PLAN, counting)
+    assert max(spends, key=lambda spend: spend.epsilon).label == scaled
 
 
 def test_a_plan_with_totals_costs_what_was_asked() -> None:
     plan = checked_plan(uniform_grid.MECHANISM, PARAMS, Fraction(1), Bounding.POPULAR, PLAN)
-    assert [spend.label for spend in plan] == [*WEIGHTS, PILOT, "cell counts"]
+    assert [spend.label for spend in plan] == [*WEIGHTS[Counting.PEOPLE], PILOT, "cell counts"]
     assert sum(spend.epsilon for spend in plan) == 1
     with pytest.raises(PrivacyError, match="does not count in public places"):
         checked_plan(
@@ -132,7 +141,7 @@ def test_a_release_states_its_totals_and_counts_their_cost(tmp_path: Path) -> No
         totals=PLAN,
     )
     assert sum(line.epsilon for line in released.trace) == released.guarantee.epsilon == 1
-    assert [line.label for line in released.trace] == [*WEIGHTS, "cell counts"]
+    assert [line.label for line in released.trace] == [*WEIGHTS[Counting.PEOPLE], "cell counts"]
     assert released.totals is not None
     assert released.totals.plan(Fraction(1)) == PLAN
     assert released.totals.epsilon == Fraction(1, 10)
