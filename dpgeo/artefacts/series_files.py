@@ -9,7 +9,7 @@ from the noise are stored as 0.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -40,6 +40,9 @@ LONG: Mapping[str, LayerFormat] = {
 MOST_VALUES = 2_000_000
 """Largest number of counts in a file; a file of a longer series has only the newest periods."""
 
+MOST_MAPS = 400
+"""Largest number of maps in a file: a year of days, and those that they are compared with."""
+
 SMOOTH_STEP = 0.25
 """Step to which smoothed counts are rounded in the array."""
 
@@ -66,15 +69,18 @@ class SeriesMaps:
     Maps can be compared only if the series is `regular`: all of them count in the same regions.
     """
 
-    def __init__(self, maps: Sequence[PeriodMap]) -> None:
+    def __init__(self, newest_first: Iterable[PeriodMap]) -> None:
+        """Read maps, newest first, until there are enough for a file."""
         counted = 0
         kept: list[tuple[PeriodMap, Layer]] = []
-        for each in sorted(maps, key=lambda one: -one.number):
+        for each in newest_first:
             layer = each.layer
             counted += len(layer)
             if kept and counted > MOST_VALUES:
                 break
             kept.append((each, layer))
+            if len(kept) == MOST_MAPS:
+                break
         self.maps = [each for each, _ in reversed(kept)]
         self._layers = [layer for _, layer in reversed(kept)]
 

@@ -11,7 +11,7 @@ from dpgeo.datasets.dry_land import land_file
 from dpgeo.datasets.names_on_maps import world_names
 from dpgeo.spatial.land import land_polygons
 
-PAGES = ("catalogue", "release", "release_privacy", "embed", "about_privacy")
+PAGES = ("catalogue", "release", "release_privacy", "series", "embed", "about_privacy")
 
 
 def warm() -> None:

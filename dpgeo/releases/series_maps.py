@@ -52,7 +52,7 @@ def shown_maps(series: Series) -> Shown:
 def maps_together(shown: Shown) -> SeriesMaps:
     """Return the decoded maps that `shown` lists; there must be at least one."""
     releases = Release.objects.filter(pk__in=[key for key, _ in shown]).select_related("series")
-    return SeriesMaps([_map_of(each) for each in releases])
+    return SeriesMaps(map(_map_of, releases.order_by("-number")))
 
 
 def _map_of(release: Release) -> PeriodMap:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import struct
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
+from dpgeo.artefacts import series_files
 from dpgeo.artefacts.series_files import PeriodMap, SeriesMaps
 from dpgeo.core.window import Window
 from dpgeo.postprocess.ranges import Ranges
@@ -158,7 +160,8 @@ def test_the_course_of_an_area_is_that_of_its_maps(series: Series) -> None:
 def items(series: Series, **query: str) -> dict[str, Any]:
     answer = Client().get(f"/ogc/collections/series.{series.pk}/items", {"limit": "5000", **query})
     assert answer.status_code == 200, answer.content
-    return answer.json()
+    found: dict[str, Any] = answer.json()
+    return found
 
 
 def periods(found: dict[str, Any]) -> list[int]:
@@ -274,10 +277,27 @@ def test_nothing_is_public_of_a_series_without_published_maps(series: Series) ->
 @pytest.mark.parametrize("make", [sparse_release, places_release, flows_release])
 def test_lists_that_differ_from_map_to_map_have_long_files(make: Any, tmp_path: Path) -> None:
     one, window = make(), Window(FIRST, FIRST + timedelta(days=6))
-    maps = SeriesMaps([PeriodMap(number, window, str(number), one) for number in (1, 2)])
+    maps = SeriesMaps([PeriodMap(number, window, str(number), one) for number in (2, 1)])
     assert not maps.regular
     path = tmp_path / "all.csv"
     maps.write("all-periods.csv", "Weeks", path)
     rows = list(csv.DictReader(path.open()))
     assert {row["period"] for row in rows} == {"1", "2"}
     assert len(rows) == 2 * len(maps.newest.layer)
+
+
+@pytest.mark.parametrize("most", ["MOST_VALUES", "MOST_MAPS"])
+def test_no_more_maps_are_read_than_a_file_holds(
+    most: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released, window = grid_release(AREA, 4), Window(FIRST, FIRST + timedelta(days=6))
+    monkeypatch.setattr(series_files, most, {"MOST_VALUES": 40, "MOST_MAPS": 2}[most])
+    read: list[int] = []
+
+    def newest_first() -> Iterator[PeriodMap]:
+        for number in range(9, 0, -1):
+            read.append(number)
+            yield PeriodMap(number, window, str(number), released)
+
+    assert [each.number for each in SeriesMaps(newest_first()).maps] == [8, 9]
+    assert len(read) <= 3
