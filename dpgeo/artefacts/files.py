@@ -132,7 +132,7 @@ def planned_files(released: Released) -> list[PlannedFile]:
     for whole in (map_array, preview, card):
         write = functools.partial(whole.write, released, shown)
         planned.append(PlannedFile(whole.NAME, whole.MEDIA_TYPE, write, at_once=True))
-    write = functools.partial(_write_statement, released, tuple(planned))
+    write = functools.partial(_write_statement, released, shown, tuple(planned))
     return [*planned, PlannedFile(statement.NAME, statement.MEDIA_TYPE, write, at_once=True)]
 
 
@@ -221,9 +221,11 @@ def _write_layer(
         layer_format.style(released, view(), path)
 
 
-def _write_statement(released: Released, others: Sequence[PlannedFile], path: Path) -> None:
+def _write_statement(
+    released: Released, shown: Sequence[Layer], others: Sequence[PlannedFile], path: Path
+) -> None:
     document = {
-        **statement.statement(released),
+        **statement.statement(released, shown),
         "files": [_entry(file, path.parent) for file in others if file.at_once],
         "files_on_request": [
             {"name": file.name, "media_type": file.media_type}

@@ -213,6 +213,9 @@ def _noises(
     if not margin.size:
         # Clients expect at least one noise level, even for an empty layer.
         return [{"margin": 0.0, "threshold": 0.0, "label": label}], np.zeros(0, dtype=np.uint8)
+    if margin.strides == threshold.strides == (0,):  # the same for all boxes, stored once
+        only = {"margin": float(margin[0]), "threshold": float(threshold[0]), "label": label}
+        return [only], np.zeros(margin.size, dtype=np.uint8)
     # Pairs are sorted much faster as complex numbers than as rows.
     distinct, index = np.unique(threshold + 1j * margin, return_inverse=True)
     pairs = np.column_stack([distinct.imag, distinct.real])

@@ -43,10 +43,13 @@ NAME = "statement.json"
 MEDIA_TYPE = "application/json"
 
 
-def statement(released: Released) -> form.Statement:
-    """Build the privacy statement of a release as a JSON document."""
+def statement(released: Released, layers_shown: Sequence[Layer] | None = None) -> form.Statement:
+    """Build the privacy statement of a release as a JSON document.
+
+    `layers_shown` are the layers of the release, if the caller has computed them already.
+    """
     about = released.about
-    shown = layers(released)
+    shown = layers(released) if layers_shown is None else layers_shown
     moves = released.guarantee.notion is Notion.GEO_IND
     unit = released.guarantee.unit.value
     document: form.Statement = {

@@ -30,24 +30,26 @@ def _grid_layers(content: GridRelease, area: StudyArea) -> list[Layer]:
 
 def cells_layer(content: GridRelease, area: StudyArea) -> BoxLayer:
     """Return the layer with the noisy counts of all cells that touch the study area."""
-    row, column = np.nonzero(content.grid.inside(area))
-    margin, threshold = noise_columns(content.noise, row.size)
+    inside = content.grid.inside(area)
+    value = content.counts[inside]
+    boxes = unit_boxes(*np.nonzero(inside))
+    margin, threshold = noise_columns(content.noise, value.size)
     return BoxLayer(
         name="cells",
         title="Counts of cells",
         kind="measured",
         grid=content.grid,
-        boxes=unit_boxes(row, column),
-        cells=same(1, row.size),
-        value=content.counts[row, column],
+        boxes=boxes,
+        cells=same(1, value.size),
+        value=value,
         margin=margin,
         margin_label=EXACT_NOISE,
         note="The margin is the exact 95 % quantile of the noise added to the cell.",
         threshold=threshold,
         columns={
-            "row": row.astype(np.int32),
-            "column": column.astype(np.int32),
-            "non_negative": non_negative(content.counts[row, column], np.ones(row.size)),
+            "row": boxes[:, 0],
+            "column": boxes[:, 2],
+            "non_negative": non_negative(value, same(1.0, value.size)),
         },
     )
 
