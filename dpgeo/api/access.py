@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.db import transaction
-from django.db.models import Q
 from django.http import Http404
 from django.shortcuts import get_object_or_404
-from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated
@@ -28,14 +25,11 @@ from dpgeo.accounts.selectors import Visitor, bearer_of, may
 from dpgeo.accounts.services import KEY_BEGINS, key_mark_used
 from dpgeo.api.problems import Gone
 from dpgeo.core.errors import Conflict, NotAllowed
-from dpgeo.datasets.models import Dataset, Upload
+from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.selectors import datasets_visible_to
 from dpgeo.jobs.models import Job
 from dpgeo.releases.models import Release
-from dpgeo.releases.selectors import ReleaseGone, mask_draw, release_visible
-
-LONGEST_HIDDEN = timedelta(days=7)
-"""Longest time for which the API keeps the end of a job hidden from API keys."""
+from dpgeo.releases.selectors import ReleaseGone, jobs_of_keys, mask_draw, release_visible
 
 SEE_DRAFTS = (Scope.RELEASES_REQUEST, Scope.RELEASES_PUBLISH)
 """Scopes that let an API key see its organisation's drafts; either one suffices."""
@@ -161,12 +155,7 @@ def one_job_at_a_time(user: User, organisation_id: int) -> Iterator[None]:
     with transaction.atomic():
         # Lock the organisation, so that two simultaneous requests cannot start two jobs.
         Organisation.objects.select_for_update().get(pk=organisation_id)
-        uploads = Upload.objects.filter(dataset__organisation_id=organisation_id)
-        releases = Release.objects.filter(dataset__organisation_id=organisation_id, by_key=True)
-        recent = Q(job__finished_at=None) | Q(job__finished_at__gt=timezone.now() - LONGEST_HIDDEN)
-        for results in (uploads, releases):
-            started = results.exclude(job=None).filter(recent).select_related("job")
-            check_settled(user, (each.job for each in started))
+        check_settled(user, jobs_of_keys(organisation_id))
         yield
 
 

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.core.files.storage import Storage
 from django.db import connection
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 
 from dpgeo.accounts.selectors import Visitor, may, organisations_of
 from dpgeo.artefacts.codec import decode
 from dpgeo.core.errors import Conflict
 from dpgeo.core.released import Released
+from dpgeo.datasets.models import Upload
 from dpgeo.datasets.storage import private_storage, public_storage
+from dpgeo.jobs.models import Job
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.states import ACTIONS, KNOWN, PUBLIC, Gone, ReleaseState, is_timely
+
+LONGEST_HIDDEN = timedelta(days=7)
+"""Longest time for which the API keeps the end of a job hidden from API keys."""
 
 TABLES = ("dataset__organisation", "dataset__ledger__geo")
 
@@ -96,6 +104,20 @@ def release_visible(user: Visitor, release_id: str) -> Release:
         if hidden is not None and hidden.rules.gone:
             raise ReleaseGone(hidden.rules.gone) from None
         raise
+
+
+def jobs_of_keys(organisation_id: int) -> Iterator[Job]:
+    """Yield the recent jobs of an organisation that API keys may have started.
+
+    These include all maps of series, since a key that reports complete data has them drawn.
+    """
+    mine = Q(dataset__organisation_id=organisation_id)
+    recent = Q(job__finished_at=None) | Q(job__finished_at__gt=timezone.now() - LONGEST_HIDDEN)
+    by_keys = Q(by_key=True) | Q(series__isnull=False)
+    for results in (Upload.objects.filter(mine), Release.objects.filter(mine, by_keys)):
+        for result in results.filter(recent).select_related("job"):
+            if result.job is not None:
+                yield result.job
 
 
 def mask_draw(release: Release) -> Release:

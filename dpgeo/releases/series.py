@@ -1,8 +1,9 @@
 """Services of series: declare one, record which days are complete, draw due periods, end it.
 
 The reaper calls `series_draw_due` every few seconds. It requests at most one period of a series at
-a time, and only if the period before is committed. Nothing here reads data: whether a period is due
-depends on the calendar and on the days that the owner declared complete.
+a time, and only if the period before is committed and API keys may know that no other job runs.
+Nothing here reads data: whether a period is due depends on the calendar and on the days that the
+owner declared complete.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from datetime import date, datetime, timedelta
 from fractions import Fraction
 from zoneinfo import ZoneInfo
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from dpgeo.accounts.models import User
+from dpgeo.accounts.models import Organisation, User
 from dpgeo.accounts.selectors import may
 from dpgeo.audit.models import EventKind
 from dpgeo.audit.services import event_record
@@ -46,6 +48,7 @@ from dpgeo.releases.blobs import has_other_draw, has_stored_blob
 from dpgeo.releases.models import Release, Series
 from dpgeo.releases.quotes import release_forecast
 from dpgeo.releases.requests import MAX_BOUND, ReleaseRequest, has_times, read_request
+from dpgeo.releases.selectors import jobs_of_keys
 from dpgeo.releases.series_state import has_state
 from dpgeo.releases.services import SALT_BYTES, period_request
 
@@ -417,13 +420,29 @@ def _draw_next(series: Series) -> bool:
     if not due_periods(series) or ready_upload(series.dataset) is None:
         return False
     try:
-        return series_request_period(series, number) is not None
+        with transaction.atomic():
+            return _may_start(series) and series_request_period(series, number) is not None
     except BudgetExceeded:
         _end(series, "budget")
     # An approver has to answer first, or another process has requested the period already.
     except Conflict as problem:
         logger.warning("series %s: not drawn yet: %s", series.pk, problem.message)
     return False
+
+
+def _may_start(series: Series) -> bool:
+    """Return whether a map can be requested without showing API keys when another job ended.
+
+    A map that waits for a file to be read would be requested as soon as that is done. Maps of
+    several series, requested together, would show how long one of them takes (`api.access`). So all
+    jobs that keys may have started must be shown to them as done. Call it in a transaction: the
+    organisation is locked, so that two processes cannot start two jobs.
+    """
+    if not settings.DPGEO_JOB_SLOTS:
+        return True
+    organisation = series.dataset.organisation_id
+    Organisation.objects.select_for_update().get(pk=organisation)
+    return all(job.is_end_shown for job in jobs_of_keys(organisation))
 
 
 def _is_shown(series: Series, number: int) -> bool:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.files.base import ContentFile
 from django.core.management import CommandError, call_command
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -697,11 +697,18 @@ def test_people_by_context_need_a_protection_without_an_allowance(dataset: Datas
     declare(dataset, counting="people", protection="one", **by_time)
 
 
+def hour_passes(jobs: QuerySet[Job]) -> None:
+    """Make jobs look as if they had been submitted, and had ended, an hour earlier."""
+    hour = timedelta(hours=1)
+    jobs.update(submitted_at=F("submitted_at") - hour, finished_at=F("finished_at") - hour)
+
+
 def test_the_next_period_waits_until_keys_may_know_of_the_one_before(
     dataset: Dataset, settings: Any
 ) -> None:
     settings.DPGEO_JOB_SLOTS = [1, 5]
     add(dataset, week(1, range(10)))
+    hour_passes(Job.objects.all())
     series = declare(dataset)
     complete(series, 2)
     assert series_draw_due() == 1
@@ -709,10 +716,7 @@ def test_the_next_period_waits_until_keys_may_know_of_the_one_before(
     release_run(release_id=release.pk)
     # The job of the first period ended within a minute, which keys may not know yet.
     assert series_draw_due() == 0
-    Job.objects.filter(pk=release.job_id).update(
-        submitted_at=F("submitted_at") - timedelta(seconds=70),
-        finished_at=F("finished_at") - timedelta(seconds=70),
-    )
+    hour_passes(Job.objects.filter(pk=release.job_id))
     assert series_draw_due() == 1
 
 
@@ -740,6 +744,7 @@ def test_a_series_ends_when_keys_may_know_of_the_failure(dataset: Dataset, setti
     """
     settings.DPGEO_JOB_SLOTS = [1, 5]
     add(dataset, week(1, range(10)))
+    hour_passes(Job.objects.all())
     series = declare(dataset)
     complete(series, 1)
     series_draw_due()
@@ -747,8 +752,7 @@ def test_a_series_ends_when_keys_may_know_of_the_failure(dataset: Dataset, setti
     job.update(state=JobState.FAILED, started_at=timezone.now(), finished_at=timezone.now())
     series_draw_due()
     complete(series, 2)  # This is not refused yet.
-    hour = timedelta(hours=1)
-    job.update(submitted_at=F("submitted_at") - hour, finished_at=F("finished_at") - hour)
+    hour_passes(job)
     series_draw_due()
     with pytest.raises(Conflict, match="has ended"):
         complete(series, 2)

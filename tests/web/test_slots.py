@@ -23,6 +23,7 @@ from dpgeo.jobs.slots import slot_of
 from dpgeo.phrases import Phrase
 from dpgeo.releases.models import Release
 from dpgeo.releases.publication import releases_publish_due
+from dpgeo.releases.series import series_draw_due
 from dpgeo.releases.services import release_cancel, release_publish, release_run
 from tests.web.api import COLUMNS, REQUEST, Program, program_of
 from tests.web.desk import Desk, make_desk
@@ -246,6 +247,56 @@ def test_a_key_requests_from_a_new_file_once_it_may_know_that_it_was_read(desk: 
     later(Upload.objects.get(pk=confirmed["id"]).job or Job())
     assert program.ask("GET", address)["usable"] is True
     program.ask("POST", "/api/v1/releases", body, 202, **NAMED)
+
+
+def declare_due(program: Program, dataset: Dataset, title: str = "Week by week") -> None:
+    """Declare a series whose first two maps are due."""
+    body = {
+        "title": title,
+        **{key: REQUEST[key] for key in ("mechanism", "parameters")},
+        **{"period": "week", "first_day": "2026-01-05", "protection": "one", "each": 1},
+        "epsilon": "0.1",
+    }
+    series = program.ask("POST", f"/api/v1/datasets/{dataset.slug}/series", body, 201)
+    program.ask("POST", f"{series['url']}/complete", {"through": "2026-01-18"})
+
+
+def test_a_series_does_not_show_keys_when_a_file_was_read(desk: Desk) -> None:
+    program, dataset = program_of(desk), desk.declare()
+    address = program.upload(dataset.slug)
+    confirmed = program.ask("POST", f"{address}/confirm", {"columns": COLUMNS}, 202)
+    declare_due(program, dataset)
+
+    def seen() -> list[tuple[int, bytes]]:
+        series_draw_due()
+        addresses = ("releases", "budgets", f"datasets/{dataset.slug}/series")
+        answers = [program.send("GET", f"/api/v1/{each}") for each in addresses]
+        return [(answer.status_code, b"".join(answer)) for answer in answers]
+
+    before = seen()
+    upload_ingest(upload_id=confirmed["id"])
+    assert seen() == before
+    later(Upload.objects.get(pk=confirmed["id"]).job or Job())
+    assert seen() != before
+    assert Release.objects.get().number == 1
+
+
+def test_due_maps_of_several_series_are_one_job_at_a_time(desk: Desk) -> None:
+    """Otherwise keys would start many jobs at once by declaring several series."""
+    program, dataset = program_of(desk), with_data(desk)
+    for title in ("One", "Other"):
+        declare_due(program, dataset, title)
+    drawn: list[str] = []
+    for number in range(1, 5):
+        assert series_draw_due() == 1
+        assert series_draw_due() == 0
+        release = Release.objects.exclude(pk__in=drawn).get()
+        body = {"dataset": dataset.slug, "title": "A map", **REQUEST}
+        program.ask("POST", "/api/v1/releases", body, 409, Idempotency_Key=str(number))
+        draw(release)
+        assert series_draw_due() == 0
+        later(release.job)
+        drawn.append(release.pk)
 
 
 def test_a_release_is_published_by_itself_at_the_slot(desk: Desk) -> None:
