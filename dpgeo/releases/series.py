@@ -351,7 +351,11 @@ def _end(series: Series, why: str) -> None:
 
 
 def series_end_all(why: str) -> int:
-    """End every series that is open; return how many."""
+    """End every series that is open; return how many.
+
+    Series that ended because a map failed cannot be resumed any more.
+    """
+    Series.objects.filter(ending="failed").update(ending=why)
     return Series.objects.filter(ended_at=None).update(ended_at=timezone.now(), ending=why)
 
 

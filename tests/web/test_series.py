@@ -436,6 +436,27 @@ def test_a_series_goes_on_after_a_failure_before_noise_was_drawn(
         series_resume(series=series, by=None)
 
 
+def test_a_failed_series_does_not_go_on_after_a_restore_that_forgets_draws(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may have gone on after the backup, and its map may be published."""
+    add(dataset, week(1, range(10)))
+    series = declare(dataset)
+    complete(series, 1)
+
+    def break_off(*_: object) -> Path:
+        raise Conflict("The files cannot be read.")
+
+    monkeypatch.setattr(private_draw, "_counted_rows", break_off)
+    draw_all(series)
+    ended_at = series.ended_at
+    series_end_all("restored")
+    with pytest.raises(Conflict, match="cannot go on"):
+        series_resume(series=series, by=None)
+    series.refresh_from_db()
+    assert (series.ending, series.ended_at) == ("restored", ended_at)
+
+
 def test_a_series_does_not_go_on_where_noise_may_have_been_drawn(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
