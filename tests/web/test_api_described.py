@@ -159,6 +159,7 @@ def test_every_example_of_a_problem_occurs(desk: Desk, release: Release, throttl
         ("release", 404, Client().get(f"{releases}/none")),
         ("release_publish", 409, program.send("POST", f"{releases}/{release.pk}/publish")),
         ("release_request", 409, response),
+        ("release_file", 202, Client().get(f"{files}/cells.gpkg")),
         ("release_file", 410, Client().get(f"{releases}/{gone.pk}/files/cells.csv")),
         ("upload_append", 411, program.send("PATCH", begun, b"", Upload_Offset="0")),
         ("tus_create", 412, program.send("POST", f"{uploads}/tus", Upload_Length="9")),

@@ -221,7 +221,7 @@ def test_collected_files_are_readable_by_all_and_private_folders_by_their_owner(
 
 
 def test_the_compose_file_has_the_services_of_a_server() -> None:
-    ours = {"migrate", "web", "worker", "reaper"}
+    ours = {"migrate", "web", "worker", "files", "reaper"}
     assert SERVICES.keys() == {"database", "broker", "proxy", *ours}
     assert SERVICES["worker"]["deploy"]["replicas"] == 2
     for service in SERVICES.values():

@@ -19,6 +19,7 @@ from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.services import dataset_update
 from dpgeo.pages import public_views
 from dpgeo.pages.cards import cards_make
+from dpgeo.releases.files import made_files
 from dpgeo.releases.list_cache import TextCache
 from dpgeo.releases.models import Release
 from dpgeo.releases.publication import publish
@@ -200,11 +201,11 @@ def test_files_being_published_are_not_cached(
 
     A server that was killed while publishing leaves some files private for a moment.
     """
-    shown.files.update(public=False)
+    made_files(shown).update(public=False)
     Release.objects.filter(pk=shown.pk).update(title="Half of it")
     address = "/ogc/collections"
     assert shown.pk.encode() not in Client().get(address).content
-    shown.files.update(public=True)
+    made_files(shown).update(public=True)
     assert shown.pk.encode() in Client().get(address).content
 
 
