@@ -145,8 +145,8 @@ CASES = (
         )
         for total, epsilon in (
             ("people", Fraction(20)),
-            ("sightings", Fraction(10)),
-            ("visits", Fraction(10)),
+            ("sightings", Fraction(20)),
+            ("visits", Fraction(20, 3)),
         )
     ),
     Case(

@@ -121,7 +121,7 @@ def test_every_mechanism_is_audited_with_power_and_says_why_it_catches_only_larg
 
 def test_the_claims_of_totals_alone_are_their_spends() -> None:
     for case in (case for case in CASES if case.total and case.totals):
-        spends, _ = split(case.epsilon, case.totals)
+        spends, _ = split(case.epsilon, case.totals, case.counting)
         assert case.claim == next(
             spend.epsilon for spend in spends if spend.label == LABELS[case.total]
         )
