@@ -146,8 +146,8 @@ def measure(options: argparse.Namespace) -> None:
             if not kind.name.startswith(options.kind):
                 continue
             truth = weeks.truth if kind.shape else true_counts(kind, weeks, folder)
-            zeros = {"kind": kind.name, "scheme": "zeros", "rmse": rmse(0 * truth, truth)}
-            report(zeros, options.json)
+            without = rmse(0 * truth, truth)
+            report({"kind": kind.name, "scheme": "zeros", "rmse": without}, options.json)
             for scheme in schemes(epsilon, len(weeks.paths)):
                 found = [
                     errors(
