@@ -23,7 +23,7 @@ POINTS = [
     "stored",
     "series moved",
     "committed",
-    "files stored",
+    "one file stored",
 ]
 """Points of `tests.services.halting` at which a worker is killed while it draws a period."""
 
@@ -55,7 +55,7 @@ def test_a_period_is_drawn_once_whenever_its_worker_is_killed(
         wait_until_exists(gate, worker, installation.folder / "log")
         kill(worker)
     left = installation.ask("look_at_series", series=series)
-    assert (left["drawn"], left["running"]) == (int(point in {"committed", "files stored"}), 1)
+    assert (left["drawn"], left["running"]) == (int(point in {"committed", "one file stored"}), 1)
     installation.ask("lapse")
     with installation.worker(), installation.worker(), installation.reaper():
         seen = wait_for(installation, series)
