@@ -19,7 +19,7 @@ from dpgeo.core.guarantees import Counting
 from dpgeo.core.licences import licence_url
 from dpgeo.core.nouns import VISIT, noun_of
 from dpgeo.core.themes import THEMES
-from dpgeo.releases.models import Release, ReleaseFile
+from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public
 
 MOST_ADDRESSES = 50_000
@@ -174,11 +174,6 @@ def page_address(request: HttpRequest, release: Release) -> str:
     """
     path = reverse("release", urlconf=settings.ROOT_URLCONF, args=[release.pk])
     return request.build_absolute_uri(path)
-
-
-def _size_and_checksum(file: ReleaseFile) -> dict[str, str]:
-    """Return a file's size and checksum, or {} if it is not made yet."""
-    return {"contentSize": f"{file.size} B", "sha256": file.sha256} if file.is_made else {}
 
 
 def _file(request: HttpRequest, release: Release, name: str) -> str:
