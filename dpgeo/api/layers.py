@@ -147,7 +147,7 @@ class LayerSerializer(Document):
     def get_declared_before_upload(self, layer: PublicLayer) -> bool | None:
         """Return whether the layer was declared before any upload about the same people.
 
-        Returns None for a layer declared with version 0.1, which did not record this.
+        Returns None for a layer declared with version 0.1 of dpgeo, which did not record this.
         """
         return declared_before_upload(layer)
 

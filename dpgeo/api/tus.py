@@ -122,7 +122,7 @@ class TusUploadsView(TusView):
         errors=[409, 412, 413, 415, 507],
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Announce a file; then send its bytes to the URL in the header Location.
+        """Announce a file, whose bytes are then sent to the URL in the header Location.
 
         Tus clients do both automatically. The same URL without the final `/tus` is the upload
         itself, where the file's columns can be previewed and confirmed.

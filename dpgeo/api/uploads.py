@@ -104,7 +104,10 @@ class UploadsView(DocumentView):
         links=linked(["upload", "upload_append", "upload_discard"], upload_id=f"{BODY}/id"),
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Announce a file; then send its bytes to the URL in the response, from offset 0."""
+        """Announce a file, whose bytes are then sent to the URL in the response.
+
+        The first bytes have the offset 0.
+        """
         dataset = own_dataset(self.actor, slug, "upload")
         fields = read_body(request, Announcement)
         check_size(fields["size"])

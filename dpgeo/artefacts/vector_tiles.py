@@ -296,9 +296,11 @@ def _box_commands(units: NDArray[np.int64]) -> _Ragged:
 def _shape_commands(
     layer: Any, rows: NDArray[np.int64], corner: NDArray[np.int64], scale: float
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], _Ragged]:
-    """Encode shapes, clipped to the tile and its buffer.
+    """Encode the shapes in `rows` of a layer, clipped to a tile and its buffer.
 
-    Shapes that vanish when rounded are left out.
+    Returns the geometry types (m,), the rows (m,) and the drawing commands of the m shapes that
+    have something to draw in the tile; shapes that vanish when rounded are left out. `corner`
+    (2,) is the tile's x and y, and `scale` the width of the world in tile units.
     """
 
     def to_units(degrees: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -50,7 +50,7 @@ Declared: TypeAlias = Mapping[str, Any]
 
 
 class Demo:
-    """The declared demo; each of its parts is published only once."""
+    """The demo that `fixtures/demo.toml` declares: its datasets, maps, basemap and campaign."""
 
     def __init__(self, owner: User, steward: User, people: int, output: OutputWrapper) -> None:
         self.owner, self.output = owner, output
@@ -61,7 +61,10 @@ class Demo:
         make_organisation(self.declared["own_organisation"], owner, steward)
 
     def publish(self) -> None:
-        """Publish the parts that are missing. Raises CommandError if a job fails."""
+        """Make and publish everything in the demo that does not exist yet.
+
+        Raises CommandError if a job fails.
+        """
         self._ground(self.declared["ground"])
         for declared in self.declared["datasets"]:
             dataset = self._dataset(declared)

@@ -328,10 +328,13 @@ def _end_jobs() -> int:
 
 
 def _close_ledgers(journal: Sequence[Decision], draws_complete: bool) -> int:
-    """Debit the rest of every budget that may have been spent, and promise all totals.
+    """Debit what is left of budgets that may have been spent after the backup.
 
-    With `draws_complete`, only budgets whose merger is lost are debited, and a total of 0, on which
-    nobody has decided, can still be set. Returns how many budgets were debited.
+    No total can be raised from then on, because a publication after the backup may have promised
+    it. Without `draws_complete`, all budgets are debited. With it, all draws made after the
+    backup are known, so only budgets that were merged after the backup are debited, as the
+    merger is lost; a total of 0, on which nobody has decided, can still be set. Returns how many
+    budgets were debited.
     """
     now = timezone.now()
     own = Ledger.objects.filter(recovers="", merged_into=None)
@@ -358,7 +361,7 @@ def _close_ledgers(journal: Sequence[Decision], draws_complete: bool) -> int:
 
 
 def _lost_mergers(journal: Sequence[Decision]) -> set[int]:
-    """Return the ids of ledgers that were merged and are not in the backup."""
+    """Return the ids of ledgers that were merged after the backup, and are separate in it."""
     lost: set[int] = set()
     for each in journal:
         if each.kind == MERGED:

@@ -30,8 +30,8 @@ MOST_TASKS = 3_000
 """Maximum number of tasks in a request; 5,000 with all three allocations took 0.6 s of CPU time."""
 
 MOST_GEOCASTS = 100
-"""Maximum number of tasks in a request that asks for task regions, since each of these may consist
-of hundreds of map regions.
+"""Maximum number of tasks in a request that asks for the task regions, within which people are
+notified. The limit is low because a task region may consist of hundreds of regions of the map.
 """
 
 MOST_SEARCHED = 6_000

@@ -48,7 +48,10 @@ class ThemesField(forms.MultipleChoiceField):
 
 
 def new_files_field() -> forms.ChoiceField:
-    """Return the field that says what a further file does to the data; "" if it was not sent."""
+    """Return the field that asks whether a further file replaces the data or is added to them.
+
+    Its cleaned value is a value of `NewFiles`, or "" if the form was sent without the field.
+    """
     return forms.ChoiceField(
         required=False,
         label=_("When another file is uploaded"),

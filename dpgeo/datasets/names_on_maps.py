@@ -16,7 +16,7 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.named_places import WorldPlaces
 
 MOST_DRAWN = 24
-"""Maximum number of names recorded for pictures of a release."""
+"""Maximum number of place names stored with a release, to be written on pictures of its map."""
 
 
 @cache

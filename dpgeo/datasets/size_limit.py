@@ -48,13 +48,17 @@ class _Limited(File):  # type: ignore[type-arg]
         return False
 
     def read(self, size: int = -1) -> bytes:
-        """Read the next bytes, as object stores do. Raises InvalidInput beyond the limit."""
+        """Return the next bytes, at most `size`, or all remaining ones if `size` is -1.
+
+        Storage in object stores calls this method, and other storage calls `chunks`. Raises
+        InvalidInput if the bytes read so far exceed the limit.
+        """
         chunk: bytes = self._file.read(size)
         self._seen += len(chunk)
         check_size(self._seen)
         return chunk
 
     def chunks(self, chunk_size: int | None = None) -> Iterator[bytes]:
-        """Yield the file's bytes. Raises InvalidInput beyond the limit."""
+        """Yield the file's bytes in chunks. Raises InvalidInput if they exceed the limit."""
         while chunk := self.read(chunk_size or 1 << 20):
             yield chunk

@@ -41,7 +41,10 @@ RANKS = {
     **{"neighbourhood": 3.0, "station": 5.0, "halt": 4.0, "tram_stop": 2.0, "park": 3.0},
     **{"water": 3.0, "river": 4.0, "peak": 3.0, "street": 2.0, "locality": 1.0},
 }
-"""Importance of each kind of place; the decimal logarithm of its population is added."""
+"""Base importance of each kind of place.
+
+The importance of a place, `Place.rank`, is that of its kind plus log10 of its population.
+"""
 
 MOST_SCORED = 500
 """Maximum number of rows scored for whole words, and again for beginnings of words."""

@@ -59,7 +59,11 @@ MULTIPOINT = 4
 """Shapely's type id of multipoints."""
 
 SAME_DEGREES = 1e-5
-"""Difference in degrees below which two coordinate systems are treated as the same."""
+"""Largest difference in degrees between positions in systems that are treated as the same.
+
+All positions of a file are converted to degrees from the coordinate system that the file states,
+and again from the one that the user declared.
+"""
 
 
 def restrict_drivers() -> None:

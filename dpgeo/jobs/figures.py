@@ -78,8 +78,10 @@ def ends_shown() -> Q:
 
 
 def _classes(now: datetime) -> Iterator[tuple[str, Q, Q]]:
-    """Yield each class of durations: its name, its jobs, and those whose end may be shown
-    by now.
+    """Yield each class of job durations, such as up to 5 minutes, from the shortest.
+
+    A class consists of its name, a filter for the ended jobs in it, and a filter that tells for
+    these jobs whether their end may be shown at `now`.
     """
     ended = Q(finished_at__isnull=False)
     slots = [timedelta(minutes=each) for each in settings.DPGEO_JOB_SLOTS]

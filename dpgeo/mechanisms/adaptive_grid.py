@@ -127,16 +127,18 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
 def squares_along(total: int, rate: float) -> int:
     """Return m1, the number of squares along each side of the map, from the noisy total.
 
-    `rate` is the epsilon that remains after the total, divided by the contribution bound l.
+    `rate` is the epsilon that remains for the squares and partitions, divided by the
+    contribution bound l.
     """
     records = max(total, 1)
     return max(FEWEST_SQUARES, math.ceil(math.sqrt(records * rate / COARSE_CONSTANT) / 4))
 
 
 def partitions_along(counts: NDArray[np.int64], rate: float) -> NDArray[np.int64]:
-    """Return m2 (n,), the partitions along each side of each square, from noisy counts (n,).
+    """Return m2 (n,): each of the n squares is divided into m2 x m2 partitions.
 
-    `rate` is the epsilon of the partitions, divided by the contribution bound l.
+    `counts` (n,) are the noisy counts of the squares. `rate` is the epsilon with which the
+    partitions will be counted, divided by the contribution bound l.
     """
     along = np.ceil(np.sqrt(np.maximum(counts, 0) * rate / FINE_CONSTANT))
     return np.maximum(along, 1).astype(np.int64)

@@ -250,7 +250,8 @@ def _caution(params: Params, epsilon: Fraction, bound: int, bins: int) -> tuple[
 def spurious_places(params: Params, epsilon: Fraction, bound: int) -> float:
     """Return the expected number of spurious places in an empty bin, E[max(0, X)] = a/(1 - a^2).
 
-    X is the discrete Laplace noise of the bin's count, and a = exp(-rate).
+    X is the discrete Laplace noise of the bin's count. a = exp(-r), where r is the rate of the
+    noise: the epsilon of the counts of bins divided by the contribution bound `bound`.
     """
     noise = DiscreteLaplace(epsilon * Fraction(params.weights, 100), bound)
     ratio = float(np.exp(-float(noise.rate)))

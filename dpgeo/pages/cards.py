@@ -68,7 +68,11 @@ _unreadable: set[str] = set()
 
 
 def cards_make(*, seconds: float) -> int:
-    """Make missing cards of public maps for about `seconds`, so that no visitor waits for them."""
+    """Make and store the missing `Card`s of public maps; return how many were made.
+
+    Stops after about `seconds`. Visitors of a list need not wait for cards that are already
+    stored.
+    """
     until, made = time.monotonic() + seconds, 0
     missing = ~Q(card__fields=FIELDS) | Q(card__fields__isnull=True)
     for release in releases_public().filter(missing).exclude(blob_name="").iterator(chunk_size=20):

@@ -26,7 +26,7 @@ MOST_ADDRESSES = 50_000
 """Largest number of addresses that a sitemap may list."""
 
 MOST_SERIES = 10_000
-"""Largest number of series in a sitemap."""
+"""Maximum number of series that a sitemap lists."""
 
 LEAST_DESCRIPTION, MOST_DESCRIPTION = 50, 5000
 """Shortest and longest description, in characters, that dataset search engines accept."""

@@ -22,7 +22,10 @@ from numpy.typing import NDArray
 from dpgeo.core.noise import DiscreteLaplace
 
 COARSEST = 8
-"""A group is at most this fraction of the map's side, so that it still shows where people are."""
+"""Smallest ratio of the side of the map to that of a square within which boxes are added up.
+
+Larger squares would no longer show where people are.
+"""
 
 Array = NDArray[np.float64]
 

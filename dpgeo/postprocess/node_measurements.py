@@ -20,9 +20,11 @@ Masks = list[NDArray[np.bool_]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tree:
-    """Estimates for every node at or above the leaves, by level; 0 below the leaves.
+    """Estimated counts of a quadtree's nodes, and variances: one array (2^l, 2^l) per level l.
 
-    `variance` is the variance of the estimate that uses only the counts at and below the node.
+    `value` holds the estimates from all counts of the tree. `variance` holds the variances of
+    estimates from fewer counts: only those of the node itself and of nodes below it. Nodes below
+    a leaf have no estimate; both arrays hold 0 for them.
     """
 
     value: list[Floats]

@@ -50,9 +50,10 @@ def size(layer: Layer) -> int:
 
 
 def standing_out(layer: Layer) -> int:
-    """Return the number of cells, zones or clusters that stand out from the noise.
+    """Return how many cells, zones or clusters have a count that stands out from the noise.
 
-    If a box stands out, all its cells do.
+    Some layers have one count for a whole box of cells. If it stands out, all cells of the box
+    are included in the number.
     """
     return int(_sizes(layer)[_standing(layer)].sum())
 

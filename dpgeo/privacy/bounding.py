@@ -45,10 +45,14 @@ from dpgeo.spatial.near_places import NearPlaces
 from dpgeo.spatial.zones import Zones
 
 Listed: TypeAlias = Zones | NearPlaces
-"""Declared regions: zones, or places within reach."""
+"""Declared regions: zones, or places, each with the ground to which it is the nearest place."""
 
 Regions: TypeAlias = Grid | Listed
-"""Public regions whose popularity can be measured."""
+"""Cells of a grid, or declared zones or places: public regions that can be ranked by popularity.
+
+To measure popularity, each person is counted in one region, that of a place of theirs chosen at
+random. A region's noisy count is its popularity.
+"""
 
 CountedRegions: TypeAlias = Regions | SlicedGrid
 """Public regions in which privacy units can be counted, with or without slices."""

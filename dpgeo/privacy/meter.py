@@ -1,26 +1,27 @@
 """The Meter, the only way from private counts to noisy counts.
 
-Privacy argument. A plan declares labels and epsilons before any data are read. `measure` adds
-discrete Laplace noise of rate epsilon/sensitivity to an integer vector whose L1 sensitivity is
-computed from the contribution bound, so each measurement is epsilon-differentially private (Ghosh,
-Roughgarden and Sundararajan 2009). By adaptive sequential composition their epsilons add up (Dwork
-et al. 2006). Every label is spent exactly once; a label that is never measured is charged all the
-same. A label is closed before its noise is drawn, so an interrupted draw stays charged. An invalid
-request is refused, with PrivacyError, before anything is drawn for it. Refusals depend on labels
-and public types alone, and a mechanism's requests follow from public inputs and earlier noisy
-answers. So refusals reveal nothing about the data.
+Privacy argument. Before any data are read, a plan declares the measurements to be made: a label
+and an epsilon for each. `measure` adds discrete Laplace noise of rate epsilon/sensitivity to an
+integer vector whose L1 sensitivity is computed from the contribution bound, so each measurement
+is epsilon-differentially private (Ghosh, Roughgarden and Sundararajan 2009). By adaptive
+sequential composition their epsilons add up (Dwork et al. 2006). Each label is measured at most
+once, and its epsilon is charged in any case. A label is closed before its noise is drawn, so an
+interrupted draw stays charged. An invalid request is refused, with PrivacyError, before anything
+is drawn for it. Refusals depend on labels and public types alone, and a mechanism's requests
+follow from public inputs and earlier noisy answers. So refusals reveal nothing about the data.
 
 `grow_tree` draws the splits of a quadtree; its argument is in `privacy.private_quadtree`. As with
 `measure`, its cost is the declared epsilon and its noise follows from the counts' own sensitivity.
 
-`measure_sparse` returns the cells whose noisy counts reach a public threshold. Its outcome has the
-distribution of `measure` over all cells followed by that threshold, which is post-processing. Each
-occupied cell gets its own noise. `privacy.sparse_threshold` draws which cells would reach the
-threshold if all cells were empty. Occupied cells among these are dropped, since their own noise
-decides; each remaining cell gets a value drawn from the distribution of noise that reaches the
-threshold. The result is sorted by cell, because another order could tell occupied cells from empty
-cells. Requests that would need too much memory are refused before anything is drawn; this depends
-on public numbers alone.
+`measure_sparse` returns the cells whose noisy counts reach a public threshold. Its result has
+the same distribution as if `measure` added noise to all cells and those below the threshold were
+then left out, which is post-processing. It draws noise for each occupied cell. For the empty
+cells, `privacy.sparse_threshold` draws which cells would reach the threshold if all cells were
+empty. Occupied cells are dropped from this list, since their own noise decides about them; each
+remaining cell gets a value drawn from the distribution of noise that reaches the threshold. The
+result is sorted by cell, because another order could tell occupied cells from empty cells.
+Requests that would need too much memory are refused before anything is drawn; this depends on
+public numbers alone.
 
 `measure_sums` adds noise to vectors summed over groups. The noise of each column is proportional to
 the most that one record can add to that column. The argument is in `privacy.vector_sums`.
@@ -41,14 +42,14 @@ changes at most l records afterwards, l being the contribution bound.
 `replace` draws substitutes for the places of virtual users, within public bins; their number
 follows from an earlier noisy count. Its argument is in `privacy.exponential_mechanism`.
 
-`divide` divides unallocated epsilon into measurements whose epsilons add up to it exactly. The
-fractions may depend on earlier noisy answers; the sum of all epsilons stays as declared. Take any
-sequence of answers. The fractions that follow from it are the same on neighbouring datasets. The
-log-ratio of its probabilities is the sum of the log-ratios of the single measurements, each given
-the answers before it. Each of these log-ratios is at most the epsilon of its measurement, so their
-sum is at most the declared sum. (Choosing epsilons adaptively under a
-fixed sum is harmless in pure differential privacy, though not in general; see Rogers, Roth, Ullman
-and Vadhan 2016.)
+`divide` divides an epsilon that was declared as `unallocated` among new measurements, whose
+epsilons add up to it exactly. The fractions may depend on earlier noisy answers. Take any
+sequence of answers, and the probabilities of getting it from two neighbouring datasets. The
+fractions follow from the answers, so they are the same for both. The log-ratio of the two
+probabilities is the sum of the log-ratios of the single measurements, each given the answers
+before it. Each of these log-ratios is at most the epsilon of its measurement, so their sum is at
+most the declared sum. (Choosing epsilons adaptively under a fixed sum is harmless in pure
+differential privacy, though not in general; see Rogers, Roth, Ullman and Vadhan 2016.)
 """
 
 from __future__ import annotations
@@ -316,9 +317,11 @@ class Meter:
 def _reports(
     positions: PrivatePositions, area: Truncation, padded: bool, stream: RandomWords
 ) -> Iterator[Reports]:
-    """Yield the reports and then, if `padded`, the padding reports.
+    """Yield the private reports in chunks, followed by padding reports if `padded` is true.
 
-    Raises PrivacyError if `padded` and the reports have times or attributes.
+    Padding reports have random positions in `area`. There are as many as are missing for every
+    privacy unit to have the largest number of reports, `positions.sensitivity`. Raises
+    PrivacyError if `padded` is true and the reports have times or attributes.
     """
     for chunk in positions._read_by_meter():
         if padded and not (chunk.time is None and chunk.attributes is None):

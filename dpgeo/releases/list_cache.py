@@ -2,8 +2,9 @@
 
 A list always queries its database rows. The text of an item is cached under a digest of its row,
 which contains every value that is used in the text. If a value changes, so does the digest, so
-entries never have to be invalidated. Response times do not depend on spent budgets or on the times
-of jobs.
+entries never have to be invalidated. Rows contain neither spent budgets nor the times of jobs.
+So whether a text is found in the cache, which affects the response time, reveals nothing about
+these.
 """
 
 from __future__ import annotations

@@ -156,7 +156,11 @@ class Grid:
         return self._inside_rows(area, 0, self.rows)
 
     def inside_runs(self, area: StudyArea) -> CellRuns:
-        """Return the cells of `inside` as runs, without computing a mask of the whole grid."""
+        """Return the cells that touch the study area, as runs of consecutive cell indices.
+
+        These are the cells that `inside` marks. To save memory, they are computed for BAND_ROWS
+        rows at a time.
+        """
         starts, ends = [], []
         for first in range(0, self.rows, BAND_ROWS):
             mask = self._inside_rows(area, first, min(first + BAND_ROWS, self.rows))
@@ -167,7 +171,7 @@ class Grid:
         return CellRuns(np.concatenate(starts), np.concatenate(ends))
 
     def most_inside(self, area: StudyArea) -> int:
-        """Return an upper bound on the number of cells in `inside`, from the area's bounds."""
+        """Return an upper bound on the number of cells that touch the area, from its bounds."""
         rows, columns = self._sides(0, self.rows)
         in_rows, in_columns = _overlap(area, rows, columns)
         return int(np.count_nonzero(in_rows)) * int(np.count_nonzero(in_columns))

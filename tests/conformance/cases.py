@@ -143,15 +143,18 @@ def parsed(cls: type[Any], given: dict[str, object]) -> list[Any]:
 
 
 SIDE, PAIRED_SIDE, PEOPLE = 32, 5, 60
-"""Small values of the parameters that determine how large a release is; the second is for pairs of
-cells.
+"""Values that keep releases small: the number of cells along a side, the same for flows, which
+count pairs of cells, and the value of the parameter `people`.
 """
 
 
 def sides(cls: type[Any], side: int = SIDE) -> dict[str, object]:
-    """Return the parameters that make a grid small.
+    """Return small values for a mechanism's parameters that decide how many cells it counts.
 
-    This is `cells` or, without it, every integer parameter with a larger default.
+    `cls` is the class of its parameters. If they include `cells`, the number of cells along a
+    side, it gets the value `side` (for flows, at most PAIRED_SIDE). If not, every integer
+    parameter whose default is above `side` gets this value, or its lower limit if that is
+    larger. Parameters in FITTING are left out.
     """
     whole = {each.name: each for each in parameters(cls) if each.kind is int}
     if cls is MECHANISMS["flows"].params:

@@ -70,7 +70,10 @@ LAYERS = {"slices": ["cells-00-12", "cells-12-24"], "points": ["points", "densit
 
 
 def draft(kind: str) -> Release:
-    """Make a draft that is neither published nor rejected."""
+    """Make a release that is neither published nor rejected yet.
+
+    `kind` is the key in MAKES of the function that makes its content.
+    """
     dataset = make_dataset(
         points_budget=make_level("ln 16", 200),
         public_attributes=[{"column": "app", "values": ["walker", "rider"]}],
@@ -79,7 +82,7 @@ def draft(kind: str) -> Release:
 
 
 def parts(release: Release, kind: str, names: list[str]) -> list[tuple[str, Any]]:
-    """Return API URLs of a release's content, each with the body to post, or None."""
+    """Return API URLs of a release's content, each with the body to post, or None to get it."""
     base = f"/api/v1/releases/{release.pk}"
     requests: list[tuple[str, Any]] = [(f"{base}/files/{name}", None) for name in names]
     for layer in LAYERS[kind]:

@@ -48,7 +48,11 @@ def commands() -> list[str]:
 
 
 def ask(command: str, names: dict[str, str]) -> Any:
-    """Send the request that a curl command describes, and return the response."""
+    """Send the request that a curl command describes, and check that it succeeds.
+
+    `names` maps the shell variables in the command to their values. Returns the response's
+    headers and the members of its JSON body, together in one dictionary.
+    """
     words = shlex.split(re.sub(r"\$([A-Z]+)", lambda name: names[name[1]], command))
     method, address, data = "GET", "", b""
     headers: dict[str, str] = {}

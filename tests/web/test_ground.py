@@ -112,7 +112,10 @@ def test_maps_name_the_ground_that_touches_them(client: Client, folder: Path) ->
 
 @pytest.fixture
 def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Let the site know an invented world instead of the one that the frontend's build writes."""
+    """Give the site invented countries and cities instead of the real ones.
+
+    The real ones are in files that the frontend's build writes, so tests need no build.
+    """
     places = invented_world(tmp_path, SHAPES)
     (tmp_path / "country-names.tsv").write_text("Oddland\t2.9\t1.9\t2", encoding="utf-8")
     named = WorldNames(tmp_path / "country-names.tsv", places.cities.values())

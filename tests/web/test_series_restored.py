@@ -28,7 +28,10 @@ def empty_storages(tmp_path: Path, settings: Any) -> None:
 
 
 def forget(series: Series) -> None:
-    """Remove the rows of a series' only map, as if the database had been backed up before it."""
+    """Delete the database's rows about the only map of a series, but not the map's stored draw.
+
+    This is the state after restoring a backup of the database made before the map was drawn.
+    """
     for release in series.releases.all():
         release.files.all().delete()
         release.delete()

@@ -33,7 +33,10 @@ SERIES = "series"
 """First part of the ids of series' collections; ids of releases are longer."""
 
 MOST_SERIES = 50
-"""Largest number of series in the list of collections; all others are found by their pages."""
+"""Maximum number of series in the list of collections, which has the newest ones.
+
+The collections of all others can still be read at their own URLs, which contain the series' ids.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,9 +49,14 @@ DETAILS = {
     "private": _("Most private"),
 }
 SHARES = {"finest": Fraction(1), "balanced": Fraction(1, 2), "private": Fraction(1, 5)}
-"""Share of the remaining budget that each level of detail spends."""
+"""Fraction of the dataset's remaining budget that a map spends, for each level of detail.
+
+The user chooses the level; the finest one spends the whole remainder.
+"""
 CELLS = {"finest": Fraction(2), "balanced": Fraction(1), "private": Fraction(1, 2)}
-"""Number of cells along a side at each level of detail, in multiples of the method's default."""
+"""Number of cells along a side of the map, as a multiple of the method's default, for each level
+of detail.
+"""
 LEVELS = {"finest": "ln 16", "balanced": "ln 4", "private": "ln 2"}
 """Level of geo-indistinguishability of moved points at each level of detail.
 

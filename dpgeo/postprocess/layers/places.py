@@ -1,4 +1,8 @@
-"""Layers of counts of places: all together, and one for each context."""
+"""Layers of a release that counts visits to declared places, such as stations.
+
+The first layer has one count for each place. If the counts are divided by time or by category,
+one more layer follows for each *context*, which is a slice of time or a value of the category.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +100,7 @@ def context_layers(content: PlacesRelease) -> list[PointLayer]:
 
 
 def _names(content: PlacesRelease) -> list[str]:
-    """Return the names of all layers."""
+    """Return the names of all layers: that of all contexts together first."""
     return [NAME, *(f"{NAME}-{key}" for key in content.slices.keys)]
 
 

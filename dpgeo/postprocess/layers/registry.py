@@ -30,7 +30,10 @@ def make_layers(content: Content, area: StudyArea) -> list[Layer]:
 
 @singledispatch
 def make_areas(content: Content, area: StudyArea) -> Areas:
-    """Return the measured regions of a release's content. Raises Conflict if it has none."""
+    """Return the regions in which a release counted, with their noisy counts.
+
+    Counts in any other region are estimated from these. Raises Conflict if the content has none.
+    """
     raise Conflict("This release has no counts of areas; choose one that has, such as a heatmap.")
 
 
@@ -46,7 +49,10 @@ def make_inferred(content: Content, area: StudyArea) -> Areas | None:
 
 @singledispatch
 def make_valued(content: Content, area: StudyArea) -> ValuedAreas | None:
-    """Return the measured regions of averages or quartiles; None for other content."""
+    """Return the regions for which a release measured averages or quartiles.
+
+    Returns None for other content.
+    """
     return None
 
 

@@ -1,4 +1,8 @@
-"""Exactness of the noise sampler, step by step; tests/statistical tests the distribution."""
+"""The noise sampler: each step of a draw has exactly the probabilities that it should have.
+
+The words are crafted or come from fixed seeds, so nothing here depends on chance. Whether many
+draws together follow the right distribution is tested in tests/statistical.
+"""
 
 from __future__ import annotations
 
