@@ -231,7 +231,7 @@ def _tail(t: Floats, p: Floats, q: Floats) -> Floats:
 
 
 def _solve_pair(chance: float) -> float:
-    """Return the t with e^-t (1 + t/2) = chance: the two-sided tail of X + Y at scale 1."""
+    """Return the t with P(|X + Y| > t) = e^-t (1 + t/2) = chance; X, Y: Laplace of scale 1."""
     low, high = 0.0, 200.0
     for _ in range(200):
         middle = (low + high) / 2

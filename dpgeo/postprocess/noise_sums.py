@@ -126,9 +126,10 @@ def _last_node(spreads: Spreads) -> float:
 
 
 def _spreads(terms: tuple[tuple[DiscreteLaplace, int], ...]) -> Spreads:
-    """Return 4a/(1-a)^2 = 1/sinh^2(rate/2) and the number of terms for each noise distribution.
+    """Return 4a/(1-a)^2 and the number of terms for each noise distribution; a = exp(-rate).
 
-    In floating point the quotient is 0 for rates above 700, which stand for no noise.
+    The quotient is computed as 1/sinh^2(rate/2). It is set to 0 for rates above 700, which stand
+    for no noise.
     """
     rates = [(float(noise.rate), count) for noise, count in terms]
     return [(0.0 if rate > 700 else 1 / math.sinh(rate / 2) ** 2, n) for rate, n in rates]

@@ -100,9 +100,11 @@ def _accepted(
 
 @lru_cache(maxsize=256)
 def acceptance_bits(rate: Fraction, threshold: int, candidate: Fraction, bits: int) -> int:
-    """Compute floor(2^bits p/q) exactly; `candidate` is the candidate rate r.
+    """Compute floor(2^bits p/q) exactly.
 
-    Raises ArithmeticError if p is above q.
+    p = P(X >= threshold) is the chance that noise X of the given `rate` reaches the threshold,
+    and q = 1 - exp(-r) the chance that a cell is a candidate, where r is `candidate`. Raises
+    ArithmeticError if p is above q.
     """
     precision = bits + 192
     while True:

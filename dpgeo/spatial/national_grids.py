@@ -139,7 +139,10 @@ AMERICAN = NationalGrid(
     url="https://www.fgdc.gov/standards/projects/usng",
     date="2001-12-01",
 )
-"""Grid offered for areas within a single UTM zone, because squares are cut where zones meet."""
+"""Grid of the United States, offered only for areas within a single UTM zone.
+
+Where two zones meet, its squares are cut.
+"""
 
 GRIDS = {grid.code: grid for grid in (EUROPEAN, BRITISH, SWISS, AMERICAN)}
 """The grids by their code, in the order in which they are offered."""

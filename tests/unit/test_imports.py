@@ -143,7 +143,7 @@ OWN_PARTS = {
     "dpgeo.postprocess.flow_answers",
     "dpgeo.postprocess.top_places",
 }
-"""Modules outside those packages that are registered for a single kind of release."""
+"""Modules outside the packages OF_ONE_KIND that also may be about a single kind of release."""
 
 
 def test_no_door_names_a_kind_of_release_or_its_content_type() -> None:

@@ -128,7 +128,8 @@ def _above(rewards: Floats, people: Floats, corner: NDArray[np.bool_]) -> NDArra
 def _neighbours(corner: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the indices (n, g) of the nearest corners before and after each point.
 
-    The index is -1 if there is no corner before the point, and g if there is none after it.
+    `corner` (n, g) marks the points that are corners, for each of n tasks and g rewards. The
+    index is -1 if there is no corner before the point, and g if there is none after it.
     """
     size = corner.shape[1]
     index = np.arange(size)
