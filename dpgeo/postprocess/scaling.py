@@ -58,9 +58,9 @@ from dpgeo.postprocess.summary import total
 Floats = NDArray[np.float64]
 
 SCALED = translatable(
-    "Scaled to the total of all rows that the map is about. This assumes that what was left out "
-    "lies where the rest lies: the interval includes the noise of the scaling, not the error of "
-    "that assumption."
+    "Scaled up to the total of all rows that the map is about. This is right only if what the map "
+    "leaves out happened in the same places as what it counts, which nobody knows; the interval "
+    "covers the noise alone."
 )
 
 TOTAL_TOO_NOISY = translatable(

@@ -212,7 +212,7 @@ def test_each_amount_of_detail_says_its_noise_and_its_cost(desk: Desk) -> None:
     assert cards["finest"].margin < cards["balanced"].margin < cards["private"].margin
     assert cards["finest"].metres < cards["balanced"].metres < cards["private"].metres
     assert "Left after it: 0.5 of 1" in answer.content.decode()
-    assert "A tenth of it counts everybody" in answer.content.decode()
+    assert "A tenth of its cost buys totals" in answer.content.decode()
     assert desk.client.get(address, {"total": "1", "go": "publish"}).status_code == 302
     dataset.ledger.refresh_from_db()
     assert dataset.ledger.total_units == 0

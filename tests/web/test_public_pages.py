@@ -217,7 +217,7 @@ def test_a_map_has_text_before_its_data_and_a_picture_without_scripts(
     legend = re.search(r'<div class="legend">(.*?)<noscript>', page, re.S)
     assert legend
     assert "Too few to tell from none" in legend[1]
-    assert "Every figure is give or take 12 people at most" in legend[1]
+    assert "it moves each figure by up to 12 people" in legend[1]
 
 
 def test_clusters_are_listed_with_their_centres(client: Client) -> None:

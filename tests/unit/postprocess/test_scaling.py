@@ -45,7 +45,7 @@ def test_at_a_bound_of_one_the_map_holds_everybody_once() -> None:
     assert scale.most == 100
     assert scale.factor == 30
     assert 1 < scale.low < 30 < scale.high
-    assert "left out lies where the rest lies" in str(scale.meaning)
+    assert "leaves out happened in the same places" in str(scale.meaning)
 
 
 def test_above_it_the_map_is_scaled_by_its_own_sum() -> None:
