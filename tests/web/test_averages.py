@@ -16,6 +16,7 @@ from django.test import Client
 from dpgeo.core.released import Released
 from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Release
+from tests.makers import ask_for
 from tests.unit.artefacts.releases import grid_averages_release, zone_averages_release
 from tests.web.published import install, make_dataset
 
@@ -48,7 +49,7 @@ def published(path: Path) -> Release:
 
 
 def test_a_file_becomes_a_map_of_mean_speeds(tmp_path: Path) -> None:
-    release, client = published(tmp_path / "trips.csv"), Client()
+    release, client = ask_for(published(tmp_path / "trips.csv"), "averages.csv"), Client()
     assert release.state == "published"
     document: dict[str, Any] = json.loads(client.get(f"/api/v1/releases/{release.pk}").content)
     addresses = {file["name"]: file["url"] for file in document["files"]}

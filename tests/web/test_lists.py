@@ -45,8 +45,8 @@ MOST_QUERIES = {
     "/api/v1/releases?bbox=4,51,5,53": 1,
     "/api/v1/datasets": 1,
     "/api/v1/catalogue": 1,
-    "/ogc/collections": 1,
-    "/ogc/collections?f=html": 1,
+    "/ogc/collections": 2,
+    "/ogc/collections?f=html": 2,
     "/": 5,
 }
 """Largest number of database queries for a list that has been requested before."""

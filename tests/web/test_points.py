@@ -540,8 +540,8 @@ def test_its_pages_promise_about_places_and_not_about_presence(
         page = client.get(reverse(name, args=[release.pk]))
         text = page.content.decode()
         assert page.status_code == 200
-        assert ("made all of yours here or 200 m away" in text) is (release == points)
-        assert ("not whether you are in them" in text) is (release == counts)
+        assert ("here or 200 m away?" in text) is (release == points)
+        assert ("are you in these data, too?" in text) is (release == counts)
         assert ("Moved points from these data show that reports were made." in text) is (
             release == counts
         )
