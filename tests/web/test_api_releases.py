@@ -20,6 +20,7 @@ from dpgeo.budgets.models import Entry, Ledger
 from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
+from tests.makers import ask_for
 from tests.unit.artefacts.releases import grid_release, partition_release
 from tests.web.published import REASON, install, make_dataset, make_member, make_organisation
 
@@ -86,7 +87,7 @@ def test_a_release_has_its_facts(client: Client) -> None:
 
 
 def test_every_link_of_a_release_leads_somewhere(client: Client) -> None:
-    release = install(make_dataset())
+    release = ask_for(install(make_dataset()))
     document = get(client, f"/api/v1/releases/{release.pk}")
     addresses = [*document["links"].values(), *(file["url"] for file in document["files"])]
     assert len(addresses) >= 8
@@ -121,7 +122,7 @@ def test_for_strangers_a_draft_does_not_exist(who: Any, accept: str) -> None:
 
 @pytest.mark.parametrize("who", [member, superuser])
 def test_members_see_drafts_and_no_cache_stores_them(who: Any) -> None:
-    draft = install(make_dataset(), published=False)
+    draft = ask_for(install(make_dataset(), published=False))
     client = who()
     addresses = ["/api/v1/releases", f"/api/v1/releases/{draft.pk}"]
     addresses += [f"/api/v1/releases/{draft.pk}/files/{file.name}" for file in draft.files.all()]

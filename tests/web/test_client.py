@@ -28,6 +28,7 @@ from dpgeo.core.levels import make_level
 from dpgeo.core.released import Released
 from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.postprocess.layers import layers
+from dpgeo.releases.models import Release as StoredRelease
 from tests.makers import ask_for
 from tests.requirements import need
 from tests.unit.artefacts.releases import (
@@ -362,6 +363,7 @@ def test_a_terminal_lists_saves_and_draws_maps(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     release = read(slices_release())
+    ask_for(StoredRelease.objects.get())
     page = f"{HOST}/de/maps/{release.id}/"
     assert cli.main(["list", HOST, "walks"]) == 0
     assert f"{HOST}/maps/{release.id}/" in capsys.readouterr().out

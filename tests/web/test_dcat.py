@@ -17,6 +17,7 @@ from django.test import Client
 
 from dpgeo.api.rdf import SYNTAXES
 from dpgeo.releases.models import Release
+from tests.makers import ask_for
 from tests.requirements import need
 from tests.series_maps import install_series
 from tests.unit.artefacts.releases import grid_release, partition_release
@@ -198,6 +199,7 @@ def module(monkeypatch: pytest.MonkeyPatch, name: str, **members: Any) -> types.
 
 @pytest.mark.parametrize("syntax", SYNTAXES)
 def test_ckan_harvests_everything(ckan: Any, release: Release, syntax: str) -> None:
+    ask_for(release)
     parser = ckan(profiles=["euro_dcat_ap_3"])
     parser.parse(page(syntax), _format=PARSERS[syntax])
     [harvested] = parser.datasets()

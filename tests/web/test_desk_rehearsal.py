@@ -92,6 +92,6 @@ def test_its_basemap_is_only_for_members(desk: Desk, dataset: Dataset) -> None:
 
 
 def test_it_says_if_the_map_will_have_regions_of_many_sizes(desk: Desk, dataset: Dataset) -> None:
-    sentence = "divided into partitions of many sizes, chosen with noise"
+    sentence = "of many sizes, chosen with noise"
     assert sentence not in rehearsal(desk, dataset)[1]
     assert sentence in rehearsal(desk, dataset, mechanism="dpcube")[1]

@@ -17,6 +17,7 @@ from dpgeo.core.released import FlowsRelease
 from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
+from tests.makers import ask_for
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
@@ -102,7 +103,7 @@ def published(path: Path, *columns: str, params: tuple[str, ...] = ()) -> FlowsR
 
 def listed() -> dict[tuple[str, str], int]:
     """Return the flows in the published file of the map."""
-    client, release = Client(), Release.objects.get()
+    client, release = Client(), ask_for(Release.objects.get(), "flows.flowmap.json")
     document = json.loads(client.get(f"/api/v1/releases/{release.pk}").content)
     addresses = {file["name"]: file["url"] for file in document["files"]}
     flows: dict[str, Any] = json.loads(b"".join(client.get(addresses["flows.flowmap.json"])))

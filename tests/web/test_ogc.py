@@ -25,6 +25,7 @@ from dpgeo.api.ogc.systems import CRS84, EPSG_3857, EPSG_4326, SYSTEMS
 from dpgeo.artefacts.files import build_files
 from dpgeo.releases.models import Release, make_public_id
 from dpgeo.spatial.projection import to_mercator
+from tests.makers import ask_for
 from tests.unit.artefacts.releases import (
     flows_release,
     grid_release,
@@ -89,6 +90,7 @@ def test_a_collection_is_the_same_in_the_list_and_alone(client: Client, release:
 
 
 def test_every_link_leads_somewhere_and_says_its_type(client: Client, release: Release) -> None:
+    ask_for(release)
     documents = [
         get(client, address)
         for address in ("/ogc/", "/ogc/conformance", "/ogc/collections", items(release))
