@@ -132,10 +132,15 @@ class Installation:
 
 
 def celery_words(workers: int) -> Sequence[str]:
-    """Return the arguments after `python` that start a worker with `workers` processes."""
+    """Return the arguments after `python` that start a worker with `workers` processes.
+
+    It also makes the files that readers ask for, for which `serve` starts a worker of its own.
+    """
     from dpgeo.commands.management.commands.serve import worker_command
 
-    return worker_command(workers)[1:]
+    words = worker_command(workers)[1:]
+    words[words.index("-Q") + 1] = "celery,files"
+    return words
 
 
 def kill(process: Process) -> None:
