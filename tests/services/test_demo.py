@@ -37,7 +37,8 @@ def words_of(process: Process) -> str:
     return output.decode()
 
 
-LINK = re.compile(r'href="(/(?:maps|embed|plan)/[^"#]*|/)"')
+LINK = re.compile(r'href="(/(?:maps|embed|plan)/(?![^"]*/files/)[^"#]*|/)"')
+"""Links to pages with maps, without those to files."""
 
 
 def pages_with_maps(site: Site) -> Iterator[tuple[str, str]]:
