@@ -55,6 +55,7 @@ def make() -> dict[str, Any]:
     from tests.web.api import COLUMNS, Program, program_of
     from tests.web.desk import make_desk
     from tests.web.example_city import STUDY_AREA
+    from tests.web.test_series import declare
 
     desk = make_desk()
     headers = program_of(desk).headers
@@ -65,6 +66,8 @@ def make() -> dict[str, Any]:
     names |= _releases(desk)
     names["queued"] = [str(desk.request(read).pk) for _ in range(SPARE)]
     names["job"] = [str(release.job_id) for release in read.releases.all()]
+    own, *ending = (str(declare(read, epsilon="1").pk) for _ in range(1 + SPARE))
+    names |= {"own_series": [own], "to_end": ending}
     names |= _uploads(program, bare.slug)
     names |= _planned(program, bare.slug, names["published"][0])
     confirmed = program.upload(desk.declare(title="Confirmed trips").slug)
@@ -235,6 +238,9 @@ BY_OPERATION = {
     "release_query": {"path.release_id": "published"},
     "release_file": {"path.release_id": "published"},
     "release_top": {"path.release_id": "ranked"},
+    "series": {"path.series_id": "own_series"},
+    "series_complete": {"path.series_id": "own_series"},
+    "series_end": {"path.series_id": "to_end"},
     "series_file": {"path.name": "series_file"},
     "upload_append": {"path.upload_id": "begun"},
     "tus_create": {"header.Idempotency-Key": "tus_request"},
