@@ -116,9 +116,23 @@ class ReleaseFileView(ApiView):
         plain = request._request
         try:
             return serve(plain, file_of(request, release, name))
-        except FileNotFoundError:
+        except Exception as error:
+            if not is_missing(error):
+                raise
             # The file was moved to the public storage after the lookup above, so look it up again.
             return serve(plain, file_of(request, release, name))
+
+
+def is_missing(error: Exception) -> bool:
+    """Return whether an error says that a stored file does not exist.
+
+    An object store says so itself if the file was deleted after it was opened.
+    """
+    answer = getattr(error, "response", {})
+    codes = {"NoSuchKey", "404"}
+    return isinstance(error, FileNotFoundError) or (
+        isinstance(answer, dict) and answer.get("Error", {}).get("Code") in codes
+    )
 
 
 def serve(request: HttpRequest, stored: StoredFile) -> HttpResponseBase:

@@ -14,6 +14,7 @@ from django.test import Client
 from django.utils.crypto import get_random_string
 
 from dpgeo.accounts.models import Role, User
+from dpgeo.api.files import is_missing
 from dpgeo.artefacts import flow_files, kepler
 from dpgeo.artefacts.files import FORMATS, MADE_UP, WHOLE_RELEASE, build_files
 from dpgeo.artefacts.formats import LayerFormat, StyleFormat
@@ -357,3 +358,12 @@ def test_a_file_that_is_being_moved_is_found(
     monkeypatch.setattr(type(storage), "open", open_later)
     assert client.get(address(release)).status_code == 200
     assert len(opened) == 2
+
+
+@pytest.mark.parametrize("code", ["NoSuchKey", "404"])
+def test_a_file_that_an_object_store_has_just_moved_is_looked_up_again(code: str) -> None:
+    gone = OSError("it was moved")
+    gone.response = {"Error": {"Code": code}}  # type: ignore[attr-defined]
+    assert is_missing(gone)
+    assert is_missing(FileNotFoundError())
+    assert not is_missing(OSError("another fault"))
