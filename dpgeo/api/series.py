@@ -44,6 +44,7 @@ from dpgeo.releases.series import (
     series_declare,
     series_end,
     series_mechanisms,
+    series_resume,
     series_seen,
 )
 
@@ -195,7 +196,9 @@ class DatasetSeriesView(DocumentView):
         parameters=[SLUG],
         body=SeriesDeclaration,
         errors=[409],
-        links=linked(["series", "series_complete", "series_end"], series_id=f"{BODY}/id"),
+        links=linked(
+            ["series", "series_complete", "series_end", "series_resume"], series_id=f"{BODY}/id"
+        ),
     )
     def post(self, request: Request, slug: str) -> Response:
         """Declare a map for every day, week or month.
@@ -282,3 +285,22 @@ class SeriesEndView(OwnSeriesView):
         """End a series for good. What it cost stays spent, unless no map was requested."""
         read_body(request)
         return self.show(series_end(series=self.own(series_id), by=self.actor))
+
+
+class SeriesResumeView(OwnSeriesView):
+    """The resumption of a series that a failed map has ended."""
+
+    scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
+
+    @operation(
+        "series_resume",
+        "Resume a series",
+        SeriesSerializer,
+        tag="releases",
+        parameters=[SERIES_ID],
+        errors=[409],
+    )
+    def post(self, request: Request, series_id: UUID) -> Response:
+        """Go on with a series that ended because a map failed before noise was drawn for it."""
+        read_body(request)
+        return self.show(series_resume(series=self.own(series_id), by=self.actor))

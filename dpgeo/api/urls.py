@@ -28,6 +28,7 @@ from dpgeo.api.series import (
     OneSeriesView,
     SeriesCompleteView,
     SeriesEndView,
+    SeriesResumeView,
 )
 from dpgeo.api.series_maps import SeriesFileView, SeriesQueryView
 from dpgeo.api.spreadsheets import SpreadsheetView
@@ -66,6 +67,7 @@ urlpatterns = [
     path(SERIES, OneSeriesView.as_view(), name="series-one"),
     path(f"{SERIES}/complete", SeriesCompleteView.as_view(), name="series-complete"),
     path(f"{SERIES}/end", SeriesEndView.as_view(), name="series-end"),
+    path(f"{SERIES}/resume", SeriesResumeView.as_view(), name="series-resume"),
     path(f"{SERIES}/files/<str:name>", SeriesFileView.as_view(), name="series-file"),
     path(f"{SERIES}/query", SeriesQueryView.as_view(), name="series-query"),
     path(UPLOAD, UploadView.as_view(), name="upload"),

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from dpgeo.pages import embedding, file_page, ground, planner, public_views, series
+from dpgeo.pages import embedding, file_page, ground, planner, public_views, series, series_calendar
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", public_views.catalogue, name="catalogue"),
@@ -12,6 +12,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("maps/<str:release_id>/basemap.json", public_views.basemap_json, name="release-basemap"),
     path("series/<uuid:series_id>/", series.series, name="series"),
     path("series/<uuid:series_id>/embed/", embedding.embed_series, name="embed-series"),
+    path(
+        "series/<uuid:series_id>/calendar.ics",
+        series_calendar.series_calendar,
+        name="series-calendar",
+    ),
     path("embed/<str:release_id>/", embedding.embed, name="embed"),
     path("embed/<str:release_id>/still/", embedding.still, name="embed-still"),
     path("places/", ground.places, name="places"),

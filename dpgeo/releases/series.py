@@ -323,27 +323,45 @@ def series_resume(*, series: Series, by: User | None) -> Series:
     what people have used is not stored any more.
 
     Privacy argument. No noise of the failed map was drawn, so none is discarded, and the state is
-    that before the map. All later maps are drawn as if the failure had not been. A series of an API
-    key counts as drawn once the data are opened, so a key cannot ask again and again.
+    that before the map. All later maps are drawn as if the failure had not been. Once an API key
+    has resumed a series, its maps count as drawn when the data are opened, as do those of a series
+    that a key declared. So a key cannot have the data read again and again for one debit.
     """
     _check_may(series.dataset, by)
     with transaction.atomic():
         stored = Series.objects.select_for_update().get(pk=series.pk)
-        release = stored.releases.filter(number=stored.drawn + 1).select_related("job").first()
-        if (
-            release is None
-            or release.blob_name
-            or stored.ending != "failed"
-            or not stored.is_paid_once
-            or has_stored_blob(release.job_id)
-            or not has_state(stored)
-        ):
+        release = _resumable(stored)
+        if release is None:
             raise Conflict("This series cannot go on; declare a new one.")
+        if by and by.acting_key:
+            Series.objects.filter(pk=stored.pk).update(by_key=True)
+            Release.objects.filter(pk=release.pk).update(by_key=True)
         job_restart(job=release.job)
         Series.objects.filter(pk=stored.pk).update(ended_at=None, ending="")
         _record(stored, by, "series resumed")
     series.refresh_from_db()
     return series
+
+
+def can_resume(series: Series) -> bool:
+    """Return whether a series ended because of a failed map and can go on; tell members only."""
+    release = _resumable(series)
+    return release is not None and not release.job.drawing
+
+
+def _resumable(series: Series) -> Release | None:
+    """Return the failed map with which a series can go on, unless its job drew noise."""
+    release = series.releases.filter(number=series.drawn + 1).select_related("job").first()
+    if (
+        release is None
+        or release.blob_name
+        or series.ending != "failed"
+        or not series.is_paid_once
+        or has_stored_blob(release.job_id)
+        or not has_state(series)
+    ):
+        return None
+    return release
 
 
 def _end(series: Series, why: str) -> None:
@@ -375,6 +393,23 @@ def due_periods(series: Series) -> Sequence[Window]:
         due.append(window)
         number += 1
     return due
+
+
+COMING = 4
+"""Number of coming periods that the desk shows."""
+
+
+def coming_periods(series: Series) -> Sequence[Window]:
+    """Return the next periods that are not over yet; none of a series that has ended.
+
+    They follow from the calendar alone.
+    """
+    if series.ended_at is not None:
+        return []
+    today, number = local_today(series.dataset), series.drawn + 1
+    while series.window(number).last < today:
+        number += 1
+    return [series.window(number + after) for after in range(COMING)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -241,6 +241,7 @@ BY_OPERATION = {
     "series": {"path.series_id": "own_series"},
     "series_complete": {"path.series_id": "own_series"},
     "series_end": {"path.series_id": "to_end"},
+    "series_resume": {"path.series_id": "own_series"},
     "series_file": {"path.name": "series_file"},
     "upload_append": {"path.upload_id": "begun"},
     "tus_create": {"header.Idempotency-Key": "tus_request"},

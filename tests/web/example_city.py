@@ -8,11 +8,13 @@ from typing import Any
 from uuid import UUID
 
 from django.test import Client
+from django.utils import timezone
 
 from dpgeo.accounts.models import Organisation
 from dpgeo.accounts.services import key_create
 from dpgeo.budgets.models import Ledger
 from dpgeo.datasets.models import Upload, UploadState
+from dpgeo.jobs.models import Job, JobState
 from dpgeo.releases.models import Release, Series
 from dpgeo.releases.notes import Note, checksum
 from dpgeo.releases.services import release_run
@@ -352,7 +354,7 @@ def _request(city: City) -> None:
 
 
 def _declare_series(city: City) -> None:
-    """Declare a series, say that its first week is complete, ask its map, and end it."""
+    """Declare a series, say that its first week is complete, ask its map, resume and end it."""
     Ledger.objects.update(total_units=2_250_000)  # the releases have spent the budget
     address = "/api/v1/datasets/walks/series"
     series = city.ask("series_declare", "POST", address, 201)["url"]
@@ -364,4 +366,14 @@ def _declare_series(city: City) -> None:
     Release.objects.filter(pk=RELEASE_ID).update(series=mapped, number=1, **days)
     city.ask("series_query", "POST", f"{series}/query")
     Release.objects.filter(pk=RELEASE_ID).update(series=None, number=None)
+    _fail(mapped)
+    city.ask("series_resume", "POST", f"{series}/resume")
     city.ask("series_end", "POST", f"{series}/end")
+
+
+def _fail(series: Series) -> None:
+    """Make it look as if a series' first map had failed; a cancelled release stands for it."""
+    lost = Release.objects.filter(job__state=JobState.CANCELLED)[0]
+    Job.objects.filter(pk=lost.job_id).update(state=JobState.FAILED)
+    Release.objects.filter(pk=lost.pk).update(series=series, number=1)
+    Series.objects.filter(pk=series.pk).update(ended_at=timezone.now(), ending="failed")

@@ -62,6 +62,7 @@ def test_every_address_is_described() -> None:
         "/api/v1/series/{series_id}/end",
         "/api/v1/series/{series_id}/files/{name}",
         "/api/v1/series/{series_id}/query",
+        "/api/v1/series/{series_id}/resume",
         "/api/v1/datasets/{slug}/quote",
         "/api/v1/datasets/{slug}/uploads",
         "/api/v1/datasets/{slug}/uploads/tus",
@@ -189,7 +190,7 @@ def test_the_page_describes_every_operation_and_problem(client: Client) -> None:
     for kind in problems.KINDS:
         assert f'id="{kind.kind}"' in text
     assert "What to spend, with at most six decimals" in text
-    assert text.count("with a key</span>") == 36
+    assert text.count("with a key</span>") == 37
     assert "Example of a body" in text
 
 

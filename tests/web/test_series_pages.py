@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import re
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +13,18 @@ from django.test import Client
 from django.urls import reverse
 
 from dpgeo.accounts.models import Membership, Role, User
+from dpgeo.core.errors import Conflict
 from dpgeo.datasets.models import Dataset
+from dpgeo.releases import private_draw
 from dpgeo.releases.models import Series
-from dpgeo.releases.services import release_publish
+from dpgeo.releases.series import series_end
+from dpgeo.releases.services import release_publish, release_run
 from tests.makers import make_dataset
 from tests.storages import use_empty_storages
 from tests.web.api import program_of
 from tests.web.desk import Desk, make_desk
+from tests.web.test_layers import STOPS
+from tests.web.test_layers import add as add_layer
 from tests.web.test_series import FIRST, add, complete, declare, draw_all, week
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +32,7 @@ pytestmark = pytest.mark.django_db
 FORM = {
     "title": "Weekly visits",
     "mechanism": "uniform-grid",
-    "cells": "16",
+    "uniform-grid.cells": "16",
     "counting": "people",
     "period": "week",
     "first_day": FIRST.isoformat(),
@@ -130,6 +138,101 @@ def test_the_admin_shows_a_series_to_its_own_staff(desk: Desk, dataset: Dataset)
         listed = client.get(reverse("admin:releases_series_changelist")).content.decode()
         assert (series.title in listed) == (status == 200)
         assert bytes(series.salt).hex() not in answer.content.decode()
+
+
+def test_the_desk_has_fields_for_every_kind_of_series(desk: Desk) -> None:
+    dataset = make_dataset(desk.organisation, budget=1000, new_files="append")
+    add_layer(dataset, name="stops", kind="places", file=io.BytesIO(STOPS.encode()))
+    add(dataset, week(1, range(10)))
+    address = reverse("desk-series", args=[dataset.slug])
+    assert 'name="zones.zones"' not in desk.page(address)  # there are none
+    places = {"mechanism": "places", "places.reach": "400", "places.slices": "days of the week"}
+    answer = desk.client.post(address, FORM | places | {"action": "declare"})
+    assert "one allowance for the whole series" in answer.content.decode()
+    desk.client.post(address, FORM | places | {"action": "declare", "counting": "visits"})
+    flows = {"mechanism": "flows", "flows.cells": "4", "flows.gap_hours": "3"}
+    answer = desk.client.post(address, FORM | flows | {"action": "declare", "flows.cells": "900"})
+    assert answer.context["form"].errors.keys() == {"flows.cells"}
+    desk.client.post(address, FORM | flows | {"action": "declare"})
+    declared = Series.objects.order_by("created_at")
+    assert [each.mechanism for each in declared] == ["places", "flows"]
+    assert declared[0].parameters["reach"] == 400
+    assert declared[0].parameters["slices"] == "days of the week"
+    assert (declared[1].parameters["cells"], declared[1].parameters["gap_hours"]) == (4, 3)
+
+
+def test_the_desk_shows_what_is_to_come(
+    desk: Desk, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpgeo.releases.series.local_today", lambda _: date(2026, 1, 18))
+    series = declare(dataset)
+    page = desk.page(reverse("desk-series", args=[dataset.slug]))
+    coming = re.findall("<li>(.*?) to ", page.partition("To come")[2])
+    assert coming == ["12 January 2026", "19 January 2026", "26 January 2026", "2 February 2026"]
+    series_end(series=series, by=None)
+    assert "To come" not in desk.page(reverse("desk-series", args=[dataset.slug]))
+
+
+@pytest.mark.parametrize(
+    ("period", "first", "starts", "repeats"),
+    [
+        ("day", date(2026, 1, 31), "20260201", "DAILY"),
+        ("week", FIRST, "20260112", "WEEKLY"),
+        ("month", date(2026, 1, 28), "20260228", "MONTHLY"),
+    ],
+)
+def test_a_calendar_has_the_days_on_which_maps_fall_due(
+    period: str, first: date, starts: str, repeats: str, desk: Desk, dataset: Dataset
+) -> None:
+    series = declare(dataset, period=period, first_day=first.isoformat(), title="Ä; " + "b," * 60)
+    address = reverse("series-calendar", args=[series.pk])
+    assert Client().get(address).status_code == 404
+    answer = desk.client.get(address)
+    assert answer["Content-Type"].startswith("text/calendar")
+    lines = answer.content.split(b"\r\n")
+    assert max(map(len, lines)) <= 75
+    text = answer.content.decode().replace("\r\n ", "").split("\r\n")
+    assert f"DTSTART;VALUE=DATE:{starts}" in text
+    assert f"RRULE:FREQ={repeats}" in text
+    assert "SUMMARY:Ä\\; " + "b\\," * 60 + ": a map falls due" in text
+
+
+def break_off(*_: object) -> None:
+    raise Conflict("The files cannot be read.")
+
+
+@pytest.mark.parametrize("by_key", [False, True])
+def test_a_series_that_failed_goes_on_from_the_desk_and_the_api(
+    by_key: bool, desk: Desk, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    series = declare(dataset)
+    complete(series, 1)
+    program = program_of(desk)
+    resume = reverse("api:series-resume", args=[series.pk])
+    assert program.send("POST", resume, {}).status_code == 409
+    with monkeypatch.context() as broken:
+        broken.setattr(private_draw, "_counted_rows", break_off)
+        draw_all(series)
+    address = reverse("desk-series", args=[dataset.slug])
+    assert "Go on with it" in desk.page(address)
+    if by_key:
+        answer = program.send("POST", resume, {})
+        assert (answer.status_code, read(answer)["ended"]) == (200, False)
+    else:
+        desk.client.post(address, {"action": "resume", "series": str(series.pk)})
+    assert "Go on with it" not in desk.page(address)
+    series.refresh_from_db()
+    assert (series.ended_at, series.by_key) == (None, by_key)
+    release = series.releases.get()
+    assert release.by_key == by_key
+    with monkeypatch.context() as broken:
+        broken.setattr(private_draw, "_counted_rows", break_off)
+        release_run(release_id=release.pk)
+        draw_all(series)
+    # What a key had read once counts as drawn.
+    assert ("Go on with it" in desk.page(address)) != by_key
+    stranger = program_of(make_desk("Another house", "another"))
+    assert stranger.send("POST", resume, {}).status_code == 404
 
 
 def read(answer: Any) -> Any:

@@ -8,26 +8,19 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.urls import reverse
-from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from dpgeo.core.advice import Guess
-from dpgeo.core.domain import LayerKind
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Bounding, Counting, Unit
-from dpgeo.core.kinds import KINDS
-from dpgeo.core.parameters import Parameter, parameters, parse_parameters
 from dpgeo.datasets.form_fields import day_field
-from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import DEFAULT, MECHANISMS
-from dpgeo.pages.desk.desk_form import DeskForm
+from dpgeo.pages.desk.method_form import MethodForm
 from dpgeo.pages.desk.number_fields import RealField, WholeField
-from dpgeo.pages.rendering import parameter_label, say
-from dpgeo.pages.templatetags.figures import figure
+from dpgeo.pages.rendering import say
 from dpgeo.releases.requests import ReleaseRequest, has_times, read_request
 
 COUNTING_WORDS = [
@@ -48,7 +41,7 @@ BOUNDING_WORDS = [
 ]
 
 
-class ReleaseForm(DeskForm):
+class ReleaseForm(MethodForm):
     """The form for a release; each parameter of a mechanism becomes a field."""
 
     title = forms.CharField(
@@ -136,17 +129,7 @@ class ReleaseForm(DeskForm):
     ) -> None:
         super().__init__(data, initial=dict(initial or {}))
         self.dataset = dataset
-        self.parameters: dict[str, Any] = {}
-        choices = [(key, gettext(mechanism.title)) for key, mechanism in MECHANISMS.items()]
-        mechanism_field: Any = self.fields["mechanism"]
-        mechanism_field.choices = choices
-        mechanism_field.initial = DEFAULT
-        declared = layer_kinds(dataset)
-        for key, mechanism in MECHANISMS.items():
-            for parameter in parameters(mechanism.params):
-                self.fields[f"{key}.{parameter.name}"] = parameter_field(
-                    parameter, declared, dataset
-                )
+        self.offer(MECHANISMS, DEFAULT)
         self._fit_to_unit(Unit(dataset.unit))
         if not has_times(dataset):
             del self.fields["from_day"], self.fields["to_day"]
@@ -169,27 +152,6 @@ class ReleaseForm(DeskForm):
             "are kept. A larger number keeps more of busy people and makes every count noisier "
             "in proportion."
         )
-
-    def field_of(self, name: str) -> str:
-        """Return the form field for an input, which may be a parameter of the chosen mechanism."""
-        qualified = f"{self.cleaned_data.get('mechanism')}.{name}"
-        return qualified if qualified in self.fields else name
-
-    def mechanisms(self) -> list[dict[str, Any]]:
-        """Return every mechanism with its fields, sorted by the kind of map that it makes."""
-        chosen = self["mechanism"].value()
-        kinds = list(KINDS.values())
-        ways = [
-            {
-                "mechanism": mechanism,
-                "shows": gettext(mechanism.kind.plural),
-                "chosen": key == chosen,
-                "priced": mechanism.price is not None,
-                "fields": [self[f"{key}.{p.name}"] for p in parameters(mechanism.params)],
-            }
-            for key, mechanism in MECHANISMS.items()
-        ]
-        return sorted(ways, key=lambda way: kinds.index(way["mechanism"].kind))
 
     def guess(self) -> Guess | None:
         """Return the publisher's estimates; None unless all are entered and valid."""
@@ -224,79 +186,3 @@ class ReleaseForm(DeskForm):
             return parse_epsilon(self.cleaned_data["epsilon"])
         except DpgeoError as refusal:
             raise ValidationError(say(refusal)) from None
-
-    def clean(self) -> dict[str, Any]:
-        """Parse the chosen mechanism's parameters, and show each error at the parameter's field."""
-        values = super().clean() or {}
-        mechanism = MECHANISMS.get(values.get("mechanism", ""))
-        if mechanism is None:
-            return values
-        for parameter in parameters(mechanism.params):
-            name = f"{mechanism.key}.{parameter.name}"
-            value = values.get(name)
-            if value in (None, ""):
-                value = parameter.default
-            try:
-                parse_parameters(mechanism.params, {parameter.name: value})
-            except DpgeoError as refusal:
-                self.add_error(name, say(refusal))
-            self.parameters[parameter.name] = value
-        return values
-
-
-def parameter_field(
-    parameter: Parameter, declared: Mapping[str, LayerKind], dataset: Dataset
-) -> forms.Field:
-    """Return the form field for a parameter.
-
-    `declared` holds the names and kinds of the dataset's layers.
-    """
-    options: dict[str, Any] = {
-        "required": False,
-        "initial": parameter.default,
-        "label": parameter_label(parameter.name),
-        "help_text": gettext(parameter.description),
-    }
-    if parameter.kind is bool:
-        return forms.BooleanField(**options)
-    if parameter.layer:
-        options["help_text"] = format_html(
-            '{} <a href="{}">{}</a>',
-            options["help_text"],
-            reverse("desk-layers", args=[dataset.slug]),
-            gettext("See or add public layers"),
-        )
-        return forms.ChoiceField(choices=layer_choices(parameter, declared), **options)
-    if parameter.measure:
-        named = [(each.column, each.heading) for each in dataset.measured]
-        return forms.ChoiceField(
-            choices=named or [("", gettext("None added yet"))], **{**options, "initial": None}
-        )
-    if parameter.category:
-        values = [(each.column, each.title) for each in dataset.categorised]
-        none = [("", gettext("None") if parameter.optional else gettext("None added yet"))]
-        offered = none + values if parameter.optional else values or none
-        return forms.ChoiceField(choices=offered, **{**options, "initial": None})
-    if parameter.choices:
-        return forms.ChoiceField(
-            choices=[(text, gettext(text)) for text in parameter.choices], **options
-        )
-    if parameter.read:
-        return forms.CharField(**options)
-    if parameter.low is not None and parameter.high is not None:
-        within = gettext("From {low} to {high}.").format(
-            low=figure(parameter.low), high=figure(parameter.high)
-        )
-        options["help_text"] += f" {within}"
-    return forms.CharField(widget=forms.TextInput(attrs={"inputmode": "numeric"}), **options)
-
-
-def layer_choices(parameter: Parameter, declared: Mapping[str, LayerKind]) -> list[tuple[str, str]]:
-    """Return the choices for a parameter that names a layer of the dataset.
-
-    If the parameter is optional, the first choice is empty.
-    """
-    names = [(name, name) for name, kind in declared.items() if kind == parameter.layer]
-    if parameter.optional:
-        return [("", gettext("None")), *names]
-    return names or [("", gettext("None added yet"))]

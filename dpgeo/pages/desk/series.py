@@ -1,8 +1,8 @@
-"""Page of a dataset's series: declare one, see due periods, record complete days, end one."""
+"""Page of a dataset's series: declare, end and resume them, and record complete days."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +31,7 @@ from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.pages.desk.access import dataset_for, person
-from dpgeo.pages.desk.desk_form import DeskForm
+from dpgeo.pages.desk.method_form import MethodForm
 from dpgeo.pages.desk.number_fields import WholeField
 from dpgeo.pages.desk.request_form import COUNTING_WORDS
 from dpgeo.pages.rendering import say
@@ -40,6 +40,8 @@ from dpgeo.releases.models import PeriodChoice, ProtectionChoice, Series
 from dpgeo.releases.requests import ReleaseRequest, has_times
 from dpgeo.releases.series import (
     ENDINGS,
+    can_resume,
+    coming_periods,
     due_periods,
     read_first_day,
     read_map,
@@ -49,12 +51,13 @@ from dpgeo.releases.series import (
     series_end,
     series_forecast,
     series_mechanisms,
+    series_resume,
 )
 
 NUMBERS = {"invalid": _("Must be a whole number, such as 10.")}
 
 
-class SeriesForm(DeskForm):
+class SeriesForm(MethodForm):
     """The form that declares a series."""
 
     title = forms.CharField(
@@ -63,15 +66,6 @@ class SeriesForm(DeskForm):
         help_text=_("Public. Each map adds its days, such as Weekly visits, 2026-01-05 to …"),
     )
     mechanism = forms.ChoiceField(label=_("Method"), widget=forms.RadioSelect)
-    cells = WholeField(
-        required=False,
-        initial=64,
-        min_value=1,
-        label=_("Cells along each side"),
-        help_text=_("For the uniform grid."),
-        error_messages=NUMBERS,
-    )
-    zones = forms.ChoiceField(required=False, label=_("Zones"))
     counting = forms.ChoiceField(
         label=_("What is counted"),
         widget=forms.RadioSelect,
@@ -113,22 +107,13 @@ class SeriesForm(DeskForm):
     def __init__(self, data: Mapping[str, Any] | None = None, *, dataset: Dataset) -> None:
         super().__init__(data)
         self.dataset = dataset
-        kinds = layer_kinds(dataset)
-        layers = [name for name, kind in kinds.items() if kind is LayerKind.ZONES]
-        offered = [find_mechanism(key) for key in series_mechanisms()]
-        self._choose(
-            "mechanism",
-            [
-                (one.key, gettext(one.title))
-                for one in offered
-                if _needed_layers(one.params) <= set(kinds.values())
-            ],
-        )
-        self.fields["mechanism"].initial = offered[0].key
-        if layers:
-            self._choose("zones", [(name, name) for name in layers])
-        else:
-            del self.fields["zones"]
+        kinds = set(layer_kinds(dataset).values())
+        offered = [
+            key
+            for key in series_mechanisms()
+            if _needed_layers(find_mechanism(key).params) <= kinds
+        ]
+        self.offer(offered, offered[0])
         self._choose("period", [(key, gettext(label)) for key, label in PeriodChoice.choices])
         self._choose(
             "protection", [(key, gettext(label)) for key, label in ProtectionChoice.choices]
@@ -145,14 +130,11 @@ class SeriesForm(DeskForm):
         names = ("period", "protection", "each", "most", "epsilon")
         terms = read_terms(self.dataset, **{name: sent[name] for name in names})
         read_first_day(sent["first_day"], terms.period)
-        definition = find_mechanism(sent["mechanism"])
-        known = {one.name for one in parameters(definition.params)}
-        chosen = {name: sent.get(name) for name in known & {"cells", "zones"}}
         request = read_map(
             self.dataset,
             terms,
-            mechanism=definition.key,
-            parameters={name: one for name, one in chosen.items() if one not in (None, "")},
+            mechanism=sent["mechanism"],
+            parameters=self.parameters,
             counting=sent["counting"],
         )
         return terms, request
@@ -179,14 +161,17 @@ class Line:
     series: Series
     due: int
     next: Window
+    coming: Sequence[Window]
+    """The next periods that are not over yet."""
     ending: str
     """The reason why the series ended, or ""."""
+    can_resume: bool
 
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def series(request: HttpRequest, slug: str) -> HttpResponse:
-    """List a dataset's series, and declare, complete or end one."""
+    """List a dataset's series, and declare, complete, end or resume one."""
     dataset = dataset_for(request, slug)
     user = person(request)
     form, offer = SeriesForm(dataset=dataset), None
@@ -223,7 +208,14 @@ def series(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _line(series: Series) -> Line:
     ending = say(Phrase(ENDINGS[series.ending])) if series.ending else ""
-    return Line(series, len(due_periods(series)), series.window(series.drawn + 1), ending)
+    return Line(
+        series=series,
+        due=len(due_periods(series)),
+        next=series.window(series.drawn + 1),
+        coming=coming_periods(series),
+        ending=ending,
+        can_resume=can_resume(series),
+    )
 
 
 def _offer(form: SeriesForm) -> Offer:
@@ -267,7 +259,13 @@ def _end(request: HttpRequest, user: User, dataset: Dataset) -> str:
     return gettext("The series has ended.")
 
 
+def _resume(request: HttpRequest, user: User, dataset: Dataset) -> str:
+    series_resume(series=_named(request, dataset), by=user)
+    return gettext("The series goes on: its map is drawn again.")
+
+
 ACTIONS: dict[str, Callable[[HttpRequest, User, Dataset], str]] = {
     "complete": _complete,
     "end": _end,
+    "resume": _resume,
 }
