@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.spatial.ground_grid import NEAREST, snapped_apart
@@ -14,6 +18,12 @@ from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 LEAST_RATE = Fraction(1, 1 << 56)
 """Smallest ratio epsilon / sensitivity; the noise then reaches 2^63 only with probability e^-128.
 """
+
+LARGEST_SQUARE_SCALE = 1 << 80
+"""Limit of a discrete Gaussian's parameter s, so that proposals of its sampler fit 64 bits."""
+
+SUMMED_SCALES = 256
+"""Largest scale of discrete Gaussian noise whose probabilities are added up one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +95,82 @@ class DiscreteLaplace:
     def from_json(cls, document: dict[str, Any]) -> Self:
         """Return the noise distribution described by `document`, which `to_json` made."""
         return cls(Fraction(document["epsilon"]), int(document["sensitivity"]))
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteGaussian:
+    """Integer noise with P(k) proportional to exp(-k^2/(2 s)), s = squared_sensitivity/(2 rho).
+
+    Adding independent noise of this kind to each entry of an integer vector is rho-zCDP if the
+    squared changes of all entries add up to at most `squared_sensitivity` between neighbouring
+    datasets (Canonne, Kamath and Steinke 2020, theorem 14; `privacy.gaussian_sampler` has the
+    proof).
+    """
+
+    rho: Fraction
+    squared_sensitivity: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.rho, Fraction) or not isinstance(self.squared_sensitivity, int):
+            raise TypeError("Noise needs an exact fraction and a whole number.")
+        if self.rho <= 0 or self.squared_sensitivity < 1:
+            raise ValueError("Noise needs a positive rho and a sensitivity of at least 1.")
+        if self.square_scale >= LARGEST_SQUARE_SCALE:
+            raise InvalidInput(
+                "Is too small for this bound: noisy counts would not fit 64 bits. Raise epsilon or "
+                "lower the bound.",
+                field="epsilon",
+            )
+
+    @property
+    def square_scale(self) -> Fraction:
+        """The parameter s, exactly; the variance is at most s, and less only if s is small."""
+        return self.squared_sensitivity / (2 * self.rho)
+
+    @property
+    def variance(self) -> float:
+        """The variance. It is s, to within 10^-15 of it, from s = 2 on."""
+        if self.square_scale >= 2:
+            return float(self.square_scale)
+        values, weights = self._weights(64)
+        return float(2 * (values**2 * weights).sum())
+
+    def margin(self, confidence: float = 0.95) -> int:
+        """Return the smallest integer m with P(|noise| <= m) >= confidence, up to rounding."""
+        return self._least(lambda above: 2 * above <= 1 - confidence) - 1
+
+    def threshold(self, chance: float = 1e-3) -> int:
+        """Return the smallest t >= 1 that an empty cell reaches with probability <= `chance`."""
+        return self._least(lambda above: above <= chance)
+
+    def above(self, value: int) -> float:
+        """Return P(noise >= value) for value >= 1, up to rounding.
+
+        For scales up to 256 the masses are added up. For larger scales, the sum is a normal
+        distribution's from value - 1/2 on, plus the first term of the Euler-Maclaurin formula for
+        midpoints, with u = (value - 1/2)/sqrt(s). The next term is below 10^-10.
+        """
+        scale = math.sqrt(self.square_scale)
+        if scale <= SUMMED_SCALES:
+            values, weights = self._weights(40 * (math.ceil(scale) + 1))
+            return float(weights[values >= value].sum())
+        u = (value - 0.5) / scale
+        density = math.exp(-u * u / 2) / math.sqrt(2 * math.pi)
+        return math.erfc(u / math.sqrt(2)) / 2 - u * density / (24 * float(self.square_scale))
+
+    def _weights(self, largest: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the values 1, ..., `largest` and their probabilities, float64."""
+        values = np.arange(1.0, largest + 1)
+        weights = np.exp(-(values**2) / (2 * float(self.square_scale)))
+        return values, weights / (1 + 2 * weights.sum())
+
+    def _least(self, small: Callable[[float], bool]) -> int:
+        """Return the smallest value >= 1 with `small(above(value))`, by bisection."""
+        low, high = 0, 40 * (math.isqrt(math.ceil(self.square_scale)) + 1)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if small(self.above(middle)) else (middle, high)
+        return high
 
 
 WGS84_STRETCH = Fraction(10057, 10000)

@@ -22,7 +22,15 @@ def test_speed_compares_each_slow_step_with_an_alternative(
 
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     kinds = [line["name"].split(":")[0] for line in lines]
-    assert kinds == ["noise", "kd-tree", "dpcube", "counts", "counts", "release", "published"]
+    assert kinds == [
+        *["noise"] * 4,
+        "kd-tree",
+        "dpcube",
+        "counts",
+        "counts",
+        "release",
+        "published",
+    ]
     for line in lines:
         assert line["ratio"] == pytest.approx(line["ours_s"] / line["reference_s"])
         assert line["reference"]

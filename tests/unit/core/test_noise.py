@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import mpmath
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.noise import LEAST_RATE, DiscreteLaplace
+from dpgeo.core.noise import LEAST_RATE, DiscreteGaussian, DiscreteLaplace
 
 RATES = [
     Fraction(1, 10**9),
@@ -106,3 +107,45 @@ def test_it_survives_its_json(epsilon: Fraction, sensitivity: int) -> None:
 def test_noise_needs_exact_positive_numbers(epsilon: Fraction, sensitivity: int) -> None:
     with pytest.raises((ValueError, TypeError, InvalidInput)):
         DiscreteLaplace(epsilon, sensitivity)
+
+
+SQUARES = [Fraction(1, 25), Fraction(1), Fraction(7, 3), Fraction(100), Fraction(10**5)]
+
+
+def gaussian_above(square: Fraction, value: int) -> mpmath.mpf:
+    """Return P(noise >= value) of discrete Gaussian noise for value >= 1, from theta functions."""
+    with mpmath.workdps(40):
+        s = mpmath.mpf(square.numerator) / square.denominator
+        last = value + 12 * (math.isqrt(math.ceil(square)) + 1)
+        tail = mpmath.fsum(mpmath.exp(-mpmath.mpf(k * k) / (2 * s)) for k in range(value, last))
+        return tail / mpmath.jtheta(3, 0, mpmath.exp(-1 / (2 * s)))
+
+
+@pytest.mark.parametrize("square", SQUARES, ids=str)
+def test_margins_and_thresholds_of_gaussian_noise_are_the_least(square: Fraction) -> None:
+    noise = DiscreteGaussian(1 / (2 * square), 1)
+    tolerance = mpmath.mpf(10) ** -8
+    for confidence in (0.5, 0.95, 0.999):
+        margin, chance = noise.margin(confidence), 1 - mpmath.mpf(confidence)
+        assert 2 * gaussian_above(square, margin + 1) <= chance * (1 + tolerance)
+        assert margin == 0 or 2 * gaussian_above(square, margin) > chance * (1 - tolerance)
+    for chance in (0.3, 1e-3, 1e-9):
+        threshold = noise.threshold(chance)
+        assert gaussian_above(square, threshold) <= chance * (1 + tolerance)
+        assert threshold == 1 or gaussian_above(square, threshold - 1) > chance * (1 - tolerance)
+
+
+def test_gaussian_margins_of_large_scales_are_those_of_a_normal_distribution() -> None:
+    for scale in (10**4, 10**9, 10**12):
+        noise = DiscreteGaussian(Fraction(1, 2 * scale**2), 1)
+        assert noise.margin() == pytest.approx(1.959963984540054 * scale, abs=1.5, rel=1e-12)
+
+
+@pytest.mark.parametrize("square", [Fraction(1, 25), Fraction(1, 2), Fraction(3, 2), Fraction(9)])
+def test_the_variance_of_gaussian_noise_is_that_of_its_masses(square: Fraction) -> None:
+    s = float(square)
+    masses = {k: math.exp(-k * k / (2 * s)) for k in range(-200, 201)}
+    variance = sum(k * k * mass for k, mass in masses.items()) / sum(masses.values())
+    noise = DiscreteGaussian(1 / (2 * square), 1)
+    assert noise.variance == pytest.approx(variance, rel=1e-12)
+    assert noise.variance <= s * (1 + 1e-12)

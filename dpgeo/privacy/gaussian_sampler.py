@@ -1,0 +1,201 @@
+"""Exact discrete Gaussian sampler.
+
+What is drawn. For a rational variance parameter s > 0, an integer X with P(X = k) = exp(-k^2/(2 s))
+divided by the sum of exp(-j^2/(2 s)) over all integers j (Canonne, Kamath and Steinke 2020, "The
+discrete Gaussian for differential privacy", algorithm 3).
+
+How it is drawn. Let t = floor(sqrt(s)) + 1. Draw a proposal Y from discrete Laplace noise of rate
+1/t with `privacy.sampler`, which is exact. Accept it with the probability p(Y) = exp(-g(|Y|)),
+where g(y) = (y - s/t)^2 / (2 s); otherwise draw a new proposal. The probability that a proposal
+equals k and is accepted is proportional to exp(-|k|/t) exp(-(k^2 - 2 |k| s/t + s^2/t^2)/(2 s)) =
+exp(-k^2/(2 s)) exp(-s/(2 t^2)). The last factor is the same for every k, so an accepted proposal
+has the distribution of X. (This holds for any t; the choice above accepts about half to three
+quarters of all proposals.) Proposals are independent of each other, so the accepted ones, in the
+order in which they are drawn, are independent values of X. The first ones of that sequence are
+returned. How many proposals are made at a time depends on how many values are still missing, thus
+on earlier proposals alone, and changes nothing about later ones.
+
+How a proposal is accepted. It is accepted if u < p(Y), where u in [0, 1) is an infinite string of
+random bits. A table holds, for every |Y| up to 14 t, two 64-bit words that enclose the first 64
+bits of p(Y). They come from integer bounds on exponentials, which are rounded outwards at every
+step. A random word below the lower one means that u < p(Y); a word above the upper one means that u
+> p(Y). If the word is neither, or |Y| is not in the table, more bits of u and tighter bounds on
+p(Y) are computed until one of both is certain, which happens with probability 1: g(y) is rational,
+so p(y) is either 1 or transcendental (Lindemann), and its bits can always be computed. No
+floating-point number takes part. If t is large, one entry of the table serves several neighbouring
+values of |Y|; its words then enclose p at all of them, and about one proposal in a few thousand
+needs the exact comparison.
+
+Privacy argument. Let v and v' be integer vectors with sum (v_i - v'_i)^2 <= D2, and let X_i be
+independent with s = D2/(2 rho). Then v + X is rho-zCDP (Bun and Steinke 2016): for every order a >
+1, the Renyi divergence of v + X from v' + X is at most a rho. Proof: for one coordinate with
+integers m and n, and Z the sum of exp(-j^2/(2 s)),
+
+    sum_x P(m + X = x)^a P(n + X = x)^(1-a) = (1/Z) sum_x exp(-(a (x-m)^2 + (1-a) (x-n)^2)/(2 s))
+        = exp(a (a-1) (m-n)^2/(2 s)) (1/Z) sum_x exp(-(x-c)^2/(2 s)),    c = a m + (1-a) n.
+
+By Poisson's summation formula, the last sum is sqrt(2 pi s) sum_k exp(-2 pi^2 s k^2) cos(2 pi k c).
+All its coefficients are positive, so it is at most its value at c = 0, which is Z. The logarithm,
+divided by a - 1, is therefore at most a (m-n)^2/(2 s). Divergences of independent coordinates add
+up, so the whole vector's is at most a D2/(2 s) = a rho. Sums of counts and noise wrap modulo 2^64,
+which is post-processing. (A proposal that wraps would not be: at the largest scale, 2^40, one
+reaches 2^63 with probability exp(-2^23), which no number of draws will ever meet.) The uniform bits
+are the words of a cipher under a secret key, which is assumed to be secure. How long a draw takes
+depends on the noise, so the timings of releases are kept private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import islice
+from math import floor, isqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace
+from dpgeo.privacy import sampler
+from dpgeo.privacy.randomness import RandomWords
+from dpgeo.privacy.sampler import Bounds, exp_bounds
+
+TABLE_SCALES = 14
+"""Number of the proposals' scales that a table covers; one proposal in a million exceeds it."""
+
+LONGEST_TABLE = 1 << 16
+"""Largest number of entries in a table."""
+
+PRECISION = 192
+"""Bits of the bounds from which a table is made. Their error grows with the square of the table's
+length, to about 2^36 units, so the first 64 bits are certain for almost every entry.
+"""
+
+GREATEST = (1 << 64) - 1
+
+
+def sample(noise: DiscreteGaussian, size: int, random: RandomWords) -> NDArray[np.int64]:
+    """Draw `size` independent values of discrete Gaussian noise, int64."""
+    table = _table(noise.square_scale)
+    drawn = np.empty(size, dtype=np.int64)
+    filled = 0
+    while filled < size:
+        missing = size - filled
+        proposals = sampler.sample(table.proposal, min(sampler.CHUNK, 2 * missing + 8), random)
+        accepted = proposals[table.accepts(np.abs(proposals), random)][:missing]
+        drawn[filled : filled + accepted.size] = accepted
+        filled += accepted.size
+    return drawn
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Table:
+    """Bounds on the probability of accepting a proposal, for `square_scale` s.
+
+    Entry b is for the absolute values from b 2^shift to (b + 1) 2^shift - 1. A word below `low[b]`
+    accepts all of them, and a word above `high[b]` accepts none.
+    """
+
+    square_scale: Fraction
+    proposal: DiscreteLaplace
+    shift: int
+    low: NDArray[np.uint64]
+    high: NDArray[np.uint64]
+
+    def accepts(self, sizes: NDArray[np.int64], random: RandomWords) -> NDArray[np.bool_]:
+        """Draw which proposals are accepted, by their absolute values (n,); bool (n,)."""
+        words = random.words(sizes.size)
+        entries = np.minimum(sizes >> self.shift, self.low.size - 1)
+        accepted: NDArray[np.bool_] = words < self.low[entries]
+        unsure = ~accepted & (words <= self.high[entries])
+        unsure |= sizes >= self.low.size << self.shift
+        for position in np.flatnonzero(unsure).tolist():
+            accepted[position] = self._settle(int(sizes[position]), int(words[position]), random)
+        return accepted
+
+    def _settle(self, size: int, word: int, random: RandomWords) -> bool:
+        """Decide exactly whether a string of random bits that begins with `word` is below p."""
+        exponent = _exponent(self.square_scale, size)
+        if exponent == 0:
+            return True
+        bits, extra = 64, 64
+        while True:
+            low, high = exp_bounds(exponent, bits + extra)
+            if (word + 1) << extra <= low:
+                return True
+            if word << extra >= high:
+                return False
+            word = word << 64 | int(random.words(1)[0])
+            bits += 64
+
+
+def proposal_scale(square_scale: Fraction) -> int:
+    """Return the scale of the proposals, the integer floor(sqrt(square_scale)) + 1."""
+    return isqrt(floor(square_scale)) + 1
+
+
+def _exponent(square_scale: Fraction, size: int) -> Fraction:
+    """Return g(size), the negative logarithm of the probability to accept a proposal."""
+    return (size - square_scale / proposal_scale(square_scale)) ** 2 / (2 * square_scale)
+
+
+@lru_cache(maxsize=16)
+def _table(square_scale: Fraction) -> _Table:
+    """Build the table of a discrete Gaussian."""
+    scale = proposal_scale(square_scale)
+    shift = max(0, ((TABLE_SCALES * scale - 1) // LONGEST_TABLE).bit_length())
+    count = -(-TABLE_SCALES * scale >> shift)
+    # An entry for several values needs p at its first value and at that of the next entry, between
+    # which p is monotonic unless the value s/t, where p is 1, is one of them.
+    edges = _edge_bounds(square_scale, shift, count + 1)
+    low, high = (np.array(bounds, dtype=np.uint64) for bounds in zip(*edges, strict=True))
+    if shift == 0:
+        low, high = low[:-1], high[:-1]
+    else:
+        low, high = np.minimum(low[:-1], low[1:]), np.maximum(high[:-1], high[1:])
+        high[_peak(square_scale) >> shift] = GREATEST
+    return _Table(square_scale, DiscreteLaplace(Fraction(1, scale), 1), shift, low, high)
+
+
+def _peak(square_scale: Fraction) -> int:
+    """Return the integer part of s/t, the value at which the probability of acceptance is 1."""
+    return floor(square_scale / proposal_scale(square_scale))
+
+
+def _edge_bounds(square_scale: Fraction, shift: int, count: int) -> list[Bounds]:
+    """Enclose the first 64 bits of p at the first `count` multiples of 2^shift."""
+    step = 1 << shift
+    start = _peak(square_scale) >> shift
+    falling = _walk(square_scale, start * step, step)
+    rising = _walk(square_scale, start * step, -step)
+    bounds = [*reversed(list(islice(rising, 1, start + 1))), *islice(falling, count - start)]
+    # 1 itself does not fit in 64 bits; the greatest word never decides an acceptance of its own.
+    return [
+        (min(low >> PRECISION - 64, GREATEST), min(high >> PRECISION - 64, GREATEST))
+        for low, high in bounds
+    ]
+
+
+def _walk(square_scale: Fraction, start: int, step: int) -> Iterator[Bounds]:
+    """Yield bounds on p(start), p(start + step), ..., times 2^PRECISION.
+
+    The first step may lead over the peak; after it, p decreases. The quotient of p at two
+    successive values is p(y + d)/p(y) = exp(-(2 d (y - s/t) + d^2)/(2 s)), and each quotient is the
+    one before, times exp(-d^2/s).
+    """
+    second = start + step
+    yield _probability(square_scale, start)
+    low, high = _probability(square_scale, second)
+    growth = _exponent(square_scale, second + step) - _exponent(square_scale, second)
+    quotient = exp_bounds(growth, PRECISION)
+    factor = exp_bounds(step * step / square_scale, PRECISION)
+    while True:
+        yield low, high
+        low, high = low * quotient[0] >> PRECISION, -(-high * quotient[1] >> PRECISION)
+        quotient = quotient[0] * factor[0] >> PRECISION, -(-quotient[1] * factor[1] >> PRECISION)
+
+
+def _probability(square_scale: Fraction, size: int) -> Bounds:
+    exponent = _exponent(square_scale, size)
+    return exp_bounds(exponent, PRECISION) if exponent else (1 << PRECISION, 1 << PRECISION)
