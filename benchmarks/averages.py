@@ -1,4 +1,4 @@
-"""Errors and coverage of means by region: dpgeo's two sums, compared with a sum and a count."""
+"""Errors and coverage of means by region: two sums, a sum and a count, or noise on means."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import shapely
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from benchmarks.literature.averages import perturb_then_compose
+from benchmarks.literature.averages import compose_then_perturb, perturb_then_compose
 from benchmarks.report import report
 from dpgeo.core.measures import Measure
 from dpgeo.mechanisms import averages
@@ -129,7 +129,12 @@ def others(
     truth: Floats,
     number: int,
 ) -> None:
-    """Add the errors of sums and counts with half, or three quarters and one, of epsilon."""
+    """Add the errors of the baselines, with noise for one record at the given rate.
+
+    These are a sum and a count, with half or three quarters of epsilon for the sum; a sum around
+    the middle of the range, and a count; and noise on exact means, whose sensitivity is valid only
+    if the mean of an empty region is declared to be 0.
+    """
     random: Generator = np.random.default_rng(number)
     for share in (0.5, 0.75):
         found = perturb_then_compose(sums, counts, 1.0, rate, random, sum_share=share)
@@ -137,6 +142,8 @@ def others(
     noisy = sums - counts / 2 + random.laplace(0, 0.5 / (rate / 2), len(sums))
     people = np.maximum(counts + random.laplace(0, 1 / (rate / 2), len(sums)), 1)
     figures["error centred sum"].append(np.abs(np.clip(0.5 + noisy / people, 0, 1) - truth))
+    composed = compose_then_perturb(sums, counts, 1.0, rate, random)
+    figures["error noise on means"].append(np.abs(composed - truth))
 
 
 def covers(

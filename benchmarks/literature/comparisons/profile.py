@@ -1,9 +1,9 @@
 """Visits by hour of the week, 168 bins, of people who count with BOUND visits each.
 
 The noise of every bin has the scale BOUND/epsilon. `rmse` is the root mean square error of a bin,
-and `ranges` the mean absolute error of 500 ranges of hours. StructureFirst is left out: the
-sensitivity of its score grows with BOUND times a public cap on the bins. The file is Parquet with
-columns user and minute, the minutes since a Sunday at midnight.
+and `ranges` the mean absolute error of 500 ranges of hours. The methods for people with one visit
+get epsilon/BOUND, so that BOUND visits cost epsilon together. The file is Parquet with columns user
+and minute, the minutes since a Sunday at midnight.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from benchmarks.literature.histograms import clustered, noise_first
+from benchmarks.literature.histograms import clustered, noise_first, structure_first
 from benchmarks.literature.trials import Line, Options, line
-from benchmarks.literature.wavelets import privelet
+from benchmarks.literature.wavelets import privelet, shrunken
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.postprocess.two_way import two_way_estimate
 from dpgeo.privacy.sampler import sample
@@ -34,6 +34,9 @@ DAYS, HOURS = 7, 24
 BINS = DAYS * HOURS
 PADDED = 256
 BOUND = 5
+PARTS, MOST = 14, 100.0
+"""StructureFirst's number of parts, two a day, and its public limit on a bin."""
+
 PEOPLE = 1_100
 RANGES = 500
 
@@ -68,12 +71,24 @@ def compare(options: Options) -> Iterator[Line]:
         padded[:BINS] = counts
         return privelet(padded, each, random)[:BINS]
 
+    def haar(counts: Floats, random: Generator) -> Floats:
+        padded = np.zeros(PADDED)
+        padded[:BINS] = measured(counts, random)
+        # Repeat the beginning of the week instead of ending it in zeros, which are no hours.
+        padded[BINS:] = padded[: PADDED - BINS]
+        return shrunken(padded, noise.variance)[:BINS]
+
+    def structured(counts: Floats, random: Generator) -> Floats:
+        return structure_first(counts, each, random, parts=PARTS, most=MOST)
+
     systems: tuple[tuple[str, str, Estimate], ...] = (
         ("dpgeo, measured bins", "dpgeo", measured),
         ("dpgeo, two-way estimate", "dpgeo", two_way),
         ("NoiseFirst", "Xu et al. 2013", lambda counts, r: noise_first(counts, each, r)),
+        ("StructureFirst", "Xu et al. 2013", structured),
         ("AHP", "Zhang et al. 2014", lambda counts, r: clustered(counts, each, r)),
         ("Privelet", "Xiao et al. 2011", wavelet),
+        ("measured bins, wavelets shrunk", "Efron and Morris 1973", haar),
     )
     for name, source, estimate in systems:
         yield line(name, source, partial(trial, estimate), options)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.literature import contributions, refining, strategies, streams
-from benchmarks.literature.wavelets import privelet
+from benchmarks.literature.wavelets import privelet, shrunken
 from tests.unit.benchmarks.literature.noise import WithoutNoise
 
 COUNTS = np.random.default_rng(0).poisson(5, 16).astype(np.float64)
@@ -35,6 +35,16 @@ def test_privelet_in_two_dimensions_has_the_product_of_both_sensitivities() -> N
     errors = [privelet(np.zeros((4, 4)), 1.0, random) for _ in range(4000)]
     expected = strategies.expected_error(np.eye(16), haar, 1.0)
     assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(expected, rel=0.03)
+
+
+def test_shrunken_wavelets_keep_counts_without_noise_and_their_sum_with_it() -> None:
+    assert np.allclose(shrunken(COUNTS, 0.0), COUNTS)
+    assert np.allclose(shrunken(COUNTS, 1e9), COUNTS.mean())
+    step = np.repeat([0.0, 8.0], 8)
+    # One coefficient, (0 - 8)/2, whose noise has the variance 32/16: 16 - 2 of 16 remain.
+    assert np.allclose(shrunken(step, 32.0), np.repeat([4 - 4 * 14 / 16, 4 + 4 * 14 / 16], 8))
+    noisy = step + np.random.default_rng(7).laplace(0, 4, 16)
+    assert shrunken(noisy, 32.0).sum() == pytest.approx(noisy.sum())
 
 
 def test_the_book_counts_six_ranges_over_a_bin_and_three_wavelets() -> None:
