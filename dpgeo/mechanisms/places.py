@@ -173,14 +173,9 @@ def regions(params: Params, domain: Domain) -> NearPlaces:
 def _contexts(params: Params, domain: Domain) -> Slicing | None:
     """Return the contexts, or None if there are none.
 
-    Raises InvalidInput if the dataset lacks the times or the category that they need.
+    Raises InvalidInput if the dataset lacks the times or the category that they need, or if there
+    are too many contexts.
     """
-    if params.category and params.slices != ALL_TIMES:
-        raise InvalidInput(
-            "Choose a category or parts of time, not both: each further division leaves fewer at "
-            "every place.",
-            field="category",
-        )
     category = find_category(domain.categories, params.category) if params.category else None
     return slicing(params.slices, category, domain.time_zone)
 

@@ -1,7 +1,8 @@
 """Layers of a release that counts visits to declared places, such as stations.
 
 The first layer has one count for each place. If the counts are divided by time or by category,
-one more layer follows for each *context*, which is a slice of time or a value of the category.
+one more layer follows for each *context*, which is a slice of time, a value of the category, or
+both.
 """
 
 from __future__ import annotations
@@ -65,8 +66,9 @@ def context_layers(content: PlacesRelease) -> list[PointLayer]:
     if not names:
         return [replace(whole, opens=True)]
     all_of = (ALL_VALUES, "") if names.values else ("", ALL_TIMES)
-    context = f"{names.category}." if names.values else f"Local time ({names.time_zone})."
-    note += BY_CONTEXT.format(context=context)
+    divided = [f"{names.category}."] if names.values else []
+    divided += [f"Local time ({names.time_zone})."] if names.times else []
+    note += BY_CONTEXT.format(context=" ".join(divided))
     places, pairs = None, [None] * len(names)
     if content.adds_up:
         places, estimates = both_measured(

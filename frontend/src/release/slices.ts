@@ -34,10 +34,18 @@ const PACE = 900;
 export function sliceControls(slices: Layer[], chosen: string, choose: (layer: string) => void): void {
   if (slices.length === 0) return;
   const values = [...new Set(slices.map((slice) => slice.of_value ?? ""))];
-  const times = slices.filter((slice) => (slice.of_value ?? "") === values[0]);
-  const start = Math.max(0, slices.findIndex(({ name }) => name === chosen));
-  const at = { value: Math.floor(start / times.length), time: start % times.length };
-  const show = (): void => choose(slices[at.value * times.length + at.time]!.name);
+  const of = (value: number): Layer[] => slices.filter((slice) => (slice.of_value ?? "") === values[value]);
+  // Places of all values together are not divided by time; the other values all have the same times.
+  const times = of(values.length - 1);
+  const start = slices.find(({ name }) => name === chosen) ?? slices[0]!;
+  const at = { value: values.indexOf(start.of_value ?? ""), time: 0 };
+  at.time = Math.max(0, of(at.value).indexOf(start));
+  const show = (): void => {
+    const shown = of(at.value);
+    const slider = document.querySelector<HTMLElement>("#time-slices");
+    if (slider) slider.hidden = shown.length < times.length;
+    choose((shown[at.time] ?? shown[0]!).name);
+  };
   const select = document.querySelector<HTMLSelectElement>("#slice-value");
   if (select) {
     select.selectedIndex = at.value;
@@ -51,6 +59,8 @@ export function sliceControls(slices: Layer[], chosen: string, choose: (layer: s
     at.time = time;
     show();
   });
+  const slider = document.querySelector<HTMLElement>("#time-slices");
+  if (slider) slider.hidden = of(at.value).length < times.length;
 }
 
 function timeSlider(titles: string[], start: number, choose: (time: number) => void): void {

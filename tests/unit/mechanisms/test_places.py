@@ -18,6 +18,7 @@ from dpgeo.core.slices import SlicedZones, Slicing
 from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.mechanisms.places import MECHANISM, Params
 from dpgeo.postprocess.layers import layers
+from dpgeo.postprocess.layers.layer import PointLayer
 from dpgeo.postprocess.place_ranks import joint_margin, rank_intervals
 from dpgeo.postprocess.ranges import Ranges, Reason
 from dpgeo.postprocess.top_places import TopPlaces
@@ -123,7 +124,14 @@ def test_without_noise_places_have_their_bounded_counts(counting: Counting) -> N
     assert content.pairs.shape == (0, len(STOPS))
 
 
-@pytest.mark.parametrize("chosen", [{"slices": "days of the week"}, {"category": "mode"}])
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"slices": "days of the week"},
+        {"category": "mode"},
+        {"category": "mode", "slices": "12 hours"},
+    ],
+)
 def test_visits_of_contexts_add_up_to_their_place(chosen: dict[str, Any]) -> None:
     """Counts by context add up to their place if visits are counted."""
     content = content_of(drawn(city(counting=Counting.VISITS), reach=500, **chosen))
@@ -272,17 +280,33 @@ def test_records_as_the_unit_add_one_visit_each() -> None:
     assert content.counts.sum() == inside[row].sum()
 
 
-def test_a_category_and_times_together_are_refused() -> None:
-    for ask in (
-        lambda params: MECHANISM.forecast(params, Fraction(1), 1, DOMAIN),
-        lambda params: run(MECHANISM, city(), params, Fraction(1), ZeroNoise(), {}),
-    ):
-        params = parse_parameters(
-            Params, {"places": "stops", "category": "mode", "slices": "6 hours"}
+def test_contexts_are_divided_by_a_category_and_by_time_at_once() -> None:
+    view = city(counting=Counting.PEOPLE)
+    released = drawn(view, reach=500, category="mode", slices="12 hours")
+    content = content_of(released)
+    slices = Slicing(TIME_SLICES["12 hours"], "UTC", DOMAIN.categories[0])
+    sliced = SlicedZones(NearPlaces(STOPS, 500), slices)
+    assert content.pairs.tolist() == view.sliced_histogram(sliced)._read_by_meter().tolist()
+    assert content.pairs.any(axis=1).all()
+    assert content.slices.keys == (
+        "1-walk-00-12",
+        "1-walk-12-24",
+        "2-bike-00-12",
+        "2-bike-12-24",
+        "3-other-00-12",
+        "3-other-12-24",
+    )
+    whole, first, *_ = (each for each in layers(released) if isinstance(each, PointLayer))
+    assert whole.of == ("All values", "")
+    assert first.of == ("walk", "00:00 to 12:00")
+    assert "Mode of transport. Local time (UTC)." in first.note
+    with pytest.raises(InvalidInput, match="more than 24"):
+        MECHANISM.forecast(
+            parse_parameters(Params, {"places": "stops", "category": "mode", "slices": "3 hours"}),
+            Fraction(1),
+            1,
+            replace(DOMAIN, categories=(replace(DOMAIN.categories[0], values=tuple("abc")),)),
         )
-        with pytest.raises(InvalidInput, match="not both") as refusal:
-            ask(params)
-        assert refusal.value.field == "category"
 
 
 def test_the_forecast_says_how_far_apart_counts_are_ranked() -> None:
