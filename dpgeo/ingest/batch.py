@@ -25,7 +25,7 @@ class Batch:
 
     `rows` int64 (n,) are row numbers, which identify examples of refused rows. `fields` holds a
     pyarrow array (n,) for each column of `Schema.wanted`, as text if the format has only text.
-    `done` and `total` are the reader's progress.
+    `done` of `total` bytes or rows of the file have been read so far.
     """
 
     rows: NDArray[np.int64]
@@ -36,13 +36,13 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The first rows of a file as text, and its geometry metadata ("" for none).
+    """The first rows of a file as text, and what the file states about its geometry ("" if none).
 
     `complete` says whether `names` are all columns of the file. In GeoJSON they may not be, since
     later features can have properties that the first ones lack. `layout` is the layout with which
-    the names were read; it is determined by the file's first line alone. `likely` is the layout
-    that suits the first rows as well. `file_format` is the code of the format in which the file was
-    read (`forms`).
+    the names were read; the file's first line alone determines it. `likely` is the layout that
+    suits both the first line and the following rows. `file_format` is the code of the format in
+    which the file was read (`forms`).
     """
 
     names: list[str]
@@ -69,11 +69,12 @@ class ReadRows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A format's reader: `read` yields all rows, `head` returns the first PREVIEW_ROWS as text.
+    """Reader of one format: `read` yields all rows, `head` returns the first PREVIEW_ROWS as text.
 
     Both raise InvalidInput. One row must never affect how another is read. `sample`, if there is
     one, yields rows from all parts of a long file, in small batches. If `has_layouts`, all three
-    also receive the declared layout; `head` receives None for a layout that it has to guess.
+    also receive the declared layout; `head` receives None if no layout is declared and it has to
+    guess one.
     """
 
     read: ReadRows
@@ -112,7 +113,7 @@ class Sieve:
         self._tally = tally
 
     def refuse(self, failing: NDArray[np.bool_], reason: Reason, values: Any = None) -> None:
-        """Refuse the rows that `failing` marks, with some of `values` as examples."""
+        """Refuse the rows that the mask `failing` (n,) marks, and report some of their `values`."""
         index = np.flatnonzero(self.kept & failing)
         if not len(index):
             return
@@ -129,7 +130,8 @@ def as_python(value: Any) -> object:
     try:
         return value.as_py() if hasattr(value, "as_py") else value
     except (ValueError, OverflowError):
-        return "(a value that cannot be shown)"  # such as a timestamp in the year 290,000
+        # Python has no value for a timestamp in the year 290,000, for example.
+        return "(a value that cannot be shown)"
 
 
 def as_text(value: Any) -> str:

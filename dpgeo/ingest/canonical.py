@@ -76,9 +76,10 @@ def canonical_schema(
     `measures` and `categories` are the numbers of declared measures and categories. After the
     columns of `CANONICAL` comes one column with the steps of each measure (`core.measures`), null
     for a row without a number, and one with the code of each category (`core.categories`). If
-    `destination` is true, two more columns hold where the row's trip ends, in Web Mercator metres,
-    null for a row that is no trip. If `place` is true, the last column holds the numbers that stand
-    for keys of places (`core.place_keys`), null for a row without a key.
+    `destination` is true, two more columns hold the position where the row's trip ends, in Web
+    Mercator metres, null for a row that does not begin a trip. If `place` is true, the last column
+    holds the numbers that stand for keys of places (`core.place_keys`), null for a row without a
+    key.
     """
     added = [*map(measure_field, range(measures)), *map(category_field, range(categories))]
     ends = DESTINATION_FIELDS if destination else ()
@@ -93,7 +94,7 @@ def canonical_rows(
     erased: Collection[bytes] = (),
     see: Callable[[NDArray[np.float64], NDArray[np.float64]], None] = lambda x, y: None,
 ) -> pa.RecordBatch:
-    """Return the accepted rows of a batch in `canonical_schema`; tally the others.
+    """Return the accepted rows of a batch in `canonical_schema`; count the refused ones in `tally`.
 
     Rows of persons with hashes in `erased` are refused. A row's result does not depend on the other
     entries of that list, or on the other rows. `see` is called with the longitudes and latitudes of

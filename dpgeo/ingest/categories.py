@@ -1,4 +1,4 @@
-"""Codes of the declared categories: each row's value on the public list, or OTHER.
+"""Codes of the declared categories: the index of a row's value in the public list, or OTHER.
 
 No row is refused for its categories. How a value is read depends on its own row and the declaration
 alone (see `ingest.canonical`).

@@ -1,6 +1,7 @@
-"""Suggested columns, derived from names, and warnings about the first rows.
+"""Suggestions of columns, derived from column names, and warnings about the first rows.
 
-Suggestions are shown to the owner before the schema is declared, and have no effect by themselves.
+Suggestions are shown to the owner before the schema is declared. They have no effect unless the
+owner confirms them.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def suggest(names: Sequence[str], geometry: str = "", crs: str = "") -> Columns:
 def suggest_destination(names: Sequence[str]) -> dict[str, str]:
     """Return the pair of columns that says where trips end, by role; {} if there is none.
 
-    The file must also have a pair of position columns whose names do not refer to an end.
+    Returns {} too if the file has no other pair of position columns, for where the trips begin.
     """
     marked = [name for name in names if words_of(name) & DESTINATION_WORDS]
     others = [name for name in names if name not in marked]
@@ -106,7 +107,10 @@ def _compound(names: Sequence[str], persons: set[str]) -> str:
 
 
 def _stems(word: str) -> Iterator[str]:
-    """Yield a word without its part for "number": kundennr gives kunden and kunde."""
+    """Yield a word without its part for "number" and letters that join it.
+
+    For example, "kundennr" gives "kunden" and "kunde".
+    """
     for part in NUMBER_WORDS.split():
         rests = [word.removesuffix(part)] if word.endswith(part) else []
         rests += [word.removeprefix(part)] if word.startswith(part) else []
@@ -134,7 +138,7 @@ def _are_clocks(texts: Sequence[str]) -> bool:
 
 
 def _are_days(texts: Sequence[str]) -> bool:
-    """Return whether the values are dates without a time of day."""
+    """Return whether the values are dates, none of which has a time of day."""
     plain = [re.sub(MIDNIGHT, "", text) for text in texts]
     return bool(plain) and not any(":" in text for text in plain) and _are_times(pa.array(plain))
 

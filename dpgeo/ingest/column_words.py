@@ -77,7 +77,7 @@ KIND_WORDS = frozenset(
         *("categorie", "categoria", "clase", "classe", "sexe", "sexo", "sesso", "genre", "genero"),
     }
 )
-"""Words for what sort of person somebody was, in names such as member_casual or user_type."""
+"""Words that say that a column holds a kind of person and not a person, such as in user_type."""
 
 
 DESTINATION_WORDS = frozenset(

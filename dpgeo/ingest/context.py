@@ -1,4 +1,4 @@
-"""A dataset's declared facts, used to try reading new files."""
+"""What a dataset declares, as far as it matters for trying to read a new file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpgeo.spatial.area import StudyArea
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A dataset's declared facts, for trying to read a file.
+    """The declared facts of a dataset: its privacy unit, study area and time zone (IANA name).
 
     Without an `area`, every place counts as inside.
     """
@@ -38,4 +38,4 @@ class Context:
 
 
 ANYWHERE = Context()
-"""The context of a file that belongs to no dataset."""
+"""Facts to read a file with that belongs to no dataset: every place counts as inside."""

@@ -37,7 +37,7 @@ NOT_FINITE = r"(?i)^[+-]?(?:nan|inf|infinity)$"
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One of the two coordinates: its greatest allowed value, and the reasons to refuse one."""
+    """One of the two coordinates: the largest absolute value allowed, and reasons for refusal."""
 
     limit: float
     missing: Reason
@@ -104,7 +104,7 @@ def _parsed(values: Any, axis: Axis, sieve: Sieve, form: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class PointsAs:
-    """How points are declared: their axes, coordinate system, and format."""
+    """How a column of points is declared: axes, coordinate system, and position format."""
 
     x_axis: Axis
     y_axis: Axis
@@ -160,7 +160,7 @@ def _text_points(values: Any, declared: PointsAs, sieve: Sieve) -> Pair:
 
 
 def _number_pairs(values: Any, declared: PointsAs, sieve: Sieve) -> Pair:
-    """Parse texts such as "52.5, 13.4", in degrees also with hemispheres or minutes."""
+    """Parse texts such as "52.5, 13.4"; degrees may have hemispheres (N, E) or minutes."""
     text = readable_text(values, sieve)
     sieve.refuse(mask(pc.is_null(text)) | mask(pc.equal(text, "")), Reason.GEOMETRY_MISSING)
     first, second = split_pairs(text)

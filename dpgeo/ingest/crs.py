@@ -111,7 +111,7 @@ def check_stated(stated: str, declared: str, what: Phrase = THE_FILE) -> None:
 
 
 def crs_name(code: str) -> Phrase:
-    """Return the name that people know a coordinate system by."""
+    """Return the name under which people know the coordinate system with this code."""
     if code in IN_DEGREES:
         return Phrase("longitude and latitude in degrees")
     system = _system(code) if CODE.fullmatch(code) else None

@@ -96,7 +96,7 @@ def _columns(first: str) -> Layout:
     """Guess the separator and the header from the first line.
 
     The line is taken for a row instead of a header if at least half of its fields look like values.
-    Only the line itself decides whether it names the columns.
+    No other line has a say in whether this one names the columns.
     """
     delimiter = best_delimiter(first)
     if not _width(first, delimiter):

@@ -36,8 +36,8 @@ class Lines:
     """Lines of a block of bytes.
 
     `starts` and `ends` (n,) are byte positions in `block`, and `numbers` (n,) are the lines'
-    numbers in the file. `done` is the number of the file's bytes read so far. A line longer than
-    `MAX_LINE_BYTES` is cut to its first bytes and marked in `too_long`.
+    numbers in the file. `done` is how many bytes of the file have been read so far. A line longer
+    than `MAX_LINE_BYTES` is cut to its first bytes and marked in `too_long`.
     """
 
     block: bytes
@@ -89,7 +89,8 @@ def _lines_of(block: bytes, first: int, after_cr: bool, done: int) -> tuple[Line
     counted = np.ones(len(ends), dtype=np.int64)
     if returns or after_cr:
         before = np.where(ends > 0, data[ends - 1], CR if after_cr else 0)
-        counted[(data[ends] == LF) & (before == CR)] = 0  # the LF of a CRLF ends no further line
+        # In CRLF, the CR has already ended the line, so the LF is not counted.
+        counted[(data[ends] == LF) & (before == CR)] = 0
     numbers = first + np.cumsum(counted) - 1
     after_cr = bool(data[-1] == CR) if len(data) else after_cr
     first += int(counted.sum())
@@ -173,7 +174,7 @@ def _quoting(
     previous = quotes - 1
     if ((data[previous] == SPACE) | (data[previous] == TAB)).any():
         place = np.where((data == SPACE) | (data == TAB), -1, np.arange(len(data)))
-        # A quotation mark at the very beginning of the block has no character before it.
+        # For a quotation mark that is the block's first byte, `previous` is -1 and stays so.
         nearest = np.maximum.accumulate(place)
         previous = np.where(previous < 0, -1, nearest[previous])
     begins = previous < lines.starts[line]

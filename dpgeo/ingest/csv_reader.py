@@ -43,7 +43,7 @@ SAMPLE_BYTES = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """Column names, their delimiter, and the number of the line after the header."""
+    """Column names, the delimiter between columns, and the number of the line after the header."""
 
     names: list[str]
     delimiter: str

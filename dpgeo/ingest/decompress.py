@@ -86,11 +86,11 @@ def unpack(
 ) -> list[Part]:
     """Return the files to read, unpacked if necessary; several if an archive holds several.
 
-    `packing` is the declared one ("gz", "zip" or ""), or None to recognise it from the file.
-    A packed file is unpacked into `folder`, up to about `enough` bytes of each of the first `most`
-    files; `tick` is called after each chunk. All files together may have `largest` bytes. A
-    spreadsheet is not unpacked, since its reader does that. Raises InvalidInput (field "file") for
-    files that are not packed properly.
+    `packing` is the declared one ("gz", "zip" or ""), or None to recognise it from the file. A
+    packed file is unpacked into `folder`, up to about `enough` bytes of each of the first `most`
+    files; `tick` is called after each chunk. More than `largest` unpacked bytes in all are refused.
+    A spreadsheet is not unpacked, since its reader does that. Raises InvalidInput (field "file")
+    for files that are not packed properly.
     """
     if packing is None:
         packing = packing_of(path)
@@ -127,7 +127,7 @@ def _target(number: int | None, member: zipfile.ZipInfo) -> str:
 
 
 def _limit(packed_bytes: int, largest: int) -> int:
-    """Return how many bytes may be unpacked in total from `packed_bytes` bytes of an archive."""
+    """Return how many bytes an archive of `packed_bytes` bytes may yield, `largest` at most."""
     return min(MAX_BYTES, largest, max(FREE_BYTES, MAX_RATIO * packed_bytes))
 
 
@@ -164,7 +164,7 @@ def _readable() -> Iterator[None]:
 
 
 def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
-    """Return the files in an archive: one, several of one kind, or those of one shapefile.
+    """Return the data files of an archive: one, several of one kind, or those of one shapefile.
 
     Files that only accompany others are ignored, such as metadata added by macOS and texts about
     the data.
@@ -206,7 +206,10 @@ def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
 def _shapefile(
     members: list[zipfile.ZipInfo], outlines: list[zipfile.ZipInfo]
 ) -> list[zipfile.ZipInfo]:
-    """Return the files of the one shapefile in an archive. Raises InvalidInput."""
+    """Return the files that make up the shapefile in an archive. `outlines` are the .shp files.
+
+    Raises InvalidInput if there are several shapefiles.
+    """
     if len(outlines) > 1:
         raise InvalidInput(
             "The archive holds {count:,} shapefiles; pack exactly one.",

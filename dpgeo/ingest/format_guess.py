@@ -37,12 +37,12 @@ LARGEST_METRES = 18e6
 """Upper limit on projected coordinates; scaled degrees (e7, e6) are mostly larger."""
 
 LEAST = 0.005
-"""Smallest share of values for which a further format of a column is suggested."""
+"""Share of a column's values that a second or later format must add to be suggested too."""
 
 
 @dataclass(frozen=True, slots=True)
 class TimeGuess:
-    """The likeliest declaration of a time column's format, and others that fit equally well."""
+    """The likeliest declaration of a time column's formats, and others that fit equally well."""
 
     declared: str
     rivals: tuple[str, ...] = ()
@@ -73,7 +73,7 @@ def guess_time(texts: pa.Array) -> TimeGuess:
 def _rivals(
     chosen: Sequence[str], first: str, fitting: dict[str, NDArray[np.bool_]]
 ) -> tuple[str, ...]:
-    """Return declarations with another order of day, month and year that fit equally well."""
+    """Return declarations that fit as well as `chosen` but order day, month and year otherwise."""
     if not first:
         return ()
     return tuple(
@@ -116,7 +116,11 @@ def guess_numbers(latitudes: pa.Array, longitudes: pa.Array) -> str:
 
 
 def _numbers(latitudes: pa.Array, longitudes: pa.Array, form: str, limit: float) -> int:
-    """Count the pairs that are numbers in a format, within their ranges."""
+    """Count the pairs in which both texts are numbers in a format and within range.
+
+    `limit` is the largest latitude, and half the largest longitude; it does not apply if `form` is
+    "".
+    """
     both = np.ones(len(latitudes), dtype=bool)
     for texts, most in ((latitudes, limit), (longitudes, 2 * limit)):
         plain = decimals(texts, form, most) if form else texts
@@ -128,7 +132,7 @@ def _numbers(latitudes: pa.Array, longitudes: pa.Array, form: str, limit: float)
 
 
 def _scale(latitudes: pa.Array, longitudes: pa.Array) -> str:
-    """Return "e7" or "e6" for whole numbers that become degrees only with that scale, else ""."""
+    """Return "e7" or "e6" for whole numbers that only this format makes valid degrees, else ""."""
     pairs = [texts.cast(pa.float64()).to_numpy() for texts in (latitudes, longitudes)]
     if not len(pairs[0]) or any((values != np.floor(values)).any() for values in pairs):
         return ""

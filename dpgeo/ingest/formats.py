@@ -43,13 +43,13 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputFormat:
-    """An upload format: name, reader, suffixes, and how its files are recognised.
+    """An upload format: name, reader, suffixes, and the test (`matches`) that recognises its files.
 
     `code` is what owners declare (`forms`), and `names` are further suffixes that indicate the
     format. `reader` is "module.ATTRIBUTE" within this package and refers to a `batch.Reader`. A
     `sandboxed` format is read in a separate process (`sandbox`). The others are read in this
-    process, by our own code, from beginning to end. If `has_header` is true, column names are
-    stored apart from the rows.
+    process, entirely by code of this package. If `has_header` is true, column names are stored
+    apart from the rows.
     """
 
     title: str
@@ -88,7 +88,7 @@ def _is_sheet(start: Start) -> bool:
 
 
 def _is_xml(name: bytes) -> Callable[[Start], bool]:
-    """Return a test for XML documents by their outermost element, which may follow comments."""
+    """Return a test for XML documents with this outermost element, which may follow comments."""
 
     def matches(start: Start) -> bool:
         bare = re.sub(rb"<[?!].*?>", b"", start.text, flags=re.DOTALL).lstrip()
@@ -129,9 +129,9 @@ def _has_list(start: Start) -> bool:
 
 
 def _is_json_rows(start: Start) -> bool:
-    """Return whether a JSON file has plain objects as lines, judged by the file's name.
+    """Return whether the name of a JSON file says that its lines are plain objects (not features).
 
-    Its rows are not looked at, because one row must not decide how others are read.
+    The lines are not looked at, because one row must not decide how others are read.
     """
     return start.suffix in ROW_NAMES and _is_json(start)
 

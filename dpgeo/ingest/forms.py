@@ -75,9 +75,10 @@ def form_by_name(file_name: str) -> str:
 
 
 def fits_name(file_name: str, code: str) -> bool:
-    """Return whether a file's name agrees with a declared format, where "" means none.
+    """Return whether a file's name is compatible with a declared format ("" for none declared).
 
-    Some formats share names such as points.json, but none of these formats has a header.
+    A name that stands for another format is compatible if neither of the two formats has a header,
+    since such formats share names (points.json), and if the packing is the same.
     """
     named = form_by_name(file_name)
     if not (named and code) or named == code:

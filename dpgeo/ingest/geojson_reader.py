@@ -56,7 +56,7 @@ HEAD_BLOCK_BYTES = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Preamble:
-    """What precedes a document's features: the stated CRS, and the offset where features begin."""
+    """What precedes a document's features: the stated CRS, and the byte at which features begin."""
 
     begins: int
     crs: str
@@ -75,7 +75,8 @@ class Records:
     """Texts, each of which should be a feature.
 
     `too_long` (n,) marks texts that are too long; they may be cut to their beginning or to blanks.
-    `numbers` (n,) are the records' numbers, and `done` is the reader's progress.
+    `numbers` (n,) are the records' numbers in the file, and `done` is how many bytes have been
+    read.
     """
 
     texts: Sequence[bytes]
@@ -131,7 +132,7 @@ def read_document(
 
 
 def head(file: IO[bytes], size: int, *, document: bool) -> tuple[str, list[Feature]]:
-    """Return the stated system, and the usable features among the first `size` records."""
+    """Return the stated CRS ("" if none), and the usable features of the first `size` records."""
     file.seek(0)
     crs = ""
     if document:
@@ -170,7 +171,7 @@ def read_head(path: Path, *, document: bool) -> Head:
 def _is_text(name: str) -> bool:
     """Return whether a name can be shown and declared.
 
-    Some cannot, because a JSON escape may encode half a character.
+    An escape in JSON may encode half of a surrogate pair, which is no character.
     """
     return not any("\ud800" <= sign <= "\udfff" for sign in name)
 

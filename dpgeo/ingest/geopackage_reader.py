@@ -92,7 +92,7 @@ def read_head(path: Path) -> Head:
 
 
 def _shown_geometry(value: object) -> str:
-    """Return the text that shows a GeoPackage value in a preview."""
+    """Return the text that a preview shows for a value of the geometry column."""
     if not isinstance(value, bytes) or not value.startswith(b"GP"):
         return shorten(value)
     try:
@@ -169,7 +169,7 @@ def find_layer(connection: sqlite3.Connection) -> Layer:
 
 
 def _only_points(connection: sqlite3.Connection) -> tuple[str, str, Any]:
-    """Return table, geometry column and system of the layer declared to hold points."""
+    """Return table, geometry column and coordinate system of the layer declared to hold points."""
     layers = connection.execute(
         "SELECT table_name, column_name, upper(geometry_type_name), srs_id "
         "FROM gpkg_geometry_columns LIMIT ?",
@@ -190,7 +190,7 @@ def _only_points(connection: sqlite3.Connection) -> tuple[str, str, Any]:
 
 
 def _system(connection: sqlite3.Connection, number: Any) -> str:
-    """Return the code that the file gives for a coordinate system; "" if undefined."""
+    """Return the code of the coordinate system with this `number` in the file; "" if undefined."""
     if number in (-1, 0):
         return ""
     row = connection.execute(
@@ -233,8 +233,8 @@ def read_rows(
                 yield row[1:]
             return
         except sqlite3.DataError:
-            # A row is too large, but SQLite may have stopped one row before it: the next row may be
-            # valid, so it is tried alone.
+            # A row is too large, but SQLite may have stopped one row early: the next row may be
+            # valid, so it is tried separately.
             row = _one_row(connection, f"{query} LIMIT 1", last)
             if row is None:
                 row = connection.execute(f"SELECT {row_id} {after} LIMIT 1", (last,)).fetchone()

@@ -1,4 +1,4 @@
-"""Column names of headers, and the positions of the declared columns."""
+"""Checks of the column names in a header, and the indices of the declared columns."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def positions(wanted: Wanted, names: Sequence[str]) -> dict[str, int]:
-    """Return the position of each declared column. Raises InvalidInput."""
+    """Return the index in `names` of each declared column, by role.
+
+    Raises InvalidInput if a declared column is missing.
+    """
     where = {name: index for index, name in enumerate(names)}
     for role, name in wanted.items():
         if name not in where:

@@ -27,15 +27,15 @@ def ingest(
     progress: Callable[[int, int], None],
     erased: Collection[bytes] = (),
 ) -> Report:
-    """Write the usable rows of `source` to `target`, and report on the others.
+    """Write the usable rows of `source` to `target`, and report on the rows that are refused.
 
     The file is read in the format that `schema.columns` declares, whatever the file begins with. If
     the declaration dates from before formats were declared, the format is recognised. Compressed
     and binary files are read in a separate process (`sandbox`). `key` (16 to 64 bytes) is the
     dataset's secret for the persons' hashes, and `erased` holds the hashes (16 bytes) of persons
     whose rows are refused. `progress(done, total)` is called a few times a second and at the end,
-    in bytes for text formats and in rows for binary ones; if it raises an exception, the work
-    stops. Memory does not grow with the file. `target` appears complete or not at all. A file
+    with bytes for text formats and rows for binary ones; if `progress` raises an exception, the
+    work stops. Memory does not grow with the file. `target` appears complete or not at all. A file
     without any usable row gives an empty canonical file.
 
     Raises InvalidInput for problems that do not concern single rows: the file is not a table or has

@@ -32,7 +32,7 @@ CLOSING = (ord("]"), ord("}"))
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """Texts of consecutive elements that are not blank, and the bytes read so far."""
+    """Texts of consecutive elements that are not blank, and the number of bytes read so far."""
 
     texts: list[bytes]
     done: int
@@ -132,7 +132,7 @@ def read_elements(file: IO[bytes], block_bytes: int = BLOCK_BYTES) -> Iterator[E
 def read_rest(file: IO[bytes], before: bytes = b'{"":0') -> dict[str, Any]:
     """Return the document's members after the array. Raises InvalidInput.
 
-    `before` replaces everything before the rest, so that the brackets match.
+    `before` stands in for everything up to the array's end, so that the brackets match.
     """
     trailing = file.read(MAX_REST_BYTES + 1)
     try:

@@ -35,7 +35,7 @@ TRIP_NAMES = [*WHOLE_TRIP, "longitude", "latitude", "time", "point", *DESTINATIO
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """Position where a list begins, and the brackets that are still open after it ends."""
+    """The byte at which a list begins, and the brackets that are still open after the list ends."""
 
     offset: int
     before: bytes
@@ -61,7 +61,8 @@ def find_list(file: IO[bytes]) -> Begin | None:
 def _openings(text: str) -> Iterator[tuple[int, int]]:
     """Yield a number of open brackets and the position after them, to search for a list of rows.
 
-    The first pair is after the document's opening bracket, the second after that of its "data".
+    First the position after the document's opening bracket (with 1 bracket open), then the position
+    after the opening bracket of its member "data" (with 2 open).
     """
     start = text.find("{") + 1
     if start:
@@ -169,7 +170,7 @@ def _element_row(text: bytes) -> Iterator[Record]:
 
 
 def flatten(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object's members by their dotted names, without those too deep or too long."""
+    """Return an object's members by dotted name; those too deep or too long are left out."""
     flat: dict[str, Any] = {}
     waiting: list[tuple[str, Any, int]] = [("", value, 0)]
     while waiting and len(flat) < MAX_MEMBERS:
@@ -211,7 +212,7 @@ def _trip_rows(text: bytes) -> Iterator[Record]:
 
 
 def _destination(points: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return where a trip ends, which its first point states; nothing for a trip of one point."""
+    """Return a trip's last position, for the row of its first point; {} for a trip of one point."""
     last = points[-1]
     ends = {f"destination_{axis}": last[axis] for axis in ("longitude", "latitude")}
     return ends if len(points) > 1 else {}

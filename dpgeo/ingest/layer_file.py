@@ -35,11 +35,11 @@ the processor time.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerChoices:
-    """What a publisher says about a layer's file; empty values are guessed.
+    """What a publisher declares about a layer's file; empty values are guessed.
 
-    `kind` is a `LayerKind`; `key` and `name` are columns, `levels` the columns of places' units,
-    `layer` the layer of a GeoPackage, and `crs` the code of the coordinate system of a file that
-    states none. `bounds` are the study area's.
+    `kind` is a `LayerKind`; `key` and `name` are columns; `levels` are the columns that name the
+    units to which a place belongs; `layer` is the layer of a GeoPackage, and `crs` the code of the
+    coordinate system of a file that states none. `bounds` are the study area's.
     """
 
     kind: str
@@ -68,7 +68,7 @@ def is_layer_file(head: bytes) -> bool:
 
 
 def read_layer_file(path: Path, choices: LayerChoices, folder: Path) -> dict[str, Any]:
-    """Read a file as a GeoJSON FeatureCollection in degrees. `folder` is empty, for the worker.
+    """Read a file as a FeatureCollection in degrees; the worker writes in the empty `folder`.
 
     Raises InvalidInput, which names the field at fault, or Conflict if the machine is busy.
     """

@@ -44,7 +44,7 @@ SUFFIXES = {SQLITE: ".gpkg", FLATGEOBUF: ".fgb", PARQUET: ".parquet"}
 
 MOST_FEATURES = 200_000
 MOST_READ_CORNERS = 5_000_000
-"""Largest numbers of features and corners in a file; more than a layer may have.
+"""Largest numbers of features and of vertices in a file, each larger than a layer may have.
 
 A file may cover a whole country, of which a layer takes the part in the study area.
 """
@@ -59,10 +59,10 @@ MULTIPOINT = 4
 """Shapely's type id of multipoints."""
 
 SAME_DEGREES = 1e-5
-"""Largest difference in degrees between positions in systems that are treated as the same.
+"""Two coordinate systems count as the same if positions differ by at most this many degrees.
 
-All positions of a file are converted to degrees from the coordinate system that the file states,
-and again from the one that the user declared.
+For the comparison, all positions of a file are converted to degrees twice: from the coordinate
+system that the file states, and from the one that the user declared.
 """
 
 
@@ -316,10 +316,10 @@ def _valid(shapes: Any) -> Any:
 
 
 def _in_reach(table: GeoDataFrame, choices: LayerChoices) -> GeoDataFrame:
-    """Return the features; from a worldwide file, only those that touch the study area's bounds.
+    """Return the features; of a worldwide file, only those that intersect the study area's bounds.
 
-    A file is worldwide if it has more features or corners than a layer may have, or features nearer
-    to a pole than maps reach, such as Antarctica.
+    A file counts as worldwide if it has more features or vertices than a layer may have, or a
+    feature nearer to a pole than maps reach, such as Antarctica.
     """
     shapes = table.geometry.array.to_numpy()
     few = len(table) <= MOST_ZONES and shapely.get_num_coordinates(shapes).sum() <= MOST_CORNERS
@@ -360,7 +360,7 @@ def _geojson(table: GeoDataFrame, columns: Sequence[str], choices: LayerChoices)
 
 
 def _plain(value: Any) -> Any:
-    """Return a table's value as a JSON value; whole numbers become integers, as in keys."""
+    """Return a table's value as a JSON value; a whole float becomes an integer, as keys need it."""
     if isinstance(value, str | bool | int):
         return value
     if isinstance(value, float) and isfinite(value):

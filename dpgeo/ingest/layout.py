@@ -28,7 +28,7 @@ MAX_UNNAMED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the bytes of a file become rows and columns; for each member, "" means the usual choice.
+    """How the bytes of a file become rows and columns; "" in any member means the usual choice.
 
     `encoding` is a key of ENCODINGS. `delimiter` is a key of SEPARATORS, or "" for the one that
     divides the header into the most columns. `unnamed` is the number of columns in a text file

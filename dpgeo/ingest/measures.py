@@ -27,7 +27,9 @@ NO = ("false", "no", "f", "n")
 """Answers that mean no, in lower case; 1 and 0 are read as numbers."""
 
 GROUPED = ("comma", "grouped")
-"""Position formats with a decimal comma or grouped digits, in which measures are then read too."""
+"""Position formats with a decimal comma or grouped digits. If one is declared, measures are read in
+it too.
+"""
 
 
 def measure_field(index: int) -> pa.Field:

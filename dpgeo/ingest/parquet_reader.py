@@ -211,7 +211,7 @@ def _affordable_rows(metadata: Any) -> int:
 
 
 def _plain(column: Any) -> Any:
-    """Return a column without extension types; of dictionaries, only those of text are kept."""
+    """Return a column without extension types; dictionaries are expanded unless they hold text."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     if pa.types.is_dictionary(column.type):
@@ -254,7 +254,7 @@ def _check_type(role: str, field: Any) -> None:
 
 
 def _allowed(role: str) -> tuple[Callable[[Any], bool], ...]:
-    """Return the types that a column of a role, a public attribute or a measure may have."""
+    """Return tests for the types that a column in a role, an attribute or a measure may have."""
     if role.startswith(MEASURE):
         return (*PLAIN, pa.types.is_decimal)
     return ALLOWED.get(role, PLAIN)

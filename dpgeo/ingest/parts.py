@@ -46,7 +46,7 @@ def format_of(parts: Sequence[Part]) -> InputFormat:
 def reader_of(parts: Sequence[Part], declared: InputFormat | None = None) -> Reader:
     """Return a reader of the files in the declared format, or else in the recognised one.
 
-    Raises InvalidInput if they are not all of one format.
+    Raises InvalidInput if no format is declared and the files are not all of one format.
     """
     one = (declared or format_of(parts)).load_reader()
     return one if len(parts) == 1 else _together(one, _filled(parts))
@@ -60,7 +60,7 @@ def _together(one: Reader, parts: Sequence[Part]) -> Reader:
     """Return a reader that reads several files as one and ignores the path passed to it."""
 
     def has_own_name(layout: Layout | None) -> bool:
-        """Return whether the files' header has a column named FILE_NAME; False without a header."""
+        """Return whether the files' own header has a column FILE_NAME; False without a header."""
         first_rows = one.first_rows(parts[0].path, layout)
         return first_rows.complete and FILE_NAME in first_rows.names
 

@@ -1,4 +1,4 @@
-"""Numbers of the places that rows name by a key, such as the number of a stop.
+"""Numbers that stand for the keys by which rows name places, such as the code of a stop.
 
 No row is refused for its key. If the key is missing, the row's number is null: the row then counts
 at no place by its key, but still by its position. How a key is read depends on its own row alone

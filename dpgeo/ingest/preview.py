@@ -33,7 +33,8 @@ class Preview:
 
     `columns` are the column names, `rows` the first rows as text (cut short), `suggested` the
     columns that the header suggests ("" for none), and `hints` sentences about suspicious values.
-    `understanding` says how the rows were understood, or is None if nothing could be tried.
+    `understanding` says how the rows were read under a declaration, or is None if none could be
+    tried.
     """
 
     columns: list[str]
@@ -85,12 +86,12 @@ def preview(
 ) -> Preview:
     """Preview the first rows of an upload, and try to read them under a declaration.
 
-    `context` holds what the dataset declares, and `columns` is the declaration to try, by default
-    the likeliest one. `file_format` is the code of the format to try, by default that of `columns`
-    or else the likeliest one. `folder`, by default the system's temporary folder, is used for
-    unpacking. If a file is neither compressed nor binary, only its head and a sample of the rest
-    are read, whatever the size. Raises InvalidInput (field "file") if the file cannot be read as a
-    table at all, or Conflict if the machine is too busy.
+    `context` holds the dataset's declared facts, and `columns` is the declaration to try, by
+    default the likeliest one. `file_format` is the code of the format to try, by default that of
+    `columns` or else the likeliest one. `folder`, by default the system's temporary folder, is used
+    for unpacking. If a file is neither compressed nor binary, only its head and a sample of the
+    rest are read, whatever the size. Raises InvalidInput (field "file") if the file cannot be read
+    as a table at all, or Conflict if the machine is too busy.
     """
     file_format = file_format or (columns.file_format if columns else "")
     if not is_sandboxed(path, file_name, file_format):

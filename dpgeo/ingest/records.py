@@ -39,7 +39,7 @@ class Table:
     """The records of one file.
 
     `names` are the columns, or None if later records may have other columns. `progress()` returns
-    how much of `total` has been read.
+    how much of `total`, in bytes or rows, has been read.
     """
 
     names: list[str] | None

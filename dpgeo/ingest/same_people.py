@@ -27,7 +27,7 @@ In a smaller dataset, the answer could point to a single person.
 """
 
 MANY = Fraction(1, 10)
-"""Smallest share of the smaller dataset's persons that counts as "many of the same people"."""
+"""Share of the smaller dataset's persons from which two datasets have "many of the same people"."""
 
 MOST_HASHES = 1 << 20
 """Maximum number of hashes held for a dataset.
@@ -40,7 +40,7 @@ Hashes = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Persons in files; `hashes` are all their distinct hashes up to `limit`, sorted."""
+    """Persons in canonical files; `hashes` are all their distinct hashes up to `limit`, sorted."""
 
     paths: tuple[Path, ...]
     key: bytes
@@ -68,7 +68,7 @@ def people_of(paths: Sequence[Path], key: bytes) -> People:
 
 
 def _smallest(hashes: Hashes, waiting: list[Hashes], limit: int) -> tuple[Hashes, int]:
-    """Return the smallest `MOST_HASHES` hashes, and the limit up to which all hashes are held."""
+    """Return the smallest `MOST_HASHES` hashes, and the value up to which none is left out."""
     every = np.unique(np.concatenate([hashes, *waiting]))
     every = every[every <= np.uint64(limit)]
     if len(every) <= MOST_HASHES:
@@ -102,7 +102,7 @@ def _count_in(people: People, wanted: Hashes) -> int:
 
 
 def _among(values: Hashes, ordered: Hashes) -> NDArray[np.bool_]:
-    """Return a mask of the values that occur in a sorted array."""
+    """Return a mask (n,) of the `values` that occur in the sorted array `ordered`."""
     if len(ordered) == 0:
         return np.zeros(len(values), dtype=bool)
     places = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
@@ -115,6 +115,7 @@ def _batches(paths: Sequence[Path], key: bytes) -> Iterator[Hashes]:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(ROW_GROUP, columns=["person_high", "person_low"]):
                 high, low = (np.asarray(column) for column in batch.columns)
-                _, first = np.unique(high, return_index=True)  # these 64 bits tell persons apart
+                # Two persons practically never share these 64 bits.
+                _, first = np.unique(high, return_index=True)
                 hashes = np.stack([high[first], low[first]], axis=1)
                 yield np.sort(organisation_hashes(hashes, key))

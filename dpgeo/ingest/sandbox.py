@@ -54,12 +54,12 @@ def run(
     silence: float = 120,
     limit: float | None = None,
 ) -> T:
-    """Run a task of `sandbox_worker` on a request; return its parsed result.
+    """Run a task of `sandbox_worker` on a request; return the task's result, parsed by `read`.
 
-    `read` parses the result. The worker may write in `folder`. `progress` is called with each
-    progress message of the worker, and stops the worker by raising an exception. The worker is also
-    stopped after `silence` seconds without a message, when it exceeds the processor time of its
-    task, and after `limit` seconds in all.
+    The worker may write in `folder`. `progress` is called with each progress message of the worker,
+    and stops the worker by raising an exception. The worker is also stopped after `silence` seconds
+    without a message, when it exceeds the processor time of its task, and after `limit` seconds in
+    all.
 
     Raises InvalidInput for problems of the file: the worker refuses it, crashes on it, sends no
     message for too long or computes for too long. Raises Conflict after `limit` seconds, since a

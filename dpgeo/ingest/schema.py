@@ -74,7 +74,7 @@ ROLE_NAMES = {
 
 
 def role_name(key: str) -> Phrase:
-    """Return what people call a role, or the declared column that a key stands for."""
+    """Return the name on pages of a role, or of the declared column that a key stands for."""
     if key in set(Role):
         return ROLE_NAMES[Role(key)]
     if key.startswith(MEASURE):
@@ -170,7 +170,7 @@ class Columns:
         return cls(**document)
 
     def to_json(self) -> dict[str, str]:
-        """Return column names by role, and any unusual choices for how the columns are read."""
+        """Return the members as plain JSON: column names by role, and the others where not ""."""
         values = asdict(self)
         return {name: text for name, text in values.items() if text or name in ALWAYS_WRITTEN}
 
@@ -287,7 +287,7 @@ class Schema:
                 )
 
     def _check_trips(self) -> None:
-        """Refuse roles by which one row of a trip of MDS would decide about another person's row.
+        """Refuse roles for columns of MDS by which one row of a trip would decide about another.
 
         The first row of a trip states the position of its last one.
         """

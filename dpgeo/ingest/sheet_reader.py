@@ -120,7 +120,7 @@ def _record(names: Sequence[str], row: Sequence[Any]) -> Record:
 
 
 def _cell(cell: Any) -> Any:
-    """Return a cell's value, with empty cells as missing, and clock times and durations as text."""
+    """Return a cell's value: None for an empty cell, text for a time of day or a duration."""
     if cell == "":
         return None
     return str(cell) if isinstance(cell, time | timedelta) else cell

@@ -61,12 +61,12 @@ def lenient_text(values: Any) -> Any:
 
 
 def bounded(values: Any) -> tuple[Any, Any, NDArray[np.bool_]]:
-    """Drop values longer than `MAX_FIELD_BYTES` from an Arrow column.
+    """Replace values longer than `MAX_FIELD_BYTES` in an Arrow column by null.
 
-    Returns the values as large_binary, with null for the dropped ones; the index of each row's
+    Returns the values as large_binary, with null for the too long ones; the index of each row's
     value, or None if the values are those of the rows in order; and a mask of the rows whose value
-    was dropped. In a column with a dictionary, values are dropped before they are repeated for each
-    row. A dictionary with more values than rows is expanded.
+    was too long. In a column with a dictionary, values are replaced before they are repeated for
+    each row. A dictionary with more values than rows is expanded.
     """
     codes = values.indices if pa.types.is_dictionary(values.type) else None
     words = (values.dictionary if codes is not None else values).cast(pa.large_binary())
@@ -96,7 +96,10 @@ def _utf8(word: bytes) -> str | None:
 
 
 def _spread(of_words: NDArray[np.bool_], codes: Any) -> NDArray[np.bool_]:
-    """Convert a mask over a dictionary's values to a mask over the rows that use them."""
+    """Convert a mask over a dictionary's values to a mask over the rows.
+
+    `codes` are the rows' indices in the dictionary, or None if the values are those of the rows.
+    """
     if codes is None:
         return of_words
     if not of_words.any():

@@ -1,8 +1,8 @@
 """Text files as UTF-8 bytes, whatever their encoding.
 
-Each character is converted by itself, so a faulty one affects only its own line. A file in UTF-16
-is a sequence of 16-bit units, and so is each of its lines. A file with an odd number of bytes is
-therefore not UTF-16 and is refused as a whole.
+Each character is converted on its own, so a faulty character affects only the line that it is in. A
+file in UTF-16 is a sequence of 16-bit units, and so is each of its lines. A file with an odd number
+of bytes is therefore not UTF-16 and is refused as a whole.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class TextBytes:
         return self._file.tell()
 
     def rewind(self, position: int) -> None:
-        """Continue reading `position` bytes of UTF-8 after the beginning of the text."""
+        """Move to `position`, counted in bytes of UTF-8 from the beginning of the text."""
         if self._decoder is None:
             self._file.seek(position)
             return
@@ -65,9 +65,7 @@ class TextBytes:
             position = max(0, position - len(text))
 
     def leap(self, position: int) -> None:
-        """Continue reading at byte `position` of the file, or at the start of that byte's
-        character.
-        """
+        """Move to byte `position` of the file, or to the start of the character it is part of."""
         self._file.seek(position - position % self._width)
         self._decoder, self._waiting = self._new_decoder(), b""
 

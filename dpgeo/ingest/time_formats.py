@@ -29,7 +29,9 @@ Two-digit years therefore stand for 1969 to 2068.
 """
 
 FARTHEST = 3.4e10
-"""Seconds from 1970 to a time after every supported year; larger numbers are reduced to this."""
+"""Seconds from 1970 to a time after every supported year; numbers are clipped to plus or minus
+this.
+"""
 
 NUMBER = r"^[+-]?[0-9]{1,19}(?:\.[0-9]+)?$"
 ZONE = r"(?: ?(?P<zone>[Zz]|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?))?"
@@ -83,7 +85,7 @@ class Read:
 
 
 def read_text(text: pa.Array, code: str, to_utc: Offsets) -> Read:
-    """Read texts in one format; times without an offset are converted by `to_utc`."""
+    """Read texts in the format `code`; times without a UTC offset are converted by `to_utc`."""
     if code in NUMERIC:
         numeric = pc.match_substring_regex(text, NUMBER)
         numbers = pc.if_else(numeric, text, pa.scalar(None, text.type)).cast(pa.float64())

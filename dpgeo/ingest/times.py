@@ -100,7 +100,7 @@ def _bounded(
 
 
 def _from_calendar(values: Any) -> tuple[NDArray[np.int64], bool]:
-    """Return a Parquet column's times in seconds, and whether they are local time."""
+    """Return a Parquet column's times in seconds since 1970, and whether these are local time."""
     kind = values.type
     if pa.types.is_date(kind):
         days = values.cast(pa.date32(), safe=False).cast(pa.int32()).fill_null(0)

@@ -76,7 +76,7 @@ def take_sample(reader: Reader, path: Path, columns: Columns) -> Sample:
 
 @dataclass(slots=True)
 class Trial:
-    """Outcome of reading a sample under a declaration."""
+    """Outcome of reading a sample under a declaration of its columns."""
 
     report: Report
     positions: list[NDArray[np.float64]] = field(default_factory=list)
@@ -88,7 +88,7 @@ class Trial:
 
     @property
     def meaning(self) -> bytes:
-        """Return bytes that are equal for trials that read the same positions."""
+        """Return bytes that are equal for two trials that read the same positions."""
         return b"".join(pairs.tobytes() for pairs in self.positions)
 
     @property
@@ -119,7 +119,10 @@ def run_trial(sample: Sample, columns: Columns, context: Context) -> Trial:
 
 
 def _arranged(batch: Batch, read: Columns, tried: Columns) -> Batch:
-    """Return a batch whose columns have the roles that the tried declaration gives them."""
+    """Return a batch that was read under one declaration with the roles of another (`tried`).
+
+    The two declarations differ only in swapped coordinates or in dropped times.
+    """
     fields = dict(batch.fields)
     for pair in ((Role.LONGITUDE, Role.LATITUDE), DESTINATION):
         if any(getattr(tried, role) != getattr(read, role) for role in pair):

@@ -48,7 +48,9 @@ POSITIONS = 50
 MOST_ALTERNATIVES = 4
 FURTHER_FORMATS = ("", "comma", "degrees", "grouped", "e7", "e6")
 SAVES = 0.01
-"""Smallest share of all rows that another declaration must gain to be worth mentioning."""
+"""Another declaration is mentioned only if it accepts this share of all rows more than the tried
+one.
+"""
 
 
 def suggest_columns(head: Head) -> Columns:
@@ -128,7 +130,7 @@ def _missing(columns: Columns, context: Context) -> Iterator[Question]:
 
 
 def _by_file(question: Question, head: Head, columns: Columns, accepted: int) -> Question:
-    """Add the answer that each file of an archive is one person, if no column names persons."""
+    """Add the answer "each file is one person" if no column of an archive names persons."""
     if (question.kind, question.field) != ("missing", "person") or FILE_NAME not in head.names:
         return question
     label = Phrase("Each file is one person")
@@ -137,7 +139,7 @@ def _by_file(question: Question, head: Head, columns: Columns, accepted: int) ->
 
 
 def guess_formats(sample: Sample, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
-    """Return a declaration with the likeliest formats added, and rival formats for the times."""
+    """Return a declaration with the likeliest formats, and other time formats that fit as well."""
     rivals: tuple[str, ...] = ()
     if columns.time:
         texts = sample.texts(Role.TIME)
@@ -189,7 +191,7 @@ def _example(texts: pa.Array, order: str, orders: Sequence[str]) -> Phrase:
 def _swap_question(
     columns: Columns, alternatives: list[Reading], trial: Trial
 ) -> Iterator[Question]:
-    """Yield the question whether longitude and latitude are swapped, if that accepts most rows."""
+    """Ask whether longitude and latitude are swapped, if most rows are accepted only then."""
     for each in alternatives:
         if each.columns == swapped(columns) and each.accepted > 2 * trial.report.accepted:
             unchanged = Reading(Phrase("As their names say"), columns, trial.report.accepted)
@@ -216,8 +218,8 @@ def _alternatives(
 ) -> Iterator[Reading]:
     """Yield other declarations that accept more rows, best first.
 
-    Of several in one coordinate system that give the same positions and times, only the first is
-    offered.
+    Of several declarations in one coordinate system that give the same positions and times, only
+    the first is offered.
     """
     rows = trial.report.read
     if trial.report.accepted >= rows * (1 - SAVES):
@@ -237,7 +239,7 @@ def _alternatives(
 def _variants(
     sample: Sample, columns: Columns, context: Context
 ) -> Iterator[tuple[Phrase, Columns]]:
-    """Yield declarations that differ in one respect, each with what it changes."""
+    """Yield declarations that differ from `columns` in one respect, each with its name."""
     if not columns.geometry or columns.position_format in PAIRS:
         yield Phrase("Longitude and latitude swapped"), swapped(columns)
     if columns.longitude:
@@ -275,7 +277,7 @@ def _fitting_systems(sample: Sample, area: StudyArea) -> Iterator[str]:
 
 
 def _first_numbers(sample: Sample, role: str) -> NDArray[np.float64]:
-    """Return the first values of a role that are plain numbers."""
+    """Return the first values (up to POSITIONS) that are plain numbers in the column of a role."""
     texts = sample.texts(role)
     plain = texts.filter(pc.fill_null(pc.match_substring_regex(texts, NUMBER), False))
     numbers: NDArray[np.float64] = plain.slice(0, POSITIONS).cast(pa.float64()).to_numpy()

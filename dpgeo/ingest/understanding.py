@@ -46,7 +46,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Something that the file leaves open; each answer is a declaration to try next.
+    """A question to the owner that the file leaves open; each answer is a declaration to try next.
 
     `kind` is "day_or_month", "swapped" or "missing". A question of kind "missing" usually offers no
     answers; the owner then has to state the member `field` of `Columns`.
@@ -71,10 +71,10 @@ class LeftOut:
 class Understanding:
     """The result of a trial. It is private, for the owner alone.
 
-    Of the `rows` tried, `accepted` would be used, while `readable` also counts rows outside the
-    study area, whatever their times. `whole` says whether these are all rows of the file.
-    `alternatives` are other declarations that accept more rows, best first. `points` are some
-    positions, longitude first, both inside and outside the study area.
+    Of the `rows` tried, `accepted` would be used; `readable` have a readable position, even if it
+    is outside the study area, and whatever their times. `whole` says whether the `rows` tried are
+    all rows of the file. `alternatives` are other declarations that accept more rows, best first.
+    `points` are some positions, longitude first, both inside and outside the study area.
     """
 
     columns: Columns

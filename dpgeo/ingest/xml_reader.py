@@ -103,7 +103,7 @@ class GpxPoints(Points):
 
 
 class KmlPoints(Points):
-    """Points of KML: placemarks with a point, and the positions of tracks with their times.
+    """Points of KML: placemarks with a point, and positions of tracks with the tracks' times.
 
     The first time of a track belongs to its first position, and so on. A position without a time of
     its own gets none, so that no position decides about the time of another. The time stamp of a
@@ -169,7 +169,7 @@ class KmlPoints(Points):
             self.found.append({**mark, **own})
 
     def _match(self) -> None:
-        """Give each position read so far its time, or None if the file has no time for it."""
+        """Give each position of the track its time, or None if the file has no time for it."""
         lacking = len(self._places) - len(self._times)
         self._times = [*self._times, *[None] * lacking][: len(self._places)]
 
