@@ -1,9 +1,9 @@
 """Adaptive grid: coarse squares, divided according to their noisy counts.
 
-Idea. Measure the total roughly, with a small part of epsilon. Divide the map into m1 x m1 squares,
-few enough that each count is far larger than its noise, and count them. Divide each square into m2
-x m2 partitions, more of them if its noisy count is large, and count these. The estimates are
-computed from all three levels.
+Idea. Measure the number of records roughly, with a small part of epsilon. Divide the map into m1 x
+m1 squares, few enough that each count is far larger than its noise, and count them. Divide each
+square into m2 x m2 partitions, more of them if the square's noisy count is large, and count the
+partitions. The estimates are computed from all three levels.
 
 Privacy argument. A privacy unit adds at most l in total to the cells of the grid (bounded by the
 view). There are three levels: the total, the squares and the partitions. The counts of each level
@@ -88,7 +88,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare spends for the total, the squares and the partitions."""
+    """Declare spends for the total count, the squares and the partitions."""
     pilot = epsilon * Fraction(params.pilot_share, 100)
     squares = (epsilon - pilot) * Fraction(params.square_share, 100)
     return [
@@ -99,7 +99,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 
 def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
-    """Measure the total, then as many squares as the total suggests, then their partitions."""
+    """Measure the number of records, then squares, then their partitions."""
     grid = Grid.over(view.domain.area, params.cells)
     inside = grid.inside(view.domain.area)
     table = summed_area(inside)
@@ -125,7 +125,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
 
 
 def squares_along(total: int, rate: float) -> int:
-    """Return m1, the number of squares along each side of the map, from the noisy total.
+    """Return m1, the number of squares along each side of the map, given the noisy `total` count.
 
     `rate` is the epsilon that remains for the squares and partitions, divided by the
     contribution bound l.

@@ -1,12 +1,12 @@
 """Auto: a pilot measurement, counts in phases, and a surface inferred from all counts.
 
-Idea. First measure a rough total, which shows how much detail epsilon can resolve. Given that
-total, count a grid with about as many squares as will stand out from the noise. Then count squares
-of different sizes: a square is split if the surface inferred so far expects a count of more than a
-few noise scales in it. So squares are small where there are many people and large elsewhere. The
-squares of the last phase are the map of measured counts. The counts of all phases together give one
-surface of cells by empirical Bayes estimation: neighbouring squares help to tell how much of a
-noisy count is noise.
+Idea. First measure roughly how many records there are, which shows how much detail epsilon can
+resolve. Then count a grid of equal squares, whose number follows from this total: about as many as
+have counts that stand out from the noise. Then count squares of different sizes: a square is split
+if the surface inferred so far expects a count of more than a few noise scales in it. So squares are
+small where there are many people and large elsewhere. The squares of the last phase are the map of
+measured counts. The counts of all phases together give one surface of cells by empirical Bayes
+estimation: neighbouring squares help to tell how much of a noisy count is noise.
 
 Privacy argument. Every phase counts disjoint, public squares. Their counts are sums of the same
 bounded cells, with every cell in at most one square (`PrivateCounts.regroup`), and a privacy unit
@@ -20,10 +20,10 @@ the factors e^(f epsilon) of its phases, which is e^epsilon. The surface, the ch
 everything else is post-processing. Squares outside the study area are known to be empty and are not
 counted.
 
-Utility. Each square of the last phase carries noise of scale l/(f epsilon), where f is at least
-LAST_SHARE. For range counts over location maps, the error of the inferred surface is 0.55 times
-that of the best other mechanism; docs/mechanisms/accuracy.md gives the figures and the cases in
-which auto is worse.
+Utility. Each square of the last phase carries noise of scale l/(f epsilon), where the phase's share
+f is at least LAST_SHARE. For range counts over location maps, the error of the inferred surface is
+0.55 times that of the best other mechanism; docs/mechanisms/accuracy.md gives the figures and the
+cases in which auto is worse.
 
 References. Adaptive grids: Qardaji, Yang and Li 2013; least squares on trees: Hay, Rastogi, Miklau
 and Suciu 2010; empirical Bayes: Robbins 1956; privacy of adaptively chosen epsilons: Rogers, Roth,
@@ -102,7 +102,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PhasedRelease:
 
 
 def _nodes(measurements: NodeMeasurements, phase: Phase, scale: float) -> Masks:
-    """Return masks of the squares that a phase counts, chosen on the basis of all counts so far.
+    """Return masks of the squares that a phase counts, given the noisy counts of earlier phases.
 
     `scale` is the phase's noise scale.
     """

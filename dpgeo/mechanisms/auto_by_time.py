@@ -2,10 +2,10 @@
 
 Idea. Do in every public slice of local time what `auto` does for a single map, under one
 contribution bound and one division of epsilon. A pilot measurement counts the records in each
-slice. Then equal squares are counted in each slice, of a size that suits the slice's own total, and
-after that squares of different sizes: a square is split if the surface of its slice, as inferred so
-far, expects a count of more than a few noise scales in it. At the end, the counts of all phases
-give a surface of cells for each slice.
+slice. Then equal squares are counted in each slice, of a size that suits the slice's number of
+records, and after that squares of different sizes: a square is split if the surface of its slice,
+as inferred so far, expects a count of more than a few noise scales in it. At the end, the counts of
+all phases give a surface of cells for each slice.
 
 Privacy argument. Every phase, the pilot included, counts pairs of a public slice and a public
 square. Within a slice the squares are disjoint, so every pair of a slice and a cell is in at most
@@ -23,12 +23,12 @@ changes by at most the product of the factors e^(f epsilon) of its phases, which
 surfaces, the choice of squares and everything else are post-processing. Squares outside the study
 area are known to be empty and are not counted.
 
-Utility. Each square of the last phase carries noise of scale l/(f epsilon), where f is at least
-LAST_SHARE; its noisy count is released beside the surface. On the errors compared with
-`time-slices`, see docs/mechanisms/auto-by-time.md.
+Utility. Each square of the last phase carries noise of scale l/(f epsilon), where the phase's share
+f is at least LAST_SHARE; the square's noisy count is released along with the surface.
+docs/mechanisms/auto-by-time.md compares the errors with those of `time-slices`.
 
-References. Those of `auto`; for counts over time slices as one vector, Dwork, McSherry, Nissim and
-Smith 2006.
+References. The references of `auto`; for counts over time slices as one vector, Dwork, McSherry,
+Nissim and Smith 2006.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PhasedSlicesRele
 def _nodes(measurements: NodeMeasurements, signal: float, phase: Phase, scale: float) -> Masks:
     """Return masks of the squares of a slice that a phase counts.
 
-    `signal` is the slice's expected total in units of l/epsilon, and `scale` the phase's noise
-    scale.
+    `signal` is the expected number of records in the slice in units of l/epsilon, and `scale` the
+    phase's noise scale.
     """
     if phase.level is None:
         return where_expected(measurements, infer(measurements).cells, phase.limit * scale)

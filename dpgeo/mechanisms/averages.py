@@ -1,9 +1,9 @@
 """Averages: the mean of a declared measure in every zone or square, with its interval.
 
 Idea. Clip each value to declared limits and round it to one of K + 1 evenly spaced steps. For every
-region, measure two sums over its records: U, the distances in steps from the lower limit, and D,
-the distances from the upper limit. U + D gives the number of records, and U/(U + D) the mean as a
-fraction of the range.
+region, measure two sums over its records: U, the sum of the values' distances from the lower limit,
+and D, the sum of their distances from the upper limit, both in steps. With n records, U + D = n K,
+so U + D gives the number of records, and U/(U + D) the mean as a fraction of the range.
 
 Privacy argument. The regions, the limits and K are public. If the regions are divided by slices of
 local time or of a declared category, these are public, too; a region is then a pair of a place and
@@ -15,7 +15,8 @@ K - k) to the pair (U, D) of one region, and k + (K - k) = K whatever k is. So t
 pairs has exactly the L1 sensitivity l K, and one measurement with the whole epsilon is
 epsilon-differentially private (`privacy.value_shares`). Means, intervals, and the choice of regions
 to show are post-processing of the noisy pairs. Which records are kept depends on a keyed hash of
-the row without its value; the value decides only between rows that are equal in everything else.
+the row without the measured value; the value matters only between rows that are equal in everything
+else.
 
 Utility. The mean of a region with n records has a standard error of about l/(epsilon n) of the
 range between the limits, so narrow limits give accurate means. Regions with few records get no

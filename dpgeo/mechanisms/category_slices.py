@@ -9,9 +9,9 @@ in the slice "other"; parts of the week are public. So pairs of a cell and a sli
 disjoint. The slice of a record depends on its own value and time alone, and a record without a time
 is in no slice of time. A privacy unit adds at most l in total to the counts of all slices together
 (bounded by the view), so the L1 sensitivity of the whole array is l, and one `measure` with epsilon
-is epsilon-differentially private. Slices are not repeated releases, and more slices cost no more.
-Cells outside the study area are empty by the public declaration of the area; setting them to 0 is
-post-processing.
+is epsilon-differentially private. Since the slices are disjoint, they do not spend like repeated
+releases: more slices cost no more. Cells outside the study area are empty by the public declaration
+of the area; setting them to 0 is post-processing.
 
 Utility. Every cell of every slice carries noise of scale about l/epsilon, as in an undivided map.
 But the people of a cell are divided among its slices, so use coarser cells than for a single map.

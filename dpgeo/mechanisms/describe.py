@@ -1,4 +1,4 @@
-"""Parameter tables in the mechanisms' documentation pages.
+"""Writes the tables of parameters in the mechanisms' documentation pages.
 
 Each table is between two comments in docs/mechanisms/KEY.md; the rest of the page is handwritten.
 """

@@ -16,9 +16,9 @@ public declaration: they are set to 0 and left out of every box; every box has a
 
 Utility. A box carries noise of scale l/epsilon2 whatever its size, so sums over large regions are
 far more accurate than on a uniform grid. Dividing a box's count evenly among its cells adds an
-error if people are unevenly spread in the box. Boxes are split where noisy counts show this, or
-where noise could hide it (`postprocess.kdtree`). Least-squares answers keep the detail within
-boxes, and with it the noise of cells.
+error if people are unevenly spread in the box. Boxes are split where noisy counts show an uneven
+spread, or where noise could hide one (`postprocess.kdtree`). Least-squares estimates keep the
+detail within boxes, and with it the noise of cells.
 
 References. Xiao, Xiong, Fan and Goryczka (DPCube), algorithms 2 and 3, with the corrections in
 docs/mechanisms/dpcube.md.

@@ -1,7 +1,7 @@
 """Flows: how many trips lead from each zone or square to each other one.
 
 Idea. Count the trips of every pair of an origin and a destination. Also count the trips that leave
-each region and those that arrive in it, which are larger numbers and therefore relatively more
+each region and the trips that arrive in it; these counts are larger and therefore relatively more
 accurate.
 
 Privacy argument. The regions are public and disjoint, and so are the slices of local time, of a
@@ -15,7 +15,7 @@ composition. All three are sums of one sample. With more than MOST_PAIRS pairs, 
 noisy count reaches a public threshold are drawn, with the same distribution as if all were drawn
 (`privacy.sparse_threshold`). Unless the parameters ask for trips inside a region, these are left
 out before anything is counted, so setting their pairs to 0 is post-processing. The least-squares
-estimates, the list of flows that exceed the noise, and the rest shown as "other" are
+estimates, the list of flows that exceed the noise, and the sum of the other flows ("other") are
 post-processing, too.
 
 Utility. Each pair carries noise of scale l/(0.6 epsilon), however many trips it has, so few, large
@@ -64,10 +64,12 @@ Ints = NDArray[np.int64]
 PAIRS, LEAVING, ARRIVING = "pairs of regions", "departures", "arrivals"
 
 SHARES = {PAIRS: Fraction(3, 5), LEAVING: Fraction(1, 5), ARRIVING: Fraction(1, 5)}
-"""The shares of epsilon for pairs, departures and arrivals."""
+"""The shares of epsilon for the counts of pairs, departures and arrivals."""
 
 MOST_PAIRS = 4_000_000
-"""With more pairs than this, only those above the threshold are drawn."""
+"""Largest number of pairs for which every noisy count is drawn; beyond it, only counts that reach
+the threshold are.
+"""
 
 AS_DECLARED, DESTINATIONS, FOLLOWING = "as declared", "destination columns", "consecutive rows"
 
@@ -174,7 +176,7 @@ def listing_threshold(noise: DiscreteLaplace, pairs: int) -> int:
 def _measure(
     trips: PrivateSparseCounts, threshold: int, meter: Meter, *, sparse: bool
 ) -> tuple[Ints, Ints]:
-    """Return the numbers of the drawn pairs and their noisy counts.
+    """Return the indices of the pairs whose counts were drawn, and these noisy counts.
 
     The first array is empty if all pairs were drawn.
     """
@@ -184,7 +186,11 @@ def _measure(
 
 
 def _apart(listed: Ints, counts: Ints, n: int, *, within: bool, sparse: bool) -> tuple[Ints, Ints]:
-    """Remove pairs of a region with itself, which are publicly empty unless `within` is true."""
+    """Remove the pairs of each of `n` regions with itself, unless `within` is true.
+
+    They are empty, since trips inside a region were not counted. If `sparse` is true, `listed`
+    holds the indices of the pairs whose `counts` were drawn; otherwise all pairs have a count.
+    """
     if within:
         return listed, counts
     if sparse:
@@ -197,8 +203,8 @@ def _apart(listed: Ints, counts: Ints, n: int, *, within: bool, sparse: bool) ->
 def _counted(params: Params, domain: Domain) -> tuple[TripPairs, Ints]:
     """Return the pairs to count, and each region's index among the regions in the study area.
 
-    A square outside the study area has the index -1. Raises InvalidInput if the regions overlap, or
-    if the dataset has no trips of the chosen kind, no such category or no times.
+    The index is -1 for a square outside the study area. Raises InvalidInput if the regions overlap,
+    or if the dataset has no trips of the chosen kind, no such category or no times.
     """
     regions = _regions(params, domain)
     by_row = params.trips == DESTINATIONS or (params.trips == AS_DECLARED and domain.destinations)

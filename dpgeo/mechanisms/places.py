@@ -26,8 +26,8 @@ every row is in one context. If people are counted, somebody may be at a place i
 so the counts by context do not add up to the place's count.
 
 References. Fan and Jin 2015 (random and popular bounding of the nodes and edges of a graph of
-places and attributes; its nodes are places here, and its edges pairs of a place and a context);
-Dwork, McSherry, Nissim and Smith 2006.
+places and attributes; the graph's nodes are places here, and the graph's edges are pairs of a place
+and a context); Dwork, McSherry, Nissim and Smith 2006.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PlacesRelease:
 
 
 def regions(params: Params, domain: Domain) -> NearPlaces:
-    """Return the places with their reach; popular bounding ranks a person's places by them.
+    """Return the places with their reach; popular bounding ranks places by their popularity.
 
     Raises InvalidInput if the parameters ask for keys and the dataset has none.
     """
@@ -216,8 +216,8 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 def serial(params: Params, counting: Counting) -> bool:
     """Return whether places and pairs are counted from a single sample.
 
-    If people are counted by context, the bound applies to places and to pairs separately, so there
-    are two samples.
+    If people are counted by context, the bound applies to places and to pairs of a place and a
+    context separately, so there are two samples.
     """
     return counting is Counting.VISITS or not params.by_context
 

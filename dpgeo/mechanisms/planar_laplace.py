@@ -9,9 +9,9 @@ Privacy argument. The guarantee is geo-indistinguishability (Andres et al. 2013)
 privacy of presence. Suppose that one privacy unit's reports x_i are moved to x'_i, and let h =
 level/radius be the epsilon per metre. The probability of any output changes by at most a factor of
 exp(sum of h (d(x_i, x'_i) + s)) over the moved reports, where s, for snapping, is 0.75 % of the
-radius. The output shows that reports were made, and how many. With padding it shows only that a
-privacy unit is in the data; replacing a real report by a padding report changes the probability by
-at most a factor of exp(h D), where D is the distance across the area.
+radius. The output shows that reports were made, and how many. With padding it shows only how many
+privacy units are in the data; replacing a real report by a padding report changes the probability
+by at most a factor of exp(h D), where D is the distance across the area.
 
 Positions are snapped to a public grid. Each is perturbed once, by `Meter.perturb` (the argument is
 in `privacy.planar_laplace_sampler`, the cost of finite precision in `core.noise.PlanarLaplace`).
@@ -189,7 +189,8 @@ def move(view: PrivateView, params: Params, meter: Meter, shard: Shard = WHOLE) 
     )
     area = _truncation(params, view.domain.area)
     epsilon = price(params, view.bound, view.domain.area)
-    # Built here only to raise any error before noise is drawn; `content` builds it again.
+    # The remapping is built here only so that an error is raised before noise is drawn; `content`
+    # builds it again.
     _remapping(params, _noise(params, epsilon, view.bound), view.domain)
     return meter.perturb(
         LABEL, reports, area, input_step=input_step(params.radius), padded=params.padded
@@ -290,7 +291,7 @@ def _truncation(params: Params, area: StudyArea) -> Truncation:
 
 
 def _metres_across(area: StudyArea) -> float:
-    """Return an upper bound on the distance in metres across the area's bounds."""
+    """Return an upper bound on the distance in metres between any two points of an area."""
     west, south, east, north = np.radians(area.bounds)
     low = 0.0 if south < 0 < north else min(abs(south), abs(north))
     return float(

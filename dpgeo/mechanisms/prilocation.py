@@ -1,13 +1,13 @@
-"""PriLocation: a synthetic dataset of people's places, each drawn privately.
+"""PriLocation: a synthetic dataset of people's places, each replaced at random.
 
 Idea. A public hierarchy, such as country, city and street, lists the candidate places. Its finest
-levels are hidden; units of the other levels are visible. Records are assigned to their nearest
-place, places are clustered, and persons are assigned to a public number of virtual users. A bin
-consists of the places in one visible unit and one cluster. For each virtual user and bin, the
+levels are hidden; units of the other levels are visible. Each record is assigned to the place
+nearest to it, places are clustered, and persons are assigned to a public number of virtual users. A
+bin consists of the places in one visible unit and one cluster. For each virtual user and bin, the
 number of records w is measured with noise. Of the virtual user's places in the bin, w are kept; if
-there are fewer, public places of the bin are added. Each of them is then replaced by a nearby place
-of the bin. The release consists of the places drawn in this way, with new labels for the virtual
-users, the clusters, and noisy counts of the bins.
+there are fewer than w, public places of the bin are added. Each of them is then replaced by a
+nearby place of the bin. The release consists of the places drawn in this way, with new labels for
+the virtual users, the clusters, and noisy counts of the bins.
 
 Privacy argument. The hierarchy, the number N of virtual users and the first centres are public.
 Every person is assigned to one of the N virtual users by an independent draw. So adding a person
@@ -16,8 +16,8 @@ adds at most l records to one virtual user and reassigns nobody else, however ma
 whole epsilon, divided into C for clustering, W for weights and R for replacement, with
 C + W + R = E:
     - the rounds of k-means on records moved to their nearest places, and the counts of bins: C in
-      equal parts, with joint sensitivity 3 l and sensitivity l (`privacy.vector_sums`; bins are
-      disjoint);
+      equal parts; a round has the joint sensitivity 3 l (`privacy.vector_sums`), and the counts,
+      over disjoint bins, have sensitivity l;
     - the counts of every pair of a virtual user and a bin: W, with sensitivity l;
     - the replacement, given these counts: R (`privacy.exponential_mechanism`).
 They add up to E for a person. For a single record of a person with at most l records, the privacy
@@ -67,10 +67,13 @@ WEIGHTS = "records of each person in each bin"
 REPLACEMENT = "replacement places"
 
 GRID_CELLS = 4096
-"""Cells along each side of the grid that assigns records to places, one nearest place per cell."""
+"""Number of cells along each side of a grid: all records of a cell belong to the place nearest to
+that cell.
+"""
 
 MOST_PAIRS = 2_000_000
-"""Largest number of pairs of a virtual user and a bin; each takes about 100 bytes of memory."""
+"""Largest number of pairs of a virtual user and a bin; each pair takes about 100 bytes of memory.
+"""
 
 MOST_PLACES = 5_000_000
 """Largest expected number of places drawn."""
@@ -216,7 +219,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
 
 def _alone(places: Places, params: Params) -> tuple[Phrase, ...]:
-    """Return a warning if some visible units have a single place, which is then not hidden."""
+    """Return a warning if visible units have a single place each, since it is not hidden then."""
     names = places.alone(params.hidden)
     if not names:
         return ()
@@ -279,7 +282,10 @@ def _blocks(area: StudyArea, cells: int) -> Places:
 
 @lru_cache(maxsize=16)
 def _hiding(places: Places) -> tuple[Phrase, ...]:
-    """Return the warning sentences of `Places.hiding`, cached for each layer of places."""
+    """Return the sentences of `Places.hiding`, which warn of places that are not hidden.
+
+    They are cached for each layer of places.
+    """
     return tuple(places.hiding())
 
 

@@ -2,7 +2,7 @@
 
 Idea. Divide the map into four squares, each of these into four, and so on down to the cells; count
 the squares of all levels. The count of a region of any size is then the sum of few counts, and each
-count is improved by the counts above and below it.
+square's count is improved by those of the larger squares around it and the smaller squares in it.
 
 Privacy argument. The squares of a level are public and disjoint, and their counts are sums of the
 same bounded cells, to which a privacy unit adds at most l in total. So a level's vector of counts
@@ -15,12 +15,12 @@ not a power of two is embedded in a larger one, so that all squares of a level h
 Utility. A query uses few large squares and many small ones, so the epsilon of level d grows with d.
 If squares are only added up, epsilon_d proportional to 2^(d/3) is best (Cormode et al., lemma 3).
 Here all levels are reconciled by least squares (`postprocess.consistency`), so that small squares
-also improve large ones, and 2^(d/2) is better: over boxes of all sizes the error is 11 % less with
-128 x 128 cells and 9 % less with 512 x 512, whatever the data. The ratios of the shares are rounded
-to thousandths. Since the squares do not depend on the data, the standard errors of the reconciled
-counts are exact. With `inference = surroundings`, auto's empirical Bayes surface is computed from
-the same counts: its error is smaller where counts are small compared with the noise, and about the
-same where they are large (docs/mechanisms/quadtree.md).
+also improve large ones, and 2^(d/2) is better: for queries of boxes of all sizes the error is 11 %
+less with 128 x 128 cells and 9 % less with 512 x 512, whatever the data. The ratios of the shares
+are rounded to thousandths. Since the squares do not depend on the data, the standard errors of the
+reconciled counts are exact. With `inference = surroundings`, auto's empirical Bayes surface is
+computed from the same counts: its error is smaller where counts are small compared with the noise,
+and about the same where they are large (docs/mechanisms/quadtree.md).
 
 References. Cormode, Procopiuc, Srivastava, Shen and Yu 2012 (private spatial decompositions); Hay,
 Rastogi, Miklau and Suciu 2010.

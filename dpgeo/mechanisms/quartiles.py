@@ -7,7 +7,7 @@ Privacy argument. The regions, the limits and the numbers of steps and bins are 
 slices of local time or of a declared category. Records and their steps are the same as for averages
 (`mechanisms.averages`): the view keeps at most l contributions of a privacy unit over all regions
 and slices together, either records with a value or, if people are counted, one value for each
-region that a person was in, the mean of their own values there. A step lies in exactly one bin,
+region that a person was in, the mean of their own values there. Each step lies in exactly one bin,
 whatever the other rows are. So a contribution adds 1 to a single pair of a region and a bin; adding
 or removing a privacy unit changes all counts together by at most l. This is the exact L1
 sensitivity of the whole array. It also holds for overlapping zones, because a row in two zones

@@ -1,6 +1,7 @@
 """Registry of mechanisms, used by forms, the API, documentation and tests.
 
-The first mechanism is the default. Of those with the same subject, the first is recommended.
+The first mechanism in MECHANISMS is the default. Of mechanisms with the same `Subject` (what they
+show), the first is recommended.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def mechanisms_of(kind: Kind) -> list[str]:
 
 
 def mechanisms_about(subject: Subject) -> list[str]:
-    """Return the keys of the mechanisms with a given subject, the recommended one first."""
+    """Return the keys of the mechanisms that show a given `Subject`, the recommended one first."""
     return [key for key, mechanism in MECHANISMS.items() if subject in mechanism.subjects]
 
 

@@ -107,7 +107,7 @@ def cells_by_time(
 
 
 def slices_fact(slices: Slicing) -> Phrase:
-    """Return a sentence for the quote: which maps the release has, and that they share a bound."""
+    """Return a sentence for the quote: the maps that the release has, and their common bound."""
     titles = slices.names.titles
     return Phrase(
         "There are {count} maps, from {first} to {last}, in local time ({zone}). The "

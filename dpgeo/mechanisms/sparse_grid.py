@@ -15,11 +15,11 @@ it is too large, the request is refused before any epsilon is spent.
 
 Utility. T = max(1, ceil(eta l ln(n)/epsilon)) for n cells. With eta = 1, fewer than one empty cell
 in the whole grid is expected to be listed. A cell whose count is clearly above T is almost surely
-listed. If a cell is not listed, all that is known is that its noisy count is below T. Sums over
-regions miss sparsely populated cells.
+listed. A cell that is not listed tells only that its noisy count is below T. Sums over regions miss
+sparsely populated cells.
 
-References. Cormode, Procopiuc, Srivastava and Tran 2012 (arXiv 1103.0825); the threshold is that of
-histogram publication with thresholds, with the contribution bound l.
+References. Cormode, Procopiuc, Srivastava and Tran 2012 (arXiv 1103.0825); the threshold is the one
+of that paper for noisy histograms, with the contribution bound l.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ LAST_SHARE = Fraction(40, 100)
 """Smallest share of epsilon for the last phase."""
 
 MANY, VERY_MANY = 3000.0, 30_000.0
-"""Thresholds on the expected total, in units of l/epsilon.
+"""Thresholds on the expected number of records, in units of l/epsilon.
 
 Above MANY, squares of different sizes are chosen only once. Above VERY_MANY, a coarser grid is
 counted as well, because counts of large squares would otherwise be sums of many noisy counts.
@@ -58,10 +58,11 @@ class Phase:
 
 
 def phases_after(signal: float, inside: NDArray[np.bool_]) -> list[Phase]:
-    """Choose the phases for an expected total; their shares add up to 1 - PILOT_SHARE.
+    """Choose the phases for an expected number of records; their shares add up to 1 - PILOT_SHARE.
 
-    `signal` is the expected total in units of l/epsilon. The level of the grid of equal squares is
-    chosen so that squares in the study area have an average count of PER_SQUARE of these units.
+    `signal` is the expected number of records in units of l/epsilon. The level of the grid of equal
+    squares is chosen so that squares in the study area have an average count of PER_SQUARE of these
+    units.
     """
     level = level_for(signal, inside)
     if signal < MANY:
@@ -83,7 +84,10 @@ def phases_after(signal: float, inside: NDArray[np.bool_]) -> list[Phase]:
 
 
 def level_for(signal: float, inside: NDArray[np.bool_]) -> int:
-    """Return the level of the grid of equal squares for an expected total of `signal`."""
+    """Return the level of the grid of equal squares.
+
+    `signal` is the expected number of records in units of l/epsilon.
+    """
     depth = len(inside).bit_length() - 1
     filled = float(inside.mean())
     level = round(math.log2(max(signal / PER_SQUARE, 1.0) / filled) / 2)

@@ -6,9 +6,9 @@ Count the records in each square for each slice.
 Privacy argument. Pairs of a cell and a slice are public and disjoint. The slice of a record depends
 on its own time alone, and a record without a time is in no slice. A privacy unit adds at most l in
 total to the counts of all slices together (bounded by the view), so the L1 sensitivity of the whole
-array is l, and one `measure` with epsilon is epsilon-differentially private. The slices are not
-repeated releases, and more slices cost no more. Cells outside the study area are empty by the
-public declaration of the area; setting them to 0 is post-processing.
+array is l, and one `measure` with epsilon is epsilon-differentially private. Since the slices are
+disjoint, they do not spend like repeated releases: more slices cost no more. Cells outside the
+study area are empty by the public declaration of the area; setting them to 0 is post-processing.
 
 Utility. Every cell of every slice carries noise of scale about l/epsilon, as in a map of all times.
 But the people of a cell are divided among its slices, so use coarser cells than for a single map.

@@ -9,8 +9,8 @@ the area; setting them to 0 is post-processing.
 
 Utility. Every cell carries noise of scale about l/epsilon, whatever its count; the noise of a
 region of m cells has a standard deviation sqrt(m) times as large. If most cells are empty, a second
-layer can show counts below a threshold T as 0: T = max(1, ceil(eta l ln(n)/epsilon)) for n cells
-and a strictness of 100 eta percent.
+layer of the release can show counts below a threshold T as 0: T = max(1, ceil(eta l ln(n)/epsilon))
+for n cells and a strictness of 100 eta percent.
 
 References. Dwork, McSherry, Nissim and Smith 2006; Xiao, Xiong, Fan and Goryczka (DPCube),
 algorithm 1.
