@@ -45,13 +45,15 @@ from dpgeo.spatial.near_places import NearPlaces
 from dpgeo.spatial.zones import Zones
 
 Listed: TypeAlias = Zones | NearPlaces
-"""Declared regions: zones, or places, each with the ground to which it is the nearest place."""
+"""Declared regions: zones, or places, where a place's region is the ground nearer to it than to
+others.
+"""
 
 Regions: TypeAlias = Grid | Listed
 """Cells of a grid, or declared zones or places: public regions that can be ranked by popularity.
 
-To measure popularity, each person is counted in one region, that of a place of theirs chosen at
-random. A region's noisy count is its popularity.
+To measure popularity, each person is counted in one region. It contains a position of that person,
+chosen at random. A region's noisy count is its popularity.
 """
 
 CountedRegions: TypeAlias = Regions | SlicedGrid
@@ -78,7 +80,7 @@ def split(epsilon: Fraction, bounding: Bounding) -> tuple[list[Spend], Fraction]
 
 
 def usual_regions(_params: object, domain: Domain) -> Grid:
-    """Return the coarse grid on which popularity is measured."""
+    """Return the coarse grid on which popularity is measured if no zones or places are counted."""
     return Grid.over(domain.area, POPULAR_CELLS)
 
 
@@ -102,8 +104,8 @@ class Popularity:
     def table(self, regions: ValuedRegions) -> RankTable:
         """Return the popularity ranks of `regions`.
 
-        Raises ValueError if `regions` or the measured regions are declared and the two are not the
-        same.
+        Raises ValueError if `regions` or the regions whose popularity was measured are zones or
+        places, unless the two are the same.
         """
         if isinstance(regions, SlicedZones):
             regions = regions.zones
@@ -151,7 +153,7 @@ def _grid_of(cells: Grid | SlicedGrid) -> Grid:
 
 
 def ranks_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the ranks of counts (n,): 0 for the largest, 1 for the next largest, and so on."""
+    """Return the ranks (n,) of counts (n,): 0 for the largest; equal counts have equal ranks."""
     return np.unique(-counts, return_inverse=True)[1].astype(np.int64)
 
 

@@ -1,11 +1,11 @@
 """Differentially private k-means on the cells of a public grid.
 
 What is drawn. Positions are the centres of the cells of a public grid. In each round every counted
-record is assigned to the cluster centre nearest to it on the ground. For each cluster, the number n
-of records and the sums of their x and y, in half cells from the middle of the grid, are measured
-together. The new centre lies between the old centre and the noisy mean (sum x/n, sum y/n): the
-noisier the mean, the closer to the old centre. It stays within the old cluster and the grid. A
-cluster whose noisy n is below the noise scale keeps its centre.
+record is assigned to the cluster centre at the smallest ground distance. For each cluster, the
+number n of records and the sums of their x and y, in half cells from the middle of the grid, are
+measured together. The new centre lies between the old centre and the noisy mean (sum x/n, sum y/n):
+the noisier the mean, the closer to the old centre. The new centre stays within the old cluster and
+the grid. A cluster whose noisy n is below the noise scale keeps its centre.
 
 Privacy argument. The centres follow from public inputs and the noisy sums of earlier rounds. Given
 the centres, every record adds (1, x, y) to one cluster, where |x| and |y| are at most half the
@@ -74,7 +74,7 @@ def update_centres(
 
 
 def _step_fractions(centres: Centres, step_x: Floats, step_y: Floats, error: Floats) -> Floats:
-    """Return the fraction (k,), from 0 to 1, by which each centre moves towards its noisy mean.
+    """Return the fraction (k,), from 0 to 1, of its step that each centre moves to its noisy mean.
 
     `error` (k,) is the standard deviation of the noise of each mean.
     """
@@ -84,8 +84,8 @@ def _step_fractions(centres: Centres, step_x: Floats, step_y: Floats, error: Flo
     squared = offset_x**2 + offset_y**2
     np.fill_diagonal(squared, np.inf)
     prior_variance = squared.min(axis=1) / 4
-    # If o is the offset between two centres, the midline is reached at the fraction
-    # (|o|^2/2) / (step . o).
+    # A centre has the same distance to another at offset o (the midline) after the fraction
+    # (|o|^2/2) / (step . o) of its step.
     projection = step_x[:, None] * offset_x + step_y[:, None] * offset_y
     limit = np.divide(
         squared / 2, projection, out=np.full_like(squared, np.inf), where=projection > 0

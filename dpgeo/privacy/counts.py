@@ -95,7 +95,8 @@ class PrivateCounts(Opaque):
 class PrivateTotals:
     """The three private totals of people, sightings and visits, each of shape (1,).
 
-    Their sensitivities are 1, B_p and B_v; see `privacy.totals`.
+    Their sensitivities are 1, B_p (sightings per person) and B_v (visits per person); see
+    `privacy.totals`.
     """
 
     people: PrivateCounts

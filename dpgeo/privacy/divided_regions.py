@@ -1,4 +1,4 @@
-"""Divided regions: zones or squares in slices, in which the values of a measure are added up."""
+"""Divided regions: zones or squares in slices, for which the values of a measure are summed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dpgeo.spatial.zones import Zones
 class DividedRegions:
     """Declared zones, or the squares of a grid, once for every slice.
 
-    They depend on public declarations and parameters alone.
+    The regions depend on public declarations and parameters alone.
     """
 
     places: Grid | Zones
@@ -68,7 +68,7 @@ class DividedRegions:
 
     @property
     def size_in_area(self) -> int:
-        """Number of regions in all slices that touch the study area."""
+        """Number of regions in all slices that intersect the study area."""
         if isinstance(self.places, Zones):
             return len(self.places) * self._layers
         return int(np.count_nonzero(self.places.inside(self.area))) * self._layers

@@ -5,7 +5,7 @@ Only `dpgeo.releases` imports this module.
 Every stream is the keystream of ChaCha20 (RFC 8439) under a 256-bit key, which is read from the
 operating system when the stream is opened. Two streams are therefore as independent as the
 operating system's keys. A process that was forked while a stream was in use takes a new key before
-it draws its next word, so parent and child never share a key.
+it draws its next 64-bit word, so parent and child process never share a key.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 from numpy.typing import NDArray
 
 WORDS_PER_KEY = 1 << 32
-"""Largest number of words drawn under one key.
+"""Largest number of 64-bit words drawn under one key.
 
 ChaCha20's 32-bit block counter would allow 8 times as many.
 """
@@ -38,7 +38,7 @@ class SystemWords:
         self._take_key()
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """Return the next `count` words, uint64."""
+        """Return the next `count` 64-bit words, uint64 (count,)."""
         if os.getpid() != self._process or count > self._left:
             self._take_key()
         self._left -= count

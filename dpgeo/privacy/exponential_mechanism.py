@@ -48,7 +48,7 @@ from dpgeo.spatial.centres import Centres, ground_metres
 from dpgeo.spatial.places import diameter
 
 STEPS = 4096
-"""K in the module docstring: the number of steps that distances within a bin are rounded to."""
+"""K in the module docstring: distances within a bin are rounded down to one of K steps."""
 
 CHUNK = 1 << 20
 """Number of places drawn at a time, which limits the memory used."""
@@ -91,7 +91,7 @@ def fit_to_counts(persons: Ints, places: Ints, wanted: Ints, bins: Bins) -> tupl
     """Truncate or extend each person's places in each bin to the number in `wanted`.
 
     `persons` (m,) and `places` (m,) are pairs of a person and a place. `wanted` (people, bins) is w
-    in the module docstring. Returns the pairs after dropping and appending places.
+    in the module docstring. Returns the pairs that are kept, followed by the appended ones.
     """
     group = persons * len(bins) + bins.of_place[places]
     order = np.lexsort((bins.rank[places], group))
@@ -134,7 +134,7 @@ def _replace_chunk(places: Ints, bins: Bins, rate: Fraction, random: RandomWords
 
 
 def scores(places: Ints, others: Ints, bins: Bins) -> Ints:
-    """Return q (n,), the rounded distance from each place to its candidate in `others` (n,).
+    """Return q (n,), the rounded distance from each place to its candidate, `others` (n,).
 
     q is an integer from 0 to STEPS; see the module docstring.
     """
@@ -151,7 +151,7 @@ def draw_uniform(size: Ints, random: RandomWords) -> Ints:
     """Draw an exactly uniform integer from 0 to s - 1 for each entry s of `size` (n,)."""
     outcomes = size.astype(np.uint64)
     words = random.words(len(size)).copy()
-    # The largest 2^64 mod size words are redrawn, so that every remainder is equally likely.
+    # The 2^64 mod size largest 64-bit words are redrawn, so that every remainder is equally likely.
     over = (np.uint64(0) - outcomes) % outcomes
     last = ~over
     while (again := np.flatnonzero(words > last)).size:

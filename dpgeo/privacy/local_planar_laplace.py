@@ -19,7 +19,7 @@ from dpgeo.spatial.ground_grid import grid_step, input_step
 
 
 class LocalPlanarLaplace:
-    """Perturbs positions at a privacy level within a radius in metres.
+    """Perturbs positions, given a privacy level and the radius in metres within which it holds.
 
     If one person makes several reports, their privacy costs add up. Raises InvalidInput for an
     invalid level or radius.

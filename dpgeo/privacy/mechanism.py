@@ -34,13 +34,13 @@ from dpgeo.spatial.grid import Grid
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """Expected noise of a release, from public inputs alone.
+    """Noise to expect in a release, computed from public inputs alone.
 
     `region` is the noun for a counted region, such as "cell", and `plural` its plural if that is
     irregular, else empty. `regions` is the largest possible number of regions. `noise` is the noise
     of each count or point. `ground_metres` is the side of the smallest region on the ground.
-    `cautions` are warnings to show before the budget is spent. `facts` are further sentences for
-    the quote, such as the distance between hidden places. If noise is added to sums of a measure's
+    `cautions` are warnings to show before epsilon is spent. `facts` are further sentences for the
+    quote, such as the distance between hidden places. If noise is added to sums of a measure's
     steps instead of counts (`core.measures`), `records` holds the margin of a region's number of
     records, and the number of records from which a mean is shown; else it is None. If `alike` is
     true, every region is counted with this noise, whatever the data, so the advised contribution
@@ -104,7 +104,8 @@ def forecast_cells(
 ) -> Forecast:
     """Return the forecast for counts with `noise` on a grid of `cells` along each side.
 
-    The forecast also holds for other regions, provided that there are no more of them than cells.
+    The forecast also holds for other regions, provided that there are no more of them than cells in
+    the study area.
     """
     grid = Grid.over(domain.area, cells)
     return Forecast(
@@ -125,10 +126,10 @@ class Sharded:
     the whole epsilon of the plan. `content(perturbed, params, domain)` builds the content from the
     perturbed reports of all shards.
 
-    Privacy argument. Every privacy unit is in exactly one shard, so its reports are perturbed once.
-    The noise of any two reports is independent, whether they are in the same shard or not, so the
-    result has the same distribution as if it were drawn in one piece. If a shard is drawn again
-    before anybody has seen its first draw, only the second draw is ever seen.
+    Privacy argument. Every privacy unit is in exactly one shard, so the unit's reports are
+    perturbed once. The noise of any two reports is independent, whether they are in the same shard
+    or not, so the result has the same distribution as if it were drawn in one piece. If a shard is
+    drawn again before anybody has seen its first draw, only the second draw is ever seen.
     """
 
     move: Callable[[PrivateView, Any, Meter, Shard], Perturbed]
@@ -137,14 +138,14 @@ class Sharded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mechanism:
-    """A mechanism: its description, the plan that it makes without data, and its release.
+    """A mechanism: its description, and the functions that plan, forecast and make a release.
 
     `plan(params, epsilon)` declares spends that add up to epsilon. `release(view, params, meter)`
     makes these measurements and returns the content. `forecast(params, epsilon, bound, domain)`
     predicts the noise of a release. `kind` is the kind of map, which catalogues can be filtered by.
-    `subjects` are the subjects under which owners find the mechanism; a mechanism without any is
-    offered only in the list of all mechanisms. If `by_time` is true, each layer of the release
-    shows only one slice of time or of a category.
+    `subjects` are what its maps can be about (`Subject`), by which owners find the mechanism; a
+    mechanism without any is offered only in the list of all mechanisms. If `by_time` is true, each
+    layer of the release shows only one slice of time or of a category.
 
     `notion` is the privacy notion. If it is not pure differential privacy, `price(params, bound,
     area)` is the epsilon per metre for all reports of one privacy unit together; it raises
@@ -158,8 +159,8 @@ class Mechanism:
     `serial` is set if the mechanism can draw the periods of a series. `serial(params, counting)`
     then says whether `release` takes a single sample of each person's contributions from the view,
     and nothing else. All that it measures is computed from that sample, and one contribution adds
-    at most 1 to each measurement, so that a person's allowance for the whole series bounds all of
-    them.
+    at most 1 to each measurement, so that one bound on a person's contributions to the whole series
+    bounds all measurements.
     """
 
     key: str
@@ -267,7 +268,7 @@ class PublicContext:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PerturbedShard:
-    """The perturbed reports of one shard, and the trace of what was spent on them."""
+    """The perturbed reports of one shard, and the trace, which records what was spent on them."""
 
     perturbed: Perturbed
     trace: tuple[Measured, ...]

@@ -23,8 +23,9 @@ result is sorted by cell, because another order could tell occupied cells from e
 Requests that would need too much memory are refused before anything is drawn; this depends on
 public numbers alone.
 
-`measure_sums` adds noise to vectors summed over groups. The noise of each column is proportional to
-the most that one record can add to that column. The argument is in `privacy.vector_sums`.
+`measure_sums` adds noise to vectors summed over groups. The noise scale of each column is
+proportional to the most that one record can add to the column. The argument is in
+`privacy.vector_sums`.
 
 `measure_shares` adds noise to the two sums from which a region's average is computed; both get the
 noise for the joint sensitivity of all sums. The argument is in `privacy.value_shares`.
@@ -33,14 +34,14 @@ noise for the joint sensitivity of all sums. The argument is in `privacy.value_s
 `privacy.planar_laplace_sampler`. Its guarantee is geo-indistinguishability at the declared epsilon
 per metre for all reports of one privacy unit together. The outputs are sorted, because they are
 drawn in the order of the private rows. The number of outputs is public under this notion; with
-padding, it is the number of privacy units times the contribution bound.
+padding, the number of outputs is the number of privacy units times the contribution bound.
 
 `assign_virtual_user` assigns persons to virtual users, whose number is declared beforehand. It
 releases nothing and therefore costs nothing; `privacy.person_records` proves that a person still
 changes at most l records afterwards, l being the contribution bound.
 
-`replace` draws substitutes for the places of virtual users, within public bins; their number
-follows from an earlier noisy count. Its argument is in `privacy.exponential_mechanism`.
+`replace` draws substitutes for the places of virtual users, within public bins; the number of
+substitutes follows from an earlier noisy count. Its argument is in `privacy.exponential_mechanism`.
 
 `divide` divides an epsilon that was declared as `unallocated` among new measurements, whose
 epsilons add up to it exactly. The fractions may depend on earlier noisy answers. Take any
@@ -85,7 +86,9 @@ from dpgeo.privacy.vector_sums import PrivateSums
 from dpgeo.spatial.truncation import Truncation
 
 MOST_PASSING = 5_000_000
-"""Largest expected number of empty cells that reach a threshold; each takes about 100 bytes."""
+"""Largest expected number of empty cells that reach a threshold; each takes about 100 bytes of
+memory.
+"""
 
 PADDING_CHUNK = 131_072
 """Number of padding reports generated at a time."""
@@ -153,7 +156,7 @@ class Meter:
         return noisy.reshape(shares.shape) + shares._read_by_meter()
 
     def assign_virtual_user(self, visits: PrivateVisits, people: int) -> PrivateVisits:
-        """Assign each person to one of `people` virtual users at random.
+        """Assign each real person to one of `people` virtual users at random.
 
         Raises PrivacyError, before anything is drawn, if the request is refused.
         """
@@ -319,9 +322,9 @@ def _reports(
 ) -> Iterator[Reports]:
     """Yield the private reports in chunks, followed by padding reports if `padded` is true.
 
-    Padding reports have random positions in `area`. There are as many as are missing for every
-    privacy unit to have the largest number of reports, `positions.sensitivity`. Raises
-    PrivacyError if `padded` is true and the reports have times or attributes.
+    Padding reports have random positions in `area`. They bring every privacy unit to the largest
+    number of reports, `positions.sensitivity`. Raises PrivacyError if `padded` is true and the
+    reports have times or attributes.
     """
     for chunk in positions._read_by_meter():
         if padded and not (chunk.time is None and chunk.attributes is None):

@@ -99,7 +99,7 @@ class PrivateVisits(Opaque):
         )
 
     def map_items(self, function: Callable[[Ints], Ints], size: int) -> PrivateVisits:
-        """Replace every item by a public function of the item that returns values below `size`."""
+        """Replace every item by a public function of it, with values from 0 to `size` - 1."""
         return PrivateVisits(
             self.__persons,
             function(self.__items),
@@ -109,12 +109,12 @@ class PrivateVisits(Opaque):
         )
 
     def counts(self) -> PrivateSparseCounts:
-        """Count how often each item occurs; the counts have the same sensitivity."""
+        """Count how often each item occurs; the counts have the sensitivity of these visits."""
         items, amounts = np.unique(self.__items, return_counts=True)
         return PrivateSparseCounts(items, amounts, size=self._size, sensitivity=self._sensitivity)
 
     def group_counts(self, group: Ints, groups: int) -> PrivateCounts:
-        """Return the number (groups,) of items in each group, with the same sensitivity.
+        """Return the number (groups,) of items in each group, with the sensitivity of these visits.
 
         `group` holds the public group of each possible item.
         """

@@ -30,11 +30,11 @@ the noise: neighbouring datasets agree on them, since they are not secret.
 
 Randomness. An exponential variable is -ln U with U uniform. U is read from as many random bits as
 its size needs: leading zero words are followed by more words. So every distance can occur, and the
-relative precision of U is 2^-53 at any size. (With a 53-bit U, -ln U would be at most 36.7, and the
-sum of two exponential variables at most 73.5/rate: ten kilometres at level ln 4 within 200 m. An
-output would then rule out, with certainty, every input further away.) The acceptance test reads 64
-bits. The bits of random words are inverted, so that tests whose words are all 0 leave positions
-unchanged.
+relative precision of U is 2^-53, however small U is. (With a 53-bit U, -ln U would be at most 36.7,
+and the sum of two exponential variables at most 73.5/rate: ten kilometres at level ln 4 within 200
+m. An output would then rule out, with certainty, every input further away.) The acceptance test
+reads 64 bits. The bits of random words are inverted, so that tests whose words are all 0 leave
+positions unchanged.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def scatter(area: StudyArea, size: int, random: RandomWords) -> tuple[Floats, Fl
     grid = Grid.over(area, PADDING_CELLS)
     cells = np.flatnonzero(grid.inside(area))
     drawn = [random.words(size) * 2.0**-64 for _ in range(3)]
-    # The minimum is needed because a word near 2^64 can round up to 1 when scaled by 2^-64.
+    # The minimum is needed because a 64-bit word near 2^64 rounds up to 1 when scaled by 2^-64.
     chosen = cells[np.minimum((drawn[0] * cells.size).astype(np.int64), cells.size - 1)]
     row, column = np.divmod(chosen, grid.columns)
     return to_degrees(
@@ -154,7 +154,9 @@ def draw_arcs(rate: float, size: int, random: RandomWords) -> Floats:
 def travel(
     longitude: Floats, latitude: Floats, arc: Floats, bearing: Floats
 ) -> tuple[Floats, Floats]:
-    """Compute the end of an arc along a bearing (clockwise from north), in radians.
+    """Return the end points of arcs that start at positions (n,) along bearings, all in radians.
+
+    Bearings are measured clockwise from north.
 
     The sphere is rotated so that the starting point x has longitude 0. Let t be the unit tangent at
     x in the direction of the bearing. The end is the vector x cos(arc) + t sin(arc), rotated back.
@@ -171,8 +173,8 @@ def travel(
 def _propose(rate: float, size: int, random: RandomWords) -> Floats:
     """Draw sums (size,) of two exponential variables, as the logarithm of a product."""
     words = ~random.words(2 * size)
-    # These values are uniform on [0, 1) to within 2^-64, which is too coarse for small words. For
-    # small words, the value is set to 1 here, which adds nothing, and the exponential is added
+    # These values are uniform on [0, 1) to within 2^-64, which is too coarse where the 64-bit word
+    # is small. There the value is set to 1, whose logarithm is 0, and the exponential is added
     # below.
     uniform = words * 2.0**-64
     short = words < LONG

@@ -53,10 +53,9 @@ def round_times(time: NDArray[np.int64], step: int | None) -> NDArray[np.int64] 
 class PrivatePositions(Opaque):
     """Reports that only the Meter can read, at most `sensitivity` per privacy unit.
 
-    The choice of which reports to keep for a privacy unit must not depend on their
-    positions. Then moving one report changes at most one of the reports to be perturbed.
-    `missing` is a function that returns how many reports must be added so that every
-    privacy unit has `sensitivity` reports.
+    The choice of which reports to keep for a privacy unit must not depend on their positions. Then
+    moving one report changes at most one of the reports to be perturbed. `missing()` returns how
+    many padding reports are needed so that every privacy unit has `sensitivity` reports.
     """
 
     __slots__ = ("__chunks", "__missing", "_sensitivity")

@@ -1,4 +1,4 @@
-"""Interface of random streams, with implementations for production and for tests."""
+"""Interface of random streams; there are implementations for production and for tests."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ BASE_BITS = 12
 """Bits per digit. Tables for base 4096 take 32 kilobytes and fit in the processor's cache."""
 
 LARGEST_TABLE_SCALE = 512
-"""Largest noise scale at which geometric values are drawn from one table, without digits."""
+"""Largest noise scale at which geometric values are drawn from one table, not digit by digit."""
 
 CHUNK = 1 << 15
 """Number of values drawn at a time, so that the arrays in use stay in the processor's cache."""
@@ -160,7 +160,7 @@ class _Table:
         return drawn
 
     def _settle(self, word: int, random: RandomWords) -> int:
-        """Read more random bits to draw a value if `word` equals a boundary's first 64 bits."""
+        """Return the value for a `word` that equals a boundary's first 64 bits; read more words."""
         bits, string = 64, word
         ends = self.words[: self.boundaries]
         first = int(np.searchsorted(ends, np.uint64(word)))
@@ -234,7 +234,7 @@ Bounds = tuple[int, int]
 def _certain_floors(
     powers: Iterator[Bounds] | list[Bounds], tail: Bounds, precision: int, bits: int
 ) -> list[int] | None:
-    """Compute floor(2^bits (1-p)/(1-r)) for each p; return None if one remains undecided.
+    """Compute floor(2^bits (1-p)/(1-r)) for each p, or None if the bounds leave one undecided.
 
     `powers` holds bounds on each p, and `tail` holds bounds on r.
     """
@@ -259,7 +259,7 @@ def _exp_bounds_of(rate: Fraction, outcomes: int | None, precision: int) -> Boun
 
 
 def _powers(base: Bounds, precision: int) -> Iterator[Bounds]:
-    """Yield bounds on the successive powers of a number from 0 to 1, starting with the first."""
+    """Yield bounds on x, x^2, x^3 and so on, where `base` holds the bounds on x, from 0 to 1."""
     low, high = base
     while True:
         yield low, high

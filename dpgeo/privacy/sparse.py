@@ -51,7 +51,8 @@ class PrivateSparseCounts(Opaque):
         numbers = np.asarray(cells)
         ordered = bool(np.all(numbers[:-1] < numbers[1:]))
         if numbers.shape != np.shape(values) or not ordered:
-            # A repeated cell would be measured twice, each time with its own noise.
+            # A repeated cell would get two noisy counts, which together tell more than was paid
+            # for.
             raise ValueError("Cells are numbered in ascending order, each with one count.")
         if numbers.size and not 0 <= int(numbers[0]) <= int(numbers[-1]) < operator.index(size):
             raise ValueError("There are counts of cells outside the grid.")
@@ -74,7 +75,7 @@ class PrivateSparseCounts(Opaque):
     def within(self, runs: CellRuns) -> PrivateSparseCounts:
         """Restrict the counts to a public set of cells.
 
-        The remaining cells are renumbered by their rank in that set. Dropping counts does not
+        The cells of the set are renumbered from 0 in ascending order. Dropping counts does not
         increase the L1 sensitivity.
         """
         ranks = runs.ranks(self.__cells)
@@ -88,8 +89,8 @@ class PrivateSparseCounts(Opaque):
     ) -> PrivateSparseCounts:
         """Add up the counts of all cells to which a public function assigns the same number.
 
-        The numbers are below `size`; a cell with a negative number is dropped. Every count goes to
-        at most one number, so the L1 sensitivity does not grow.
+        The numbers are below `size`; a cell with a negative number is dropped. Every count is added
+        to at most one sum, so the L1 sensitivity does not grow.
         """
         numbers = np.asarray(function(self.__cells), dtype=np.int64)
         kept = numbers >= 0

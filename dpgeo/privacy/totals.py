@@ -61,7 +61,8 @@ WEIGHTS = {
         VISITS: Fraction(3, 5),
     },
 }
-"""Public shares in which the epsilon for totals is divided, by what the map counts.
+"""Public shares of the epsilon for totals that people, sightings and visits get, by what the map
+counts.
 
 They add up to 1. Most goes to the total that the map is scaled to (`postprocess.scaling`).
 """

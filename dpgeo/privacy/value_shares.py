@@ -14,7 +14,7 @@ Both sums come from one query that returns the number n of records and the sum U
 could be 2 l K.
 
 Utility. (U + D)/K estimates the number of records, and U/(U + D) their mean as a fraction m of the
-range between the limits. With s = l/epsilon, the variance of the latter is about 2 s^2 ((1 - m)^2 +
+range between the limits. With s = l/epsilon, the variance of U/(U + D) is about 2 s^2 ((1 - m)^2 +
 m^2)/n^2. Near the middle of the range, this is half the variance of the ratio of a sum and a count
 that are measured with epsilon/2 each.
 """
@@ -33,7 +33,7 @@ from dpgeo.privacy.counts import Opaque
 class PrivateShares(Opaque):
     """Record numbers n and sums U of steps from 0 to `steps`, as two arrays of the same shape.
 
-    The entries are those of regions. One privacy unit makes at most `bound` contributions over all
+    Each entry belongs to one region. One privacy unit makes at most `bound` contributions over all
     regions together. Only the Meter can read the sums; see `Opaque`.
     """
 

@@ -1,10 +1,10 @@
 """Opaque private sums of vectors over public groups, for the means of clusters.
 
-Privacy argument. Every counted contribution adds an integer vector v with |v_j| <= reach_j to one
-row, and a privacy unit makes at most l contributions. So for every column j the absolute changes of
-all rows add up to at most l reach_j. With m columns and independent discrete Laplace noise of rate
-epsilon/(m l reach_j) in column j, the log-ratio of the probabilities of any outcome on neighbouring
-datasets is at most
+Privacy argument. Every counted contribution adds an integer vector v with |v_j| <= reach_j to the
+row of one group, and a privacy unit makes at most l contributions. So for every column j the
+absolute changes of all rows add up to at most l reach_j. With m columns and independent discrete
+Laplace noise of rate epsilon/(m l reach_j) in column j, the log-ratio of the probabilities of any
+outcome on neighbouring datasets is at most
     sum over j of (epsilon/(m l reach_j)) (l reach_j) = epsilon.
 In units of its reach, every column has sensitivity l, and all columns have the joint sensitivity
 m l: 3 l for a count and two coordinates.

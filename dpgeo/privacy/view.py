@@ -37,14 +37,14 @@ class PrivateView(Protocol):
     def bound(self) -> int:
         """Contribution bound: the largest number of cells or records counted per privacy unit.
 
-        It limits cells if distinct people are counted, and records if visits are counted.
+        The bound limits cells if distinct people are counted, and records if visits are counted.
         """
 
     def histogram(self, grid: Grid) -> PrivateCounts:
         """Return the counts of the cells, in the grid's shape, with L1 sensitivity `bound`."""
 
     def sliced_histogram(self, sliced: SlicedGrid | SlicedZones) -> PrivateCounts:
-        """Return counts by slice and region, in this shape, with L1 sensitivity `bound`.
+        """Return counts (slices, rows, columns) or (slices, zones), with L1 sensitivity `bound`.
 
         The contribution bound applies to all slices together.
         """
@@ -67,7 +67,7 @@ class PrivateView(Protocol):
         """Return pairs of a privacy unit and a cell, at most `bound` per privacy unit."""
 
     def zone_counts(self, zones: Listed) -> PrivateCounts:
-        """Return counts by zone or place (n,), with L1 sensitivity `bound` over all together.
+        """Return counts (n,) by zone or place, with L1 sensitivity `bound` over all n together.
 
         A record in several zones counts in each of them, up to the contribution bound.
         """
@@ -108,11 +108,12 @@ class PrivateView(Protocol):
     def popularity(self, regions: Regions) -> PrivateCounts:
         """Return the number (n,) of privacy units in each region, with L1 sensitivity 1.
 
-        Each privacy unit is counted once, at one of its places, chosen at random.
+        Each privacy unit is counted once, at one of its positions, chosen at random.
         """
 
     def preferring(self, popularity: Popularity) -> PrivateView:
         """Return a view that bounds contributions by popularity.
 
-        For each person, it keeps the places in the regions that rank highest in `popularity`.
+        For each person, that view keeps contributions to the regions that rank highest in
+        `popularity`.
         """
