@@ -27,13 +27,14 @@ The unit is the length of the area's longer side.
 """
 
 DETAIL = 3000
-"""Bends and islands smaller than the area's longer side divided by this number are left out."""
+"""Bends and islands smaller than the study area's longer side divided by this number are left out.
+"""
 
 PLAIN_DETAIL = 1000
 """Replaces DETAIL for a map that is only needed for rough orientation."""
 
 SOURCE_DETAIL = 2e-4
-"""Size in degrees below which the source has no bends, so finer simplification has no effect."""
+"""Size in degrees of the smallest bends in the source: finer simplification has no effect."""
 
 
 def basemap(area: StudyArea) -> dict[str, Any]:
@@ -68,8 +69,8 @@ def plain_land(area: StudyArea) -> dict[str, Any]:
 def basemap_names(area: StudyArea) -> dict[str, Any]:
     """Return the names to write on a map of an area, most important first, and their sources.
 
-    They are not part of `basemap`, which is cached, so that they change at once when a basemap
-    region is added.
+    The names are not part of `basemap`, because that is cached, and they must change as soon as a
+    basemap region is added.
     """
     found = names_on(area, surroundings(area))
     names = [
@@ -102,7 +103,10 @@ def _near_land(
     area: StudyArea,
     detail: int = DETAIL,
 ) -> NDArray[np.object_]:
-    """Return the polygons that intersect the bounds, simplified for the map."""
+    """Return the land polygons that intersect the bounds, simplified for the map of an area.
+
+    `detail` is explained at DETAIL.
+    """
     near: NDArray[np.object_] = polygons[shapely.intersects(polygons, shapely.box(*bounds))]
     west, south, east, north = area.bounds
     tolerance = max(east - west, north - south) / detail
@@ -112,7 +116,7 @@ def _near_land(
 
 
 def _coast(land: NDArray[np.object_], bounds: tuple[float, float, float, float]) -> Any:
-    """Return the coast within the bounds, without edges where polygons were cut."""
+    """Return the coast within the bounds, without the edges along which polygons were cut."""
     shores = shapely.clip_by_rect(shapely.boundary(land), *bounds)
     return shapely.MultiLineString(_parts(shores, "LineString"))
 

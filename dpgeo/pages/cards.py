@@ -1,4 +1,4 @@
-"""Facts about a map that lists show, stored with its release so that lists need not read blobs."""
+"""Facts about a map that lists of maps show, stored with the release so that no blob is read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ class Card:
 
     `kind`, `unit` and `counting` are words to translate. `moved` states the cost of moved points,
     and is "" for other maps. `margin` is the margin of a single count, or None if the map has none.
-    `looks` and `opens` are the map's renderers and opening view, as JSON for the map's script.
+    `looks` holds the renderer of each layer, and `opens` the layer, unit and colour classes to show
+    first, both as JSON for the map's script.
     """
 
     kind: str
@@ -64,14 +65,13 @@ def make_card(summary: Summary) -> Card:
 
 
 _unreadable: set[str] = set()
-"""Maps whose cards this process could not make; a restart tries them again."""
+"""Ids of releases whose cards this process could not make; after a restart they are tried again."""
 
 
 def cards_make(*, seconds: float) -> int:
     """Make and store the missing `Card`s of public maps; return how many were made.
 
-    Stops after about `seconds`. Visitors of a list need not wait for cards that are already
-    stored.
+    Stops after about `seconds`. Once a card is stored, visitors of a list need not wait for it.
     """
     until, made = time.monotonic() + seconds, 0
     missing = ~Q(card__fields=FIELDS) | Q(card__fields__isnull=True)
@@ -82,8 +82,8 @@ def cards_make(*, seconds: float) -> int:
             card_of(release)
             made += 1
         except Exception as error:
-            # A map that cannot be read must not keep other maps from their cards, or the reaper
-            # from its other work.
+            # A map that cannot be read must not prevent the cards of other maps, or the other work
+            # of the reaper (which calls `cards_make`).
             _unreadable.add(release.pk)
             logger.warning("A card could not be made: %s", type(error).__name__)
         if time.monotonic() > until:

@@ -34,7 +34,7 @@ Bounds = tuple[float, float, float, float]
 class Wanted:
     """The filters that a visitor has set; `misread` lists the names of invalid ones.
 
-    `place` is the name of the place that `bounds` belong to, or "" for bounds that were given as
+    `place` is the name of the place whose bounds are `bounds`, or "" if these were given as
     numbers.
     """
 

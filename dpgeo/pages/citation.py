@@ -1,4 +1,4 @@
-"""Citation of a release, the imprint on pictures of it, and comparable maps."""
+"""Citation of a release, the lines of credit printed into pictures of it, and comparable maps."""
 
 from __future__ import annotations
 

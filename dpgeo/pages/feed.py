@@ -1,6 +1,6 @@
-"""Feeds of the published maps and of those of one series, newest first.
+"""Feeds of all published maps, and of the published maps of one series, newest first.
 
-All are Atom feeds (RFC 4287); a series also has a JSON Feed.
+The feeds are Atom feeds (RFC 4287); a series also has a JSON Feed.
 
 An entry is dated only by the day of publication, as on every public page, because a time of day
 could reveal how long a job took.

@@ -14,18 +14,18 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import ReleaseGone, release_visible
 
 WAITED = "waited"
-"""Query parameter of the page once it has waited for its file."""
+"""Query parameter that says that the page has already waited for the file."""
 
 SPREADSHEET = "spreadsheet"
-"""Query parameter of the page of a CSV file that is wanted in the form for spreadsheets."""
+"""Query parameter that asks for a CSV file in the form for spreadsheets."""
 
 
 @require_safe
 def file(request: HttpRequest, release_id: str, name: str) -> HttpResponse:
-    """Have a file made, say so until it is made, and then download it.
+    """Start making a file, show a page that says so until it is made, and then download it.
 
-    The page loads itself again, without a script. A file that is made already is downloaded at
-    once. A HEAD request has nothing made.
+    The page loads itself again, without a script. A file that already exists is downloaded at once.
+    A HEAD request starts nothing.
     """
     try:
         release = release_visible(request.user, release_id)

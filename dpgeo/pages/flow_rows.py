@@ -1,4 +1,4 @@
-"""Flows for the public pages: the largest ones, and the matrix of the busiest regions."""
+"""Flows for the public pages: the largest flows, and the matrix of the busiest regions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class MatrixRow:
-    """Departures of a region by destination.
+    """The departures of one region by destination, a row of the matrix.
 
     Each of `cells` is a listed flow, or None for a flow that does not stand out from the noise. The
     cell of the region itself holds the trips that stay in it, or "" if these were left out.
@@ -63,11 +63,12 @@ class TimeTotal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flows:
-    """The flows that a page shows without scripts, of the slice that the map opens on.
+    """The flows that a page shows without scripts, of the slice that the map shows first.
 
-    `listed` is the number of flows that stand out from the noise. The matrix contains those of the
-    `regions` that have the most departures and arrivals, and `arrivals` holds the arrivals of each.
-    `total_margin` is the margin of one region's departures or arrivals in the slice.
+    `listed` is the number of flows that stand out from the noise. The matrix contains the listed
+    flows between the `regions` with the most departures and arrivals, and `arrivals` holds the
+    number of arrivals of each of these regions. `total_margin` is the margin of one region's
+    departures or arrivals in the slice.
     """
 
     title: str

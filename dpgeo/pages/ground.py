@@ -97,7 +97,7 @@ def tile(request: HttpRequest, key: str, zoom: int, column: int, row: int) -> Ht
 def places(request: HttpRequest) -> HttpResponse:
     """Return the places whose names match `q`, best match first; the query is not logged.
 
-    With `box` (west, south, east and north in degrees), only places that touch it are returned.
+    With `box` (west, south, east and north in degrees), only places that intersect it are returned.
     """
     text = request.GET.get("q", "")[:MOST_LETTERS]
     try:
@@ -139,8 +139,8 @@ def outline(request: HttpRequest, key: str, number: int) -> HttpResponse:
 def ground_under(area: StudyArea, most: int = 4) -> list[dict[str, Any]]:
     """Return the basemaps of a study area in the form that the map's script needs.
 
-    These are the installed regions that touch the area, or otherwise another server's basemap, if
-    the operator has set one.
+    These are the installed regions that intersect the area or, if there are none, another server's
+    basemap, if the operator has set one.
     """
     own = _regions_under(area)[:most]
     if not own and (outside := outside_ground()):

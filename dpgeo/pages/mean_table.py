@@ -24,7 +24,8 @@ MOST_NAMED = 3
 class MeanRow:
     """The mean or median of a region, with its interval.
 
-    `left`, `middle` and `right` place them on a scale from 0 to 100.
+    `left`, `middle` and `right` are the positions of `low`, `mean` and `high` on a scale from 0 to
+    100.
     """
 
     name: str

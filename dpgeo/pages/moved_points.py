@@ -18,8 +18,8 @@ class Moved:
     """How the points of a release were perturbed.
 
     Noise moves half of the points by less than `near` metres, and 95 % by less than `far` metres.
-    If `padded`, some points stand for invented reports. If `placed`, every point was moved once
-    more, by remapping with a public prior.
+    If `padded`, some points stand for invented reports. If `placed`, every point was moved a second
+    time, by remapping with a public prior.
     """
 
     points: int

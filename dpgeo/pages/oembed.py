@@ -1,6 +1,6 @@
 """oEmbed endpoint (oembed.com), which lets other sites embed a published map.
 
-Those sites turn a link to a map into the map itself.
+On such a site, a link to a map's page is replaced by the map itself.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NOT_IMPLEMENTED = 501
 def oembed(request: HttpRequest) -> HttpResponse:
     """Return the oEmbed description of the map at an address, but never of a draft.
 
-    That of a series embeds its newest map, whichever that is when it is looked at.
+    The description of a series embeds the map that is the newest whenever the frame is loaded.
     """
     if request.GET.get("format", "json") != "json":
         return HttpResponse("Ask for format=json.", status=NOT_IMPLEMENTED)
@@ -83,7 +83,7 @@ def oembed(request: HttpRequest) -> HttpResponse:
 def _found(path: str) -> tuple[Release, str, str] | None:
     """Return the map at a path, its title and the path of its frame; None if there is none.
 
-    For the path of a series, this is its newest map, with the title and the frame of the series.
+    For the path of a series, the map is the newest one; title and frame are those of the series.
     """
     if match := SERIES_PAGE.fullmatch(path):
         try:

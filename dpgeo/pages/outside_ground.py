@@ -1,4 +1,4 @@
-"""Basemap that browsers load from another server, if the operator allows it."""
+"""The basemap that browsers load from another server, if the operator has set one."""
 
 from __future__ import annotations
 

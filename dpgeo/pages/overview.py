@@ -19,10 +19,10 @@ ROOM = 0.25
 """Margin on each side, as a fraction of the longer side of the box around all areas."""
 
 LEAST_SIDE = 20_000.0
-"""Lower limit, in Web Mercator metres, of the longer side that the margin is computed from."""
+"""The margin is computed from at least this length, in Web Mercator metres."""
 
 SMALLEST = 7.0
-"""Smallest side of a rectangle, so that it can be seen and clicked."""
+"""Smallest side of a rectangle in units of the picture, so that it can be seen and clicked."""
 
 Bounds = tuple[float, float, float, float]
 

@@ -17,12 +17,12 @@ MOST_ROWS = 100
 """Maximum number of rows of the whole table."""
 
 SHARE_SHOWN = 1.5
-"""Number of ranks on the scale of the bars, as a multiple of k."""
+"""Number of ranks on the scale of the bars, as a multiple of k, the number of busiest places."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceRow:
-    """A place with its bar, which shows its possible ranks on a scale from 0 to 100.
+    """A place with the bar that shows the place's possible ranks, on a scale from 0 to 100.
 
     If `open` is true, the possible ranks go beyond the scale.
     """

@@ -18,7 +18,7 @@ SCALE = 44.0
 
 MIDDLE = 160.0
 LEAST_SHIFT = 2.5
-"""Smallest distance at which two curves visibly differ."""
+"""Smallest distance between two curves, in units of the drawing, at which they visibly differ."""
 
 SCALE_WIDTH = 340
 """Width of the scale of correct guesses, in its own units."""
@@ -34,7 +34,7 @@ CHART_WIDTH, CHART_HEIGHT = 344, 56
 class Curves:
     """SVG paths of a noisy count's distribution, with and without one person's data.
 
-    Nowhere is one curve more than e^shift times as high as the other.
+    At no point is one curve more than e^shift times as high as the other.
     """
 
     without: str
@@ -61,7 +61,9 @@ class Chart:
     strips: tuple[Strip, ...]
     fullest: Strip
     sides: str
-    """Argument for `figures.degrees` that gives labels enough decimals to differ."""
+    """Argument for the filter `figures.degrees`: two hemispheres, and as many decimals as labels
+    need to differ.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ def scale(this: int, together: int | None) -> Scale:
 
 
 def _mark(right: int, label: int) -> tuple[Mark, float]:
-    """Return the mark of a bound, and the right end of its label, which is `label` wide."""
+    """Return the mark of the bound `right` (per cent), and where its label, `label` wide, ends."""
     x = SCALE_WIDTH * (right - COIN) / (100 - COIN)
     if x < label / 2:
         anchor, end = "start", x + label

@@ -154,7 +154,7 @@ def release_privacy(request: HttpRequest, release_id: str) -> HttpResponse:
 
 
 def declarations(summary: Summary) -> list[tuple[str, str]]:
-    """Return (title, text) pairs on the public layers, the series and the choice of the area."""
+    """Return (title, text) pairs on public layers, the series and how the area was chosen."""
     declared = []
     for layer, words in summary.public_layers:
         size = ngettext("{features} feature", "{features} features", layer["features"])
@@ -245,7 +245,7 @@ def release_page(
 
 
 def promises(release: Release, summary: Summary) -> dict[str, Any]:
-    """Return what can be guessed from this map alone and from all maps together."""
+    """Return the bounds on right guesses from this map alone and from all maps of the dataset."""
     lifetime = lifetime_of(release.dataset, Unit(summary.unit), summary.noun)
     moved = summary.moved
     if moved:

@@ -112,12 +112,12 @@ class Figures:
     """Measured counts of a layer's features, such as boxes of cells, zones or clusters.
 
     `size` is the number of features, and `standing` the number that stand out clearly from the
-    noise. `together` is true if none stands out by itself, but some do together with their
-    neighbours, and the map colours these. `cell_metres` is 0 if there are no cells. `counted` says
-    what the total counts, and `each` what a single count counts. `people` is the smallest and the
-    largest number of people that the total can stand for, if the same people may be in several
-    counts. If `listed`, counts below a threshold are missing, so nothing is said about all
-    features.
+    noise. `together` is true if no count stands out from the noise on its own, but sums of
+    neighbouring counts do, and the map colours these. `cell_metres` is 0 if there are no cells.
+    `counted` says what the sum of all counts counts, and `each` what a single count counts.
+    `people` is the smallest and the largest number of people that the total can stand for, if the
+    same people may be in several counts. If `listed`, the release lists only counts from a
+    threshold on, so nothing is said about all features together.
     """
 
     features: Features
@@ -479,7 +479,7 @@ def _profiles(layer: Layer, joint: JointSums | None) -> tuple[Chart, ...]:
 def _figures(
     measured: Layer, released: Released, shown: Sequence[Layer], joint: JointSums | None
 ) -> Figures:
-    """Return the figures of measured counts; the total uses all phases if there are several."""
+    """Return the figures of measured counts; the total is computed from all phases."""
     whole, clear = (joint.total() if joint else total(measured)), standing_out(measured)
     boxes = isinstance(measured, BoxLayer) and bool((measured.cells > 1).any())
     of_sum = counted_in_sum(released.counting, released.bound)

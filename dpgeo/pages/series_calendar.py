@@ -1,7 +1,7 @@
-"""Calendar file (iCalendar, RFC 5545) of the days on which a series' periods are over.
+"""Calendar file (iCalendar, RFC 5545) of the days after the last days of a series' periods.
 
-It follows from the declared first day and period alone, so it tells nothing of the data, nor of
-which maps are drawn.
+The file follows from the declared first day and period alone, so it reveals neither anything about
+the data nor which maps exist.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def release_for(request: HttpRequest, release_id: str, action: str = "view") -> 
 
 
 def awaits_decision(dataset: Dataset) -> bool:
-    """Return whether a draft on the dataset's budget is neither published nor rejected."""
+    """Return whether a draft paid from the dataset's budget is neither published nor rejected."""
     drafts = Release.objects.filter(state=ReleaseState.DRAFT)
     return drafts.filter(dataset__ledger=dataset.ledger_id).exists()
 

@@ -28,7 +28,7 @@ from dpgeo.pages.desk.desk_form import DeskRenderer
 
 
 class OwnPasswordForm(PasswordChangeForm):
-    """Django's form for the old and the new password, drawn as the desk's forms are."""
+    """Django's form for the old and the new password, rendered like the desk's forms."""
 
     default_renderer = DeskRenderer
     use_required_attribute = False

@@ -1,4 +1,4 @@
-"""Fields for a study area in the desk's forms: four sides or an outline."""
+"""Fields for a study area in the desk's forms: four limits in degrees, or an outline."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class AreaForm(DeskForm):
     study_area: dict[str, Any] | None = None
 
     def field_of(self, name: str) -> str:
-        """Return the first form field of the study area, or the field `name` of any other input."""
+        """Return the first field of the study area if `name` is the area, else the field `name`."""
         if name == "study_area":
             return "outline" if self.cleaned_data.get("outline") else "west"
         return super().field_of(name)
 
     def read_area(self, values: Mapping[str, Any]) -> None:
-        """Parse the four sides or the outline, and show any error at the field that causes it."""
+        """Parse the four limits or the outline, and show any error at the field that causes it."""
         sides = [values.get(name) for name in self.side_names]
         if any(name in self.errors for name in self.side_names):
             return

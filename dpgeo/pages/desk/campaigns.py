@@ -30,7 +30,7 @@ def campaigns(request: HttpRequest) -> HttpResponse:
     user = person(request)
     if not organisations_of(user).exists():
         raise Http404("No such page.")
-    # Do not load the tasks: a campaign may have thousands, and the list does not show them.
+    # Tasks are not loaded: a campaign may have thousands of tasks, and the list does not show them.
     stored = campaigns_of(user).select_related("created_by").defer("tasks", "settings")
     page = Paginator(stored, PAGE_CAMPAIGNS).get_page(request.GET.get("page"))
     context = {"nav": "campaigns", "page": page}

@@ -2,8 +2,8 @@
 
 Exact figures and the rows' positions are shown only here, not on later pages, where they could be
 used to tune what becomes public. If most rows lie outside the study area, the area may be replaced
-by another named place. From then on the page shows neither points nor counts, since an area fitted
-to the rows would show where they end.
+by another named place. From then on the page shows neither points nor counts, since an owner could
+fit the area to the rows with their help, and the public outline would reveal where there are rows.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from dpgeo.pages.templatetags.figures import figure
 from dpgeo.spatial.named_places import NamedPlace
 
 MOSTLY = 0.5
-"""Share of the readable rows inside the area below which another place is offered."""
+"""If a smaller share of the readable rows lies inside the study area, another place is offered."""
 
 
 FIRST_ROLES = (*(Role.GEOMETRY, Role.LONGITUDE, Role.LATITUDE, Role.PERSON, Role.TIME, Role.CLOCK),)
@@ -141,7 +141,8 @@ def chosen_format(request: HttpRequest) -> str:
 def form_for(request: HttpRequest, upload: Upload, preview: Preview) -> ColumnsForm:
     """Return the form with the submitted values, or with the likeliest columns."""
     dataset = upload.dataset
-    # If a file lacks the fixed columns, other columns may be chosen; the service compares them.
+    # If a file lacks the columns that are fixed for the dataset, others may be chosen; the service
+    # compares the two declarations.
     chooses = may_choose_columns(upload) or declared_columns(dataset, preview) is None
     offered = offered_columns(upload, preview)
     return ColumnsForm(
@@ -182,7 +183,7 @@ def declare(upload: Upload, form: ColumnsForm) -> None:
 
 
 def understand(upload: Upload, form: ColumnsForm) -> Understanding | None:
-    """Try the form's columns, or else the likeliest; show an error of the trial on the form."""
+    """Try the form's columns, or else the likeliest ones; show the trial's error on the form."""
     if form.is_bound and not form.is_valid():
         return None
     try:
@@ -196,7 +197,7 @@ def understand(upload: Upload, form: ColumnsForm) -> Understanding | None:
 def stops(
     request: HttpRequest, form: ColumnsForm, understanding: Understanding | None, hidden: bool
 ) -> bool:
-    """Return whether to stop because the form has errors or because no or too few rows are usable.
+    """Return whether the page is shown again: the form has errors, or too few rows are usable.
 
     Too few usable rows do not stop an owner who has chosen to continue anyway.
     """
@@ -257,7 +258,7 @@ def understood(dataset: Dataset, understanding: Understanding, hidden: bool) -> 
         "left_out": understanding.left_out,
         "alternatives": [answer_of(each, understanding) for each in understanding.alternatives],
         "points": understanding.points,
-        # Another place would not help if the columns seem to be swapped.
+        # Another place would not help if longitude and latitude seem to be swapped.
         "outside": not dataset.frozen_at
         and inside < MOSTLY
         and all(each.kind != "swapped" for each in understanding.questions),
@@ -265,7 +266,7 @@ def understood(dataset: Dataset, understanding: Understanding, hidden: bool) -> 
 
 
 def order(role: str) -> int:
-    """Return a role's sort key in the list of columns: positions first, then persons, then times.
+    """Return the sort key of a role's column: positions first, then persons, then times.
 
     Other roles come last.
     """

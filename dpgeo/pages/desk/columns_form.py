@@ -160,7 +160,7 @@ class ColumnsForm(DeskForm):
             choice.choices = [("", gettext("None")), *((column, column) for column in known)]
 
     def _offer(self, name: str, sentences: Mapping[str, Phrase]) -> None:
-        """Offer formats as choices, including the declared one, which may combine several."""
+        """Offer formats as choices of a field, with the declared one, which may combine several."""
         field: Any = self.fields[name]
         offered = {code: say(sentence) for code, sentence in sentences.items()}
         declared = self.initial.get(name, "")

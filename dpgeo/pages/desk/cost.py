@@ -55,13 +55,17 @@ TOTAL_CERTAIN = translatable(
 )
 
 FEW_SHOWN = 10
-"""Number of places that can show below which an owner is told that the map will be almost empty."""
+"""If fewer places than this can stand out from the noise, the owner is told that the map will be
+almost empty.
+"""
 
 OPENS = "Dpgeo-Opens"
-"""Response header with the first layer, unit and colour classes to show, as on public pages."""
+"""Name of the response header for the layer, unit and colour classes to show first, as on public
+pages.
+"""
 
 LOOKS = "Dpgeo-Looks"
-"""Response header with the renderer of each layer, by its name, as on public pages."""
+"""Name of the response header for the renderer of each layer, by layer name, as on public pages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +117,9 @@ def first_problem(request: HttpRequest, settings: MapSettings) -> str:
 
 
 def total_problem(request: HttpRequest, settings: MapSettings) -> str:
-    """Return what is wrong with the lifetime total, or "" if nothing is.
+    """Return what is wrong with the lifetime total of epsilon, or "" if nothing is.
 
-    A page of points needs the total as well, because it also states the total for counts.
+    A page for moved points asks for it as well, because the page also states the total for counts.
     """
     if not settings.undecided or settings.shared:
         return ""
@@ -126,7 +130,7 @@ def total_problem(request: HttpRequest, settings: MapSettings) -> str:
 
 
 def totals(settings: MapSettings) -> list[tuple[str, str, bool]]:
-    """Return the suggested totals: the number, its meaning, and whether it is chosen."""
+    """Return the suggested lifetime totals: epsilon, its meaning, and whether it is chosen."""
     return [
         (
             text,
@@ -143,9 +147,10 @@ def places(settings: MapSettings) -> list[tuple[int, bool]]:
 
 
 def expected(settings: MapSettings, card: Card) -> dict[str, Any]:
-    """Return how much of the map will show for the guessed number of people, from public numbers.
+    """Return how many places can stand out for the owner's estimate of the number of people.
 
-    The result is empty if the map does not count people, and before a total is chosen.
+    Only public numbers are used. The result is empty if the map does not count people, and before a
+    lifetime total is chosen.
     """
     averages = Need.MEASURES in settings.kind.needs
     if averages or not settings.asks_places or card.shows_from is None:
@@ -176,7 +181,7 @@ def protection(settings: MapSettings) -> dict[str, Any]:
 
 
 def together(settings: MapSettings, total: Fraction) -> Phrase:
-    """Return the sentence about all maps together; with a points budget, it covers only counts."""
+    """Return the sentence on what all maps together reveal: with a points budget, only counts."""
     ledger = settings.shared or settings.dataset.ledger
     lines = (COUNTS, COUNTS_CERTAIN) if points_ledger(ledger) else (TOGETHER, TOGETHER_CERTAIN)
     return bound_of(total).line(*lines)
@@ -240,12 +245,12 @@ def rehearsal(request: HttpRequest, slug: str, settings: str, name: str) -> Http
     """Return a file of a map of invented people, made by the real mechanism."""
     dataset = dataset_for(request, slug, "request")
     chosen = MapSettings(dataset, read_settings(settings))
-    # The map depends on what is left of the budget, so the resulting epsilon is part of the key.
+    # The map's epsilon depends on what is left of the budget, so epsilon is part of the key.
     key = f"rehearsal-{dataset.pk}-{settings}-{chosen.epsilon(chosen.detail)}"
     drawn: Rehearsed | None = cache.get(key)
     if drawn is None:
         drawn = rehearsed(dataset, chosen)
-        if len(drawn.files) > 1:  # browsers ask for its shapes next, but cache a single file
+        if len(drawn.files) > 1:  # a browser asks for the map's other file (its shapes) next
             cache.set(key, drawn, REHEARSED_SECONDS)
     if name not in drawn.files:
         raise Http404("No such file.")

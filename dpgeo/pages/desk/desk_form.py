@@ -28,5 +28,5 @@ class DeskForm(forms.Form):
         self.add_error(name if name in self.fields else None, message)
 
     def field_of(self, name: str) -> str:
-        """Return the form's field for an input, given the name that services use for it."""
+        """Return the form's field for an input, given the name that services use for that input."""
         return name

@@ -23,7 +23,7 @@ MOST_FUTURE_RELEASES = 12
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A ledger drawn as a bar: widths in per cent of the total, and the exact epsilons."""
+    """A ledger drawn as a bar: widths in per cent of the total epsilon, and the exact epsilons."""
 
     total: Fraction
     left: Fraction
@@ -81,7 +81,10 @@ def budget_of(dataset: Dataset, ledger: Ledger | None = None) -> Budget:
 
 
 def net_by_job(ledger: Ledger) -> dict[object, int]:
-    """Return the net amount, in units, that each job spent, oldest first; skip refunded jobs."""
+    """Return what each job spent after refunds, in the ledger's units, oldest first.
+
+    Jobs that were refunded in full are left out.
+    """
     entries = ledger.entries.order_by("id").values_list("job", "units")
     net: dict[object, int] = {}
     for job, units in entries:
@@ -159,7 +162,7 @@ def mesh_of(area: StudyArea, outline: Outline, ground_metres: float) -> Mesh:
 
 @dataclass(frozen=True, slots=True)
 class Circles:
-    """Circles around a place inside the area that show how far a point there may be moved.
+    """Two circles around a position inside the area that show how far noise moves a point there.
 
     Centre and radii are in the outline's units.
     """
@@ -173,7 +176,7 @@ class Circles:
 def circles_of(
     area: StudyArea, outline: Outline, radii: tuple[float, float] | None
 ) -> Circles | None:
-    """Return circles of two radii in metres around a place inside the area."""
+    """Return circles of two `radii` in metres around a position inside the area."""
     if radii is None:
         return None
     west, _, east, north = area.mercator_bounds

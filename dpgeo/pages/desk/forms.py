@@ -75,7 +75,7 @@ FINDING = ("contact", "keywords", "themes", "covers_from", "covers_until")
 """Fields that help portals find and describe a dataset."""
 
 DEFAULT_RADIUS = 200
-"""Default radius of a level, in metres."""
+"""Default radius in metres of a level of geo-indistinguishability."""
 
 
 class DatasetForm(AreaForm):
@@ -275,7 +275,7 @@ class DatasetForm(AreaForm):
             self.fields.pop(name, None)
 
     def field_of(self, name: str) -> str:
-        """Return the form field for a service's input, which may be split into several fields.
+        """Return the form field for a service's input, which may be entered in several fields.
 
         For the points budget and the study area, this is the first of their fields.
         """
@@ -363,7 +363,7 @@ class DatasetForm(AreaForm):
 
 
 def budget_help() -> str:
-    """Return the help text on total budgets, with how well people can be guessed at each one."""
+    """Return the help text on total budgets, with the right guesses in 100 that each one allows."""
     sentence = gettext(
         "All maps together may spend this much, ever. Whether a person is in the data can be "
         "guessed right {half} at 0.5, {one} at 1, {two} at 2, even by someone who knows the data "

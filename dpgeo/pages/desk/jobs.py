@@ -35,7 +35,7 @@ STEPS = {
     "releases.run": (_("Counting"), _("Drawing noise"), _("Writing files")),
     "datasets.ingest": (_("Reading rows"), _("Storing")),
 }
-"""The words that each step's progress message starts with, by task and in order."""
+"""For each kind of job, the words with which progress messages of its steps start, in order."""
 
 OTHER_STEPS = (
     _("Moving points"),
@@ -104,7 +104,10 @@ def so_far(done: int, total: int) -> str:
 
 
 def segments_of(job: Job, percent: int) -> list[int]:
-    """Return how much of each step of a job is done, in per cent."""
+    """Return how much of each step of a job is done, in per cent.
+
+    `percent` is how much of the current step is done.
+    """
     steps = STEPS.get(job.task, ("",))
     places = [place for place, step in enumerate(steps) if str(job.step_phrase).startswith(step)]
     at = places[0] if places and job.state == JobState.RUNNING else -1

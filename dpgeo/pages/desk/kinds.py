@@ -169,11 +169,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The subjects of maps for a dataset: what can be chosen, and what lacks something.
+    """The subjects of maps for a dataset: those that can be chosen, and those that lack something.
 
-    Those in `kinds` (common ones) and `more` can be chosen. Those in `wanting` need something that
-    the owner can still add, and those in `impossible` need something that these data will never
-    have.
+    Subjects in `kinds` (the common ones) and `more` can be chosen. Subjects in `wanting` need
+    something that the owner can still add, and subjects in `impossible` something that these data
+    will never have.
     """
 
     kinds: list[Choice]

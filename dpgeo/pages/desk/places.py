@@ -42,7 +42,7 @@ DISTRICTS = ("country", "county", "municipality", "district")
 """Kinds of administrative areas of the basemap."""
 
 WIDEST_TOWN = 10_000
-"""Size in square kilometres above which a drawn area is named after its country, not a town."""
+"""Largest size in square kilometres at which a drawn area may be named after a town."""
 
 OPEN_STREET_MAP = "https://www.openstreetmap.org/copyright"
 
@@ -108,7 +108,7 @@ class SitePlaces:
 
 
 def _head(name: str) -> str:
-    """Return the first part of a full name, without what contains the place, normalised."""
+    """Return the first part of a full name, normalised: "Vaduz, Liechtenstein" gives "vaduz"."""
     return fold(name.partition(",")[0])
 
 

@@ -158,7 +158,7 @@ def shown(settings: MapSettings) -> list[str]:
 
 
 def give_budget(request: HttpRequest, settings: MapSettings) -> None:
-    """Set the dataset's total budget, or let it share that of a dataset about the same people."""
+    """Set the dataset's total budget, or share the budget of a dataset about the same people."""
     dataset = settings.dataset
     if not settings.undecided:
         return

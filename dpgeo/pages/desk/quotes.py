@@ -86,7 +86,7 @@ def problems_of(form: ReleaseForm) -> list[tuple[str, str]]:
 
 
 def alternatives(quote: Quote) -> list[Alternative]:
-    """Return the quoted map at half, the same and twice its epsilon, if affordable."""
+    """Return the quoted map at half, the same and twice its epsilon, where the budget allows it."""
     quotes: list[Alternative] = []
     noise = quote.forecast.noise
     if not isinstance(noise, DiscreteLaplace) or quote.forecast.records:
@@ -112,7 +112,8 @@ def like(release: Release) -> dict[str, Any]:
         "from_day": release.from_day,
         "to_day": release.to_day,
     }
-    if release.notion == Notion.PURE_DP:  # otherwise, the field keeps its own initial value, not ""
+    # For other notions the field keeps its own initial value, not "".
+    if release.notion == Notion.PURE_DP:
         values["epsilon"] = format_epsilon(release.epsilon)
     return values | {f"{release.mechanism}.{k}": v for k, v in release.parameters.items()}
 

@@ -47,7 +47,7 @@ FEWEST = 2
 LEAST_INSIDE = 0.001
 """Smallest share of an area that must lie in the study area.
 
-Anything less is only the edge of a neighbouring area.
+An area with a smaller share inside is a neighbour whose edge only overlaps the study area.
 """
 
 GRID_NAMES = {

@@ -65,7 +65,7 @@ class Rehearsal:
 def rehearsal_of(dataset: Dataset, quote: Quote) -> Rehearsal | None:
     """Return the simulated map for a quote, or None if it cannot be shown.
 
-    It needs a map of at most MOST_ACROSS cells along a side, with discrete Laplace noise.
+    It can be shown for maps of at most MOST_ACROSS cells along a side, with discrete Laplace noise.
     """
     noise = quote.forecast.noise
     if not quote.mechanism.kind.cells or not isinstance(noise, DiscreteLaplace):

@@ -42,7 +42,7 @@ def chosen_parameters(release: Release) -> list[tuple[str, object]]:
 
 
 WORDED = {"publish", "reject", "withdraw", "cancel", "retry"}
-"""Actions that have their own buttons on the page; all others get a plain button."""
+"""Actions with a button and texts of their own on the page; all others get a plain button."""
 
 
 def publishes_at(release: Release) -> datetime | None:
@@ -94,7 +94,8 @@ def notes(request: HttpRequest, release_id: str) -> HttpResponse:
     """Replace the notes of a draft, or show the errors in them."""
     release = release_for(request, release_id, "request")
     rows = note_forms(request, release)
-    valid = [row.is_valid() for row in rows]  # every row says what is wrong with it
+    # A list, not a generator, so that every row is validated and shows its own errors.
+    valid = [row.is_valid() for row in rows]
     if all(valid):
         try:
             given = [row.note for row in rows if row.note]

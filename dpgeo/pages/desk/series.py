@@ -147,7 +147,7 @@ def _needed_layers(params: type[Any]) -> set[LayerKind]:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """The protection and the cost of a series before it is declared, and the noise of each map."""
+    """The promise and the cost of a series before it is declared, and the margin of each map."""
 
     sentences: list[str]
     epsilon: str

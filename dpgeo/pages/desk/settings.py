@@ -1,7 +1,7 @@
-"""Settings of a map in the making, carried from step to step.
+"""Settings of a map that is being made, passed on from page to page.
 
-They depend only on the owner's answers and on public facts. The uploaded file is not read, because
-exact counts could be used to tune what becomes public.
+The settings depend only on the owner's answers and on public facts. The uploaded file is not read,
+because exact counts could be used to tune what becomes public.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from dpgeo.releases.requests import (
 )
 
 SUGGESTED_TOTALS = ("0.5", "1", "2")
-"""Suggested lifetime totals for all maps of the same people; none is preselected."""
+"""Suggested lifetime totals of epsilon for all maps of the same people; none is preselected."""
 
 DETAILS = {
     "finest": _("Finest detail"),
@@ -67,7 +67,7 @@ LEAST_INVENTED = 100
 """Smallest number of people that a simulated map invents."""
 
 SUGGESTED_PLACES = ("1", "5", "20")
-"""Suggested contribution bounds: numbers of places in which one person may count.
+"""Suggested contribution bounds: in how many cells, zones or places one person may count.
 
 The first one is the default; with it, every figure is a number of people. On four datasets, larger
 numbers made maps hardly better, or worse (docs/decisions/2026-11-24-told-together.md).

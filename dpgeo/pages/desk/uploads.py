@@ -123,7 +123,7 @@ def upload(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
 
 
 def shares_of(upload: Upload) -> dict[str, Any]:
-    """Return the figures on usable rows that the page shows."""
+    """Return the numbers and shares of usable rows that the page shows."""
     report = upload.report or {}
     read, accepted = report["read"], report["accepted"]
     return {

@@ -171,8 +171,8 @@ def where(request: HttpRequest) -> HttpResponse:
     if not organisations.exists():
         raise Http404("No such page.")
     publisher = organisations_of(person(request)).filter(memberships__user=person(request))
-    # Use the organisation that the user joined last: of the demo's two, it is the one for real
-    # data.
+    # Use the organisation that the user joined last: in the demo, which has two, this is the one
+    # for real data.
     newest = publisher.order_by("-memberships__pk").first()
     form = WhereForm(request.POST or None, organisations=organisations, publisher=newest)
     if request.method == "POST" and form.is_valid():

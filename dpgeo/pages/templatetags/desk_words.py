@@ -64,7 +64,7 @@ def spent_words(ledger: Ledger) -> str:
 
 @register.filter
 def points_left(ledger: Ledger) -> str:
-    """Format the amount left in a point budget, as in "ln 4"."""
+    """Format the level left in a budget for points, as in "ln 4"."""
     return in_language(ledger.left_words)
 
 

@@ -88,7 +88,7 @@ def cost(paid: Release | Entry, decimals: int = 0) -> str:
 
 
 def ledger_words(ledger: Ledger, units: int) -> str:
-    """Format an amount given in units of a point ledger, as in "level ln 4 within 200 m"."""
+    """Format an amount in the units of a ledger for points, as in "level ln 4 within 200 m"."""
     return ledger.phrase(units).render(gettext, in_language)
 
 
@@ -215,7 +215,7 @@ def total_words(summary: Summary) -> str:
 
 
 def _between(summary: Summary, figures: Figures) -> str:
-    """Return the sentence on the number of people that the features of a map stand for, if any."""
+    """Return the sentence on the number of people that the counts stand for; "" for none."""
     if figures.people is None:
         return ""
     low, high = map(figure, outward(*figures.people))
