@@ -77,7 +77,7 @@ class Bins:
 
     @classmethod
     def ranked(cls, of_place: Ints, bins: int, at: Centres, away: NDArray[np.float64]) -> Bins:
-        """Build bins with places ranked by `away` (n,), their distances from the bin's centre."""
+        """Build bins with places ranked by `away` (n,), the distance from their bin's centre."""
         order = np.lexsort((np.arange(len(of_place)), away, of_place))
         start = np.searchsorted(of_place[order], np.arange(bins + 1))
         rank = np.empty(len(order), dtype=np.int64)

@@ -291,7 +291,7 @@ class Meter:
         self._close(label, None)
 
     def finish(self) -> tuple[Measured, ...]:
-        """Charge all declared measurements not yet made; return the trace of all spends."""
+        """Charge all declared measurements not yet made; return the trace, a list of all spends."""
         for label in tuple(self._open):
             self.charge_unused(label)
         return tuple(self._trace)
