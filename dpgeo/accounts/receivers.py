@@ -26,7 +26,7 @@ RIGHTS = ("username", "email", "is_active", "is_staff", "is_superuser")
 
 
 def record_sign_in(sender: object, user: User, request: Any = None, **_: Any) -> None:
-    """Record that somebody signed in, and list the session for them."""
+    """Record that somebody signed in, and add the session to the user's list."""
     event_record(EventKind.SIGN_IN, by=user)
     key = getattr(getattr(request, "session", None), "session_key", None)
     if key:
@@ -56,9 +56,9 @@ def record_failure(sender: object, credentials: dict[str, Any], **_: Any) -> Non
 def record_attempt(kind: EventKind, name: str) -> None:
     """Record that somebody tried to sign in as `name`.
 
-    The name is recorded only if there is such an account, since people type passwords in its place.
-    If the database cannot be written, nothing is recorded, so that the response is sent all the
-    same.
+    The name is recorded only if there is such an account, since people sometimes type a password
+    where the name belongs. If the database cannot be written, nothing is recorded, so that the
+    response is sent all the same.
     """
     user = User.objects.filter(username__iexact=name).first() if name else None
     try:
@@ -123,7 +123,7 @@ def record_organisation(sender: object, instance: Organisation, created: bool, *
 
 
 def record_key(sender: object, instance: ApiKey, created: bool, **_: Any) -> None:
-    """Record a new API key, with its scopes and those of its characters that lists show."""
+    """Record a new API key, with its scopes and the characters of its secret that lists show."""
     if created:
         event_record(
             EventKind.KEY_CREATED,

@@ -141,7 +141,10 @@ class DocumentView(ApiView):
         return Response(document, headers={"Cache-Control": caching(personal)})
 
     def write(self, document: type[Document], thing: Any, **context: Any) -> dict[str, Any]:
-        """Serialize `thing` with the serializer class `document`, and return the JSON object."""
+        """Serialize `thing` with the serializer class `document`, and return the JSON object.
+
+        `context` is added to the serializer's context, which holds the request.
+        """
         return document(context={"request": self.request, **context}).to_representation(thing)
 
     def text(

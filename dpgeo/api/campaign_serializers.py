@@ -24,9 +24,9 @@ from dpgeo.crowdsourcing.planning import (
 class PlannedTaskSerializer(Document):
     """The plan of a task by one allocation of the reward.
 
-    `success` is the target if there is a radius; otherwise, it is the probability if everybody
-    within the travel limit is notified. `notified_margin` is a nominal 95 % margin for the map's
-    noise alone.
+    `success` is the target probability if there is a notification radius; otherwise, it is the
+    success probability if everybody within the travel limit is notified. `notified_margin` is a
+    nominal 95 % margin for the map's noise alone.
     """
 
     reward = serializers.FloatField(allow_null=True)

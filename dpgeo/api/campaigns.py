@@ -34,9 +34,8 @@ CAMPAIGN_ID = in_path("campaign_id", "The campaign's id.")
 BY_NAME = Order(("name", "pk"), descending=False)
 
 GEOCAST_WEIGHT = 200
-"""Computing one task's notified regions takes as long as planning this many tasks, and counts as
-much.
-"""
+"""Number of tasks that can be planned in the time in which one task's notified regions are
+computed. A task with regions counts as this many tasks towards the limit on planned tasks."""
 
 ALLOCATIONS = ["uniform", "optimised", "optimal"]
 
@@ -63,7 +62,7 @@ class OnAMap(Body):
 
 
 class Conditions(Body):
-    """Request fields for when workers accept, and for the target; they do not depend on tasks."""
+    """Request fields for all tasks: when workers accept a task, and the target probability."""
 
     target = Real(
         "The probability with which each task is to be done, above 0 and up to 1.",

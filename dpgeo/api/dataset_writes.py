@@ -1,4 +1,4 @@
-"""Request bodies for declaring and changing datasets, with a check of who may set budgets."""
+"""Request bodies for declaring and changing datasets, and the check of who may set budgets."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ class DatasetDeclaration(DatasetChanges):
 def declare(user: User, facts: dict[str, Any]) -> Dataset:
     """Create a dataset for one of the user's organisations from the body fields `facts`.
 
-    Raises DpgeoError.
+    Raises DpgeoError if a fact is invalid or the user may not declare it.
     """
     organisation = _organisation(user, facts.pop("organisation", None))
     budget, shared = facts.pop("budget", None), facts.pop("shares_budget_with", None)
@@ -232,7 +232,8 @@ def declare(user: User, facts: dict[str, Any]) -> Dataset:
 def change(user: User, dataset: Dataset, changes: dict[str, Any]) -> Dataset:
     """Set the fields of a dataset that `changes` names to their new values.
 
-    Raises DpgeoError.
+    Raises DpgeoError if a value is invalid, or if the field can no longer be changed or not by
+    `user`.
     """
     if not changes:
         raise InvalidInput("There is nothing to change; give at least one field.")

@@ -115,8 +115,8 @@ def dataset(request: AnyRequest, release: Release) -> Node:
 def _series(request: AnyRequest, series: Series) -> Node:
     """Return a series as a DCAT dataset series.
 
-    Every map of the series states the same, so nothing of it may be a blank node: on a page with
-    two maps it would be there twice.
+    Every map of the series repeats this node, so no part of the node may be a blank node: a page
+    with two maps of the series would contain the blank node twice.
     """
     return {
         "@id": address_of(request, "series", series.pk),
@@ -158,7 +158,7 @@ def _found_by(release: Release) -> Node:
 
 
 def _licence(declared: Dataset) -> Node:
-    """Return the licence as a node, identified by its address if that is known."""
+    """Return the licence as a node, identified by the licence's URL if that is known."""
     address = licence_url(declared.licence)
     document: Node = {"@type": "dcterms:LicenseDocument", "dcterms:title": declared.licence}
     if address:

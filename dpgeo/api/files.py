@@ -126,7 +126,7 @@ class ReleaseFileView(ApiView):
 def is_missing(error: Exception) -> bool:
     """Return whether an error says that a stored file does not exist.
 
-    An object store says so itself if the file was deleted after it was opened.
+    If the file was deleted after it was opened, an object store raises an error of its own.
     """
     answer = getattr(error, "response", {})
     codes = {"NoSuchKey", "404"}

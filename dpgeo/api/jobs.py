@@ -39,7 +39,7 @@ class JobView(DocumentView):
 def job_seen(user: User, job_id: UUID) -> Release | Upload:
     """Return the release or upload that a job works on.
 
-    Raises Http404 if there is none or `user` may not see it.
+    Raises Http404 if there is no such job, or `user` may not see what it works on.
     """
     mine = Release.objects.filter(dataset__organisation__in=organisations_of(user))
     release = mine.filter(job_id=job_id).select_related("job").first()

@@ -211,7 +211,10 @@ class LayersView(DocumentView):
 
 
 def _file_of(layer: dict[str, Any] | str | None, packed: str) -> io.BytesIO | None:
-    """Return the content of a layer sent as JSON, as text or in Base64. Raises InvalidInput."""
+    """Return the content of a layer sent as JSON or text (`layer`) or in Base64 (`packed`).
+
+    Returns None if neither is sent. Raises InvalidInput if both are sent, or for malformed Base64.
+    """
     if packed and layer is not None:
         raise InvalidInput("Leave this out, or leave out layer.", field="file")
     if packed:

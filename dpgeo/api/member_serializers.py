@@ -57,7 +57,8 @@ def is_usable(upload: Upload) -> bool:
     """Return whether the API shows a file as one from which releases can be made.
 
     The API may still be hiding that the job that reads the file has ended, or that the file was
-    erased. Until the API shows this, the function returns the earlier answer.
+    erased. Until the API shows this, the function returns the same as before the job ended or the
+    file was erased.
     """
     if upload.job is not None and not upload.job.is_end_shown:
         return False
@@ -176,7 +177,7 @@ class PreviewSerializer(Document):
     suggested = ColumnsSerializer(help_text="A guess; check it, then confirm it.")
 
     def get_columns(self, preview: Preview) -> list[str]:
-        """Return the column names, or an empty list if only the rows could reveal them."""
+        """Return the column names, or an empty list if the names depend on the file's rows."""
         return preview.columns if preview.tells_columns else []
 
     def get_suggested(self, preview: Preview) -> Columns:
@@ -187,7 +188,7 @@ class PreviewSerializer(Document):
         """
         shown = preview.suggested
         if not preview.tells_columns:
-            # The only column of GeoJSON points has this name.
+            # The only column of a file of GeoJSON points is named "geometry".
             points = preview.named_format.startswith("geojson")
             shown = Columns(geometry="geometry" if points else "")
         return replace(shown, file_format=preview.named_format)
@@ -257,7 +258,7 @@ class BoundErrorSerializer(Document):
 
 
 class AdviceSerializer(Document):
-    """Errors expected of counts, computed from guesses alone."""
+    """The errors to expect in counts, computed from the publisher's public guesses alone."""
 
     # The errors are those of the busy place or, if all cells have the same noise, means over all
     # cells.

@@ -148,7 +148,7 @@ def class_of(part: str, status: int) -> str:
 
 
 def part_of(path: str) -> str:
-    """Return the part of the site that an address belongs to, whatever its language."""
+    """Return the part of the site to which a URL path belongs; a language prefix is ignored."""
     names = path.strip("/").split("/")
     if names[0] in {code.split("-")[0] for code, _ in settings.LANGUAGES}:
         names = names[1:] or [""]

@@ -243,7 +243,7 @@ class Busy(exceptions.APIException):
 
 
 class BeingMade(exceptions.APIException):
-    """Response 202: a file is made because of this request or of an earlier one."""
+    """Response 202: the file is being made, because of this request or an earlier one."""
 
     status_code = HTTPStatus.ACCEPTED
     default_detail = BEING_MADE.remedy
@@ -300,7 +300,10 @@ def outage_problem(outage: Outage, request: Any) -> HttpResponse:
 
 
 def lacks_space(request: Any, outage: Outage) -> bool:
-    """Return whether `outage` is a lack of space and the request sends or announces a file."""
+    """Return whether `outage` is a lack of space and the request sends or announces a file.
+
+    To announce a file is to create an upload before any of the file's bytes are sent.
+    """
     return takes_file(request) and outage is Outage.SPACE
 
 

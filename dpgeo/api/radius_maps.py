@@ -65,7 +65,7 @@ class RadiusMapBody(Conditions):
 
 
 class RadiusPropertiesSerializer(Document):
-    """Properties of a feature: bands have limits, and lines a value, in metres."""
+    """Properties of a feature: a band has two limits and a line has one value, in metres."""
 
     feature = serializers.ChoiceField(["band", "line", "out_of_reach"], source="kind")
     from_metres = serializers.FloatField(source="limits.from_metres", required=False)
@@ -106,11 +106,11 @@ class ReasonSerializer(Document):
 
 @extend_schema_field({"type": "array", "items": {"type": "array", "items": NUMBER_OR_NULL}})
 class RowsField(serializers.JSONField):
-    """Numbers at the points of a lattice, in rows from the south, each from the west."""
+    """Numbers at the points of a lattice: rows from south to north, each from west to east."""
 
 
 class LatticeSerializer(Document):
-    """The values at the points of the lattice."""
+    """The values of a radius map at the points of a lattice."""
 
     longitude = serializers.ListField(
         child=serializers.FloatField(),
@@ -156,7 +156,7 @@ class RadiusMapSerializer(Document):
         return features_of(drawn)
 
     def get_points(self, drawn: RadiusMap) -> LatticeValues:
-        """Return the values at the lattice's points. Raises SkipField if not requested."""
+        """Return the values at the lattice's points. Raises SkipField if they were not requested."""
         if not self.context["values"]:
             raise SkipField
         return lattice_values(drawn)

@@ -37,9 +37,8 @@ from dpgeo.releases.selectors import released_of
 MOST_REGIONS = 1_000
 
 MOST_CORNERS = 5_000
-"""Largest number of corners in all regions of a request together. Checking whether a polygon is
-valid can take time quadratic in its number of corners.
-"""
+"""Largest number of vertices in all regions of a request together. Checking whether a polygon is
+valid can take time quadratic in its number of vertices."""
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 
@@ -123,7 +122,7 @@ class Corners(Anything):
 
 
 class End(Corners):
-    """Request field that holds a box or a polygon in which trips begin or end."""
+    """Request field that holds the box or polygon in which trips begin, or in which they end."""
 
     schema: Schema = {"oneOf": [Corners.schema, {"type": "object", "additionalProperties": True}]}
 
@@ -147,7 +146,10 @@ class Regions(Body):
     layer = Layer(LAYER_WORDS, default=None)
 
     def get_fields(self) -> dict[str, Any]:
-        """Return the declared fields, and those of flows, as Python reserves the name `from`."""
+        """Return the declared fields and those for flows, `from` and `to`.
+
+        They are added here because Python reserves the name `from`.
+        """
         return super().get_fields() | {
             "from": End(FROM_WORDS, default=None),
             "to": End(TO_WORDS, default=None),
@@ -355,7 +357,7 @@ class AnswerSerializer(Document):
         return known(region.answer.noise)
 
     def get_model_margin(self, region: RegionAnswer) -> float | None:
-        """Return the margin's part for unevenness, or None if it has none."""
+        """Return the margin's part for uneven spread within measured areas, or None if it has none."""
         return region.answer.model
 
     def get_low(self, region: RegionAnswer) -> float | None:
@@ -493,7 +495,7 @@ class RangesView(DocumentView):
         return self._written(request, release, results, scaling)
 
     def _flow(self, request: Request, release_id: str, ends: Sequence[Any], layer: str) -> Response:
-        """Answer with the trips between two polygons, of which one may be None for anywhere."""
+        """Respond with the estimated trips between two polygons; None stands for anywhere."""
         release = served(request, release_id)
         answer = _flows(release.pk, release.blob_sha256, layer).answer(*ends)
         return self._written(request, release, [RegionAnswer(None, answer, None)], None)
@@ -627,10 +629,7 @@ def _collection(document: dict[str, Any]) -> list[tuple[Any, Any]]:
 
 
 def _leaps(shape: Any) -> bool:
-    """Return whether an edge spans more than 180 degrees of longitude.
-
-    Such an edge is usually part of a ring that was meant to cross the antimeridian.
-    """
+    """Return whether any edge of a polygon spans more than 180 degrees of longitude."""
     rings = shapely.get_rings(shapely.get_parts(shape))
     longitude, ring = shapely.get_coordinates(rings, return_index=True)
     steps = np.abs(np.diff(longitude[:, 0]))
@@ -638,7 +637,10 @@ def _leaps(shape: Any) -> bool:
 
 
 def _polygon(geometry: Any, field: str) -> Any:
-    """Return a GeoJSON polygon as a shape. Raises InvalidInput, which says how to fix it."""
+    """Convert a GeoJSON polygon to a shapely geometry.
+
+    Raises InvalidInput, which names `field` and says how to fix the polygon.
+    """
     if not isinstance(geometry, dict) or geometry.get("type") not in POLYGONS:
         raise InvalidInput("Must be a GeoJSON Polygon or MultiPolygon.", field=field)
     try:

@@ -41,7 +41,10 @@ NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """One RDF syntax; `page` joins the text of a node with the texts of the nodes in its list."""
+    """One RDF syntax, with the functions that write it.
+
+    `write` writes a node. `page` writes a node with a list of nodes that are already written.
+    """
 
     title: str
     media_type: str

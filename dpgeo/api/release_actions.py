@@ -407,9 +407,10 @@ def read_guess(given: dict[str, Any]) -> Guess:
 
 
 def request_release(request: Request, user: User) -> tuple[Release, bool]:
-    """Request a release; return it, and whether the same request was made before.
+    """Request a release; return it, and whether it had already been requested by the same key.
 
-    Raises DpgeoError.
+    The key is the idempotency key. Raises DpgeoError if the request is invalid or not allowed, or
+    if the key was used for a different request.
     """
     named = read_idempotency_key(request)
     fields = read_body(request, Requested)
@@ -432,9 +433,10 @@ def request_release(request: Request, user: User) -> tuple[Release, bool]:
 
 
 def check_same(release: Release, wanted_request: ReleaseRequest, fields: dict[str, Any]) -> None:
-    """Raise Conflict if `release` was requested with fields that differ from the present ones.
+    """Raise Conflict if a repeated request differs from the one that made `release`.
 
-    `release` is the one that was made for the same idempotency key.
+    Both requests have the same idempotency key; `wanted_request` and `fields` are what is requested
+    now.
     """
     title = marked_title(release.upload, fields["title"].strip())
     wanted = (title, fields["description"].strip(), fields["publish_when_done"])

@@ -17,9 +17,8 @@ from dpgeo.api.queries import unknown
 from dpgeo.core.errors import InvalidInput
 
 MAX_BODY_BYTES = 2 * 1024 * 1024
-"""Largest request body in bytes. It is enough for a study area of 20,000 corners; files are sent to
-other URLs.
-"""
+"""Largest request body in bytes. It is enough for a study area of 20,000 vertices; files are sent
+to other URLs."""
 
 Schema = Mapping[str, Any]
 

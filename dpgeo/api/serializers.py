@@ -160,7 +160,7 @@ class PointsSerializer(Document):
 
 
 class PrivacySerializer(Document):
-    """The privacy promise to the people in a dataset, covering all its releases together."""
+    """The privacy promise to the people in a dataset, covering all releases of the dataset."""
 
     sentence = serializers.CharField(help_text="The promise in plain language.")
     total_epsilon = EpsilonField(
@@ -199,14 +199,14 @@ class PrivacySerializer(Document):
         return lifetime_of(dataset).counts.verdict.value
 
     def get_right_guesses_in_100(self, dataset: Dataset) -> int | None:
-        """Return how many of 100 guesses at somebody's presence can be right at most.
+        """Return the most guesses in 100 at somebody's presence that can be right.
 
-        The guesser may use all releases of counts. Returns None from 99 on.
+        Whoever guesses may use all releases of counts. Returns None from 99 on.
         """
         return lifetime_of(dataset).counts.figure
 
     def get_presence_odds_factor(self, dataset: Dataset) -> float | None:
-        """Return the factor by which somebody's presence can change the odds of the counts.
+        """Return the largest factor by which one person's presence can change the odds of counts.
 
         Returns None if the factor is too large to state.
         """
@@ -242,7 +242,7 @@ class PromiseSerializer(Document):
         return promise_of(release).bound.verdict.value
 
     def get_right_guesses_in_100(self, release: Release) -> int | None:
-        """Return how many of 100 guesses can be right at most, or None from 99 on."""
+        """Return the most guesses in 100 that can be right, or None from 99 on."""
         return promise_of(release).bound.figure
 
 

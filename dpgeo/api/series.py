@@ -1,4 +1,4 @@
-"""Views that declare, list and describe series, complete their data, and end them.
+"""Views that declare, list, describe, continue and end series.
 
 API keys learn that a map is drawn, or that none will be, only when the end of its job is public
 (`jobs.slots`).
@@ -203,7 +203,7 @@ class DatasetSeriesView(DocumentView):
     def post(self, request: Request, slug: str) -> Response:
         """Declare a map for every day, week or month.
 
-        Each is drawn once, after its last day is over and the data were said to be complete.
+        Each map is drawn once, after its last day is over and its data were said to be complete.
         """
         dataset = own_dataset(self.actor, slug, "request")
         fields = read_body(request, SeriesDeclaration)
@@ -242,7 +242,7 @@ class OneSeriesView(OwnSeriesView):
         "series", "Describe a series", SeriesSerializer, tag="releases", parameters=[SERIES_ID]
     )
     def get(self, request: Request, series_id: UUID) -> Response:
-        """Get what a series promises, and how far it is."""
+        """Get what a series promises, and how many of its maps are drawn and due."""
         return self.show(self.own(series_id))
 
 

@@ -164,7 +164,7 @@ class SeriesAnswersSerializer(Document):
 
 
 class SeriesQueryView(DocumentView):
-    """The course of one region over the periods of a series."""
+    """The counts of one region in all periods of a series."""
 
     @operation(
         "series_query",
@@ -197,7 +197,7 @@ class SeriesQueryView(DocumentView):
 def answers_of(maps: SeriesMaps, shape: Any) -> list[PeriodAnswer]:
     """Return the count of each map in a polygon.
 
-    Raises InvalidInput, or Conflict if the maps do not count in the same places.
+    Raises InvalidInput, or Conflict if the maps do not count in the same regions.
     """
     if not maps.regular:
         raise Conflict("The maps of this series do not count in the same places.")

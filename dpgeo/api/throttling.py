@@ -64,10 +64,7 @@ def count_time(request: Request, seconds: float) -> None:
 
 
 def count_tasks(request: Request, tasks: int) -> None:
-    """Count the tasks that are planned from an IP address, with or without an API key.
-
-    Raises Throttled beyond the limit.
-    """
+    """Count `tasks` more tasks planned from an IP address, with or without an API key."""
     who = f"tasks {address_of(request)}"
     wait = count(who, settings.DPGEO_TASKS_A_MINUTE, more=tasks)
     if wait is not None:

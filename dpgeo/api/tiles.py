@@ -41,7 +41,7 @@ TILE_TYPE = "application/vnd.mapbox-vector-tile"
 DEGREE = 10_000_000
 
 SOURCES = ("tiles", "geojson")
-"""The sources from which a style may draw."""
+"""The names of the sources from which a style may take the map's features."""
 
 GREATEST = 30
 """The highest zoom level of the tile scheme."""
@@ -120,7 +120,8 @@ class StyleView(DocumentView):
             source["url"] = address_of(request, "api:tilejson", release.pk, layer)
         else:
             name = layer + geojson.FORMAT.suffix
-            file_of(request, release, name)  # A map of a file that is not made yet would be empty.
+            # Raise BeingMade if the file is not made yet, because a map of it would be empty.
+            file_of(request, release, name)
             address = address_of(request, "api:release-file", release.pk, name)
             credit = source["attribution"]
             style["sources"][layer] = {"type": "geojson", "data": address, "attribution": credit}

@@ -95,7 +95,7 @@ class TusView(ApiView):
 
 
 class TusUploadsView(TusView):
-    """View that announces new files for a dataset."""
+    """View at which a client announces a new file, before it sends the file's bytes."""
 
     @operation(
         "tus_create",

@@ -1,4 +1,4 @@
-"""Views of uploads: announcing, sending, previewing and confirming files."""
+"""Views of uploads: announcing a file, sending its bytes, previewing and confirming its columns."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ UPLOADING = dict.fromkeys(("GET", "POST", "PATCH", "DELETE"), Scope.UPLOADS_WRIT
 
 
 class Announcement(Body):
-    """Request body that announces a file."""
+    """Request body that announces a file, before its bytes are sent."""
 
     file_name = Text(
         "The file's name; its ending tells the format.",

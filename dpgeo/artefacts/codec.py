@@ -56,8 +56,9 @@ _MALFORMED = (
     AttributeError,
     ArithmeticError,
     EOFError,
-    NotImplementedError,  # A compression method or zip version that dpgeo never writes.
-    RuntimeError,  # An encrypted member, or JSON that is nested too deeply.
+    # Raised for a compression method or a zip version that dpgeo never writes.
+    NotImplementedError,
+    RuntimeError,  # Raised for an encrypted member, or for JSON that is nested too deeply.
     zipfile.BadZipFile,
     zlib.error,
 )
@@ -213,7 +214,7 @@ def _split(content: Content, version: int) -> tuple[dict[str, Any], dict[str, ND
 
 
 def _is_packed(hint: Any) -> bool:
-    """Whether a field of a declared type is stored in both the header and a member of its own."""
+    """Return whether a field of this type is stored in both the header and a member of its own."""
     return hasattr(hint, "to_packed") and hasattr(hint, "from_packed")
 
 

@@ -120,7 +120,7 @@ def file_kind(name: str) -> FileKind:
 
 
 def planned_files(released: Released) -> list[PlannedFile]:
-    """Return all files that can be had of a release, the privacy statement last.
+    """Return all files that can be made from a release, the privacy statement last.
 
     Which files these are, and which of them are written at once, depends on the release alone. The
     statement contains the checksums of the others that are written at once, and the names of those
@@ -139,10 +139,10 @@ def planned_files(released: Released) -> list[PlannedFile]:
 def build_files(
     released: Released, folder: Path, wanted: Callable[[PlannedFile], bool] = lambda _: True
 ) -> list[BuiltFile]:
-    """Write the `wanted` files of a release into `folder`, by default all that can be had.
+    """Write the `wanted` files of a release into `folder`, by default all that can be made.
 
-    The bytes are the same each time. The statement, which is the last file, needs those that are
-    written at once in the same folder.
+    The bytes are the same each time. The privacy statement, which is the last file, needs the files
+    that are written at once to be in the same folder.
     """
     return write_files(filter(wanted, planned_files(released)), folder)
 

@@ -107,9 +107,9 @@ def encode(released: Released, shown: Sequence[Layer], further: Further = lambda
 
 
 def _inside(grid: Grid, area: StudyArea) -> NDArray[np.bool_] | None:
-    """Return a mask of the cells that touch the study area.
+    """Return a mask of the cells that intersect the study area.
 
-    Returns None if all cells do, or if the grid is too large.
+    Returns None if all cells intersect it, or if the grid is too large.
     """
     if grid.size > MAX_MASK:
         return None
@@ -213,7 +213,8 @@ def _noises(
     if not margin.size:
         # Clients expect at least one noise level, even for an empty layer.
         return [{"margin": 0.0, "threshold": 0.0, "label": label}], np.zeros(0, dtype=np.uint8)
-    if margin.strides == threshold.strides == (0,):  # the same for all boxes, stored once
+    # The margin and the threshold are the same for all boxes, and are stored once.
+    if margin.strides == threshold.strides == (0,):
         only = {"margin": float(margin[0]), "threshold": float(threshold[0]), "label": label}
         return [only], np.zeros(margin.size, dtype=np.uint8)
     # Pairs are sorted much faster as complex numbers than as rows.

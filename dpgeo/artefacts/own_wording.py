@@ -1,4 +1,4 @@
-"""Statement sentences that only some types of content need, registered by type."""
+"""Sentences of privacy statements that only some types of content need, registered by type."""
 
 from __future__ import annotations
 

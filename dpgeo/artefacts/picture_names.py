@@ -1,7 +1,7 @@
 """Names of the largest places, written on a release's pictures.
 
 They are stored in the release when it is made, so a picture still follows from the release alone.
-They depend only on its study area and on the basemap that the site had then.
+They depend only on the release's study area and on the basemap that the site had then.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def draw_names(
 
 
 def font(size: int) -> Any:
-    """Return the pages' typeface for Latin letters; `size` is in pixels."""
+    """Return the pages' typeface for Latin letters in a size of `size` pixels."""
     from PIL import ImageFont
 
     return ImageFont.truetype(FONT, size)

@@ -203,8 +203,8 @@ def margin_words(view: View) -> str:
     """Return the phrase on the margin of error of each value, or "" if the layer has none.
 
     As on the map, the margin is that of a value per square if all boxes are counted cells, and that
-    of a count otherwise. Margins of the cells of a smoothed surface do not add up to one of a
-    larger square, so none is given there.
+    of a count otherwise. Margins of the cells of a smoothed surface do not add up to the margin of
+    a larger square, so no margin is given for such a surface.
     """
     layer = view.layer
     if layer.margin is None or not layer.margin.size:

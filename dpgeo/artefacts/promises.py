@@ -291,7 +291,10 @@ class Lifetime:
 
 
 def bound_of(epsilon: Fraction) -> Bound:
-    """Return the bound on guesses between two cases whose log-odds change by at most epsilon."""
+    """Return the bound on guesses between two cases.
+
+    The log-odds of every outcome differ by at most `epsilon` between the cases.
+    """
     return Bound(right_guesses(epsilon))
 
 

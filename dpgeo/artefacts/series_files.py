@@ -41,7 +41,8 @@ MOST_VALUES = 2_000_000
 """Largest number of counts in a file; a file of a longer series has only the newest periods."""
 
 MOST_MAPS = 400
-"""Largest number of maps in a file: a year of days, and those that they are compared with."""
+"""Largest number of maps in a file: the daily maps of a year, and the maps with which they are
+compared."""
 
 SMOOTH_STEP = 0.25
 """Step to which smoothed counts are rounded in the array."""
@@ -49,12 +50,12 @@ SMOOTH_STEP = 0.25
 
 @dataclass(frozen=True, slots=True)
 class PeriodMap:
-    """The released map of one period of a series; `number` is the period's, counted from 1."""
+    """The released map of one period of a series; `number` is the period's number, counted from 1."""
 
     number: int
     window: Window
     release: str
-    """The id of its release."""
+    """The id of the map's release."""
     released: Released
 
     @property
@@ -116,7 +117,7 @@ class SeriesMaps:
         return smoothed(self.counts.astype(np.float64), self.noise.variance)
 
     def array(self) -> bytes:
-        """Return the array of a regular series."""
+        """Return the `map_array` file of a regular series, which the module's docstring describes."""
         layer = self._layers[-1]
         return map_array.encode(
             self.newest.released, [layer], lambda add: {"series": self._header(layer, add)}
@@ -127,7 +128,8 @@ class SeriesMaps:
         if noise is None:
             raise ValueError("These maps do not count in the same regions.")
         levels, deviations = self._smoothed
-        # A smoothed count stands out if it exceeds as many standard deviations as a count must.
+        # A smoothed count stands out if it is as many of its own standard deviations above 0 as a
+        # noisy count must be of the noise's.
         clear = levels >= noise.threshold() / np.sqrt(noise.variance) * deviations
         steps = np.rint(np.where(clear, levels, 0) / SMOOTH_STEP).astype(np.int64)
         regions = len(layer)

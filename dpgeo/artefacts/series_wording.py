@@ -109,9 +109,10 @@ def promised(terms: Terms) -> Sequence[Phrase]:
 
 
 def bound_words(part: Part | None, counting: Counting, regions: str) -> str:
-    """Return a sentence on the contribution bound of a map that shares it with a whole series.
+    """Return a sentence on a contribution bound that holds for all maps of a series together.
 
-    Returns "" for any other release. `regions` is the plural noun for the counted regions.
+    Returns "" for a release with a bound of its own. `regions` is the plural noun for the counted
+    regions.
     """
     if part is None or part.terms.protection is not Protection.PERSON:
         return ""

@@ -37,7 +37,7 @@ RULE = (
 
 
 def rule(released: Released, shown: Sequence[Layer]) -> list[str]:
-    """Return the sentences on how the points are made, or an empty list without such points."""
+    """Return the sentences on how synthetic points are made, or an empty list if there are none."""
     counted = counted_layers(released, shown)
     if not counted:
         return []
@@ -56,7 +56,7 @@ def points_layer(released: Released, shown: Sequence[Layer]) -> PointLayer:
     `shown` lists the layers of the release's map.
     """
     counted = counted_layers(released, shown)
-    # The first version of the encoding, so that points of older releases stay where they are.
+    # Use the first version of the encoding, so that points of older releases stay where they are.
     seed = hashlib.sha256(encode(released, version=1)).digest()
     points = synthetic_points(counted, released.area, seed)
     size = len(points.longitude)

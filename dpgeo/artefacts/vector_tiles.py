@@ -325,9 +325,9 @@ class _Paths:
     """Rings and lines (n,) of shapes, in units, in the order in which they are drawn.
 
     `shape` (n,) holds the index of each path's shape, ascending, and `ring` (n,) whether the path
-    is a ring. `points` (k, 2) are the corners of all paths, and `size` (n,) is the number of
-    corners of each. No corner repeats the previous one, and a ring's first corner is not repeated
-    at its end.
+    is a ring. `points` (k, 2) are the vertices of all paths, and `size` (n,) is the number of
+    vertices of each path. No vertex repeats the previous one, and a ring's first vertex is not
+    repeated at the ring's end.
     """
 
     shape: NDArray[np.int64]
@@ -349,7 +349,7 @@ class _Paths:
         return np.add.reduceat(x * y[following] - x[following] * y, starts)
 
     def turned(self, chosen: NDArray[np.bool_]) -> _Paths:
-        """Return the paths, with the corners of those that a mask (n,) chooses in reverse."""
+        """Return the paths, with the vertices of those that a mask (n,) chooses in reverse order."""
         starts = _starts(self.size)
         index, number = np.arange(len(self.points)), np.repeat(np.arange(len(starts)), self.size)
         mirrored = (2 * starts + self.size - 1)[number] - index
@@ -359,7 +359,7 @@ class _Paths:
     def commands(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
         """Return the drawing commands of all paths, and how many numbers (n,) each path takes.
 
-        Every corner is relative to the previous one of its shape.
+        Every vertex is relative to the previous vertex of its shape.
         """
         starts = _starts(self.size)
         previous = np.concatenate([np.zeros((1, 2), dtype=np.int64), self.points[:-1]])
@@ -417,12 +417,12 @@ def _paths(shapes: NDArray[np.object_]) -> _Paths:
 def _rounded(
     paths: NDArray[np.object_], shape: NDArray[np.int64], is_ring: NDArray[np.bool_]
 ) -> _Paths:
-    """Return paths (n,) with rounded corners, none of which repeats the previous one."""
+    """Return paths (n,) with rounded vertices, none of which repeats the previous one."""
     places, path = shapely.get_coordinates(paths, return_index=True)
     points = np.rint(places).astype(np.int64)
     moved = np.any(np.diff(points, axis=0, prepend=0) != 0, axis=1)
     first, last = np.diff(path, prepend=-1) != 0, np.diff(path, append=-1) != 0
-    # A ring ends where it begins, so its first corner counts only if the last step moved.
+    # A ring ends where it begins, so its first vertex counts only if the last step moved.
     moved[first] = np.where(is_ring[path[first]], moved[last], True)
     moved[last & is_ring[path]] = False
     size = np.bincount(path[moved], minlength=len(paths)).astype(np.int64)

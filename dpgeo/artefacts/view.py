@@ -121,7 +121,7 @@ class View:
 
     @property
     def divisor(self) -> str:
-        """Return the column by which a feature's figure is divided before `factor`, or ""."""
+        """Return the column by which figures are divided before multiplying by `factor`, or ""."""
         layer = self.layer
         return "cells" if isinstance(layer, BoxLayer) and not layer.is_cells else ""
 
@@ -263,7 +263,8 @@ def unit_words(released: Released, view: View) -> str:
     counted = nouns.sum.capitalize()
     if isinstance(view.layer, BoxLayer):
         if not view.metres:
-            return view.layer.title  # a map without boxes has no square
+            # A map without boxes has no squares, so its unit is the layer's title.
+            return view.layer.title
         # A person is counted once in a cell, but may be counted in several cells of a square.
         cells = view.factor
         if cells <= 1:

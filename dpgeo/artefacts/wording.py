@@ -136,7 +136,7 @@ def _exponential(epsilon: Fraction) -> Decimal:
 class RegionWords:
     """Words for the regions in which people are counted, and sentences that depend on them.
 
-    `of_record` says to how many of them one record adds, and `of_empty` says which empty regions
+    `of_record` says to how many regions one record adds, and `of_empty` says which empty regions
     pass the threshold.
     """
 

@@ -126,7 +126,8 @@ def _merge(source: Ledger, target: Ledger, who: str) -> None:
             what=what,
             who=who[:200],
         )
-    debited = debited_units(source) + debited_units(target)  # Net amounts would reveal refunds.
+    # The sum of debits, unlike the net amount, does not reveal refunds.
+    debited = debited_units(source) + debited_units(target)
     target.spent_units += source.spent_units
     target.merged_units = max(debited, target.merged_units, source.merged_units)
     if not source.recovers:

@@ -43,7 +43,8 @@ def points_ledger(ledger: Ledger) -> Ledger | None:
 def organisation_of(ledger: Ledger) -> int | None:
     """Return the id of the organisation whose datasets draw on a ledger; None without datasets."""
     counts_ledger = ledger.beside or ledger
-    # The reverse name avoids an import of `dpgeo.datasets`, which imports this package.
+    # Follow the relation backwards by its name, because importing `dpgeo.datasets` here would be
+    # circular: it imports this package.
     owners: Any = Ledger.objects.filter(pk=counts_ledger.pk).values_list(
         "datasets__organisation", flat=True
     )

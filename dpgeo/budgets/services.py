@@ -249,7 +249,8 @@ def budget_debit_found(
     try:
         with transaction.atomic():
             if ledger.recovers:
-                # The total is the sum of the recovered draws, so it never has room for another.
+                # The total is the sum of the recovered draws, so there is never room in it for
+                # another draw.
                 found = F("spent_units") + _units(ledger, cost)
                 Ledger.objects.filter(pk=ledger.pk).update(
                     total_units=Greatest(F("total_units"), found)

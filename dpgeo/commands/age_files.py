@@ -15,7 +15,7 @@ PRIVATE = "AGE-SECRET-KEY-"
 
 
 def read_recipients(texts: Sequence[str]) -> list[Any]:
-    """Return the recipients in the form of age (age1...). Raises InvalidInput."""
+    """Parse recipients in the form of age (age1...). Raises InvalidInput if one is malformed."""
     from pyrage import RecipientError, x25519
 
     try:
@@ -74,7 +74,10 @@ def encrypted(target: IO[bytes], recipients: Sequence[Any]) -> Iterator[IO[bytes
 
 @contextmanager
 def decrypted(source: IO[bytes], identities: Sequence[Any]) -> Iterator[IO[bytes]]:
-    """Yield a stream with the decrypted bytes of `source`. Raises InvalidInput."""
+    """Yield a stream with the decrypted bytes of `source`.
+
+    Raises InvalidInput if the bytes are damaged or encrypted for other recipients.
+    """
     from pyrage import DecryptError, decrypt_io
 
     def decrypt(target: IO[bytes]) -> None:
@@ -125,7 +128,8 @@ def _thread(work: Callable[[IO[bytes]], object], end: str) -> Iterator[IO[bytes]
     except BaseException as error:
         _close(ours)
         thread.join()
-        # An error at the other end is the cause, unless its reader merely stopped early.
+        # Raise the thread's error, which is the cause, unless the thread failed only because this
+        # end of the pipe was closed early.
         if errors and not isinstance(errors[0], BrokenPipeError):
             raise errors[0] from error
         raise

@@ -117,10 +117,7 @@ def archive_members(
 
 
 def archive_verify(path: Path, identities: Sequence[Any]) -> dict[str, Any]:
-    """Read an archive from end to end; return its facts, the member ABOUT.
-
-    Raises InvalidInput if it is damaged, incomplete, or of another format.
-    """
+    """Read an archive from end to end, and return the content of its member ABOUT."""
     try:
         about = _verify(path, identities)
     except (tarfile.TarError, EOFError, ValueError):
@@ -131,7 +128,7 @@ def archive_verify(path: Path, identities: Sequence[Any]) -> dict[str, Any]:
 
 
 def _verify(path: Path, identities: Sequence[Any]) -> dict[str, Any]:
-    """Compare all members with the list at the end; return the member ABOUT."""
+    """Compare all members with the list at the end; return the content of the member ABOUT."""
     about: dict[str, Any] = {}
     seen: dict[str, dict[str, Any]] = {}
     listed: dict[str, dict[str, Any]] | None = None

@@ -49,7 +49,7 @@ ATTEMPTS = 5
 """Number of snapshots after which a backup gives up because files vanish."""
 
 PRIVATE, PUBLIC, ROWS, KEYS = "private/", "releases/", "database/", "keys/"
-"""Beginnings of the names of an archive's members."""
+"""Prefixes of the names of an archive's members, one for each kind of member."""
 
 
 class FileVanished(Exception):
@@ -144,7 +144,7 @@ def _add_rows(archive: ArchiveWriter, using: str, missing: set[str]) -> int:
 
 
 def named_files(using: str) -> Iterator[tuple[bool, str]]:
-    """Yield, for each row's file, whether it is in the public storage, and its name."""
+    """Yield, for each file that a row names, whether it is in the public storage, and its name."""
     private: list[tuple[Any, str]] = [
         (Upload, "raw_name"),
         (Upload, "canonical_name"),
@@ -184,7 +184,7 @@ def _add_file(archive: ArchiveWriter, public: bool, name: str, missing: set[str]
     """Add a file; return False if it is known to be missing. Raises FileVanished."""
     storage: Storage = public_storage() if public else private_storage()
     try:
-        # A file that is being published is moved to the other storage.
+        # A file that is being published moves from the private to the public storage.
         if not storage.exists(name):
             storage = private_storage() if public else public_storage()
         with storage.open(name, "rb") as file:

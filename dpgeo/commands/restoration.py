@@ -12,16 +12,17 @@ An operator who still has the private storage as it was when the installation st
 `draws_complete`. Every draw that anybody can have seen is stored there before it is committed and
 is deleted only if another draw was committed in its place. The restore then recovers or debits each
 of them, applies the last totals of the journal, and leaves the rest of the budgets open. Budgets
-that were merged since stay closed, because the merger is lost. Totals are never raised afterwards,
-in either case: a publication since the backup may have promised them.
+that were merged after the backup stay closed, because the merger is lost. Totals are never raised
+afterwards, in either case: a publication since the backup may have promised them.
 
 The journal (`datasets.decisions`) of the archive and of the present storage is applied in either
-case: people who were erased since are erased again, and releases that were withdrawn or rejected
-stay so.
+case: people who were erased after the backup are erased again, and releases that were withdrawn or
+rejected stay so.
 
-Kills. Files are put back first, under the names that the rows will have. Rows, debits, closures and
-the queued erasures are one transaction. Until it commits, the database is empty and the restore can
-be repeated; afterwards the workers and the reaper do the rest by themselves.
+What happens if the restore is killed. Files are put back first, under the names that the rows will
+have. Rows, debits, closures and the queued erasures are one transaction. Until it commits, the
+database is empty and the restore can be repeated; afterwards the workers and the reaper do what is
+left.
 """
 
 from __future__ import annotations
@@ -236,7 +237,7 @@ def _settle(restored: Restored, made_at: datetime, draws_complete: bool) -> None
     restored.erased = _erase(journal)
     if draws_complete:
         for each in journal:
-            # A decision made during the backup may be missing from its rows.
+            # A decision that was made while the backup ran may be missing from the backup's rows.
             if each.kind == TOTAL and each.at >= made_at - LONGEST_DECISION:
                 _set_totals(each)
     restored.adopted, restored.debited = draws_settle()
@@ -361,7 +362,7 @@ def _close_ledgers(journal: Sequence[Decision], draws_complete: bool) -> int:
 
 
 def _lost_mergers(journal: Sequence[Decision]) -> set[int]:
-    """Return the ids of ledgers that were merged after the backup, and are separate in it."""
+    """Return the ids of ledgers that were merged after the backup and are separate in the backup."""
     lost: set[int] = set()
     for each in journal:
         if each.kind == MERGED:
@@ -372,6 +373,6 @@ def _lost_mergers(journal: Sequence[Decision]) -> set[int]:
 
 
 def waiting_erasures() -> list[Upload]:
-    """Return the dataset versions, without an erased person, that are still to be made."""
+    """Return the uploads still to be made that are copies of others without an erased person."""
     uploads = Upload.objects.filter(state=UploadState.QUEUED).exclude(erasing=None)
     return list(uploads.order_by("created_at"))

@@ -22,7 +22,7 @@ SNAPSHOT = "snapshot"
 LEFT_OUT = {"sessions.Session", "accounts.SignedIn", "datasets.Transfer", "datasets.Piece"}
 """Tables that are not backed up.
 
-A user may have ended a session since, and unfinished uploads change all the time.
+A user may have ended a session after the backup, and unfinished uploads change all the time.
 """
 
 MADE_BY_MIGRATE = {"contenttypes.ContentType", "auth.Permission"}
@@ -40,11 +40,7 @@ def tables() -> list[type[models.Model]]:
 
 @contextmanager
 def snapshot() -> Iterator[str]:
-    """Yield the alias of a connection that sees the database as it is now, without later writes.
-
-    Writers are not blocked: PostgreSQL uses a repeatable-read transaction, and SQLite a read
-    transaction on its write-ahead log.
-    """
+    """Yield the alias of a connection that sees the database as it is now, without later changes."""
     usual = connections["default"]
     other = cast(Any, usual).copy(SNAPSHOT)
     if other.vendor == "sqlite":
@@ -56,7 +52,8 @@ def snapshot() -> Iterator[str]:
             if other.vendor == "postgresql":
                 with other.cursor() as cursor:
                     cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            MigrationRecorder.Migration.objects.using(SNAPSHOT).first()  # begins the snapshot
+            # The first query begins the snapshot.
+            MigrationRecorder.Migration.objects.using(SNAPSHOT).first()
             yield SNAPSHOT
     finally:
         other.close()
@@ -140,7 +137,7 @@ def clear_made_by_migrate() -> None:
 
 
 def reset_sequences() -> None:
-    """Let new rows get numbers above those of the restored ones."""
+    """Raise the sequences, so that new rows get ids above those of the restored rows."""
     statements = connection.ops.sequence_reset_sql(no_style(), tables())
     with connection.cursor() as cursor:
         for statement in statements:

@@ -18,7 +18,9 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 TRANSPORT_ALIASES["filesystem"] = "dpgeo.jobs.broker:Transport"
 
 app = Celery("dpgeo")
-app.set_default()  # The application is also used by other threads of a web server.
+# Make this the default application in all threads, because a web server's other threads queue tasks
+# too.
+app.set_default()
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 

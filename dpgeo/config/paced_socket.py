@@ -64,7 +64,8 @@ class PacedSocket:
 
     def send(self, data: Any, flags: int = 0) -> int:
         """Send some of the bytes, and return how many. Raises TooSlow."""
-        if self._deadline is not None:  # a response to an unreadable header
+        # This is the response to a header that could not be read, so no allowance has begun yet.
+        if self._deadline is not None:
             self.expect_body()
         began = self._wait_at_most()
         try:
@@ -117,6 +118,6 @@ class PacedSocket:
         return now
 
     def _passed(self, began: float, transferred: int) -> None:
-        """Subtract the time since `began` from the allowance, and add time for the bytes moved."""
+        """Subtract the time since `began` from the allowance, and add time for `transferred` bytes."""
         self._left -= time.monotonic() - began
         self._left = min(self._left + transferred / LEAST_RATE, GRACE_SECONDS)

@@ -17,7 +17,7 @@ class ReadableStaticFilesStorage(CompressedStaticFilesStorage):  # type: ignore[
 
     This does not depend on the umask of the account that collects them. In the image, root collects
     the files and the site's own account serves them. If root collected them under umask 077, or in
-    a folder made with it, that account could not read them.
+    a folder made with it, the site's own account could not read them.
     """
 
     def post_process(

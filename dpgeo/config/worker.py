@@ -37,7 +37,10 @@ ABOUT_UPLOADS = re.compile(
     r"(uploads/|datasets/[^/]+/(uploads?\b|practice/|(ready-)?layers\b|map/rehearsal/))"
     r"|/admin/datasets/upload/add/"
 )
-"""URLs whose requests may read a file or layer, or rehearse a map, which can take a minute."""
+"""URLs whose requests may read a file or a layer, or make a trial map of invented people.
+
+Such a request can take a minute.
+"""
 
 IN_MEMORY = 64 << 10
 """Number of bytes of a received body that are kept in memory; larger bodies go to a temporary file.

@@ -4,15 +4,16 @@ The count of a place has two errors: a small contribution bound l leaves visits 
 increases the noise. Let n people have M visits each on average, and let a share p of all visits be
 to this place. People differ: a few have many times as many visits as others. The number of a
 person's visits is therefore taken to be geometric, so that a share r^l of the people has more than
-l visits, for r = 1 - 1/M. If l visits are kept at random, a person loses L = M r^l visits in the
-mean, with variance V = r^l (2 M^2 - M) - L^2. The noise has a variance of about 2 l^2/epsilon^2, so
-the mean square error with respect to the true count is
+l visits, for r = 1 - 1/M. If l visits are kept at random, a person loses L = M r^l visits on
+average, with variance V = r^l (2 M^2 - M) - L^2. The noise has a variance of about 2 l^2/epsilon^2,
+so the mean square error with respect to the true count is
     MSE(l) = n^2 p^2 L^2 + n (p (1 - p) L + p^2 V) + 2 l^2/epsilon^2.
 It is convex in l, and the bound where it is smallest is advised. No private data are read.
 
 (Fan and Jin 2015 take the same M for everybody, with which no bound above M is ever advised. On
-three datasets that advice had 1.49 times the error of the best bound, in one case 28 times; this
-one has 1.07 times, and at most 2.4 times. docs/bounding.md has the comparison.)
+three datasets, the bound that they advise had 1.49 times the error of the best bound, in one case
+28 times; the bound advised here has 1.07 times the error, and at most 2.4 times. docs/bounding.md
+has the comparison.)
 
 A plain grid has the same noise in each of its R cells, most of which have few visits.
 The bound that suits the busiest cell adds too much noise to all others: on one file, the root mean
@@ -20,8 +21,8 @@ square error over all cells was 1,628 at the bound from this formula, and 196 at
 all regions are measured alike, the mean over all of them is used. With shares p_j of the regions
 and S the sum of p_j^2,
     R MSE(l) = n^2 S L^2 + n ((1 - S) L + S V) + 2 R l^2/epsilon^2.
-Only the share p of the busy place is guessed. S lies between p^2, if it were alone, and p, if all
-people were in places as busy; their geometric mean p^1.5 is used.
+Only the share p of the busy place is guessed. S lies between p^2, if all other shares were tiny,
+and p, if all places were as busy as this one; the geometric mean of the two, p^1.5, is used.
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ class Guess:
 def expected_error(guess: Guess, bound: int, epsilon: float, regions: int = 1) -> float:
     """Return the typical error of a count, the square root of MSE(l).
 
-    `bound` is l. If `regions` is 1, the count is that of the busy place; otherwise, the mean is
-    over as many regions that are measured alike.
+    `bound` is l. If `regions` is 1, the error is that of the busy place's count; otherwise, it is
+    the square root of the mean of MSE(l) over this many regions with the same noise.
     """
     mean = guess.records
     longer = (1 - 1 / mean) ** bound

@@ -52,8 +52,8 @@ class Domain:
     """The study area, layers by name, time zone, declared columns and privacy unit of a dataset.
 
     `time_zone` is the zone of local times, or "" if no time column is declared. `destinations` says
-    whether columns for the destinations of trips are declared, and `place_keys` whether one for the
-    keys of places is.
+    whether columns with the destinations of trips are declared, and `place_keys` whether a column
+    with the keys of places is declared.
     """
 
     area: StudyArea

@@ -74,7 +74,7 @@ def _exponential_at_most(epsilon: Fraction) -> Fraction:
 
     The division and `Decimal.exp` are both accurate to one unit in the last of 60 digits. The error
     of the division affects the exponent, which is below 50. So the total relative error is less
-    than 1e-57, which the last factor covers.
+    than 1e-57, which the factor 1 + 1e-52 covers.
     """
     context = Context(prec=_DIGITS, rounding=ROUND_CEILING)
     exponent = context.divide(epsilon.numerator, epsilon.denominator)

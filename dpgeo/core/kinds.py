@@ -14,8 +14,8 @@ class Kind:
 
     `title` is the heading for one such map, and `plural` the heading for several. `cells` is true
     if people are counted in the cells of a grid: publishers can then preview the noise on invented
-    data, and tasks can be planned on the map. The task planner lists the kinds with `for_planning`
-    set first.
+    data, and tasks can be planned on the map. The task planner lists kinds with `for_planning` set
+    before all others.
     """
 
     key: str

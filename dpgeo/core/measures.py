@@ -96,9 +96,10 @@ class Measure:
         return np.asarray(np.rint(self.steps * share), dtype=np.int32)
 
     def to_bins(self, steps: NDArray[np.integer[Any]], bins: int) -> NDArray[np.int64]:
-        """Return which of `bins` equally wide parts of the range holds each of the steps (n,).
+        """Return which of `bins` equally wide bins of the range holds each of the steps (n,).
 
-        A step on the edge of two parts is in the upper one; the last part holds both its ends.
+        A step on the edge between two bins is in the upper one; the last bin includes both of its
+        edges.
         """
         return np.minimum(steps.astype(np.int64) * bins // self.steps, bins - 1)
 

@@ -16,8 +16,8 @@ from dpgeo.spatial.ground_grid import NEAREST, snapped_apart
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 
 LEAST_RATE = Fraction(1, 1 << 56)
-"""Smallest ratio epsilon / sensitivity; the noise then reaches 2^63 only with probability e^-128.
-"""
+"""Smallest ratio epsilon / sensitivity; at this ratio, the noise reaches 2^63 with probability
+e^-128."""
 
 LARGEST_SQUARE_SCALE = 1 << 80
 """Limit of a discrete Gaussian's parameter s, so that proposals of its sampler fit 64 bits."""
@@ -129,7 +129,7 @@ class DiscreteGaussian:
 
     @property
     def variance(self) -> float:
-        """The variance. It is s, to within 10^-15 of it, from s = 2 on."""
+        """The variance: s, up to a relative error of 10^-15, if s >= 2; otherwise a sum of values."""
         if self.square_scale >= 2:
             return float(self.square_scale)
         values, weights = self._weights(64)
@@ -146,9 +146,10 @@ class DiscreteGaussian:
     def above(self, value: int) -> float:
         """Return P(noise >= value) for value >= 1, up to rounding.
 
-        For scales up to 256 the masses are added up. For larger scales, the sum is a normal
-        distribution's from value - 1/2 on, plus the first term of the Euler-Maclaurin formula for
-        midpoints, with u = (value - 1/2)/sqrt(s). The next term is below 10^-10.
+        For scales sqrt(s) up to SUMMED_SCALES, the probabilities are added up. For larger scales,
+        the sum is approximated by the tail of a normal distribution from value - 1/2 on, corrected
+        by the first term of the Euler-Maclaurin formula for midpoints; u is (value - 1/2)/sqrt(s).
+        The next term is below 10^-10.
         """
         scale = math.sqrt(self.square_scale)
         if scale <= SUMMED_SCALES:
@@ -165,7 +166,7 @@ class DiscreteGaussian:
         return values, weights / (1 + 2 * weights.sum())
 
     def _least(self, small: Callable[[float], bool]) -> int:
-        """Return the smallest value >= 1 with `small(above(value))`, by bisection."""
+        """Return the smallest value >= 1 for which `small(above(value))` is true, by bisection."""
         low, high = 0, 40 * (math.isqrt(math.ceil(self.square_scale)) + 1)
         while high - low > 1:
             middle = (low + high) // 2

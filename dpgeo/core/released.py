@@ -58,8 +58,8 @@ class GridRelease(Content):
     """A noisy count for every cell of a grid.
 
     `counts` is an int64 array of the grid's shape with the noisy counts as drawn, which may be
-    negative. Cells that do not touch the study area are exactly 0, without noise, since they are
-    publicly known to be empty. If `threshold` is above 0, a second layer shows counts below the
+    negative. Cells that do not intersect the study area are exactly 0, without noise, since they
+    are publicly known to be empty. If `threshold` is above 0, a second layer shows counts below the
     threshold as 0.
     """
 
@@ -112,8 +112,8 @@ class PartitionRelease(Content):
 
     `counts` is as in `GridRelease`. `boxes` is int32 (n, 4): first row, row after the last, first
     column, column after the last. Together the boxes cover the grid. `totals` is int64 (n,); a box
-    that does not touch the study area has the total 0. `answers` is the method of estimating cells:
-    "uniform" or "least-squares".
+    that does not intersect the study area has the total 0. `answers` is the method of estimating
+    cells: "uniform" or "least-squares".
     """
 
     grid: Grid
@@ -130,11 +130,11 @@ class TreeRelease(Content):
     """Noisy counts for a tree of boxes, whose disjoint leaves cover the study area.
 
     Nodes are ordered by level. `boxes` is int32 (n, 4) as in `PartitionRelease`; each box contains
-    a cell that touches the study area. `level` is int32 (n,), 0 for the roots. `parent` is int32
+    a cell that intersects the study area. `level` is int32 (n,), 0 for the roots. `parent` is int32
     (n,), the index of the parent node, or -1 for a root. `measured`, bool (n,), marks the nodes
     with a noisy count of their own; all leaves have one. `counts` is int64 (n,), 0 for nodes that
     were not measured. `noises` holds the noise for each level's counts. `fixed` is true if the
-    boxes do not depend on the data, so that whoever uses the counts may choose among the levels.
+    boxes do not depend on the data; users of the counts may then choose any of the levels.
     """
 
     grid: Grid
@@ -151,13 +151,13 @@ class TreeRelease(Content):
 class PhasedRelease(Content):
     """Noisy counts for boxes in several phases, and a surface inferred from them.
 
-    The boxes of one phase are disjoint and cover all cells that touch the study area; each box
+    The boxes of one phase are disjoint and cover all cells that intersect the study area; each box
     contains at least one such cell. The boxes of a phase were chosen from the counts of earlier
     phases alone. `boxes` is int32 (n, 4) as in `PartitionRelease`, `phase` is int32 (n,), ascending
     from 0, and `counts` is int64 (n,), as drawn. `noises` holds the noise for each phase. `surface`
     is float64 of the grid's shape: the expected count for each cell given all phases, 0 in cells
-    that do not touch the study area. It is stored instead of recomputed, so that a release does not
-    change when the inference method is improved. `fixed` is true if no box depends on the data.
+    that do not intersect the study area. It is stored instead of recomputed, so that a release does
+    not change when the inference method is improved. `fixed` is true if no box depends on the data.
     """
 
     grid: Grid
@@ -193,8 +193,8 @@ class SparseRelease(Content):
     """The cells whose noisy counts reach a public threshold.
 
     `cells`, int64 (n,), are the indices of these cells, row * columns + column, in ascending order;
-    all of them touch the study area. `counts`, int64 (n,), are their noisy counts, each at least
-    `threshold`.
+    all of them intersect the study area. `counts`, int64 (n,), are their noisy counts, each at
+    least `threshold`.
     """
 
     grid: Grid
@@ -231,10 +231,10 @@ class ZonesRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ProfileRelease(Content):
-    """Noisy counts, int64 (z, b), of zones in parts of the local week.
+    """Noisy counts, int64 (z, b), of z zones in each of b parts of the local week.
 
-    The list may consist of a single zone, the whole study area. `keys` (b,) and `titles` (b,) name
-    the parts in files and on pages; `time_zone` is the zone of the local times.
+    There may be a single zone, the whole study area. `keys` (b,) and `titles` (b,) name the parts
+    in files and on pages; `time_zone` is the zone of the local times.
     """
 
     zones: Zones
@@ -250,8 +250,8 @@ class ContourRelease(Content):
     """A noisy count for every cell, and the surface on which contours are drawn.
 
     `counts` is int64 of the grid's shape, as in `GridRelease`. `surface` is float64 of the same
-    shape: expected counts, never negative, and 0 in cells that do not touch the study area. It is
-    stored instead of recomputed, for the reason given in `PhasedRelease`. `lines`, float64 (m,),
+    shape: expected counts, never negative, and 0 in cells that do not intersect the study area. It
+    is stored instead of recomputed, for the reason given in `PhasedRelease`. `lines`, float64 (m,),
     holds the densities of the contours in ascending order, in people per square kilometre of
     ground.
     """
@@ -292,7 +292,7 @@ class ZoneAverages(AveragesRelease):
 class GridAverages(AveragesRelease):
     """Sums of a measure in the cells of a grid, int64 of its shape.
 
-    Cells that do not touch the study area have sums of exactly 0.
+    Cells that do not intersect the study area have sums of exactly 0.
     """
 
     grid: Grid
@@ -330,7 +330,7 @@ class ZoneQuartiles(QuartilesRelease):
 class GridQuartiles(QuartilesRelease):
     """Histograms of a measure in the cells of a grid, int64 (..., rows, columns, bins).
 
-    Cells that do not touch the study area have counts of exactly 0.
+    Cells that do not intersect the study area have counts of exactly 0.
     """
 
     grid: Grid
@@ -347,8 +347,8 @@ class FlowsRelease(DividedRelease):
     holds the numbers of the pairs whose noisy counts reached `threshold`. Unless `within` is true,
     trips inside a region were left out, and their pairs are 0 or not listed. `leaving` and
     `arriving`, int64 (s, n), are noisy numbers of trips that begin and end in each region. If
-    `gap_hours` is above 0, two rows of a person made a trip if they followed each other by at most
-    that many hours.
+    `gap_hours` is above 0, two consecutive rows of a person made a trip if they are at most that
+    many hours apart.
     """
 
     zones: Zones
@@ -411,7 +411,8 @@ class PointsRelease(Content):
     recomputed, for the reason given in `PhasedRelease`.
     """
 
-    most_bytes = 8 * 1024**3  # about 10^9 points of 8 bytes, or half as many with times
+    # This is enough for about 10^9 points of 8 bytes, or for half as many with times.
+    most_bytes = 8 * 1024**3
     product = "Dataset"
 
     longitude: NDArray[np.int32]
@@ -517,7 +518,7 @@ class Released:
 
     @property
     def window(self) -> Window | None:
-        """The days whose rows were counted, according to `about`; None for all rows."""
+        """The days whose rows were counted, according to `about`; None if rows of all days were."""
         return Window.parse(self.about.get("from_day"), self.about.get("to_day"))
 
     @property

@@ -35,7 +35,7 @@ class Period(StrEnum):
 
 
 class Protection(StrEnum):
-    """What an epsilon hides: a person over the whole series, in w periods in a row, or in one."""
+    """What an epsilon hides: a person in the whole series, in any w periods in a row, or in one."""
 
     PERSON = "person"
     ANY = "any"

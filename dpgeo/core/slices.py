@@ -80,8 +80,8 @@ UNDIVIDED = SliceNames(())
 class Slicing:
     """A division of records into slices by local time, by the value of a category, or by both.
 
-    A record without a time is in no slice of time. A record's slice depends on its own row alone,
-    and no record is in two slices.
+    A record without a time is in no slice of time. Which slice a record is in depends on that
+    record's row alone, and no record is in two slices.
     """
 
     times: TimeSlices | None = None

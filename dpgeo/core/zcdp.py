@@ -1,9 +1,9 @@
 """Zero-concentrated differential privacy (zCDP): rho, and what it means as epsilon and delta.
 
 A mechanism is rho-zCDP if, for every order a > 1, the Renyi divergence between its outputs on
-neighbouring datasets is at most a rho (Bun and Steinke 2016). The rhos of mechanisms add up, also
-if each is chosen after the outputs of those before it. An epsilon-differentially private mechanism
-is (epsilon^2/2)-zCDP (their proposition 1.4).
+neighbouring datasets is at most a rho (Bun and Steinke 2016). The rhos of several mechanisms add
+up, even if each mechanism is chosen after the outputs of the earlier ones are known. An
+epsilon-differentially private mechanism is (epsilon^2/2)-zCDP (their proposition 1.4).
 
 Epsilon at a delta. A rho-zCDP mechanism is (epsilon, delta)-differentially private if, for some a >
 1, delta = exp((a-1) (a rho - epsilon)) (1 - 1/a)^a / (a-1) (Canonne, Kamath and Steinke 2020,
@@ -16,8 +16,8 @@ epsilon(a) is rho - (ln(1/delta) - ln a)/(a-1)^2, whose only root is the best a.
 epsilon(a) is then computed with DIGITS decimal digits. Decimal arithmetic rounds every operation,
 logarithms included, correctly to the last digit. Within the limits below all intermediate values
 are smaller than 10^12, and fewer than 20 operations are made, so that the result is off by less
-than 10^-30. That much is added before epsilon is rounded up to a millionth. An epsilon below 0 is
-raised to 0.
+than 10^-30. An error of 10^-30 is added before epsilon is rounded up to a millionth. An epsilon
+below 0 is raised to 0.
 
 The epsilon of several releases together is that of their summed rho. It is not the sum of their
 epsilons, which is larger.
@@ -68,10 +68,11 @@ def epsilon_at(rho: Fraction, delta: Fraction) -> Fraction:
 
 
 def _best_order(rho: float, delta: float) -> Decimal:
-    """Return about the a at which rho (a-1)^2 = ln(1/delta) - ln a, by bisection of ln(a-1).
+    """Return approximately the a at which rho (a-1)^2 = ln(1/delta) - ln a.
 
-    The left side increases with a and the right side decreases. The root is below 1/delta, and
-    above 1 + 10^-4 for any rho and delta within their limits.
+    The root is found by bisection of ln(a-1). The left side increases with a and the right side
+    decreases. The root is below 1/delta, and above 1 + 10^-4 for any rho and delta within their
+    limits.
     """
     low, high = math.log(1e-4), -math.log(delta)
     for _ in range(60):

@@ -23,7 +23,7 @@ from dpgeo.phrases import InvalidValue, Phrase, phrase_of
 from dpgeo.spatial.area import StudyArea
 
 MAX_CORNERS = 20_000
-"""Maximum number of corners of a study area; more would slow down every public page."""
+"""Maximum number of vertices of a study area; more would slow down every public page."""
 
 MOST_VALUES = 1000
 """Maximum number of values of one public attribute."""
@@ -188,7 +188,7 @@ def clean_unit(unit: object) -> str:
 
 
 def clean_new_files(value: object) -> str:
-    """Return what a further file does to a dataset. Raises InvalidInput if it is unknown."""
+    """Return whether a further file replaces the data or is added; raise InvalidInput if unknown."""
     text = str(value or NewFiles.REPLACE.value)
     if text not in NewFiles.values:
         raise InvalidInput(

@@ -37,7 +37,7 @@ class Column(Protocol):
 class ColumnList:
     """A list of columns in a declaration: its input field, its maximum length, and its form.
 
-    `wrong` is the error for a list of another form.
+    `wrong` is the error for a list that does not have this form.
     """
 
     field: str
@@ -58,13 +58,13 @@ class ColumnList:
         return [each.to_json() for each in columns]
 
     def refusal(self) -> InvalidInput:
-        """Return the error for a list of another form."""
+        """Return the error for a list that does not have the right form."""
         return InvalidInput(self.wrong, field=self.field)
 
     def names(self, column: object, title: object) -> tuple[str, str]:
-        """Return a column's name and its title, which is the name if it is empty.
+        """Return a column's name and its title; if the title is empty, the name takes its place.
 
-        Raises InvalidInput.
+        Raises InvalidInput if one of them is invalid.
         """
         name = self.line(column, LONGEST_NAME, required=True)
         return name, self.line(title, LONGEST_TITLE) or name

@@ -2,7 +2,7 @@
 
 Water is subtracted once, when the area is declared, and only the remaining area is stored.
 Releases, statements and the refusal of rows all use it. Later changes of the coast do not change
-it.
+the stored area.
 """
 
 from __future__ import annotations

@@ -153,7 +153,8 @@ def _replace(upload: Upload, current: Upload, lease: JobLease, **result: Any) ->
     older = dataset.uploads.filter(created_at__lte=upload.created_at) | dataset.uploads.filter(
         state=UploadState.READY
     )
-    # Another erasure that still waits, which only a restore can leave, is made after this one.
+    # Another erasure that still waits, which only a restore can leave, is carried out after this
+    # one.
     older = older.exclude(pk=upload.pk).exclude(state=UploadState.QUEUED, erasing__isnull=False)
     names = list(older.exclude(canonical_name="").values_list("canonical_name", flat=True))
     dataset.releases.filter(blob_name="").update(upload=upload)
@@ -161,7 +162,8 @@ def _replace(upload: Upload, current: Upload, lease: JobLease, **result: Any) ->
         lambda: upload_forget_raw(uploads=dataset.uploads.filter(state=UploadState.ERASED))
     )
     gone = {"state": UploadState.ERASED, "canonical_name": "", "report": None, "erasing": None}
-    # The checksum of a file that was added stays, so that the same file is not added again.
+    # Keep the checksum of a file that was added to the data, so that the same file is not added
+    # again.
     older.filter(version__gt=0).update(**gone)
     older.filter(version=0).update(**gone, checksum=None)
     return names

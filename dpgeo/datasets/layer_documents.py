@@ -22,7 +22,7 @@ MAX_BYTES = 32 * 1024 * 1024
 
 
 BARE_SHAPES = b"\x00\x00\x27\x0a"
-"""First bytes of a .shp file."""
+"""First bytes of a .shp file, which lacks the other files of a shapefile."""
 
 
 def read_document(file: BinaryIO, choices: LayerChoices) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class Dataset(models.Model):
     named place, and layers need a provenance. `first_upload_at` stays even if the file is deleted,
     and is copied to datasets that share the budget. `west` to `north` are the sides of the study
     area's bounding box in degrees; they exist so that lists and searches need not read the area's
-    corners, of which there can be 20,000.
+    vertices, of which there can be 20,000.
     """
 
     slug = models.SlugField(unique=True, max_length=80)
@@ -221,8 +221,8 @@ class Upload(models.Model):
     `report` is private: it counts the rows that were read, that were accepted, and that were
     rejected for each reason. `preview` contains rows; it is JSON stored as text, because column
     names may contain characters that a database's JSON type does not allow. `key` is the API key
-    that announced the file, if any. `version` numbers the files of a dataset that grows, in the
-    order in which they became ready; it is 0 in other datasets (`datasets.versions`).
+    with which the upload was begun, if any. `version` numbers the files of a dataset that grows, in
+    the order in which they became ready; it is 0 in other datasets (`datasets.versions`).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -280,10 +280,10 @@ class Upload(models.Model):
 
 
 class Transfer(models.Model):
-    """An announced file of `size` bytes that is arriving in pieces.
+    """A file of `size` bytes, a number stated in advance, that is arriving in pieces.
 
-    Once complete, it becomes the upload with the same id. `key` is the API key that announced it,
-    if any.
+    Once complete, it becomes the upload with the same id. `key` is the API key with which the
+    transfer was begun, if any.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

@@ -64,8 +64,8 @@ def practice_table(dataset: Dataset) -> str:
 def _declared(dataset: Dataset, invented: InventedPeople) -> Iterator[tuple[str, list[str]]]:
     """Yield the name and the values (n,) of each declared column beyond person, position and time.
 
-    Numbers rise from west to east up to the middle of the area; categories and trip ends are
-    random.
+    Numbers grow from the west of the area to its middle and fall again towards the east; the values
+    of categories and the destinations of trips are random.
     """
     random = np.random.default_rng(1)
     share = invented.share(dataset.area)

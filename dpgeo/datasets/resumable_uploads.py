@@ -49,9 +49,9 @@ def transfer_begin(
 ) -> Transfer | Upload:
     """Create the transfer of a file that is about to arrive in pieces.
 
-    An announcement with a `transfer_id` can be repeated: each time, the transfer is returned, or
-    the upload that it has become. Raises InvalidInput, or Conflict if the user has too many
-    unfinished transfers or if a different file was announced with this id.
+    A call with a `transfer_id` can be repeated: each time, the transfer is returned, or the upload
+    that it has become. Raises InvalidInput, or Conflict if the user has too many unfinished
+    transfers or if this id belongs to the transfer of a different file.
     """
     if size < 1:
         raise InvalidInput("The file is empty; choose another.", field="size")
@@ -93,9 +93,9 @@ def _announced(dataset: Dataset, transfer_id: UUID) -> Transfer | Upload | None:
 def files_open(dataset: Dataset, key: ApiKey | None) -> list[Transfer | Upload]:
     """Return the files that are arriving or wait for their columns, newest first.
 
-    There are at most MOST_LISTED. With a `key`, they are the files that it announced, because the
-    names and sizes of members' files are private. Its entry does not show the key whether a file
-    can be read, or whether an erasure has deleted it, since both depend on rows.
+    There are at most MOST_LISTED. With a `key`, they are only the files begun with that key,
+    because the names and sizes of members' files are private. A file's entry does not show a key
+    whether the file can be read, or whether an erasure has deleted it, since both depend on rows.
     """
     announced = Q(key=key) if key else Q()
     arriving = dataset.transfers.filter(announced).order_by("-touched_at")[:MOST_LISTED]
@@ -111,7 +111,7 @@ def transfer_append(*, transfer: Transfer, offset: int, stream: IO[bytes], lengt
 
     If the connection breaks, the bytes that arrived before are kept. Raises Conflict if `offset` is
     not the end of the stored bytes or if another request stored this piece first, or InvalidInput
-    for bytes beyond the announced size.
+    for bytes beyond the size stated when the transfer was begun.
     """
     at = transfer.offset
     if offset != at:

@@ -173,7 +173,8 @@ class Comparison:
     def missing(self) -> list[Upload]:
         """Return the newest versions of other datasets that have not been compared yet.
 
-        All of them have to be compared again once another file was added to the dataset.
+        If another file has been added to this file's dataset in the meantime, all other datasets
+        have to be compared again.
         """
         before = ready_upload(self._dataset) if self._dataset.grows else None
         if before != self._before:

@@ -227,7 +227,8 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
         if facts:
             Dataset.objects.filter(pk=dataset.pk).update(**facts)
         if {"study_area", "time_zone", "unit"} & set(facts):
-            stored.uploads.update(preview="")  # they show rows as the old facts read them
+            # Previews show rows as they were read under the former facts.
+            stored.uploads.update(preview="")
         if {*BUDGETS} & set(changes):
             _record_totals(stored)
     dataset.refresh_from_db()
@@ -257,7 +258,7 @@ def _check_frozen(stored: Dataset, facts: Mapping[str, Any]) -> None:
 def _left_out(
     dataset: Dataset, changes: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return changes with water left out of the study area if requested, and the area's choice.
+    """Return changes with water left out of the study area if requested, and how it was chosen.
 
     Raises InvalidInput if water is to be left out but there is no new area, or a file has been
     uploaded.
@@ -495,10 +496,11 @@ def _check_unit(ledger: Ledger, unit: str, *, field: str, but: Dataset | None = 
 
 
 def _free_slug(slug: str, title: str, organisation: Organisation, *, exact: bool) -> str:
-    """Return the requested slug, or one made from the title. Raises InvalidInput.
+    """Return the requested slug, or one made from the title.
 
-    Unless `exact`, six random characters are appended. Without them, strangers could learn what
-    another organisation is preparing, by guessing a slug or by being refused one that exists.
+    Raises InvalidInput if the slug is invalid or taken. Unless `exact`, six random characters are
+    appended. Without them, strangers could learn what another organisation is preparing, by
+    guessing a slug or by being refused one that exists.
     """
     if slug:
         _check_slug(slug)

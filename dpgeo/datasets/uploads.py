@@ -55,10 +55,9 @@ def upload_receive(
 ) -> Upload:
     """Stream a file to the private storage under an unguessable name.
 
-    `upload_id` is the upload's id if the sender already knows it, and `key` the API key that
-    announced the file, if any. `invented` marks a file about invented people. Raises InvalidInput
-    if the file is empty or too large, or IntegrityError if the upload exists; nothing is stored
-    then.
+    `upload_id` is the upload's id if the sender already knows it, and `key` the API key with which
+    the file is sent, if any. `invented` marks a file about invented people. Raises InvalidInput if
+    the file is empty or too large, or IntegrityError if the upload exists; nothing is stored then.
     """
     storage = private_storage()
     name = f"uploads/{secrets.token_hex(16)}"
@@ -178,7 +177,7 @@ def with_format(upload: Upload, columns: Columns, *, by_key: bool = False) -> Co
 
 
 def check_name_fits(upload: Upload, columns: Columns) -> None:
-    """Raise InvalidInput if the file's name contradicts the format declared by API."""
+    """Raise InvalidInput if the file's name contradicts the format declared through the API."""
     if not fits_name(upload.file_name, columns.file_format):
         raise InvalidInput(
             "The name {name!r} tells the format {named}; send the file under another name, or "

@@ -417,9 +417,9 @@ class DuckDBView:
         return PrivateTotals(people=people, sightings=seen, visits=rows)
 
     def popularity(self, regions: Regions) -> PrivateCounts:
-        """Return numbers (n,) of privacy units by region, with L1 sensitivity 1.
+        """Return the number of privacy units (n,) in each of n regions, with L1 sensitivity 1.
 
-        Each privacy unit is counted once, at one of its places, which is chosen at random.
+        Each privacy unit is counted once, in one of its regions, which is chosen at random.
         """
         view = copy.copy(self)
         view._bound, view._popularity = 1, None
@@ -605,7 +605,7 @@ def _put_ranks(connection: duckdb.DuckDBPyConnection, table: RankTable, shift: i
 
 
 def _shape(regions: ValuedRegions) -> tuple[int, ...]:
-    """Return the shape of counts of the regions."""
+    """Return the shape of an array that has one count for each region."""
     return (len(regions),) if isinstance(regions, Listed) else regions.shape
 
 

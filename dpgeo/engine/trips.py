@@ -162,7 +162,7 @@ def write_placed(
 
 
 def _zones_of(x: object, y: object, locator: Locator) -> NDArray[np.int64]:
-    """Return the first zone (n,) that contains each position, -1 for none."""
+    """Return the index (n,) of the first zone that contains each position, -1 for none."""
     known = np.flatnonzero(x.is_valid().to_numpy(zero_copy_only=False))  # type: ignore[attr-defined]
     there = [each.take(known).to_numpy(zero_copy_only=False) for each in (x, y)]  # type: ignore[attr-defined]
     row, zone = locator.locate(*to_degrees(*there))

@@ -75,7 +75,8 @@ def ground_add(
 def search_build(folder: Path, name: str, extract: Path | None = None) -> Region:
     """Rebuild a region's name search from an extract, or else from the region's own tiles.
 
-    Only an extract has outlines of places. Its date becomes the region's if the region has none.
+    Only an extract has outlines of places. The extract's date becomes the region's date if the
+    region has none.
     """
     region = _named(folder, region_of(folder, name), extract)
     if extract and not region.date:

@@ -38,8 +38,8 @@ Tile = tuple[tuple[int, int, int], bytes]
 def convert(source: Path, target: Path, bounds: Bounds | None = None) -> tuple[Bounds, Any]:
     """Write the tiles of a PMTiles or MBTiles file as PMTiles compressed by gzip.
 
-    Only tiles that touch `bounds` are kept. Returns the new archive's bounds and metadata. Raises
-    InvalidInput for a file in neither format or with tiles in another schema.
+    Only tiles that intersect `bounds` are kept. Returns the new archive's bounds and metadata.
+    Raises InvalidInput for a file in neither format or with tiles in another schema.
     """
     with source.open("rb") as file:
         magic = file.read(16)
@@ -153,7 +153,7 @@ def _check_layers(metadata: Any) -> None:
 def _shared(whole: tuple[float, ...], wanted: Bounds | None) -> Bounds:
     """Return the intersection of an archive's bounds with the wanted bounds, if any.
 
-    Raises InvalidInput if it is empty.
+    Raises InvalidInput if the intersection is empty.
     """
     west, south, east, north = wanted or WORLD
     shared = max(west, whole[0]), max(south, whole[1]), min(east, whole[2]), min(north, whole[3])
@@ -167,7 +167,7 @@ def _within(tiles: Iterable[Tile], bounds: Bounds) -> Iterator[Tile]:
 
 
 def _touches(place: tuple[int, int, int], bounds: Bounds) -> bool:
-    """Return whether a tile touches bounds in degrees."""
+    """Return whether a tile intersects bounds in degrees."""
     zoom, column, row = place
     left, top = tile_at(bounds[0], bounds[3], zoom)
     right, bottom = tile_at(bounds[2], bounds[1], zoom)
@@ -194,7 +194,10 @@ def _header(bounds: Bounds) -> dict[str, Any]:
 
 @lru_cache(maxsize=16)
 def _opened(path: Path, changed_ns: int) -> Any:
-    """Return a reader for an archive; each process maps the archive into memory only once."""
+    """Return a reader for an archive; each process maps the archive into memory only once.
+
+    `changed_ns` is the file's modification time, so that a replaced archive is mapped again.
+    """
     with path.open("rb") as file:
         return Reader(MmapSource(file))
 

@@ -30,7 +30,7 @@ GEONAMES = "GeoNames"
 """Credit for the names of the world's cities, which their licence (CC BY 4.0) requires."""
 
 MOST_INSIDE, MOST_AROUND = 40, 40
-"""Maximum number of names in an area, and further ones in its surroundings."""
+"""Maximum number of names inside an area, and maximum number of further names around it."""
 
 APART = 1 / 25
 """Smallest distance between two names, as a fraction of the longer side of the area they lie in."""
@@ -38,7 +38,10 @@ APART = 1 / 25
 COUNTRY_RANK = 20.0
 
 SMALLEST_COUNTRY, LARGEST_COUNTRY = 1 / 2000, 4.0
-"""Smallest and largest size of a country whose name is shown, as a multiple of the map's size."""
+"""Smallest and largest size of a country whose name is shown, as a multiple of the map's size.
+
+Both sizes are in square degrees.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +63,7 @@ class WorldNames:
     """Names of the world's countries and of its cities, which every site knows.
 
     `countries` is a table with the tab-separated columns name, longitude, latitude and size in
-    square degrees. It may be missing.
+    square degrees. The file may be missing.
     """
 
     def __init__(self, countries: Path, cities: Iterable[City]) -> None:

@@ -161,8 +161,8 @@ def build(path: Path, places: Iterable[Place], source: str) -> int:
 def search(path: Path, text: str, most: int = 8, box: Sequence[float] | None = None) -> list[Found]:
     """Return places with names that begin with the words of a text, best matches first.
 
-    With a `box` in degrees, only places that touch it are returned. If there are few results, words
-    with one typing error are searched for as well. Raises FileNotFoundError.
+    With a `box` in degrees, only places that intersect it are returned. If there are few results,
+    words with one typing error are searched for as well. Raises FileNotFoundError.
     """
     words = fold(text).split()[:MOST_WORDS]
     if not words:
@@ -189,7 +189,7 @@ def outline(path: Path, number: int) -> shapely.Geometry | None:
 
 
 def kinds_within(path: Path, box: Sequence[float]) -> dict[tuple[str, bool], int]:
-    """Count the places that touch a box in degrees, by kind and by whether they have an outline."""
+    """Count the places that intersect a box in degrees, by kind and whether they have an outline."""
     rows = _opened(path, path.stat().st_mtime_ns).all(
         "SELECT kind, outline IS NOT NULL, count(*) FROM place "
         "WHERE east >= ? AND north >= ? AND west <= ? AND south <= ? GROUP BY 1, 2",
@@ -201,9 +201,10 @@ def kinds_within(path: Path, box: Sequence[float]) -> dict[tuple[str, bool], int
 def places_within(
     path: Path, box: Sequence[float], kinds: Sequence[str], *, outlined: bool
 ) -> list[tuple[str, str, shapely.Geometry]]:
-    """Return name, surroundings and shape of each place of the given kinds that touches a box.
+    """Return each place of the given kinds that intersects a box: name, surroundings and shape.
 
-    A shape is the place's outline if one is stored, or else a point.
+    The surroundings are the municipality or country around the place. A shape is the place's
+    outline if one is stored, or else a point.
     """
     rows = _opened(path, path.stat().st_mtime_ns).all(
         "SELECT name, within, longitude, latitude, outline FROM place "
@@ -218,7 +219,7 @@ def places_within(
 
 
 def largest(path: Path, box: Sequence[float], kinds: Sequence[str], most: int) -> list[Found]:
-    """Return the most important places of the given kinds that touch a box in degrees."""
+    """Return the most important places of the given kinds that intersect a box in degrees."""
     rows = _opened(path, path.stat().st_mtime_ns).all(
         "SELECT id, name, kind, within, rank, longitude, latitude, west, south, east, north, "
         "outline IS NOT NULL FROM place WHERE id <= ? AND east >= ? AND north >= ? AND west <= ? "
@@ -242,7 +243,7 @@ class _Database:
         )
 
     def all(self, query: str, values: Sequence[Any]) -> list[Any]:
-        """Return the rows of a query."""
+        """Run a query with these values, and return all rows of the result."""
         with self._lock:
             return self._connection.execute(query, values).fetchall()
 

@@ -18,7 +18,7 @@ SETTINGS = Path(__file__).with_name("osm.ini")
 
 
 def read_layer(path: Path, layer: str, where: str) -> Any:
-    """Return the features of a GDAL layer as a GeoDataFrame in degrees."""
+    """Return the features of a GDAL layer that meet the SQL condition `where`, in degrees."""
     import pyogrio
 
     pyogrio.set_gdal_config_options({"OSM_CONFIG_FILE": str(SETTINGS)})

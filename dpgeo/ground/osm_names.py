@@ -1,4 +1,4 @@
-"""Place names from an OpenStreetMap extract, or from vector tiles without one."""
+"""Place names from an OpenStreetMap extract or, if there is none, from vector tiles."""
 
 from __future__ import annotations
 

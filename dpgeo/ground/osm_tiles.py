@@ -56,7 +56,7 @@ WATER = {
 
 WORLD_METRES = 40_075_016.7
 LEAST_PIXELS = 12
-"""Smallest area that is drawn, in pixels of a 512-pixel tile."""
+"""Smallest area that is drawn, in square pixels of a tile of 512 by 512 pixels."""
 
 GDAL_OPTIONS = {
     **{"EXTENT": 4096, "BUFFER": 64, "SIMPLIFICATION": 2.0, "SIMPLIFICATION_MAX_ZOOM": 1.0},

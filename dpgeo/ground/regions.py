@@ -55,15 +55,15 @@ class Region:
     date: str = ""
 
     def tiles_file(self, folder: Path) -> Path:
-        """Return the path of its vector tiles."""
+        """Return the path of the region's vector tiles."""
         return folder / f"{self.tiles}{TILES}"
 
     def names_file(self, folder: Path) -> Path:
-        """Return the path of its names; `names` must not be ""."""
+        """Return the path of the region's place names; `names` must not be ""."""
         return folder / f"{self.names}{NAMES}"
 
     def touches(self, bounds: Sequence[float]) -> bool:
-        """Return whether it overlaps a box given as west, south, east and north in degrees."""
+        """Return whether the region overlaps a box: west, south, east and north in degrees."""
         west, south, east, north = bounds
         own = self.bounds
         return own[0] < east and west < own[2] and own[1] < north and south < own[3]

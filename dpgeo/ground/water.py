@@ -31,14 +31,17 @@ LEAST_KM2 = 1.0
 
 SHORE_METRES = 100.0
 COARSE_SHORE_METRES = 2000.0
-"""Widths of the water along shores that stays in the area, for basemaps and Natural Earth."""
+"""Width of the water along shores that stays in the area.
+
+SHORE_METRES is for water in basemaps, and COARSE_SHORE_METRES for the sea of Natural Earth.
+"""
 
 MOST_TILES = 300
 """Most tiles read from a region; larger areas use a lower zoom."""
 
 TILE_UNITS = 4096
 COARSENESS = 8
-"""Number of tile units by which shapes may have been simplified."""
+"""Largest number of tile units by which the outlines of shapes may have been simplified."""
 
 LAKES = frozenset({"water", "reservoir", "lake", "lagoon", "basin", "ocean", "sea", "bay"})
 """Kinds of water that are left out. Rivers, canals and docks stay, with the bridges over them."""
@@ -127,7 +130,7 @@ def _water_of(
             for each, kind in zip(encoded, kinds, strict=True)
             if layer == "ocean" or kind in LAKES
         ]
-    # Join the pieces of neighbouring tiles.
+    # Widen the pieces in neighbouring tiles a little, so that they join.
     joined = shapely.buffer(shapely.union_all(shapes), SEAM_METRES, join_style="mitre")
     pixel = 2 * math.pi * MERCATOR_RADIUS_METRES / 2**zoom / TILE_UNITS
     return shapely.intersection(joined, part), COARSENESS * pixel
@@ -171,7 +174,7 @@ def _from_shore(
 def _without(whole: shapely.Geometry, water: shapely.Geometry) -> shapely.Geometry | None:
     """Return an area in degrees with the water cut out, or None if nothing is left.
 
-    The water's outline is simplified until the result has few enough corners.
+    The water's outline is simplified until the result has few enough vertices.
     """
     tolerance = SHORE_METRES / 10
     plain = shapely.simplify(water, tolerance)

@@ -20,7 +20,7 @@ CITY_DEGREES = 0.05
 
 
 class WorldSearch:
-    """Search in a list of countries and cities, held in memory."""
+    """Search by name in a list of countries and cities, held in memory."""
 
     def __init__(self, places: WorldPlaces) -> None:
         self._places = places
@@ -33,7 +33,7 @@ class WorldSearch:
     def search(self, text: str, most: int = 8, box: Bounds | None = None) -> list[Found]:
         """Return the places whose names begin with the words of a text, best matches first.
 
-        With a `box` in degrees, only places that touch it are returned.
+        With a `box` in degrees, only places that intersect it are returned.
         """
         words = fold(text).split()
         if not words:

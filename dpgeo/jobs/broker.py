@@ -36,7 +36,7 @@ class Channel(filesystem.Channel):  # type: ignore[misc]
             try:
                 message.rename(claimed)
             except FileNotFoundError:
-                continue  # Another worker claimed it first.
+                continue  # Another worker claimed the message first.
             text = claimed.read_text()
             claimed.unlink()
             return json.loads(text)

@@ -7,12 +7,12 @@ Privacy argument. The free space depends on the sizes of private files. Nobody m
 observing whether requests are refused for lack of space, or how long jobs wait. Each reading is
 therefore reduced by a fresh secret amount, the mean of four uniform random numbers between 0 and
 the least free space L. A reading is kept for a minute, and every decision of the process in that
-minute uses it. Suppose that somebody learns readings exactly, by announcing files of many sizes. To
-see a difference of d bytes, they have to average about L^2 / (48 d^2) readings: with the default L
-and one person's rows (10 kB), that takes a century at one reading per minute. (Unlike a single
-uniform number, the mean is rarely near its limits, so the largest of many readings does not reveal
-the free space either.) This does not hide changes of many megabytes, such as the arrival of a large
-file; the documentation says so.
+minute uses it. Suppose that somebody learns readings exactly, by asking to upload files of many
+sizes. To see a difference of d bytes, they have to average about L^2 / (48 d^2) readings: with the
+default L and one person's rows (10 kB), that takes a century at one reading per minute. (Unlike a
+single uniform number, the mean is rarely near its limits, so the largest of many readings does not
+reveal the free space either.) This does not hide changes of many megabytes, such as the arrival of
+a large file; the documentation says so.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 Privacy argument. When a job ends depends on the private data. These figures leave this
 installation, for instance to a monitoring system that many people read, so a job is counted as
 ended only from the public time at which API keys may learn of it (`slots`). After that, only the
-class of durations of that public time is shown. No figure is given for a single dataset. API keys
-do not see the number of failed jobs; operators need it, and it is shown only to those who also
-receive the logs.
+class to which the job's duration belongs is shown; the limits of the classes are the public times.
+No figure is given for a single dataset. API keys do not see the number of failed jobs; operators
+need it, and it is shown only to those who also receive the logs.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ LAST_SLOTS = timedelta(hours=1)
 class JobFigures:
     """Figures on all jobs, as far as they may be shown at present.
 
-    `ended` maps each class of durations, named by its longest, such as "5m", or "longer", to its
-    number of ended jobs. `oldest` is the age in seconds of the oldest unfinished job, and 0 if
-    there is none.
+    `ended` maps the name of each class of durations to the number of ended jobs in the class. A
+    class is named by its longest duration, such as "5m", and the last class is "longer". `oldest`
+    is the age in seconds of the oldest unfinished job, and 0 if there is none.
     """
 
     unfinished: int

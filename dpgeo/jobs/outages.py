@@ -44,10 +44,10 @@ SQLite reports a full disk as an I/O error if its log cannot grow.
 """
 
 OF_SQLSTATE = {
-    "53100": Outage.SPACE,  # disk_full
-    "25006": Outage.READ_ONLY,  # read_only_sql_transaction
-    "40P01": Outage.DATABASE,  # deadlock_detected
-    "55P03": Outage.DATABASE,  # lock_not_available
+    "53100": Outage.SPACE,  # PostgreSQL's error disk_full
+    "25006": Outage.READ_ONLY,  # PostgreSQL's error read_only_sql_transaction
+    "40P01": Outage.DATABASE,  # PostgreSQL's error deadlock_detected
+    "55P03": Outage.DATABASE,  # PostgreSQL's error lock_not_available
 }
 BEGINNINGS = ("08", "53", "57P")
 """Prefixes of further PostgreSQL error states, all treated as outages of the database.

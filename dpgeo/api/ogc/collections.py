@@ -30,12 +30,13 @@ from dpgeo.releases.states import KNOWN
 SUFFIX = ".parquet"
 
 SERIES = "series"
-"""First part of the ids of series' collections; ids of releases are longer."""
+"""First part of the id of a series' collection. No release has this id, because the ids of releases
+are longer."""
 
 MOST_SERIES = 50
-"""Maximum number of series in the list of collections, which has the newest ones.
+"""Maximum number of series in the list of collections; the newest series are listed.
 
-The collections of all others can still be read at their own URLs, which contain the series' ids.
+The collection of any other series can still be read at its own URL, which contains the series' id.
 """
 
 
@@ -122,7 +123,7 @@ def _collection_of(series: Series) -> SeriesCollection:
 
 
 def collections_of(release: Release) -> list[Collection]:
-    """Return the layers of a release that have a public file of features."""
+    """Return a release's collections: its layers that have a public file of features."""
     files = [
         each
         for each in release.files.all()
@@ -134,7 +135,7 @@ def collections_of(release: Release) -> list[Collection]:
 def find_collection(collection_id: str) -> Collection | SeriesCollection:
     """Return the collection with this id.
 
-    Raises Http404 if there is none, or Gone if its release is withdrawn.
+    Raises Http404 if there is none, or Gone if the collection's release is withdrawn.
     """
     match = re.fullmatch(r"([\w-]{1,32})\.([\w-]{1,60})", collection_id, re.ASCII)
     if match is None:

@@ -67,9 +67,10 @@ class Filter:
 
 
 def within(where: Filter | None, first: date | None, last: date | None) -> Filter | None:
-    """Return a filter that also leaves only features of periods with a day of an interval.
+    """Return the filter `where`, limited further to periods that overlap an interval of days.
 
-    The ends of the interval are None if they are open.
+    `first` and `last` are the first and the last day of the interval; None means that the interval
+    is open on that side. Returns None if nothing is filtered.
     """
     import pyarrow.compute as pc
 

@@ -34,7 +34,8 @@ DOCUMENTS = (
     FeatureCollectionSerializer,
     ProblemSerializer,
 )
-"""Documents whose schemas, with those of the documents within them, make up the description."""
+"""Serializers of the documents in the description, which also contains the schemas of all documents
+nested in these."""
 
 COLLECTION_ID = {
     "name": "collectionId",

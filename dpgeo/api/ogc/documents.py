@@ -101,7 +101,7 @@ class LandingPageSerializer(OgcDocument):
         return "Differentially private maps"
 
     def get_description(self, _: None) -> str:
-        """Return what the server publishes."""
+        """Return a text that says what the server publishes."""
         return (
             "Every published map of this server, layer by layer. Every count has noise, whose size "
             "is stated."
@@ -146,7 +146,7 @@ class SpatialExtentSerializer(Document):
 
 
 class TemporalExtentSerializer(Document):
-    """The time of the features of a collection."""
+    """The interval of time that the features of a collection cover."""
 
     interval = serializers.ListField(
         child=serializers.ListField(child=serializers.CharField(), min_length=2, max_length=2),
@@ -197,7 +197,7 @@ class CollectionSerializer(OgcDocument):
         ]
 
     def get_extent(self, collection: AnyCollection) -> Json:
-        """Return the bounds of the study area and, of a series, the time of its maps."""
+        """Return the bounds of the study area and, for a series, the interval that its maps cover."""
         bounds = collection.release.dataset.bounds
         spatial = {"spatial": {"bbox": [list(bounds)], "crs": CRS84}}
         if isinstance(collection, Collection):
@@ -209,7 +209,7 @@ class CollectionSerializer(OgcDocument):
         return {**spatial, "temporal": {"interval": [moments]}}
 
     def get_itemType(self, _: AnyCollection) -> str:
-        """Return what the collection holds."""
+        """Return "feature", the type of every collection's items."""
         return "feature"
 
     def get_crs(self, _: AnyCollection) -> list[str]:
@@ -269,7 +269,8 @@ class ShownPage:
     """A page of a collection's features, as it is shown.
 
     `following` is the row at which the next page starts, or None on the last page. `matched` is the
-    number of features in the collection, or None if boxes or a filter select some of them.
+    number of features in the collection, or None if the request selects only some of them by boxes
+    or a filter.
     """
 
     collection: AnyCollection
@@ -308,7 +309,7 @@ class FeatureCollectionSerializer(OgcDocument):
     def get_numberMatched(self, page: ShownPage) -> int:
         """Return the number of features in the collection.
 
-        Raises SkipField if boxes or a filter select some of them.
+        Raises SkipField if the request selects only some of them by boxes or a filter.
         """
         if page.matched is None:
             raise SkipField
@@ -322,10 +323,7 @@ def link(rel: str, href: str, media_type: str, title: str = "") -> Json:
 
 
 def themselves(request: Request, form: str, media_type: str = JSON) -> list[Json]:
-    """Return the links to this document as JSON and as a page.
-
-    The link in the requested form `form` has the relation "self".
-    """
+    """Return the links to this document as JSON and as an HTML page."""
     json_url, html_url = in_form(request, "json"), in_form(request, "html")
     here, other = ("self", "alternate") if form == "json" else ("alternate", "self")
     return [link(here, json_url, media_type, "As JSON"), link(other, html_url, HTML, "As a page")]
@@ -352,7 +350,10 @@ def list_links(request: Request, form: str, next_url: str | None) -> Json:
 def schema(
     request: Request, collection: AnyCollection, features: FeatureFile, *, geometry: bool
 ) -> Json:
-    """Return the JSON Schema of a collection's features (Part 5), or of its queryables (Part 3)."""
+    """Return the JSON Schema of a collection's features (Part 5), or of its queryables (Part 3).
+
+    The schema includes the geometry only if `geometry` is true.
+    """
     kinds = kinds_of(features)
     properties: Json = {
         name: {

@@ -17,12 +17,13 @@ from dpgeo.core.number_text import number_text
 
 MAX_ITEMS = 10_000
 MAX_ON_A_PAGE = 1_000
-"""Maximum number of features on an HTML page, whose tables cost several times as much as JSON."""
+"""Maximum number of features on an HTML page. A table takes several times as long to make as JSON.
+"""
 DEFAULT_ITEMS = 100
 MAX_COLLECTIONS = 200
 """Maximum number of collections in a response.
 
-Each has about twenty URLs; 500 take 0.8 s of CPU time.
+Each collection contains about twenty URLs; 500 collections take 0.8 s of CPU time.
 """
 DEFAULT_COLLECTIONS = 100
 
@@ -117,9 +118,10 @@ Days = tuple[datetime.date | None, datetime.date | None]
 
 
 def days_of(text: str, time_zone: str) -> Days:
-    """Return the days, in a time zone, of an interval or a date-time that `read_interval` passed.
+    """Return the first and last day, in `time_zone`, of an interval or a date-time.
 
-    A day without a time is that day in the time zone.
+    `text` is one that `read_interval` accepts. A date without a time means the whole of that day in
+    the time zone.
     """
     ends = text.split("/")
     first, last = ends[0], ends[-1]
@@ -135,7 +137,7 @@ def _day(text: str, time_zone: str) -> datetime.date | None:
 
 
 OPEN = ("", "..")
-"""What stands for an open end of an interval."""
+"""Texts that stand for an open end of an interval."""
 
 
 MOMENT = (

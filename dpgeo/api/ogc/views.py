@@ -220,7 +220,7 @@ class ItemsView(OgcView):
             raise InvalidInput(error.phrase, field="bbox") from None
 
     def _days(self, collection: Collection | SeriesCollection) -> Days | None:
-        """Return the days asked for; None without any, or if the features have no days."""
+        """Return the requested days, or None if none are requested or the features have no days."""
         if self.query["datetime"] is None or not isinstance(collection, SeriesCollection):
             return None
         zone = collection.series.dataset.time_zone

@@ -30,7 +30,8 @@ class Command(BaseCommand):
             if logins:  # The desk can be tried during the minutes that the maps take.
                 self._tell(logins)
             demo.publish()
-        self._tell(logins)  # Print them again, because the first copy has scrolled away by now.
+        # Print the passwords again, because the first copy has scrolled away by now.
+        self._tell(logins)
 
     def _tell(self, logins: dict[str, str]) -> None:
         """Print the passwords of new accounts."""

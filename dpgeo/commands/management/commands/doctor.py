@@ -36,7 +36,8 @@ LONGEST_WAIT = timedelta(minutes=10)
 LOCAL = {"127.0.0.1", "localhost", "::1", "[::1]"}
 
 NO_MAIL = "dpgeo.accounts.W001"
-"""Id of the warning that `check_mail` reports itself."""
+"""Id of a warning that Django's system check `accounts.mail.check_mail` also gives; the function
+`check_mail` here reports it with its own words."""
 
 OLDEST_POSTGRESQL = 140_000
 OLDEST_SQLITE = (3, 35)
@@ -58,7 +59,8 @@ class Finding:
 
 class Command(BaseCommand):
     help = "Checks mail, disk, clock, permissions, broker, database, workers, versions, settings."
-    # The check below reports these faults with their remedies.
+    # Do not let Django stop the command at faults that `check_settings` is to report with their
+    # remedies.
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -94,7 +96,7 @@ def check_versions() -> Iterator[Finding]:
             cursor.execute("SHOW server_version_num")
             version = int(cursor.fetchone()[0])
     except DatabaseError:
-        return  # `check_database` reports it.
+        return  # `check_database` reports that the database does not answer.
     remedy = "" if version >= OLDEST_POSTGRESQL else "Use PostgreSQL 14 or newer."
     yield Finding("PostgreSQL", f"{version // 10_000}.{version % 10_000}", remedy)
 
@@ -195,7 +197,8 @@ def check_mail() -> Iterator[Finding]:
         server.open()
         server.close()
     except Exception as error:
-        # Servers refuse in many ways; the type says which.
+        # A mail library raises many types of error; the type, shown here, says which of them it
+        # was.
         remedy = "Check DPGEO_EMAIL_URL, and whether the server can be reached from here."
         yield Finding("mail", type(error).__name__, remedy)
     else:

@@ -81,7 +81,7 @@ class Command(BaseCommand):
             reaped = jobs_reap()
             done["published"] = releases_publish_due()
             cards_make(seconds=CARD_SECONDS)
-            if sweeps_work:  # Do this last, since a mail server or webhook may be slow.
+            if sweeps_work:  # Send alerts last, since a mail server or webhook may be slow.
                 done["alerts"] = alerts_send()
         except (DatabaseError, OSError) as error:
             self.stderr.write(f"No answer ({type(error).__name__}); trying on.")

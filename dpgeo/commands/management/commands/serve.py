@@ -38,7 +38,8 @@ class Command(BaseCommand):
                 f"Port {port} on {host} is taken or not allowed. "
                 f"Choose another: --port {other}, or make run PORT={other}"
             )
-        os.chdir(settings.BASE_DIR)  # where the child processes find the project
+        # The child processes look for the project in the working folder.
+        os.chdir(settings.BASE_DIR)
         programs = [
             Program("Web", web_command(host, port)),
             # Discard the worker's output, because Celery prints messages when it shuts down.
