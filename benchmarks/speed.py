@@ -7,16 +7,18 @@ import gzip
 import hashlib
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks import trips
+from benchmarks import trips, uploads
 from benchmarks.evaluation.arrays import CountsView
 from benchmarks.report import report
+from benchmarks.timing import Line, best_of, compared
 from dpgeo.artefacts.codec import decode, encode
 from dpgeo.artefacts.files import build_files
 from dpgeo.core.domain import Domain
@@ -32,8 +34,6 @@ from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.privacy.mechanism import run
 from dpgeo.privacy.sampler import sample
 from dpgeo.spatial.grid import Grid
-
-Line = dict[str, str | float]
 
 CELLS = 1024
 BOUND = 10
@@ -60,10 +60,10 @@ def measure(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="dpgeo-benchmark-") as folder:
         path = Path(folder) / "trips.parquet"
         trips.write(path, rows=options.rows, people=options.people)
-        for line in (
-            *counting(path, options),
-            whole_release(path, options),
-            published(path, options),
+        for line in chain(
+            uploads.ingested(path, options),
+            counting(path, options),
+            [whole_release(path, options), published(path, options)],
         ):
             report(line, options.json)
 
@@ -86,7 +86,7 @@ def noise(options: argparse.Namespace) -> Line:
         lambda: sample(law, options.draws, words),
         lambda: peer(values),
     )
-    return line(
+    return compared(
         f"noise: {options.draws:,} exact discrete Laplace draws",
         ours,
         "OpenDP make_laplace, time scaled to as many draws",
@@ -140,7 +140,7 @@ def kdtree(options: argparse.Namespace) -> Line:
         lambda: grow_kdtree(noisy, inside, rule),
         lambda: sample(law, cells.size, words),
     )
-    return line(
+    return compared(
         f"kd-tree: {CELLS} x {CELLS} noisy cells", ours, "drawing the noise of the cells", reference
     )
 
@@ -161,7 +161,7 @@ def dpcube(options: argparse.Namespace) -> Line:
         lambda: run(mechanism, view, params, law.epsilon, SystemEntropy(), {}),
         lambda: sample(law, large * large, words),
     )
-    return line(
+    return compared(
         f"dpcube: {large} x {large} counts of {options.rows:,} people to the release",
         ours,
         "drawing the noise of as many cells",
@@ -189,7 +189,7 @@ def counting(path: Path, options: argparse.Namespace) -> Iterator[Line]:
             lambda view=view: view.histogram(grid),  # type: ignore[misc]
             lambda: trips.plain_counts(path, grid),
         )
-        yield line(
+        yield compared(
             f"counts: {counted.value}, {options.rows:,} rows, {CELLS} x {CELLS} cells, at most "
             f"{BOUND} a person",
             ours,
@@ -209,7 +209,7 @@ def whole_release(path: Path, options: argparse.Namespace) -> Line:
         lambda: encode(run(mechanism, view, params, Fraction(1), SystemEntropy(), {})),
         lambda: trips.bounded_counts(path, grid, BOUND),
     )
-    return line(
+    return compared(
         f"release: {options.rows:,} rows to the bytes of a uniform grid of {CELLS} x {CELLS}",
         ours,
         "DuckDB's bounded query alone, without noise",
@@ -249,7 +249,7 @@ def published(path: Path, options: argparse.Namespace) -> Line:
     ours, reference = best_of(
         options.repeat, publish, lambda: view.histogram(grid), clock=time.process_time
     )
-    return line(
+    return compared(
         f"published: {options.rows:,} rows to the files of a uniform grid of {CELLS} x {CELLS}, "
         f"{min(sizes) / 1e6:.0f} MB",
         ours,
@@ -263,34 +263,3 @@ def view_of(path: Path, counting: Counting) -> DuckDBView:
     return DuckDBView(
         path, domain=Domain(trips.AREA), unit=Unit.PERSON, counting=counting, bound=BOUND, salt=SALT
     )
-
-
-def best_of(
-    repeat: int,
-    ours: Callable[[], object],
-    reference: Callable[[], object],
-    clock: Callable[[], float] = time.perf_counter,
-) -> tuple[float, float]:
-    """Return the shortest time of each function.
-
-    The two functions run alternately, so that both see the same load.
-    """
-    times: list[tuple[float, float]] = []
-    for _ in range(repeat):
-        started = clock()
-        ours()
-        between = clock()
-        reference()
-        times.append((between - started, clock() - between))
-    return min(first for first, _ in times), min(second for _, second in times)
-
-
-def line(name: str, ours: float, reference: str, reference_seconds: float) -> Line:
-    """Return the figures of one comparison; a ratio below 1 means that dpgeo is faster."""
-    return {
-        "name": name,
-        "ours_s": ours,
-        "reference": reference,
-        "reference_s": reference_seconds,
-        "ratio": ours / reference_seconds,
-    }

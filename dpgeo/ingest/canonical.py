@@ -41,7 +41,7 @@ from dpgeo.ingest.crs import Pair, has_limits
 from dpgeo.ingest.declared_formats import PAIRS, split_time_formats
 from dpgeo.ingest.destinations import DESTINATION_FIELDS, destinations
 from dpgeo.ingest.measures import measure_field, measure_steps
-from dpgeo.ingest.persons import erased_among, hash_persons
+from dpgeo.ingest.persons import Known, erased_among, hash_persons
 from dpgeo.ingest.place_keys import PLACE_FIELD, place_numbers
 from dpgeo.ingest.report import Reason, Tally
 from dpgeo.ingest.schema import Role, Schema
@@ -92,18 +92,20 @@ def canonical_rows(
     key: bytes,
     tally: Tally,
     erased: Collection[bytes] = (),
+    known: Known | None = None,
     see: Callable[[NDArray[np.float64], NDArray[np.float64]], None] = lambda x, y: None,
 ) -> pa.RecordBatch:
     """Return the accepted rows of a batch in `canonical_schema`; count the refused ones in `tally`.
 
     Rows of persons with hashes in `erased` are refused. A row's result does not depend on the other
-    entries of that list, or on the other rows. `see` is called with the longitudes and latitudes of
+    entries of that list, or on the other rows. `known` keeps hashes of persons between batches of
+    one file (`persons`). `see` is called with the longitudes and latitudes of
     all readable positions, inside the study area and outside.
     """
     sieve = Sieve(batch.rows, tally)
     size = len(batch.rows)
     if schema.unit is Unit.PERSON:
-        high, low = hash_persons(batch.fields[Role.PERSON], key, sieve)
+        high, low = hash_persons(batch.fields[Role.PERSON], key, sieve, known)
         sieve.refuse(erased_among(high, low, erased), Reason.PERSON_ERASED)
     else:
         high = low = np.zeros(size, dtype=np.uint64)

@@ -11,6 +11,7 @@ from dpgeo.ingest import sandbox
 from dpgeo.ingest.decompress import Part
 from dpgeo.ingest.forms import form_of
 from dpgeo.ingest.parts import reader_of
+from dpgeo.ingest.persons import Known
 from dpgeo.ingest.report import Report, Tally
 from dpgeo.ingest.schema import Schema
 from dpgeo.ingest.sniff import is_sandboxed
@@ -87,12 +88,13 @@ def ingest_parts(
     declared = schema.columns.file_format
     reader = reader_of(parts, form_of(declared).format if declared else None)
     batches = reader.rows(parts[0].path, schema.wanted, tally, schema.columns)
+    known: Known = {}
     done, total, due = 0, 0, time.monotonic()
     added = len(schema.measures), len(schema.categories)
     more = {"destination": schema.has_destination, "place": bool(schema.columns.place)}
     with canonical_file(target, *added, **more) as writer:
         for batch in batches:
-            writer.write(canonical_rows(batch, schema, key, tally, erased))
+            writer.write(canonical_rows(batch, schema, key, tally, erased, known))
             done, total = batch.done, batch.total
             if time.monotonic() >= due:
                 progress(done, total)

@@ -39,8 +39,15 @@ Its first half is the organisation's key and its second half the dataset's.
 """
 
 
+MOST_KNOWN = 1 << 18
+"""Number of persons whose hashes are kept from one batch to the next, at about 200 bytes each."""
+
+Known = dict[bytes, bytes]
+"""Hashes by identifier. It holds identifiers, so it must not outlive the reading of a file."""
+
+
 def hash_persons(
-    values: Any, key: bytes, sieve: Sieve
+    values: Any, key: bytes, sieve: Sieve, known: Known | None = None
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Return the two halves, uint64 (n,), of each person's 128-bit keyed BLAKE2b hash.
 
@@ -49,19 +56,33 @@ def hash_persons(
     are the same person however they are stored: 7, 7.0, "7" and "7.0" (but not "007", since leading
     zeros are part of a name). The following rows are refused: other floats, floats too large to be
     exact, numbers shortened to an exponent (1.23457E+11), and rows without a person. The hashes of
-    refused rows have no meaning.
+    refused rows have no meaning. `known` holds hashes made with the same key in earlier batches of
+    the file; it saves time and changes no hash.
     """
-    text = _identifiers(values, sieve)
-    encoded = text.dictionary_encode()
+    encoded = _identifiers(values, sieve)
     missing = pc.is_in(pc.utf8_lower(encoded.dictionary), value_set=pa.array(MISSING, pa.string()))
     codes = encoded.indices
     sieve.refuse(mask(pc.is_null(codes)), Reason.PERSON_MISSING)
-    sieve.refuse(mask(missing.take(codes)), Reason.PERSON_MISSING, text)
+    if pc.any(missing).as_py():
+        sieve.refuse(mask(missing.take(codes)), Reason.PERSON_MISSING, encoded)
     names = encoded.dictionary.cast(pa.binary()).to_pylist()
-    digests = _digests(names, key)
+    digests = _digests_of(names, key, {} if known is None else known)
     halves = np.frombuffer(digests or bytes(16), dtype=">u8").reshape(-1, 2).astype(np.uint64)
     which = pc.fill_null(codes, 0).to_numpy(zero_copy_only=False)
     return halves[which, 0], halves[which, 1]
+
+
+def _digests_of(names: Sequence[bytes], key: bytes, known: Known) -> bytes:
+    """Return the names' hashes, concatenated; those not yet in `known` are computed and added."""
+    fresh = [name for name in names if name not in known]
+    if fresh:
+        if len(known) + len(fresh) > MOST_KNOWN:
+            known.clear()
+            fresh = list(names)
+        digests = _digests(fresh, key)
+        pieces = (digests[place : place + 16] for place in range(0, len(digests), 16))
+        known.update(zip(fresh, pieces, strict=True))
+    return b"".join(map(known.__getitem__, names))
 
 
 def _digests(names: Sequence[bytes], key: bytes) -> bytes:
@@ -107,13 +128,20 @@ def erased_among(
 
 
 def _identifiers(values: Any, sieve: Sieve) -> Any:
-    """Return the identifiers as text, with null for missing or refused ones."""
+    """Return the identifiers as a dictionary of texts, with null for missing or refused ones.
+
+    The texts are distinct unless two spellings are one name in Unicode's composed form or as a
+    number; each spelling then has an entry.
+    """
     kind = values.type
     if is_text(kind):
-        text = pc.utf8_normalize(readable_text(values, sieve), form="NFC")
-        cut = mask(pc.match_substring_regex(text, EXPONENT))
-        sieve.refuse(cut, Reason.PERSON_NOT_WHOLE, text)
-        return pc.replace_substring_regex(text, r"^(-?[0-9]{1,15})\.0+$", r"\1")
+        encoded = readable_text(values, sieve).dictionary_encode()
+        names = pc.utf8_normalize(encoded.dictionary, form="NFC")
+        cut = pc.match_substring_regex(names, EXPONENT)
+        if pc.any(cut).as_py():
+            sieve.refuse(mask(cut.take(encoded.indices)), Reason.PERSON_NOT_WHOLE, encoded)
+        names = pc.replace_substring_regex(names, r"^(-?[0-9]{1,15})\.0+$", r"\1")
+        return pa.DictionaryArray.from_arrays(encoded.indices, names)
     if pa.types.is_floating(kind):
         numbers = values.cast(pa.float64())
         floats = numbers.fill_null(0).to_numpy(zero_copy_only=False)
@@ -123,4 +151,4 @@ def _identifiers(values: Any, sieve: Sieve) -> Any:
         sieve.refuse(missing, Reason.PERSON_MISSING)
         sieve.refuse(~whole & ~missing, Reason.PERSON_NOT_WHOLE, values)
         values = pc.if_else(pa.array(whole), numbers, None).cast(pa.int64())
-    return values.cast(pa.string())
+    return values.cast(pa.string()).dictionary_encode()

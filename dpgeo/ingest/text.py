@@ -95,6 +95,37 @@ def _utf8(word: bytes) -> str | None:
         return None
 
 
+def text_bytes(text: Any) -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
+    """Return the UTF-8 bytes of pyarrow strings, and where in them each begins, int32 (n + 1,).
+
+    The entry of a null has no meaning.
+    """
+    if not len(text):
+        return np.zeros(0, dtype=np.uint8), np.zeros(1, dtype=np.int32)
+    _, starts, characters = text.buffers()
+    offsets = np.frombuffer(starts, dtype=np.int32)[text.offset : text.offset + len(text) + 1]
+    if characters is None:
+        return np.zeros(0, dtype=np.uint8), offsets
+    first, last = int(offsets[0]), int(offsets[-1])
+    return np.frombuffer(characters, dtype=np.uint8)[first:last], offsets - np.int32(first)
+
+
+def cut_text(characters: Any, start: NDArray[Any], end: NDArray[Any]) -> Any:
+    """Return pieces of UTF-8 bytes, from `start` to `end` (n,) in ascending order, as strings.
+
+    To avoid a copy, one Arrow array is laid over the bytes. Its elements alternate between a piece
+    and the gap after it, so every second element is a piece.
+    """
+    if not len(start):
+        return pa.array([], pa.string())
+    offsets: NDArray[np.int32] = np.empty(2 * len(start), dtype=np.int32)
+    offsets[::2], offsets[1::2] = start, end
+    tiles = pa.StringArray.from_buffers(
+        len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(characters)
+    )
+    return tiles.take(pa.array(np.arange(0, len(offsets), 2, dtype=np.int32)))
+
+
 def _spread(of_words: NDArray[np.bool_], codes: Any) -> NDArray[np.bool_]:
     """Convert a mask over a dictionary's values to a mask over the rows.
 

@@ -7,7 +7,7 @@ declaration and the value alone; no value decides how another is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dpgeo.ingest.declared_formats import NUMERIC, TICKS
 from dpgeo.ingest.month_names import MONTHS
-from dpgeo.ingest.text import mask
+from dpgeo.ingest.text import cut_text, mask, text_bytes
 
 DAY = 86_400
 EXCEL_EPOCH = (date(1899, 12, 30) - date(1970, 1, 1)).days
@@ -45,6 +45,13 @@ ISO_8601 = (
     r"(?:[Tt ](?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})(?:[.,][0-9]+)?)?"
     rf"{ZONE})?$"
 )
+TAIL = rf"^(?:[.,][0-9]+)?{ZONE}$"
+"""What may follow the seconds in ISO_8601."""
+
+DATE, MOMENT = len("2024-03-31"), len("2024-03-31T02:30:00")
+MARKS = {4: b"-", 7: b"-", 10: b"Tt ", 13: b":", 16: b":"}
+"""Characters other than digits in an ISO 8601 time to the second, by their place."""
+
 COMPACT = (
     r"^(?P<year>[12][0-9]{3})(?P<month>[0-9]{2})(?P<day>[0-9]{2})"
     r"(?:[Tt _-]?(?P<hour>[0-9]{2}):?(?P<minute>[0-9]{2})(?::?(?P<second>[0-9]{2})(?:[.,][0-9]+)?)?"
@@ -91,6 +98,18 @@ def read_text(text: pa.Array, code: str, to_utc: Offsets) -> Read:
         numbers = pc.if_else(numeric, text, pa.scalar(None, text.type)).cast(pa.float64())
         values = numbers.fill_null(0).to_numpy(zero_copy_only=False)
         return Read(read_numbers(values, code, to_utc), mask(numeric))
+    if code != "iso":
+        return _by_patterns(text, code, to_utc)
+    result, plain = _plain_iso(text, to_utc)
+    if not plain.all():
+        others = np.flatnonzero(~plain)
+        rest = _by_patterns(text.take(pa.array(others)), code, to_utc)
+        result.seconds[others], result.fits[others] = rest.seconds, rest.fits
+    return result
+
+
+def _by_patterns(text: pa.Array, code: str, to_utc: Offsets) -> Read:
+    """Read texts by the patterns of a format, each by the first that it fits."""
     result = Read(np.zeros(len(text)), np.zeros(len(text), dtype=bool))
     for pattern in PATTERNS[code]:
         times = _calendar(pc.extract_regex(text, pattern), to_utc)
@@ -98,6 +117,82 @@ def read_text(text: pa.Array, code: str, to_utc: Offsets) -> Read:
         result.seconds[fresh] = times.seconds[fresh]
         result.fits[fresh] = True
     return result
+
+
+def _plain_iso(text: pa.Array, to_utc: Offsets) -> tuple[Read, NDArray[np.bool_]]:
+    """Read the usual texts of ISO 8601 by the places of their digits, without a pattern.
+
+    These are dates, and dates with a time to the second, with or without a fraction and an offset.
+    Returns what was read, and a mask of these texts: the others are left to the pattern, which
+    reads these in the same way but in ten times the time.
+    """
+    characters, starts = text_bytes(text)
+    lengths = np.diff(starts)
+    result = Read(np.zeros(len(text)), np.zeros(len(text), dtype=bool))
+    plain = np.zeros(len(text), dtype=bool)
+    for width, chosen in ((DATE, lengths == DATE), (MOMENT, lengths >= MOMENT)):
+        which = np.flatnonzero(chosen & mask(pc.is_valid(text)))
+        if not len(which):
+            continue
+        windows = np.lib.stride_tricks.sliding_window_view(characters, width)
+        signs = np.ascontiguousarray(windows[starts[which]].T)
+        well_formed = _well_formed(signs)
+        which, signs = which[well_formed], signs[:, well_formed]
+        year, month, day, hour, minute, second = _digits(signs)
+        clock, fits = _clock((year, month, day, hour, minute, second))
+        offset, local = np.zeros(len(which), dtype=np.int64), np.ones(len(which), dtype=bool)
+        if width == MOMENT and (lengths[which] > MOMENT).any():
+            tails = cut_text(characters, starts[which] + MOMENT, starts[which + 1])
+            offset, local, known = _tails(tails)
+            fits &= known
+        seconds = np.where(fits, clock - offset, 0)
+        local &= fits
+        seconds[local] = to_utc(clock[local])
+        result.seconds[which], result.fits[which], plain[which] = seconds, fits, True
+    return result, plain
+
+
+def _well_formed(signs: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Return a mask (n,) of the texts, one a column, with digits and marks where ISO 8601 puts
+    them.
+    """
+    good = np.ones(signs.shape[1], dtype=bool)
+    for place, row in enumerate(signs):
+        if place in MARKS:
+            good &= (
+                np.isin(row, list(MARKS[place]))
+                if len(MARKS[place]) > 1
+                else (row == MARKS[place][0])
+            )
+        else:
+            good &= row - np.uint8(ord("0")) <= 9
+    return good
+
+
+def _digits(signs: NDArray[np.uint8]) -> list[NDArray[np.int64]]:
+    """Return year, month, day, hour, minute and second, int64 (n,) each; 0 for what is missing."""
+    numbers = []
+    for first, last in ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19)):
+        value = np.zeros(signs.shape[1], dtype=np.int64)
+        for row in signs[first:last]:
+            value = value * 10 + (row - np.uint8(ord("0")))
+        numbers.append(value)
+    return numbers
+
+
+def _tails(
+    tails: pa.Array,
+) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Read what follows the seconds: a fraction, which is dropped, and an offset from UTC.
+
+    Returns the offsets in seconds, and masks of local times and of tails that are valid.
+    """
+    encoded = tails.dictionary_encode()
+    parts = pc.extract_regex(encoded.dictionary, TAIL)
+    zone, which = parts.field("zone"), encoded.indices.to_numpy()
+    offset, known = _zone_offsets(zone)
+    known &= mask(pc.is_valid(parts))
+    return offset[which], mask(pc.equal(zone, ""))[which], known[which]
 
 
 def read_numbers(
@@ -127,21 +222,32 @@ def _calendar(parts: pa.Array, to_utc: Offsets) -> Read:
         evening, halved = mask(pc.equal(half, "p")), mask(pc.is_in(half, pa.array(["a", "p"])))
         fits &= ~halved | ((hour >= 1) & (hour <= 12))
         hour = np.where(halved, hour % 12 + 12 * evening, hour)
-    fits &= (month >= 1) & (month <= 12) & (hour < 24) & (minute < 60) & (second < 60)
+    clock, possible = _clock((year, month, day, hour, minute, second))
+    fits &= possible
+    zone = parts.field("zone")
+    offset, known = _zone_offsets(zone)
+    local = mask(pc.equal(zone, "")) & fits
+    fits &= known
+    result = np.where(fits, clock - offset, 0)
+    local &= fits
+    result[local] = to_utc(clock[local])
+    return Read(result.astype(np.float64), fits)
+
+
+def _clock(parts: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return seconds since 1970 of a clock's times, and a mask of those that exist.
+
+    `parts` are year, month, day, hour, minute and second. The others have no meaning.
+    """
+    year, month, day, hour, minute, second = parts
+    fits = (month >= 1) & (month <= 12) & (hour < 24) & (minute < 60) & (second < 60)
     first = ((year - 1970) * 12 + month - 1).astype("datetime64[M]")
     after = (first + np.timedelta64(1, "M")).astype("datetime64[D]")
     length = (after - first.astype("datetime64[D]")).astype(np.int64)
     fits &= (day >= 1) & (day <= length)
     days = first.astype("datetime64[D]").astype(np.int64) + day - 1
     clock = np.where(fits, days * DAY + hour * 3600 + minute * 60 + second, 0)
-    clock = clock.clip(int(-FARTHEST), int(FARTHEST))
-    zone = parts.field("zone")
-    offset, known = _zone_offsets(zone)
-    local = mask(pc.equal(zone, "")) & fits
-    fits &= known
-    result = clock - offset
-    result[local] = to_utc(clock[local])
-    return Read(result.astype(np.float64), fits)
+    return clock.clip(int(-FARTHEST), int(FARTHEST)), fits
 
 
 def _whole(digits: pa.Array) -> NDArray[np.int64]:

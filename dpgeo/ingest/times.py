@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -73,17 +73,25 @@ def local_to_utc(local: NDArray[np.int64], time_zone: str) -> NDArray[np.int64]:
     once for a day without a change.
     """
     zone = ZoneInfo(time_zone)
-    days, day_of = np.unique(local // DAY, return_inverse=True)
-    starts = np.array([_offset(int(day) * DAY, zone) for day in days], dtype=np.int64)
-    ends = np.array([_offset(int(day + 1) * DAY, zone) for day in days], dtype=np.int64)
-    offset = starts[day_of]
-    changing = np.flatnonzero((starts != ends)[day_of])
+    day = local // DAY
+    first = int(day.min(initial=0))
+    # Days lie within few thousand years, so a table of all days between them is quicker than a
+    # sorted list of those that occur.
+    occurs = np.zeros(int(day.max(initial=0)) - first + 2, dtype=bool)
+    occurs[day - first] = True
+    starts, ends = np.zeros((2, len(occurs)), dtype=np.int64)
+    for index in np.flatnonzero(occurs):
+        starts[index] = _offset((first + int(index)) * DAY, zone)
+        ends[index] = _offset((first + int(index) + 1) * DAY, zone)
+    offset = starts[day - first]
+    changing = np.flatnonzero((starts != ends)[day - first])
     moments, moment_of = np.unique(local[changing], return_inverse=True)
     exact = np.array([_offset(int(moment), zone) for moment in moments], dtype=np.int64)
     offset[changing] = exact[moment_of]
     return local - offset
 
 
+@lru_cache(maxsize=1 << 14)
 def _offset(local: int, zone: ZoneInfo) -> int:
     moment = (datetime(1970, 1, 1) + timedelta(seconds=local)).replace(tzinfo=zone)
     offset = moment.utcoffset()

@@ -8,12 +8,15 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dpgeo.ingest import persons
+from dpgeo.ingest.batch import Sieve
 from dpgeo.ingest.ingestion import ingest
-from dpgeo.ingest.report import Report
+from dpgeo.ingest.report import Report, Tally
 from tests.unit.ingest.helpers import KEY, bits, csv_of, parquet_of, people, refused, schema
 
 MISSING = {"the person is missing": 1}
@@ -127,3 +130,15 @@ def test_stored_text_that_is_not_utf_8_is_refused_alone(tmp_path: Path) -> None:
     rows_read, report = parquet_of(tmp_path, {"who": values, "lat": [45] * 3, "lon": [5] * 3})
     assert people(rows_read) == written(tmp_path, "anna", "ben")
     assert report.refused == {"the text is not UTF-8; save the file with that encoding": 1}
+
+
+def test_hashes_kept_between_batches_are_the_same_also_when_there_are_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(persons, "MOST_KNOWN", 3)
+    known: persons.Known = {}
+    for names in (["a", "b", "a"], ["b", "c"], ["c", "d", "e\u0301", "\u00e9"], ["a", "\u00e9"]):
+        values, rows = pa.array(names), np.arange(len(names))
+        kept = persons.hash_persons(values, KEY, Sieve(rows, Tally()), known)
+        alone = persons.hash_persons(values, KEY, Sieve(rows, Tally()))
+        np.testing.assert_array_equal(kept, alone)

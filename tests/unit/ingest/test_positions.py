@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from decimal import Decimal
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pyarrow as pa
 import pytest
 import shapely
 
+from dpgeo.ingest.coordinates import NUMBER, plain_numbers
 from dpgeo.ingest.schema import Columns
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import to_degrees, to_mercator
@@ -159,3 +162,14 @@ def test_an_area_that_is_not_a_box_refuses_positions_outside_it(tmp_path: Path) 
     assert rows_read.num_rows == 1
     assert not triangle.is_box
     assert AREA.is_box
+
+
+def test_plain_numbers_are_exactly_those_that_the_pattern_allows() -> None:
+    for length in range(1, 6):
+        for signs in itertools.product("1.+-", repeat=length):
+            text = "".join(signs)
+            plain = plain_numbers(pa.array([text]))
+            assert (plain is not None) == (re.fullmatch(NUMBER, text) is not None), text
+            assert plain is None or plain.to_pylist() == [float(text)]
+    for text in ("1e3", "nan", "inf", "0x1", "1 ", "1,5", ""):
+        assert plain_numbers(pa.array(["1", text])) is None

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpgeo.ingest.schema import Columns
+from dpgeo.ingest.time_formats import _by_patterns, read_text
 from dpgeo.ingest.times import EARLIEST, LATEST, local_to_utc
 from tests.unit.ingest.helpers import csv_of, parquet_of, refused, schema
 
@@ -157,3 +158,34 @@ def test_timestamps_that_python_does_not_know_are_refused_with_an_example(tmp_pa
 def test_without_a_time_column_times_are_null(tmp_path: Path) -> None:
     rows_read, _ = csv_of(tmp_path, "who,lat,lon\na,45,5\n")
     assert rows_read["time"].to_pylist() == [None]
+
+
+SIGNS = "09T t:-.,+Zzé\n"
+USUAL = [
+    "2024-02-29",
+    "2023-02-29",
+    "2024-03-31T02:30",
+    "2024-03-31T02:30:00",
+    "1999-12-31 23:59:60",
+]
+FRACTIONS = [
+    "2024-03-31T02:30:00.5+02:00",
+    "2024-03-31 02:30:00,123456Z",
+    "2024-03-31t02:30:59 GMT",
+]
+
+
+def test_iso_8601_is_read_by_places_exactly_as_by_its_pattern() -> None:
+    texts = [*USUAL, *FRACTIONS, "", "2024"]
+    for text in (*USUAL, *FRACTIONS):
+        for place in range(len(text)):
+            texts += [text[:place] + sign + text[place + 1 :] for sign in SIGNS]
+            texts += [text[:place], text[:place] + "0" + text[place:]]
+    values = pa.array([*texts, None], pa.string()).slice(1)
+
+    read = read_text(values, "iso", lambda local: local - 3600)
+
+    by_pattern = _by_patterns(values, "iso", lambda local: local - 3600)
+    assert read.fits.sum() > 100
+    np.testing.assert_array_equal(read.fits, by_pattern.fits)
+    np.testing.assert_array_equal(read.seconds[read.fits], by_pattern.seconds[read.fits])

@@ -1,0 +1,100 @@
+"""Processor time from an upload to its canonical file, compared with DuckDB's own."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks import trips
+from benchmarks.timing import Line, best_of, compared
+from dpgeo.core.guarantees import Unit
+from dpgeo.ingest.ingestion import ingest_here
+from dpgeo.ingest.schema import Columns, Schema
+
+KEY = bytes(64)
+
+# The positions of `trips`, in degrees, with text for persons and times.
+_CSV = """
+COPY (
+    SELECT 'user-' || person_high % ($people::UBIGINT * 20) AS person,
+        round(degrees(x / 6378137), 6) AS lon,
+        round(degrees(2 * atan(exp(y / 6378137)) - pi() / 2), 6) AS lat,
+        strftime(make_timestamp((1704067200 + time) * 1000000), '%Y-%m-%dT%H:%M:%S') AS moment
+    FROM read_parquet('{source}')
+) TO '{target}' (HEADER)
+"""
+
+_GEOJSON = """
+COPY (
+    SELECT '{"type":"Feature","properties":{"person":"' || person || '","moment":"' || moment
+        || '"},"geometry":{"type":"Point","coordinates":[' || lon || ',' || lat || ']}}' AS feature
+    FROM read_csv('{source}', all_varchar = true)
+) TO '{target}' (FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '\t')
+"""
+
+# Two hashes of 64 bits stand for the person's keyed hash of 128 bits. DuckDB's are no protection,
+# but the time is that of its quickest.
+_DUCKDB = """
+COPY (
+    SELECT hash($key, person) AS person_high, hash(person, $key) AS person_low,
+        radians(lon) * 6378137 AS x, ln(tan(pi() / 4 + radians(lat) / 2)) * 6378137 AS y,
+        epoch(moment)::BIGINT AS time, NULL::INT AS attributes
+    FROM read_csv('{source}', columns = {
+        'person': 'VARCHAR', 'lon': 'DOUBLE', 'lat': 'DOUBLE', 'moment': 'TIMESTAMP'})
+) TO '{target}' (FORMAT parquet, COMPRESSION zstd)
+"""
+
+
+def ingested(canonical: Path, options: argparse.Namespace) -> Iterator[Line]:
+    """Yield the times to read CSV, beside DuckDB's, and GeoJSON by lines, beside that of CSV.
+
+    Times are the processor's. Left out are the transfer of the file and its preview.
+    """
+    with tempfile.TemporaryDirectory(prefix="dpgeo-benchmark-") as name:
+        folder = Path(name)
+        table, features = folder / "trips.csv", folder / "trips.geojsonl"
+        _run(_CSV, canonical, table, people=options.people)
+        _run(_GEOJSON, table, features)
+        ours, reference = best_of(
+            options.repeat,
+            lambda: _ingest(table, folder, Columns("lon", "lat", person="person", time="moment")),
+            lambda: _run(_DUCKDB, table, folder / "peer.parquet", key="key"),
+            clock=time.process_time,
+        )
+        yield compared(
+            f"ingest: CSV of {options.rows:,} rows to the canonical file, in processor time",
+            ours,
+            "DuckDB reads, hashes, parses and writes the same file",
+            reference,
+        )
+        by_line, reference = best_of(
+            options.repeat,
+            lambda: _ingest(
+                features, folder, Columns(geometry="geometry", person="person", time="moment")
+            ),
+            lambda: _ingest(table, folder, Columns("lon", "lat", person="person", time="moment")),
+            clock=time.process_time,
+        )
+        yield compared(
+            f"ingest: GeoJSON by lines of {options.rows:,} features, in processor time",
+            by_line,
+            "the same rows as CSV",
+            reference,
+        )
+
+
+def _ingest(source: Path, folder: Path, columns: Columns) -> None:
+    schema = Schema(columns, Unit.PERSON, trips.AREA)
+    ingest_here(source, source.name, schema, KEY, folder / "ours.parquet", lambda done, total: None)
+
+
+def _run(query: str, source: Path, target: Path, **parameters: int | str) -> None:
+    import duckdb
+
+    with duckdb.connect() as connection:
+        connection.execute(
+            query.replace("{source}", str(source)).replace("{target}", str(target)), parameters
+        )
