@@ -49,7 +49,7 @@ class OutageMiddleware:
         return self._get_response(request)
 
     def process_view(self, request: HttpRequest, *_: Any) -> HttpResponse | None:
-        """Return a refusal if what the request sends cannot be stored, or None to let it through."""
+        """Return a refusal if what a request sends cannot be stored, or None to let it through."""
         return outage_answer(request, outage) if (outage := _missing(request)) else None
 
 

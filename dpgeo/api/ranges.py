@@ -357,7 +357,7 @@ class AnswerSerializer(Document):
         return known(region.answer.noise)
 
     def get_model_margin(self, region: RegionAnswer) -> float | None:
-        """Return the margin's part for uneven spread within measured areas, or None if it has none."""
+        """Return the margin's part for uneven spread in measured areas, or None if it has none."""
         return region.answer.model
 
     def get_low(self, region: RegionAnswer) -> float | None:

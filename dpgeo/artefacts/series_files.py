@@ -50,7 +50,7 @@ SMOOTH_STEP = 0.25
 
 @dataclass(frozen=True, slots=True)
 class PeriodMap:
-    """The released map of one period of a series; `number` is the period's number, counted from 1."""
+    """The released map of a period of a series; `number` is the period's, counted from 1."""
 
     number: int
     window: Window
@@ -117,7 +117,7 @@ class SeriesMaps:
         return smoothed(self.counts.astype(np.float64), self.noise.variance)
 
     def array(self) -> bytes:
-        """Return the `map_array` file of a regular series, which the module's docstring describes."""
+        """Return the `map_array` file of a regular series; the module's docstring describes it."""
         layer = self._layers[-1]
         return map_array.encode(
             self.newest.released, [layer], lambda add: {"series": self._header(layer, add)}

@@ -349,7 +349,7 @@ class _Paths:
         return np.add.reduceat(x * y[following] - x[following] * y, starts)
 
     def turned(self, chosen: NDArray[np.bool_]) -> _Paths:
-        """Return the paths, with the vertices of those that a mask (n,) chooses in reverse order."""
+        """Return the paths; those that a mask (n,) chooses have their vertices in reverse order."""
         starts = _starts(self.size)
         index, number = np.arange(len(self.points)), np.repeat(np.arange(len(starts)), self.size)
         mirrored = (2 * starts + self.size - 1)[number] - index

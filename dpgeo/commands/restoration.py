@@ -362,7 +362,7 @@ def _close_ledgers(journal: Sequence[Decision], draws_complete: bool) -> int:
 
 
 def _lost_mergers(journal: Sequence[Decision]) -> set[int]:
-    """Return the ids of ledgers that were merged after the backup and are separate in the backup."""
+    """Return the ids of ledgers that were merged after the backup and are separate in it."""
     lost: set[int] = set()
     for each in journal:
         if each.kind == MERGED:

@@ -40,7 +40,7 @@ def tables() -> list[type[models.Model]]:
 
 @contextmanager
 def snapshot() -> Iterator[str]:
-    """Yield the alias of a connection that sees the database as it is now, without later changes."""
+    """Yield the alias of a connection that sees the database as it is now, not later changes."""
     usual = connections["default"]
     other = cast(Any, usual).copy(SNAPSHOT)
     if other.vendor == "sqlite":

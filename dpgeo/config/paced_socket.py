@@ -118,6 +118,6 @@ class PacedSocket:
         return now
 
     def _passed(self, began: float, transferred: int) -> None:
-        """Subtract the time since `began` from the allowance, and add time for `transferred` bytes."""
+        """Subtract the time since `began` from the allowance, and add time for the bytes moved."""
         self._left -= time.monotonic() - began
         self._left = min(self._left + transferred / LEAST_RATE, GRACE_SECONDS)

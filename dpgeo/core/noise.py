@@ -129,7 +129,7 @@ class DiscreteGaussian:
 
     @property
     def variance(self) -> float:
-        """The variance: s, up to a relative error of 10^-15, if s >= 2; otherwise a sum of values."""
+        """The variance: s, to within a relative 10^-15, if s >= 2; otherwise a sum of values."""
         if self.square_scale >= 2:
             return float(self.square_scale)
         values, weights = self._weights(64)

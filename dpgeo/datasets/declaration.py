@@ -188,7 +188,7 @@ def clean_unit(unit: object) -> str:
 
 
 def clean_new_files(value: object) -> str:
-    """Return whether a further file replaces the data or is added; raise InvalidInput if unknown."""
+    """Return whether a further file replaces the data or is added. Raises InvalidInput."""
     text = str(value or NewFiles.REPLACE.value)
     if text not in NewFiles.values:
         raise InvalidInput(

@@ -189,7 +189,7 @@ def outline(path: Path, number: int) -> shapely.Geometry | None:
 
 
 def kinds_within(path: Path, box: Sequence[float]) -> dict[tuple[str, bool], int]:
-    """Count the places that intersect a box in degrees, by kind and whether they have an outline."""
+    """Count the places that intersect a box in degrees, by kind and by having an outline."""
     rows = _opened(path, path.stat().st_mtime_ns).all(
         "SELECT kind, outline IS NOT NULL, count(*) FROM place "
         "WHERE east >= ? AND north >= ? AND west <= ? AND south <= ? GROUP BY 1, 2",
