@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import tempfile
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpgeo.accounts.services import organisation_create
-from dpgeo.artefacts.files import build_files
+from dpgeo.artefacts.files import planned_files, write_files
 from dpgeo.budgets.services import budget_debit
 from dpgeo.core.guarantees import Counting, PureDP, Unit
 from dpgeo.core.noise import DiscreteLaplace
@@ -29,7 +32,13 @@ AREA = StudyArea.from_bounds(4.3, 52.0, 4.6, 52.2)
 
 DATASETS = 20
 
-CELLS = 48
+CELLS = 1024
+
+PEOPLE = 10_000_000
+"""People on the map, most of them in a few crowded places, as in a city."""
+
+BATCH = 500
+"""Number of rows that are stored with one statement."""
 
 EPSILON = Fraction(1, 2)
 
@@ -51,21 +60,20 @@ def fill(releases: int) -> str:
         for number in range(DATASETS)
     ]
     first = _first(datasets[0])
-    listed = list(first.files.all())
-    for number in range(releases - 1):
-        _another(first.pk, datasets[number % DATASETS], listed)
+    _copy(first, datasets, releases - 1)
     return str(first.pk)
 
 
 def _first(dataset: Dataset) -> Release:
     release = make_release(dataset, "uniform-grid")
-    grid = Grid.over(AREA, CELLS)
-    counts = (np.arange(grid.size, dtype=np.int64) * 7919 % 401 - 40).reshape(grid.shape)
-    noise = DiscreteLaplace(EPSILON, 1)
+    grid, noise = Grid.over(AREA, CELLS), DiscreteLaplace(EPSILON, 1)
+    counts = _crowded(grid) + _noise(noise, grid.shape)
     built_of = released(release, GridRelease(grid=grid, counts=counts, noise=noise))
     commit(release, built_of)
+    planned = planned_files(built_of)
     with tempfile.TemporaryDirectory() as folder:
-        for built in build_files(built_of, Path(folder)):
+        files.list_files(release, [each for each in planned if not each.at_once])
+        for built in write_files([each for each in planned if each.at_once], Path(folder)):
             files.keep_file(release, built)
     publish(release)
     return release
@@ -111,12 +119,41 @@ def released(release: Release, content: Content) -> Released:
     )
 
 
-def _another(first: str, dataset: Dataset, listed: list[ReleaseFile]) -> None:
-    release = Release.objects.get(pk=first)
-    release.pk, release.dataset = make_public_id(), dataset
-    release.job = Job.objects.create(task="releases.run", state=JobState.DONE)
-    release._state.adding = True
-    release.save(force_insert=True)
-    for file in listed:
-        file.pk, file.release, file._state.adding = None, release, True
-    ReleaseFile.objects.bulk_create(listed)
+def _crowded(grid: Grid) -> NDArray[np.int64]:
+    """Return the number of people in each cell, (rows, columns): crowded places and empty land."""
+    row, column = np.mgrid[0 : grid.rows, 0 : grid.columns] / CELLS
+    crowd = sum(
+        weight * np.exp(-((row - y) ** 2 + (column - x) ** 2) / (2 * spread**2))
+        for y, x, spread, weight in ((0.5, 0.5, 0.1, 1), (0.3, 0.7, 0.03, 3), (0.7, 0.2, 0.02, 4))
+    )
+    expected = PEOPLE * crowd / np.sum(crowd)
+    return np.asarray(np.random.default_rng(1).poisson(expected), dtype=np.int64)
+
+
+def _noise(noise: DiscreteLaplace, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """Return noise from a seeded generator, which is good enough for files that nobody publishes.
+
+    It is a difference of two geometric draws.
+    """
+    random, leave = np.random.default_rng(2), 1 - np.exp(-float(noise.rate))
+    drawn = random.geometric(leave, shape) - random.geometric(leave, shape)
+    return np.asarray(drawn, dtype=np.int64)
+
+
+def _copy(first: Release, datasets: Sequence[Dataset], number: int) -> None:
+    """Add `number` rows that equal the first release and its list of files, but for their ids."""
+    listed = list(first.files.all())
+    jobs = [Job(task="releases.run", state=JobState.DONE) for _ in range(number)]
+    Job.objects.bulk_create(jobs, BATCH)
+    releases, entries = [], []
+    for count, job in enumerate(jobs):
+        release = copy.copy(first)
+        release._state = copy.copy(first._state)
+        release.pk, release.dataset, release.job = make_public_id(), datasets[count % DATASETS], job
+        releases.append(release)
+        for file in listed:
+            entry = copy.copy(file)
+            entry.pk, entry.release, entry.job = None, release, None
+            entries.append(entry)
+    Release.objects.bulk_create(releases, BATCH)
+    ReleaseFile.objects.bulk_create(entries, BATCH)

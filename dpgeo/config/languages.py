@@ -78,6 +78,8 @@ def page_language(
             response.setdefault("Content-Language", code)
             if not prefix:
                 patch_vary_headers(response, ("Accept-Language",))
+        elif response.status_code == 304 and not prefix:
+            patch_vary_headers(response, ("Accept-Language",))
         return response
 
     return answer

@@ -122,6 +122,7 @@ MIDDLEWARE = [
     "dpgeo.api.problems.ProblemMiddleware",
     "dpgeo.api.published_files.published_files",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "dpgeo.config.compression.CompressedText",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "dpgeo.config.languages.page_language",
     "dpgeo.audit.origin.audited_request",

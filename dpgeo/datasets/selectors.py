@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from dpgeo.accounts.selectors import Visitor, organisations_of
 from dpgeo.budgets.models import Entry
@@ -30,8 +30,8 @@ def datasets_visible_to(user: Visitor) -> QuerySet[Dataset]:
 
 def datasets_public() -> QuerySet[Dataset]:
     """Return the datasets that have a published release."""
-    published = Dataset.objects.filter(releases__state="published").values("pk")
-    return Dataset.objects.filter(pk__in=published).select_related(*TABLES)
+    releases = Dataset.objects.filter(pk=OuterRef("pk"), releases__state="published")
+    return Dataset.objects.filter(Exists(releases)).select_related(*TABLES)
 
 
 def near(box: Box, path: str = "") -> Q:

@@ -6,6 +6,7 @@ cities of GeoNames and the countries of Natural Earth are used. Nothing here dep
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -69,6 +70,7 @@ class WorldNames:
     def __init__(self, countries: Path, cities: Iterable[City]) -> None:
         self._countries = countries
         self._cities = [city for city in cities if city.population]
+        self.cities = functools.lru_cache(maxsize=256)(self._cities_within)
 
     @cached_property
     def _at(self) -> NDArray[np.float64]:
@@ -84,7 +86,7 @@ class WorldNames:
         rows = self._countries.read_text(encoding="utf-8").splitlines()
         return [(name, *map(float, rest)) for name, *rest in (row.split("\t") for row in rows)]  # type: ignore[misc]
 
-    def cities(self, bounds: Bounds) -> list[MapName]:
+    def _cities_within(self, bounds: Bounds) -> Sequence[MapName]:
         """Return the cities within bounds in degrees."""
         inside = (self._at >= bounds[:2]).all(axis=1) & (self._at <= bounds[2:]).all(axis=1)
         return [_name_of(self._cities[number]) for number in np.flatnonzero(inside).tolist()]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
@@ -16,6 +16,7 @@ from django.db.models import Count, Q, QuerySet
 
 from dpgeo.core.kinds import KINDS, Kind
 from dpgeo.core.number_text import number_text
+from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.selectors import datasets_public, near
 from dpgeo.mechanisms.registry import kind_of, mechanisms_of
 from dpgeo.pages.desk.places import box_of
@@ -26,6 +27,9 @@ from dpgeo.releases.selectors import releases_public
 SIDES = ("west", "south", "east", "north")
 LIMITS = (180.0, 90.0, 180.0, 90.0)
 LONGEST_SEARCH = 200
+
+MOST_VALUES = 500
+"""Maximum number of values in a condition of a query."""
 
 Bounds = tuple[float, float, float, float]
 
@@ -130,12 +134,49 @@ def releases_wanted(wanted: Wanted) -> QuerySet[Release]:
     return releases
 
 
-def kind_facets(wanted: Wanted) -> list[Facet]:
-    """Return a facet for each kind of map, counting maps that match the other filters."""
-    mechanisms = releases_wanted(replace(wanted, kind="")).order_by().values_list("mechanism")
-    counts: Counter[Kind | None] = Counter()
-    for key, count in mechanisms.annotate(count=Count("pk")):
-        counts[kind_of(key)] += count
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How many maps match the filters, and how many would with another kind or publisher."""
+
+    found: int
+    kinds: list[Facet]
+    publishers: list[Facet]
+
+
+def count_maps(wanted: Wanted) -> Counted:
+    """Count the maps that match, and those of each kind and publisher that match all else.
+
+    One query groups the maps by dataset and mechanism, which an index contains, so that the
+    catalogue stays quick however many maps it lists.
+    """
+    others = releases_wanted(replace(wanted, kind="", publisher="")).order_by()
+    groups = list(others.values_list("dataset_id", "mechanism").annotate(count=Count("*")))
+    publisher_of = _publishers({dataset for dataset, _, _ in groups})
+    found = 0
+    kinds: Counter[Kind | None] = Counter()
+    publishers: Counter[tuple[str, str]] = Counter()
+    for dataset, mechanism, count in groups:
+        kind, publisher = kind_of(mechanism), publisher_of[dataset]
+        of_kind = not wanted.kind or kind is KINDS[wanted.kind]
+        of_publisher = not wanted.publisher or publisher[0] == wanted.publisher
+        found += count if of_kind and of_publisher else 0
+        kinds[kind] += count if of_publisher else 0
+        publishers[publisher] += count if of_kind else 0
+    return Counted(found, _kind_facets(wanted, kinds), _publisher_facets(wanted, publishers))
+
+
+def _publishers(datasets: Collection[int]) -> dict[int, tuple[str, str]]:
+    """Return the slug and the name of the publisher of each dataset."""
+    known, listed = {}, sorted(datasets)
+    # Databases limit how many values a query may have.
+    for start in range(0, len(listed), MOST_VALUES):
+        some = Dataset.objects.filter(pk__in=listed[start : start + MOST_VALUES])
+        for key, slug, name in some.values_list("pk", "organisation__slug", "organisation__name"):
+            known[key] = (slug, name)
+    return known
+
+
+def _kind_facets(wanted: Wanted, counts: Mapping[Kind | None, int]) -> list[Facet]:
     return [
         Facet(
             kind.plural,
@@ -148,10 +189,7 @@ def kind_facets(wanted: Wanted) -> list[Facet]:
     ]
 
 
-def publisher_facets(wanted: Wanted) -> list[Facet]:
-    """Return a facet for each publisher, counting maps that match the other filters."""
-    releases = releases_wanted(replace(wanted, publisher="")).order_by()
-    named = releases.values_list("dataset__organisation__slug", "dataset__organisation__name")
+def _publisher_facets(wanted: Wanted, counts: Mapping[tuple[str, str], int]) -> list[Facet]:
     return [
         Facet(
             name,
@@ -159,9 +197,10 @@ def publisher_facets(wanted: Wanted) -> list[Facet]:
             replace(wanted, publisher="" if slug == wanted.publisher else slug).query,
             slug == wanted.publisher,
         )
-        for slug, name, count in sorted(
-            named.annotate(count=Count("pk")), key=lambda each: (each[1].lower(), each[0])
+        for (slug, name), count in sorted(
+            counts.items(), key=lambda each: (each[0][1].lower(), each[0][0])
         )
+        if count
     ]
 
 

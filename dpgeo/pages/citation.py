@@ -13,7 +13,7 @@ from django.utils.text import slugify
 from django.utils.translation import gettext
 
 from dpgeo.artefacts import card, map_array
-from dpgeo.mechanisms.registry import kind_of
+from dpgeo.mechanisms.registry import kind_of, mechanisms_of
 from dpgeo.pages.cards import card_of
 from dpgeo.pages.release_summary import Summary
 from dpgeo.pages.seo import page_address
@@ -107,9 +107,10 @@ def sharing(request: HttpRequest, release: Release, summary: Summary) -> Sharing
 def comparable(release: Release) -> list[Comparable]:
     """Return other public maps of the same dataset and kind, newest first."""
     kind = kind_of(release.mechanism)
-    others = releases_public().filter(dataset=release.dataset).exclude(pk=release.pk)
-    alike = [other for other in others[: 3 * MOST_COMPARED] if kind_of(other.mechanism) is kind]
-    return [_comparable(other) for other in alike[:MOST_COMPARED]]
+    alike = mechanisms_of(kind) if kind else []
+    others = releases_public().filter(dataset=release.dataset_id, mechanism__in=alike)
+    listed = others.exclude(pk=release.pk).select_related(None).only("title", "card")
+    return [_comparable(other) for other in listed[:MOST_COMPARED]]
 
 
 def _comparable(release: Release) -> Comparable:

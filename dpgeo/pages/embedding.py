@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 from dpgeo.pages.citation import sharing
 from dpgeo.pages.public_views import drawn_from, release_context
 from dpgeo.pages.release_summary import summary_of
+from dpgeo.pages.shared_caches import shared
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import release_visible
 from dpgeo.releases.series_maps import newest_public, series_public
@@ -33,6 +34,7 @@ STILL_POLICY = "; ".join(
 
 @require_safe
 @xframe_options_exempt
+@shared
 def embed(request: HttpRequest, release_id: str) -> HttpResponse:
     """Show a published map with its legend, but never a draft, even to its owner.
 
@@ -43,6 +45,7 @@ def embed(request: HttpRequest, release_id: str) -> HttpResponse:
 
 @require_safe
 @xframe_options_exempt
+@shared
 def embed_series(request: HttpRequest, series_id: UUID) -> HttpResponse:
     """Show the newest published map of a series with its legend."""
     series = series_public(series_id)
@@ -62,6 +65,7 @@ def _embedded(request: HttpRequest, release: Release) -> HttpResponse:
 
 @require_safe
 @xframe_options_exempt
+@shared
 def still(request: HttpRequest, release_id: str) -> HttpResponse:
     """Show the static picture of a published map with its legend, for frames without scripts."""
     release = _shared(release_id)

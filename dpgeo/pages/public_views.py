@@ -16,7 +16,6 @@ from django.urls import reverse
 from django.utils.formats import get_format
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext, gettext_noop, ngettext
-from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from dpgeo.artefacts import csv, map_array, preview, statement
@@ -32,8 +31,7 @@ from dpgeo.pages.basemap import basemap, basemap_names
 from dpgeo.pages.cards import card_of
 from dpgeo.pages.catalogue import (
     area_overview,
-    kind_facets,
-    publisher_facets,
+    count_maps,
     read_wanted,
     releases_wanted,
 )
@@ -42,6 +40,7 @@ from dpgeo.pages.ground import ground_under
 from dpgeo.pages.release_summary import Summary, summary_of
 from dpgeo.pages.rendering import say
 from dpgeo.pages.seo import structured
+from dpgeo.pages.shared_caches import shared
 from dpgeo.pages.templatetags.figures import figure, ledger_words
 from dpgeo.releases.list_cache import Row, TextCache, make_of_releases, release_rows
 from dpgeo.releases.models import Release, ReleaseFile
@@ -89,18 +88,21 @@ class Downloads:
 
 
 @require_safe
+@shared
 def catalogue(request: HttpRequest) -> HttpResponse:
     """List the published maps that match the filters, newest first."""
     wanted = read_wanted(request.GET)
-    rows = release_rows(releases_wanted(wanted))
-    page = Paginator(rows, MAPS_PER_PAGE).get_page(request.GET.get("page"))
+    counted = count_maps(wanted)
+    paginator = Paginator(release_rows(releases_wanted(wanted)), MAPS_PER_PAGE)
+    paginator.count = counted.found
+    page = paginator.get_page(request.GET.get("page"))
     context = {
         "section": "maps",
         "page": page,
         "cards": cards(list(page)),
         "wanted": wanted,
-        "kinds": kind_facets(wanted),
-        "publishers": publisher_facets(wanted),
+        "kinds": counted.kinds,
+        "publishers": counted.publishers,
         "all_query": replace(wanted, kind="").query,
         "without_area": replace(wanted, bounds=None, place="").query,
         "overview": area_overview(wanted),
@@ -123,6 +125,7 @@ def cards(rows: Sequence[Row]) -> list[SafeString]:
 
 
 @require_safe
+@shared
 def release(request: HttpRequest, release_id: str) -> HttpResponse:
     """Show a map with its figures and files."""
 
@@ -138,6 +141,7 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
 
 
 @require_safe
+@shared
 def release_privacy(request: HttpRequest, release_id: str) -> HttpResponse:
     """Show how a map was made private, with each of its measurements."""
 
@@ -169,6 +173,7 @@ def declarations(summary: Summary) -> list[tuple[str, str]]:
 
 
 @require_safe
+@shared
 def about_privacy(request: HttpRequest) -> HttpResponse:
     """Explain to the public what the maps promise."""
     context = {"section": "privacy", "curves": privacy_diagrams.curves(0.05)}
@@ -176,6 +181,7 @@ def about_privacy(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
+@shared
 def about_words(request: HttpRequest) -> HttpResponse:
     """Show the glossary."""
     context = {"section": "privacy", "sections": glossary.SECTIONS}
@@ -183,7 +189,6 @@ def about_words(request: HttpRequest) -> HttpResponse:
 
 
 @require_safe
-@gzip_page
 def basemap_json(request: HttpRequest, release_id: str) -> JsonResponse:
     """Return the land and the basemap around a study area; see `basemap.basemap`."""
     try:

@@ -27,6 +27,7 @@ from dpgeo.pages.oembed import HEIGHT, WIDTH
 from dpgeo.pages.public_views import drawn_from, file_url, promises, release_context
 from dpgeo.pages.release_summary import summary_of
 from dpgeo.pages.rendering import say
+from dpgeo.pages.shared_caches import shared
 from dpgeo.releases.models import Release, Series
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.series_maps import maps_public
@@ -57,6 +58,7 @@ SHOWS = {
 
 
 @require_safe
+@shared
 def series(request: HttpRequest, series_id: uuid.UUID) -> HttpResponse:
     """Show a series with its published maps. Until one is published, only members see the page."""
     found = Series.objects.select_related("dataset__organisation").filter(pk=series_id).first()

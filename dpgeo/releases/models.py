@@ -270,7 +270,11 @@ class Release(models.Model):
 
     class Meta:
         ordering = ["-created_at"]
-        indexes = [models.Index(fields=["state", "-day", "-id"], name="release_newest_first")]
+        indexes = [
+            models.Index(fields=["state", "-day", "-id"], name="release_newest_first"),
+            # The catalogue counts maps from this index alone.
+            models.Index(fields=["state", "dataset", "mechanism"], name="release_by_dataset"),
+        ]
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(state__in=ReleaseState.values), name="release_state_is_known"

@@ -14,7 +14,6 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlsafe_base64_decode, urlsafe_base64_encode
 from django.utils.translation import gettext
-from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from dpgeo.accounts.selectors import may
@@ -240,7 +239,6 @@ def picture_address(settings: MapSettings, **changes: str) -> str:
 
 @login_required
 @require_safe
-@gzip_page
 def rehearsal(request: HttpRequest, slug: str, settings: str, name: str) -> HttpResponse:
     """Return a file of a map of invented people, made by the real mechanism."""
     dataset = dataset_for(request, slug, "request")

@@ -9,7 +9,6 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest, JsonResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext
-from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dpgeo.accounts.selectors import may, organisations_of
@@ -152,7 +151,6 @@ def show_form(request: HttpRequest, form: DatasetForm, dataset: Dataset | None) 
 
 @login_required
 @require_safe
-@gzip_page
 def land(request: HttpRequest) -> HttpResponse:
     """Return land and names in a bounding box, for the map on which a study area is chosen."""
     try:

@@ -15,7 +15,6 @@ from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, HttpResponseNotFound, JsonResponse
 from django.utils.translation import gettext
-from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from dpgeo.datasets.names_on_maps import names_on, world_places, world_search
@@ -210,7 +209,6 @@ def suggestions(request: HttpRequest) -> HttpResponse:
 
 @login_required
 @require_safe
-@gzip_page
 def place(request: HttpRequest) -> HttpResponse:
     """Return a place's name, outline and kind as JSON, or 404 for an unknown name.
 

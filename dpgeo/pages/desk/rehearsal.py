@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, JsonResponse
-from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from dpgeo.core.noise import DiscreteLaplace
@@ -92,7 +91,6 @@ def last_public_map(dataset: Dataset, quote: Quote) -> Release | None:
 
 @login_required
 @require_safe
-@gzip_page
 def ground(request: HttpRequest, slug: str) -> JsonResponse:
     """Return a dataset's basemap as JSON with the keys basemap, area and bounds."""
     area = dataset_for(request, slug).area

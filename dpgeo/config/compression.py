@@ -1,0 +1,28 @@
+"""Compression of pages and documents; files of releases are stored compressed already."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponseBase
+from django.middleware.gzip import GZipMiddleware
+
+COMPRESSED = ("application/", "image/svg+xml", "text/")
+"""Beginnings of the media types whose answers are text. Of `application`, only JSON and XML are."""
+
+
+class CompressedText(GZipMiddleware):
+    """Django's compression, which hides the length of pages, for whole answers that are text.
+
+    Ranges, streams and pictures pass as they are.
+    """
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        """Return the answer, compressed if that is worth while and the client accepts it."""
+        kind = response.headers.get("Content-Type", "").partition(";")[0]
+        texts = kind.startswith(COMPRESSED) and (
+            not kind.startswith("application/") or kind.endswith(("json", "xml"))
+        )
+        if response.streaming or response.status_code == 206 or not texts:
+            return response
+        return super().process_response(request, response)

@@ -1,0 +1,58 @@
+"""Public pages in caches that visitors share, such as the proxy's.
+
+Privacy argument. An answer may be shared only if the request carried no cookie and no
+authorisation, the answer sets no cookie and the page has no token against forged requests. It is
+then what everybody gets, so that nothing about a person can be stored. Caches ask again after
+DPGEO_CACHE_SECONDS, as they do for files, so that withdrawals hold; browsers ask each time, because
+the same address shows something else once its reader has signed in.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable
+from typing import Concatenate, ParamSpec
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils.cache import get_conditional_response, patch_vary_headers
+
+PROXY_SECONDS = 1
+"""Seconds for which the proxy in front of the site answers by itself (`deploy/nginx.conf`).
+
+Even of a map that a thousand people read each second, it asks for a page once a second.
+"""
+
+P = ParamSpec("P")
+View = Callable[Concatenate[HttpRequest, P], HttpResponse]
+
+
+def shared(view: View[P]) -> View[P]:
+    """Decorate a view of a public page: caches may store what strangers get, with an ETag."""
+
+    @functools.wraps(view)
+    def answered(request: HttpRequest, /, *given: P.args, **named: P.kwargs) -> HttpResponse:
+        answer = view(request, *given, **named)
+        patch_vary_headers(answer, ("Cookie",))
+        if not _same_for_all(request, answer):
+            answer.headers.setdefault("Cache-Control", "private, no-cache")
+            return answer
+        seconds = settings.DPGEO_CACHE_SECONDS
+        answer["Cache-Control"] = f"public, max-age=0, s-maxage={seconds}, must-revalidate"
+        answer["X-Accel-Expires"] = str(min(PROXY_SECONDS, seconds))
+        answer["ETag"] = f'"{hashlib.sha256(answer.content).hexdigest()}"'
+        return get_conditional_response(request, etag=answer["ETag"], response=answer) or answer
+
+    return answered
+
+
+def _same_for_all(request: HttpRequest, answer: HttpResponse) -> bool:
+    return not (
+        answer.status_code != 200
+        or request.COOKIES
+        or "Authorization" in request.headers
+        or answer.cookies
+        # Set by whoever asked for a token, whose cookie is added after the view.
+        or "CSRF_COOKIE" in request.META
+    )
