@@ -24,7 +24,7 @@ Ints = NDArray[np.int64]
 Shapes = NDArray[np.object_]
 
 NEGLIGIBLE = 1e-9
-"""A share that differs from 0 or 1 by less than this is rounded.
+"""A share of a region's ground that differs from 0 or 1 by less than this is rounded to it.
 
 The limit is far above rounding errors, but far too small to change a count by one person.
 """
@@ -41,7 +41,8 @@ This many pieces take about 0.2 s of CPU time.
 """
 
 COUNTS_A_PIECE = 10
-"""Adding up this many further counts of a cell takes about as long as clipping an outline there."""
+"""Adding this many further counts of a cell takes about as long as clipping an outline in the cell.
+"""
 
 TOO_FINE = (
     "Counting along its outline would take {work:,} steps, of at most {most:,}; simplify it to "
@@ -87,11 +88,11 @@ class Cover:
 class Inferred:
     """Sum of an inferred surface over a query region, and what is uncertain about it.
 
-    `noise` is the half-width of a 95 % interval for the error that noise causes in the counts of
-    the measured regions, as far as the inference has not removed it. `model` is the half-width for
-    the error of the assumption about how people are spread within the regions that the query region
-    cuts. `areas` is the number of measured regions that touch the query region, and `cut` the
-    number of these that were used in part.
+    `noise` is the half-width of a 95 % interval for the error of the sum that is due to noise in
+    the counts, after inference has reduced it. `model` is the half-width for the error of the
+    assumption about how people are spread within the regions that the query region cuts. `areas` is
+    the number of measured regions that intersect the query region, and `cut` the number of these
+    that were used in part.
     """
 
     estimate: float
@@ -102,12 +103,12 @@ class Inferred:
 
     @property
     def margin(self) -> float:
-        """Half-width of the 95 % interval for both errors, which are taken as independent."""
+        """Half-width of the 95 % interval for `noise` and `model`, taken as independent errors."""
         return math.hypot(self.noise, self.model)
 
 
 def ground_of(shapes: Shapes) -> NDArray[np.float64]:
-    """Return numbers (n,) proportional to ground area, using an equal-area projection."""
+    """Return numbers (n,) proportional to the shapes' ground areas, by an equal-area projection."""
     flat = shapely.transform(
         shapes, lambda degrees: np.column_stack([degrees[:, 0], np.sin(np.radians(degrees[:, 1]))])
     )
@@ -132,7 +133,8 @@ def clipped_shares(shapes: Shapes, regions: Shapes, area: StudyArea) -> Shares:
     """Return the share (n,) of each shape's ground area that its query region covers.
 
     The i-th of the `shapes` (n,) belongs to the i-th of the `regions` (n,). Only ground in the
-    study area counts. The time grows with the number of corners of each pair.
+    study area counts. The computing time grows with the number of vertices of each shape and its
+    region.
     """
     share = np.ones(len(shapes))
     beyond = ~shapely.covers(regions, shapes)
@@ -147,7 +149,7 @@ def clipped_shares(shapes: Shapes, regions: Shapes, area: StudyArea) -> Shares:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Parts:
-    """Measured regions that lie only partly in a query region, for all query regions together.
+    """Measured regions that lie only partly in a query region, listed for all query regions.
 
     Each entry of the arrays (n,) describes one use of a measured region: the index `region` of the
     query region, the noisy count `value`, the index `noise` of its noise distribution, and the
@@ -181,7 +183,7 @@ def covers_of(
     for numbers in set(map(tuple, wholes.tolist())):
         whole = counted[numbers] = {}
         for each, number in zip(noises, numbers, strict=True):
-            if number:  # Tree levels with equal noise are added up.
+            if number:  # Several levels of a tree may have equal noise.
                 whole[each] = whole.get(each, 0) + int(number)
     result = []
     for index, (total, numbers) in enumerate(zip(totals.tolist(), wholes.tolist(), strict=True)):
@@ -247,8 +249,8 @@ class Covering:
     def of(self, regions: Shapes, times: int = 1) -> Coverage:
         """Return the cells that each query region covers.
 
-        The estimated work is multiplied by `times`. Raises InvalidInput if the work would take too
-        long.
+        The estimate of the work is multiplied by `times`. Raises InvalidInput if the work would
+        take too long.
         """
         edges = edges_of(regions)
         check_work(times * edges.pieces(self.lines), MOST_PIECES)
@@ -260,7 +262,7 @@ class Covering:
         return coverage(self.lines, edges_of(as_array([self.area.shape])), 1)
 
     def shares(self, covered: Coverage, regions: Shapes) -> Shares:
-        """Return the share (n,) of each touched cell's ground area that its region covers.
+        """Return the share (n,) of each cut cell's ground area that the query region covers.
 
         Only ground in the study area counts.
         """
@@ -292,12 +294,13 @@ class Covering:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Touched:
-    """Cells that query regions touch or cover.
+    """Cells that the outlines of query regions cut, and runs of cells that query regions cover.
 
-    The arrays with an entry for each touched cell (n,) are `polygon`, the index of the query
-    region, `number`, the index of the cell's count, and `share`, the share of the cell's ground in
-    the region. For each run of covered cells (m,), there are the region `run`, and the numbers of
-    counted cells before the run's first cell and before its end.
+    The arrays with an entry for each cut cell (n,) are `polygon`, the index of the query region,
+    `number`, the index of the cell's count, and `share`, the share of the cell's ground in the
+    region. The arrays with an entry for each run of covered cells (m,) are `run`, the index of the
+    query region, and `first` and `after`, the numbers of counted cells before the run's first cell
+    and before the run's end.
     """
 
     regions: int
@@ -310,12 +313,12 @@ class _Touched:
 
 
 def _running(counts: Sequence[Ints]) -> list[Ints]:
-    """Return the running sums of each array's counts: before each cell, and of all cells."""
+    """Return the running sums (n + 1,) of each array of counts (n,), starting with 0."""
     return [np.concatenate([[0], np.cumsum(each)]) for each in counts]
 
 
 def _shared_sums(touched: _Touched, counts: Ints) -> NDArray[np.float64]:
-    """Return each query region's sum (n,) of counts, each times its cell's share."""
+    """Return each query region's sum (n,) of cell counts, each times the share of its cell."""
     (before,) = _running([counts])
     runs = before[touched.after] - before[touched.first]
     inside = counts[touched.number] * touched.share
@@ -359,7 +362,7 @@ class Cells(Areas):
     def sums_of_each(
         self, regions: Shapes, sets: Sequence[Sequence[NDArray[np.int64]]]
     ) -> tuple[list[Cover], NDArray[np.float64]]:
-        """Return the covers of the regions with the first set of counts, and the sums of each."""
+        """Return covers of the regions, and the sums of several sets of counts; see `Areas`."""
         touched = self._touched(regions, max(1, sum(map(len, sets)) // COUNTS_A_PIECE))
         first = [each.ravel() for each in sets[0]]
         covers = self._covers(touched, first, _running(first))
@@ -415,7 +418,7 @@ class Cells(Areas):
 
 
 class Boxes:
-    """Disjoint boxes (n, 4) of cells, and the share of each box that a polygon covers."""
+    """Disjoint boxes (n, 4) of cells, for computing which share of each box polygons cover."""
 
     def __init__(self, grid: Grid, boxes: NDArray[np.integer[Any]], area: StudyArea) -> None:
         self._covering, self._image = Covering(grid, area), box_image(boxes, grid.shape)
@@ -437,7 +440,7 @@ class Boxes:
         return np.asarray((sines[bottom] - sines[top]) * (x[right] - x[left]))
 
     def covered(self, regions: Shapes, weight: int = 1) -> tuple[Coverage, Ints, Ints, Shares]:
-        """Return the covered cells, and the boxes that a region's outline touches.
+        """Return the covered cells, and the boxes that the outline of a region intersects.
 
         The boxes are given by three arrays: the index of the region, the index of the box, and the
         share of the box that the region covers. The estimated work is multiplied by `weight`.
@@ -452,7 +455,7 @@ class Boxes:
         return covered, region, box, share
 
     def _touched(self, covered: Coverage) -> tuple[Ints, Ints, NDArray[np.float64]]:
-        """Return all pairs of a polygon and a box that the polygon's outline touches.
+        """Return all pairs of a polygon and a box that the polygon's outline intersects.
 
         The three arrays hold, for each pair, the index of the polygon, the index of the box, and
         the covered ground area of the box.
@@ -477,10 +480,11 @@ class Boxes:
         return polygon, box, ground + self._to_the_left(covered, polygon, box)
 
     def _to_the_left(self, covered: Coverage, polygon: Ints, box: Ints) -> NDArray[np.float64]:
-        """Return the ground area (n,) of each box in front of the covered part of its left edge.
+        """Return the ground area (n,) that the covered part of each box's left edge would sweep.
 
-        This is the covered area if no outline crosses the box: the covered part of the left edge
-        times the width of the box. `_touched` adds the correction for the outline inside the box.
+        This is the covered part of the left edge times the width of the box. If no outline crosses
+        the box, it is the covered area. `_touched` adds the correction for the outline inside the
+        box.
         """
         rows = covered.key // self._lines.grid.columns % self._lines.grid.rows
         starts = np.searchsorted(
@@ -521,8 +525,8 @@ class Listed(Areas):
         """Return the cover of each region by the listed boxes."""
         covered, region, box, share = self._boxes.covered(regions)
         totals, wholes = np.zeros(len(regions)), np.zeros((len(regions), 1))
-        # First count each box whose first cell lies in a covered run, then correct the boxes that
-        # an outline touches.
+        # First add each box whose first cell lies in a covered run, then correct the boxes that an
+        # outline intersects.
         where, start, end = covered.runs
         anchors = self._boxes.anchors
         first, after = np.searchsorted(anchors, start), np.searchsorted(anchors, end)

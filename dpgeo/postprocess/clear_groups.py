@@ -6,10 +6,10 @@ together hold people. Their counts have independent noise, so boxes that are not
 within squares of 2, 4, 8, ... cells a side, up to a COARSEST-th of the map. If the noise of one
 count has the standard deviation sd, that of a sum of m counts has sd sqrt(m). A group is clear if
 its sum reaches
-    ln 500 / sqrt(2) sd sqrt(m),
-which a single Laplace variable exceeds once in a thousand; relative to its standard deviation, a
-sum has lighter tails. A box belongs to the first group that is clear, and boxes that are clear by
-themselves are left out of all sums: one busy box never makes its neighbours look busy.
+    ln 500 / sqrt(2) sd sqrt(m), which a single Laplace variable exceeds once in a thousand;
+relative to its standard deviation, a sum has lighter tails. A box belongs to the smallest group
+that is clear. Boxes whose own count is clear are left out of all sums, so one busy box never makes
+its neighbours look busy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dpgeo.core.noise import DiscreteLaplace
 
 COARSEST = 8
-"""Smallest ratio of the side of the map to that of a square within which boxes are added up.
+"""Smallest ratio of the map's side to the side of a square within which boxes are added up.
 
 Larger squares would no longer show where people are.
 """
@@ -42,7 +42,7 @@ def coloured_from(
     `boxes` (n, 4; rows, then columns), `sizes` (n,) and `counts` (n,) hold each box, its number of
     cells and its noisy count; `side` is the number of cells along the map. The value is the
     threshold of the box, or of the group, divided by its number of cells. In a box that is clear
-    neither by itself nor in a group, it is the threshold itself.
+    neither on its own nor in a group, the value is the box's threshold.
     """
     alone = float(noise.threshold())
     least = np.where(counts >= alone, alone * _share(sizes), alone)
@@ -67,7 +67,7 @@ def coloured_from(
 
 
 def _share(cells: NDArray[np.generic]) -> Array:
-    """Return 1 divided by numbers of cells that are first rounded up to powers of 4.
+    """Return 1/c for numbers of cells c (n,), each rounded up to a power of 4 first.
 
     Files then contain few distinct values, and compress well.
     """

@@ -39,8 +39,8 @@ LEAST_VARIANCE = 1e-100
 class Consistent:
     """Estimates (n,) in which each parent is the sum of its children.
 
-    `variance` (n,) is that of the estimates, and `below` (n,) that of the estimates from the
-    measurements at and below each node alone (s in the module docstring).
+    `variance` (n,) holds the variances of the estimates. `below` (n,) holds the variances of
+    estimates from only the measurements at and below each node (s in the module docstring).
     """
 
     value: Floats
@@ -87,7 +87,8 @@ def _combine(
 ) -> None:
     """Compute z and s for inner nodes from y and v (see the module docstring), in place."""
     both = np.where(np.isfinite(error), error + below_variance, 1.0)
-    # Compute both weights as quotients, because 1 minus the other weight could lose all digits.
+    # Both weights are computed as quotients, since 1 minus one weight could lose all digits of the
+    # other.
     own = np.where(np.isfinite(error), below_variance / both, 0.0)
     children = np.where(np.isfinite(error), error / both, 1.0)
     value[inner] = (value * own + below * children)[inner]

@@ -156,7 +156,7 @@ def _generator(surface: Floats, grid: Grid) -> Any:
 
 
 def polygons_between(generator: Any, low: float, high: float) -> Any:
-    """Return the band between two values as a MultiPolygon, in the generator's coordinates."""
+    """Return the band between the values `low` and `high` as a MultiPolygon in grid coordinates."""
     points, offsets = generator.filled(low, high)
     polygons = []
     for outline, starts in zip(points, offsets, strict=True):

@@ -57,7 +57,7 @@ If cells are much wider than the noise scale, more fine cells would not improve 
 """
 
 TAIL = 1e-3
-"""Share of reports that noise may move beyond the frame's margin, where the kernel is cut off."""
+"""Share of reports that noise moves beyond the margin of the frame, where the kernel is cut off."""
 
 BAND = 0.01
 """Largest relative difference between the ground sizes of cells in one band of rows."""
@@ -65,7 +65,8 @@ BAND = 0.01
 MOST_UPDATES = 150
 
 MORE = 2
-"""Number of updates made with all points, as a multiple of the best number for half of them."""
+"""Number of updates made with all points, as a multiple of the best number for half of the points.
+"""
 
 PATIENCE = 6
 """Fitting stops after this many updates in a row fail to raise the other half's likelihood."""
@@ -310,7 +311,7 @@ def _offsets(noise: PlanarLaplace, metres: float, reach: int) -> Floats:
 
 
 def _smooth(least: int) -> int:
-    """Return the smallest number >= `least` with no prime factor above 5, which makes FFTs fast."""
+    """Return the smallest size >= `least` without prime factors above 5; FFTs of it are fast."""
     number = least
     while True:
         cofactor = number

@@ -1,11 +1,11 @@
 """Empirical Bayes estimation of true counts under Laplace noise.
 
-Every true count x has a noisy count y, with Laplace noise of scale b, and a guess mu from its
-surroundings. Given mu, x is modelled as a mixture of a point mass at 0 and gamma distributions with
-the shapes SHAPES and means that are mu times powers of two, since guesses may be far off. The
-weights of the mixture are fitted by expectation maximisation (Dempster, Laird and Rubin 1977) to
-all counts with similar mu/b, and smoothed over neighbouring bins of mu/b. This gives every count a
-posterior mean and variance.
+Every true count x has a noisy count y, with Laplace noise of scale b, and a prior guess mu, which
+is computed from its surroundings. Given mu, x is modelled as a mixture of a point mass at 0 and
+gamma distributions with the shapes SHAPES and means that are mu times powers of two, since guesses
+may be far off. The weights of the mixture are fitted by expectation maximisation (Dempster, Laird
+and Rubin 1977) to all counts with similar mu/b, and smoothed over neighbouring bins of mu/b. This
+gives every count a posterior mean and variance.
 
 All quantities are in units of b. Integrals over x are sums over the grid `x`. Noisy values are
 binned on the grid `y`, and posterior moments are interpolated between its points.
@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 SHAPES = (0.7, 3.0, 15.0)
 RATIOS = 2.0 ** np.arange(-6, 10)
-"""Means of the gamma distributions, as multiples of the guess."""
+"""Means of the gamma distributions, as multiples of the prior guess mu."""
 
 LEAST_MEAN, GREATEST_MEAN = 0.1, 64.0
 """Limits of the means of the gamma distributions, in units of b.
@@ -96,8 +96,8 @@ class _Model:
 
     For each bin of guesses and each component of the mixture, `priors` (guesses, components, x)
     holds the distribution of the true count, and `chances` (guesses, components, y) that of the
-    noisy count. Both are 0 for components that a guess does not use. `smoothing` (guesses, guesses)
-    holds the weights for smoothing over bins of guesses.
+    noisy count. Both are 0 for components that are not used with a bin's guesses. `smoothing`
+    (guesses, guesses) holds the weights for smoothing over bins of guesses.
     """
 
     x: Floats
@@ -197,7 +197,8 @@ def _components(guess: float, x: Floats) -> Floats:
     for shape in SHAPES:
         for ratio in RATIOS:
             mean = guess * ratio
-            # Narrow distributions far from the guess would duplicate wide ones.
+            # A narrow distribution far from the prior guess adds nothing to a wide one and is left
+            # out.
             near = shape <= 1 or 0.4 < ratio < 3
             fits = near and LEAST_MEAN <= mean <= GREATEST_MEAN
             components.append(_gamma(shape, mean, x) if fits else np.zeros_like(x))
@@ -205,7 +206,7 @@ def _components(guess: float, x: Floats) -> Floats:
 
 
 def _gamma(shape: float, mean: float, x: Floats) -> Floats:
-    """Return the probabilities of the values `x` in a gamma distribution cut into these values."""
+    """Return the probabilities of the values `x` in a gamma distribution discretised to them."""
     width = np.where(x == 0, 0.015, np.gradient(x))
     point = np.maximum(x, 0.008)
     scale = mean / shape

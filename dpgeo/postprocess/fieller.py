@@ -1,7 +1,8 @@
 """Intervals of means from two noisy sums, by inversion of a test (Fieller 1954).
 
-Let U be the noisy sum of the steps k of a region's records, D that of K - k, and b the scale of the
-Laplace noise of each. For a candidate mean m, as a fraction of the range,
+Let U be the noisy sum of the steps k of a region's records (0 <= k <= K), D the noisy sum of K - k,
+and b the scale of the Laplace noise of either sum, in steps. For a candidate mean m, as a fraction
+of the range,
     T(m) = (1 - m) U - m D
 has mean 0 if m is the true mean of the counted records, however many there are, and its noise is (1
 - m) X - m Y with X and Y independent. With p = max(m, 1 - m) b and q = min(m, 1 - m) b,
@@ -52,7 +53,8 @@ WIDEST = 0.6
 """Means with wider intervals than this, as a fraction of the range, are withheld."""
 
 FEWEST = 20
-"""In a release of fewer regions, an empty region gets a mean with probability one in this many."""
+"""In a release of fewer regions than this, an empty region gets a mean with probability 1/FEWEST.
+"""
 
 ERROR = 0.05
 """Probability that an interval misses the true mean."""
@@ -97,7 +99,7 @@ class ShareNoise:
     def least_records(self, regions: int) -> float:
         """Return the smallest noisy number of records with which a mean is shown.
 
-        It is derived in the module docstring.
+        The module docstring derives it. `regions` is the number of regions of the release.
         """
         chance = 2 / max(regions, FEWEST)
         return self.scale * _solve_pair(chance) + 1 / self.steps
@@ -148,7 +150,7 @@ class ShareNoise:
     def means_of_sums(
         self, above: Floats, below: Floats, squares: Floats, largest: Floats, regions: int
     ) -> Means:
-        """Return the means (n,) of sums over several regions, of which each counts with a share.
+        """Return the means (n,) of query regions, each made of shares of several measured regions.
 
         `above` and `below` (n,) are the sums of the regions' noisy sums, each times its share.
         `squares` (n,) is the sum of the squares of the shares, and `largest` (n,) the largest
@@ -156,7 +158,7 @@ class ShareNoise:
         """
         m = np.linspace(0, 1, SHARES)
         single = math.log(20) / math.sqrt(2)
-        # the standard deviation of the sums' noise, in records
+        # in records; the noise of a sum has the standard deviation sqrt(2) times this
         spread = self.scale * np.sqrt(squares)
         deviation = self.steps * spread[:, None] * np.sqrt(2 * ((1 - m) ** 2 + m**2))
         limit = single * deviation + largest[:, None]

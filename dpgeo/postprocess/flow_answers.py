@@ -1,4 +1,4 @@
-"""Answers on flows: trips from one area to another, added up from measured pairs.
+"""Answers on flows: numbers of trips from one area to another, added up from measured pairs.
 
 The trips between two areas are the sum of the noisy counts of all pairs of an origin in the first
 area and a destination in the second. If an area cuts a region, the count of a pair is multiplied by
@@ -53,11 +53,12 @@ class FlowAnswers:
         self._tree = shapely.STRtree(self._shapes)
 
     def answer(self, origin: Any | None, destination: Any | None) -> RangeAnswer:
-        """Estimate the trips from one valid polygon in degrees to another; None is anywhere."""
+        """Estimate the trips from one valid polygon in degrees to another; None means anywhere."""
         given = [each for each in (origin, destination) if each is not None]
         touched = [np.sort(self._tree.query(each)) for each in given]
         work = sum(map(self._work, given, touched))
-        check_work(work, MOST_CLIPPED)  # for both areas together, since one request has one limit
+        # The work for both areas is added up, since the limit is one of a request.
+        check_work(work, MOST_CLIPPED)
         shares_of_ends = [self._shares(*each) for each in zip(given, touched, strict=True)]
         if len(given) == 1:
             values, shares = self._ends(shares_of_ends[0], arriving=origin is None)
@@ -106,7 +107,7 @@ class FlowAnswers:
         return np.concatenate(values), np.concatenate(shares)
 
     def _dense(self, origin: Floats, destination: Floats) -> tuple[Floats, Floats]:
-        """Return the same as `_pairs` if all pairs were measured; read only the pairs needed."""
+        """Return what `_pairs` returns if all pairs were measured; read only the pairs needed."""
         n, rows, columns = len(self._shapes), np.flatnonzero(origin), np.flatnonzero(destination)
         counts = self._content.pairs.reshape(-1, n, n)[:, rows[:, None], columns]
         shares = np.outer(origin[rows], destination[columns])

@@ -29,7 +29,8 @@ def least_squares(
 ) -> Floats:
     """Return the estimates (n, n) of pairs; without `within`, the diagonal is 0 and stays so.
 
-    `ratios` are v_r/v and v_c/v, the variances of departures and arrivals over that of pairs.
+    `ratios` are v_r/v and v_c/v: the variances of departures and of arrivals, divided by the
+    variance of a pair.
     """
     n = len(pairs)
     row = leaving - pairs.sum(axis=1)

@@ -1,7 +1,7 @@
 """Totals and profiles of releases with an inferred surface, from all measurements.
 
-A release in phases measures every part of the map several times. The sum of its surface uses all of
-these counts, so it has far less noise than the sum of the last phase's counts. All this is
+A release in phases measures every part of the map several times. The sum of the inferred surface
+uses all of these counts, so it has far less noise than the sum of the last phase's counts. This is
 post-processing; see `postprocess.surface_areas` for the intervals.
 """
 
@@ -40,7 +40,7 @@ class JointSums:
         return cls(areas, box_layers(released)[0].grid, area) if areas else None
 
     def total(self) -> Total:
-        """Return the sum over the study area; its `counts` is the number of regions added up."""
+        """Return the sum over the study area; `Total.counts` is the number of regions added up."""
         [whole] = self._sums(as_array([self._area.shape]))
         return Total(value=round(whole.estimate), margin=whole.margin, counts=whole.areas)
 

@@ -62,10 +62,11 @@ WORTH = 4.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """Rule for when to split a box.
+    """Rule that decides whether a box is split.
 
     `cell_variance` is the noise variance of a cell, and `total_variance` that of a box's fresh
-    total. Without `suspicion`, only the first kind of evidence leads to a split, as in DPCube.
+    total. Without `suspicion`, only an excess of variance, the first kind of evidence in the module
+    docstring, leads to a split, as in DPCube.
     """
 
     cell_variance: float
@@ -218,7 +219,7 @@ def _tables(cells: NDArray[np.int64], inside: NDArray[np.bool_]) -> _Tables:
 
 
 def _squared_area(cells: NDArray[np.int64], dtype: type[Any]) -> NDArray[Any]:
-    """Return the summed-area table of the squared counts; see `summed_area`."""
+    """Return the summed-area table (see `summed_area`) of the squares of counts."""
     table = np.zeros((cells.shape[0] + 1, cells.shape[1] + 1), dtype=dtype)
     np.square(cells, out=table[1:, 1:], dtype=dtype)
     accumulate(table)
@@ -347,7 +348,7 @@ def _uneven(tables: _Tables, level: _Level, rule: Rule) -> NDArray[np.bool_]:
 def _imbalance(
     cuts: _Cuts, cut: NDArray[np.intp], level: _Level, rule: Rule
 ) -> tuple[Floats, Floats]:
-    """Return the expected total of each box's first half, and the expected squared imbalance.
+    """Return the expected total of each box's first half, and the box's expected square imbalance.
 
     Both are defined in the module docstring.
     """

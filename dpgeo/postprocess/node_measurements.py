@@ -23,8 +23,8 @@ class Tree:
     """Estimated counts of a quadtree's nodes, and variances: one array (2^l, 2^l) per level l.
 
     `value` holds the estimates from all counts of the tree. `variance` holds the variances of
-    estimates from fewer counts: only those of the node itself and of nodes below it. Nodes below
-    a leaf have no estimate; both arrays hold 0 for them.
+    estimates from fewer counts: only the counts of the node itself and of nodes below it. Nodes
+    below a leaf have no estimate; both arrays hold 0 for them.
     """
 
     value: list[Floats]
@@ -147,6 +147,6 @@ class NodeMeasurements:
 
 
 def pooled_any(chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return a mask of the nodes, one level up, that have a chosen child."""
+    """Return a mask of the parent nodes with a child in the mask `chosen` (2^l, 2^l)."""
     side = len(chosen) // 2
     return np.asarray(chosen.reshape(side, 2, side, 2).any(axis=(1, 3)))

@@ -94,7 +94,7 @@ def _quadrature(
     """Return the quadrature nodes u, and the weight of sin((m + 1/2) u) at each of them."""
     spreads = _spreads(terms)
     last = _last_node(spreads)
-    waves = 2.2 * deviation * last / (2 * math.pi)  # m is at most 2.12 standard errors
+    waves = 2.2 * deviation * last / (2 * math.pi)  # the margin m is at most 2.12 standard errors
     panels = min(max(FEWEST_PANELS, math.ceil(2 * waves)), MOST_PANELS)
     # Panels get wider outwards, since the integrand is steep near 0.
     edges = last * np.linspace(0, 1, panels + 1) ** 2

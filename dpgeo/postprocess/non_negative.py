@@ -34,6 +34,7 @@ def non_negative(counts: NDArray[Any], variance: NDArray[np.float64]) -> NDArray
     while True:
         cut = max((own.sum() - total) / spread.sum(), 0.0)
         stays = own > cut * spread
-        if stays.all() or not stays.any():  # None stays only if the total is lost in rounding.
+        # No count stays positive only if the total is lost in rounding.
+        if stays.all() or not stays.any():
             return np.asarray(np.maximum(values - cut * variance, 0.0))
         own, spread = own[stays], spread[stays]

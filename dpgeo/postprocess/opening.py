@@ -3,9 +3,9 @@
 Everything follows from released figures alone. The page, pictures, embedded maps and the preview
 use the same rules, so they show the same figure for the same place:
 
-- A map opens on the finest layer whose coloured boxes hold at least the share ENOUGH of the total.
-  If there is none, it opens on the finest layer that shows nearly as much as the one that shows the
-  most. A layer marked with `Layer.opens` takes precedence.
+- The first layer is the finest one whose coloured boxes hold at least the share ENOUGH of the
+  total. If there is none, it is the finest layer that shows nearly as much as the layer that shows
+  the most. A layer marked with `Layer.opens` takes precedence.
 - Counts of boxes are stated per square on the ground, of the same size on all layers. Its side is
   that of the smallest coloured box rounded up to a round length, or the next ones if that would
   print fractions in the legend, but at most the largest round length within the typical coloured
@@ -29,10 +29,12 @@ from dpgeo.postprocess.layers.slices import stacked
 from dpgeo.spatial.grid import Grid
 
 ENOUGH = 0.6
-"""A map may open on a layer if its coloured boxes hold at least this share of the total."""
+"""A layer may be shown first if its coloured boxes hold at least this share of the total."""
 
 NEARLY = 0.75
-"""If no layer shows ENOUGH, the finest is chosen that shows this part of what the best shows."""
+"""If no layer shows ENOUGH, the finest layer is chosen that shows at least this share of what the
+layer that shows the most does.
+"""
 
 STEPS = 7
 """Largest number of classes, one for each step of a colour ramp
@@ -40,7 +42,7 @@ STEPS = 7
 """
 
 FULLEST = 0.4
-"""Largest share of the weights that a class should hold.
+"""Largest share of the total weight that a colour class should hold.
 
 Class edges are moved away from a constant factor until no class holds more, if possible.
 """
@@ -73,7 +75,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
-    """The layer that a map opens on, its unit, and the colour classes of each layer with values.
+    """The layer that a map shows first, its unit, and the colour classes of each layer with values.
 
     `metres` is the side of the ground square that counts of boxes are stated for, or 0 if the map
     has no boxes. `edges` holds, for each layer name, the lower edges of the layer's classes, in
@@ -106,7 +108,7 @@ def opening_of(shown: Sequence[Layer]) -> Opening:
 
 
 def opening_layer(shown: Sequence[Layer]) -> Layer:
-    """Return the layer that a map opens on."""
+    """Return the layer that a map shows first."""
     made_for_it = [layer for layer in shown if layer.opens and len(layer)]
     slices = [layer for layer in shown if isinstance(layer, BoxLayer) and layer.sliced]
     if made_for_it:
@@ -154,7 +156,7 @@ def _reaching(layer: Layer, least: NDArray[np.float64] | None) -> NDArray[np.boo
 def map_metres(shown: Sequence[Layer]) -> int:
     """Return the side in metres of the square that counts are stated for; 0 without boxes.
 
-    Where no box stands out, it follows from the first layer, which holds what was measured.
+    If no box stands out, the side follows from the first layer, which holds what was measured.
     """
     boxes = [layer for layer in shown if isinstance(layer, BoxLayer) and len(layer)]
     clear = [layer for layer in boxes if standing(layer).any()] or boxes[:1]
@@ -180,7 +182,7 @@ def _metres(layer: BoxLayer) -> tuple[int, int]:
 
 
 def _is_readable(layer: BoxLayer, metres: int) -> bool:
-    """Return whether the legend, which prints every edge but the first, has no fraction below 1."""
+    """Return whether all class edges but the first, as the legend prints them, are at least 1."""
     return all(edge >= 1 for edge in layer_edges(layer, metres)[1:])
 
 
@@ -287,7 +289,8 @@ def _edges_by_layer(shown: Sequence[Layer], metres: int) -> dict[str, tuple[floa
         if layer.sliced and not isinstance(layer, BoxLayer) and not typical_column(layer.columns)
     ]
     averages = [layer for layer in shown if typical_column(layer.columns)]
-    if averages and averages[0].sliced:  # the same colour then means the same in every slice
+    # With common classes, a colour means the same in every slice.
+    if averages and averages[0].sliced:
         means = dict.fromkeys([each.name for each in averages], mean_edges(*averages))
     else:
         means = {layer.name: mean_edges(layer) for layer in averages}
@@ -329,7 +332,7 @@ def _typical(layer: Layer) -> Array:
 
 
 def _round_widths(width: float) -> list[float]:
-    """Return round numbers around `width`, ascending."""
+    """Return round numbers of the order of magnitude of `width`, ascending."""
     magnitude = 10.0 ** math.floor(math.log10(width))
     return [float(f"{digit * magnitude:.2g}") for digit in (1, 2, 2.5, 5, 10)]
 
@@ -357,7 +360,7 @@ def visible_cells(layer: BoxLayer) -> NDArray[np.int64]:
 
 
 def _nice(value: float) -> float:
-    """Round to a number that is easy to read."""
+    """Round a number to one that is easy to read."""
     magnitude = 10.0 ** math.floor(math.log10(value))
     best = float(_NICE[np.abs(_NICE - value / magnitude).argmin()])
     return float(f"{best * magnitude:.2g}")

@@ -10,7 +10,7 @@ from dpgeo.postprocess.pyramid import Floats, expanded, pooled
 
 
 def even(measurements: NodeMeasurements, level: int) -> Masks:
-    """Return all nodes of one level that touch the study area."""
+    """Return all nodes of one level that intersect the study area."""
     return [(size > 0) & (depth == level) for depth, size in enumerate(measurements.sizes)]
 
 

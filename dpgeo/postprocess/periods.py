@@ -1,14 +1,14 @@
-"""Counts of the same regions in several periods: smoothed levels, and significant changes.
+"""Counts of the same regions in several periods: smoothed counts, and significant changes.
 
 Everything is computed from published counts, so it costs no privacy.
 
-Smoothing. A region's level is modelled as moving from period to period by a random step of variance
-q = DRIFT times its mean level so far, and is observed with noise of known variance v (the
-local-level model; Harvey 1989, chapter 4). The Kalman filter then estimates each period's level
-from the counts of that period and the earlier ones: if P is the variance of the predicted level,
-the new count gets the weight P / (P + v). Later periods are not used, so a smoothed map never
-changes once it is published. A smoothed count follows a sudden change with a delay, so no margin is
-given for its error.
+Smoothing. A region's count without noise, called its level, is modelled as changing from period to
+period by a random step of variance q = DRIFT times the mean level so far, and is observed with
+noise of known variance v (the local-level model; Harvey 1989, chapter 4). The Kalman filter then
+estimates each period's level from the counts of that period and the earlier ones: if P is the
+variance of the predicted level, the new count gets the weight P / (P + v). Later periods are not
+used, so a smoothed map never changes once it is published. A smoothed count follows a sudden change
+with a delay, so no margin is given for its error.
 
 Changes. The difference of two counts of a region that did not change is X - Y for two independent
 discrete Laplace variables, of which P(|X - Y| > c) has a closed form. A change stands out if it is

@@ -26,7 +26,7 @@ CONFIDENCE = 0.95
 
 
 def joint_margin(noise: DiscreteLaplace, counts: int) -> int:
-    """Return the smallest t such that the noises of all `counts` counts are at most t with 95 %."""
+    """Return the smallest t that no noise of `counts` counts exceeds, with probability 95 %."""
     return noise.margin(CONFIDENCE ** (1 / max(counts, 1)))
 
 
@@ -46,7 +46,7 @@ def rank_intervals(counts: Ints, noise: DiscreteLaplace) -> tuple[Ints, Ints]:
 def both_measured(
     counts: Ints, noise: DiscreteLaplace, pairs: Ints, pair_noise: DiscreteLaplace
 ) -> tuple[Floats, Floats]:
-    """Return least-squares estimates of places (n,) and of pairs (h, n) that add up to them.
+    """Return least-squares estimates of places (n,), and of pairs (h, n) that add up to these.
 
     `counts` (n,) and `pairs` (h, n) are noisy counts of one sample, in which the pairs of a place
     add up to the place. The sum of a place's h pairs has h times the noise variance of one pair.

@@ -10,11 +10,11 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.postprocess.areas import Areas, Cover, Parts, Shapes, check_work, covers_of
 
 MOST_TESTED = 40_000_000
-"""Largest number of corners that a request may test, over all its regions and nearby places."""
+"""Largest number of vertices that a request may test, over all its regions and nearby places."""
 
 
 class PointAreas(Areas):
-    """Places with one noisy count each; a place is in a region if its position is."""
+    """Places with one noisy count each; a place is in a region if the place's position is."""
 
     once = True
 

@@ -96,7 +96,7 @@ class HistogramNoise:
 
     @property
     def scale(self) -> float:
-        """The scale b of the noise, in records."""
+        """The scale b of the noise of each count, in records."""
         return 1 / float(self.noise.rate)
 
     @property
@@ -107,7 +107,7 @@ class HistogramNoise:
     def least_records(self, regions: int) -> float:
         """Return the smallest noisy number of records with which quartiles are shown.
 
-        It is derived in the module docstring.
+        The module docstring derives it. `regions` is the number of regions of the release.
         """
         return self.scale * _least(self.bins, regions)
 
@@ -128,7 +128,7 @@ class HistogramNoise:
     def quartiles_of_sums(
         self, counts: Floats, squares: Floats, largest: Floats, regions: int
     ) -> Quartiles:
-        """Return the quartiles of sums over several regions, of which each counts with a share.
+        """Return the quartiles of query regions, each made of shares of several measured regions.
 
         `counts` (n, bins) are the sums of the regions' noisy counts, each times its share.
         `squares` (n,) is the sum of the squares of the shares, and `largest` (n,) the largest share
@@ -201,7 +201,10 @@ class HistogramNoise:
 
 
 def _statistic(counts: NDArray[Any], p: float) -> Floats:
-    """Return T (n, bins + 1) at the edges of the bins, given counts (n, bins)."""
+    """Return T (n, bins + 1) of the module docstring at the edges of the bins.
+
+    `counts` (n, bins) are the noisy counts, and p is the quantile to find.
+    """
     below = np.zeros((len(counts), counts.shape[1] + 1))
     np.cumsum(counts, axis=1, out=below[:, 1:])
     return np.asarray(below - p * below[:, -1:])
@@ -218,9 +221,9 @@ def _refined(values: Floats) -> Floats:
 
 
 def _least_loss(tested: Floats) -> Floats:
-    """Return where the integral of T (n, m) is smallest, as a share (n,) of the range.
+    """Return where the integral of T is smallest, as a share (n,) of the range from its lower end.
 
-    T is given at evenly spaced points, and linear between them.
+    T (n, m) is given at evenly spaced points, and linear between them.
     """
     start, end = tested[:, :-1], tested[:, 1:]
     before = np.zeros_like(start)
@@ -261,7 +264,7 @@ def _limits(bins: int, p: float, error: float) -> Floats:
 
 @lru_cache(maxsize=64)
 def _least(bins: int, regions: int) -> float:
-    """Return what a sum of `bins` Laplace variables exceeds with probability 1/`regions`."""
+    """Return the t that a sum of `bins` Laplace variables exceeds with probability 1/`regions`."""
     return float(_solve(np.ones((1, 1)), np.array([[bins]]), 2 / max(regions, FEWEST))[0])
 
 

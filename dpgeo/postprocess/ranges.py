@@ -20,8 +20,9 @@ Intervals. They cover 95 % of the noise of the sum, exactly so if the sum consis
 see `postprocess.noise_sums`. Where a query cuts partitions or leaves of a tree, which were chosen
 to fit the people in them, the interval also allows for unevenness in them (`areas.UNEVEN_ERRORS`);
 where it cuts cells or zones it does not. Intervals estimate the sum of the bounded counts of the
-measured regions, in which a person in two regions is counted in both. Such a sum is therefore one
-of sightings, and only a single count of a place in which nobody counts twice is one of people.
+measured regions, in which a person in two regions is counted in both. Such a sum is therefore a
+number of sightings. Only a single count of a region in which nobody counts twice is a number of
+people.
 
 If nothing was added up there is no estimate: 0 would claim that nobody was there, although nothing
 was counted there.
@@ -111,7 +112,7 @@ class RangeAnswer:
 GEOMETRY_COLLECTION = 7
 
 MOST_BORDER = 200_000
-"""Largest number of border edges of the study area that may lie near a request's regions.
+"""Largest number of edges of the study area's outline that may lie near a request's regions.
 
 This many edges take about 0.3 s of CPU time.
 """

@@ -50,7 +50,7 @@ COARSEST = 2.0
 """Points are left unchanged if cells are wider than this multiple of the noise scale."""
 
 TAIL = 0.01
-"""Share of reports moved so far by noise that their cells are left out of the posterior."""
+"""The posterior leaves out cells at distances that noise exceeds for this share of reports."""
 
 LEAST = 1e-3
 """Smallest prior of a cell, as a share of the mean prior, so that no cell has probability 0."""
@@ -65,7 +65,7 @@ CHUNK = 1 << 16
 
 
 def idle(noise: PlanarLaplace, prior: Density, area: StudyArea) -> list[Phrase]:
-    """Return a warning in a list if a prior would hardly move the points, else an empty list.
+    """Return a list with a warning if a prior would hardly move the points, else an empty list.
 
     A prior assumes that people are spread evenly within each of its zones. If half of the people
     are expected in zones at least as wide as the circle that contains a point's report with 95 %

@@ -25,7 +25,7 @@ TRUST = 0.1
 STRIPS = 32
 """Largest number of strips that rows or columns are grouped into to compute averages.
 
-Averages vary slowly enough for that, and on large maps it is a hundred times faster.
+The averages vary slowly enough for strips, which make large maps a hundred times faster.
 """
 
 NEXT_TO_NOTHING = 1e-12
@@ -82,7 +82,7 @@ class RowColumnModel:
 
 
 def _strips(values: Floats, number: int) -> Floats:
-    """Return the sums (side, number) of each row within `number` strips of adjacent columns."""
+    """Return the sums (side, number) of each row over `number` strips of adjacent columns."""
     side = len(values)
     return np.asarray(values.reshape(side, number, side // number).sum(axis=2))
 

@@ -13,8 +13,8 @@ class SlicedAreas(Areas):
     """The inferred surfaces of several slices, added up.
 
     The noise of different slices is independent, so the half-widths for noise are combined as the
-    root of the sum of their squares. How people are spread within an area may be alike at all
-    times, so the half-widths for unevenness are added up.
+    root of the sum of their squares. How people are spread within an area may be the same at all
+    times, so the half-widths for unevenness are simply added up.
     """
 
     def __init__(self, slices: Sequence[SurfaceAreas]) -> None:

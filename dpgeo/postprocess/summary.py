@@ -21,7 +21,7 @@ class Total:
 
 
 def total(layer: Layer) -> Total:
-    """Add up the counts of a measured layer, which must have independent noise.
+    """Add up the counts of a measured layer; the counts must have independent noise.
 
     The margin of the sum is the root sum of squares of the counts' margins. It is never too narrow:
     in standard errors, the 95 % margin of a sum of n Laplace variables decreases as n grows, from

@@ -253,7 +253,7 @@ def quiet(measurements: NodeMeasurements, surface: Surface) -> Surface:
 def _variance_of_union(
     measurements: NodeMeasurements, chosen: Floats, variance: list[Floats]
 ) -> float:
-    """Return the variance of the sum of the cells whose `chosen` is 1.
+    """Return the variance of the sum of the cells that are 1 in `chosen` (2^depth, 2^depth).
 
     The cells are grouped into the largest nodes that contain only chosen cells. The variances of
     these nodes, given by level in `variance`, are added up.
@@ -275,7 +275,7 @@ def smooth(measurements: NodeMeasurements, surface: Surface) -> Floats:
 
 
 def _bend(measurements: NodeMeasurements, leaves: Masks, cells: Floats, *, crossed: bool) -> Floats:
-    """Repeatedly smooth the surface and rescale each leaf to its count.
+    """Return the surface after repeated smoothing; each time, each leaf is rescaled to its count.
 
     If `crossed`, each of CROSSINGS repetitions replaces the surface by the row-column model's
     expected counts (iterative proportional fitting: Deming and Stephan 1940). Otherwise each of

@@ -44,10 +44,10 @@ from dpgeo.spatial.coverage import Coverage
 
 NOISE_WEIGHT, MODEL_WEIGHT, POWER = 3.2, 1.8, 1.12
 FIXED_WEIGHT = 4.0
-"""Constants of the interval, see above."""
+"""Constants of the intervals, which the module docstring explains."""
 
 WORK = 2
-"""Work per piece of outline, as a multiple of a grid's."""
+"""Work per piece of outline, as a multiple of the work for a grid."""
 
 
 def measurements_of(content: PhasedRelease, area: StudyArea) -> NodeMeasurements:
@@ -145,7 +145,7 @@ class SurfaceAreas(Areas):
 class _Nodes:
     """Quadtree nodes (n,) at or above the leaves that touch the study area, ordered by level.
 
-    `boxes` and `parent` are as in `BoxTree`; `row` and `column` are those of the node's level.
+    `boxes` and `parent` are as in `BoxTree`; `row` and `column` are indices in the node's level.
     """
 
     level: Ints

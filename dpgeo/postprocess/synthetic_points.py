@@ -12,8 +12,9 @@ its part of the study area. They show nothing that the counts do not show: noise
 becomes points, too.
 
 If there are more people than points, a point stands for several people of its own region, so that
-the weights of a region's points still sum to n_i. Points of equal weight would not: on a map of a
-million people, sums over areas would be off by a few multiples of ten.
+the weights of a region's points still sum to n_i. Points of equal weight would not sum to it: on a
+map of a million people, each point would stand for ten people, and sums over areas would be off by
+a few multiples of ten.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class TopPlaces:
 
     @property
     def joint_margin(self) -> int:
-        """The margin within which the noises of all places are at once, with probability 95 %."""
+        """The smallest t that no noise of any place exceeds, with probability 95 %."""
         return joint_margin(self.noise, len(self))
 
     def among(self, k: int) -> tuple[int, int]:

@@ -30,9 +30,9 @@ from dpgeo.spatial.coverage import Coverage, distinct
 from dpgeo.spatial.grid import Grid
 
 TREE_WEIGHT = 6
-"""Work per piece of outline, as a multiple of that for a grid.
+"""Work per piece of outline, as a multiple of the work for a grid.
 
-It is higher because every level of the tree is visited.
+It is larger because every level of the tree is visited.
 """
 
 
@@ -74,7 +74,7 @@ class Touched:
 
 
 class BoxTree:
-    """Tree of boxes, with methods for the share of each that polygons cover.
+    """Tree of boxes, with methods that return the share of each box that polygons cover.
 
     The boxes (n, 4) are ordered by `level` (n,), from 0 for the roots; `parent` (n,) holds the
     index of each box's parent, or -1. The estimated work is multiplied by `weight`.
@@ -207,7 +207,9 @@ class Tree(Areas):
             numbers[level, nodes] = used[nodes]
             self._boxes.up(numbers[level], level)
         self._number = numbers.T
-        """The number (n, k) of these leaves that were measured with each of the k noises."""
+        """The number (n, k) of leaves at and below each node that were measured with each of k
+        noises.
+        """
 
     def covers(self, regions: Shapes) -> list[Cover]:
         """Return the cover of each region by tree nodes; only leaves can be used in part."""

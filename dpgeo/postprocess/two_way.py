@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 def two_way_estimate(counts: NDArray[np.int64], variance: float) -> NDArray[np.float64]:
     """Return the estimate (r, c) of noisy counts (r, c); never negative.
 
-    `variance` is that of the noise of each count.
+    `variance` is the variance of the noise of each count.
     """
     measured = counts.astype(np.float64)
     expected = _expected(measured)

@@ -13,7 +13,7 @@ from dpgeo.postprocess.areas import Areas, Cover, Shapes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quartile:
-    """An estimate with the ends of its 95 % interval; NaN where there are too few records."""
+    """A quartile's estimate and the ends of its 95 % interval; NaN if there are too few records."""
 
     estimate: float
     low: float
@@ -24,7 +24,7 @@ class Quartile:
 class Average:
     """Mean of a measure in a query region, with the ends of its 95 % interval, in `unit`.
 
-    They are NaN where the region holds too few records for a mean.
+    All three are NaN if the query region holds too few records for a mean.
     """
 
     title: str

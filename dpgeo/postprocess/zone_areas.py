@@ -1,4 +1,4 @@
-"""Covering of query regions with zones, which may overlap."""
+"""Covering of query regions with declared zones; zones may overlap."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ from dpgeo.spatial.overlaps import overlapping_pairs
 from dpgeo.spatial.zones import Zones
 
 MOST_CLIPPED = 400_000
-"""Largest number of corners that one request may clip, over all its region and zone pairs."""
+"""Largest number of vertices that one request may clip, over all its pairs of a region and a zone.
+"""
 
 UNCOVERED = "Part of the region lies in no zone that was used, and adds nothing."
 
@@ -73,7 +74,7 @@ class ZoneAreas(Areas):
         return covers, np.array(sums).reshape(len(chosen), len(sets)).T
 
     def _chosen(self, regions: Shapes) -> list[tuple[Ints, Shares, tuple[str, ...]]]:
-        """Return the zones, shares and notes that `_choose` returns for each region."""
+        """Return, for each region, what `_choose` returns: zones, shares and notes."""
         region, zone = self._tree.query(regions)
         corners = shapely.get_num_coordinates(regions)
         check_work(int((corners[region] + self._corners[zone]).sum()), MOST_CLIPPED)

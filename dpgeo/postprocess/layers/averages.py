@@ -46,8 +46,8 @@ NOTE = (
 class Regions:
     """The regions (n,) of a layer.
 
-    These are their shapes, the columns that name them, and the index that selects them, in this
-    order, from an array of the release's regions.
+    `shapes` are their polygons, `columns` hold their names, and `index` selects them from an array
+    of all of the release's regions, in the order of the layer.
     """
 
     shapes: Shapes
@@ -79,7 +79,7 @@ def by_slice(
     heading: str,
     note: str,
 ) -> list[Layer]:
-    """Return the layer of a release, or one for each of its slices.
+    """Return the layer of a release, or one layer for each slice of the release.
 
     `layer` builds the layer of the slice with a given index; for a release without slices, the
     index is an Ellipsis (...).
@@ -162,7 +162,7 @@ def _layer(
 
 
 class Pairs(ValuedAreas):
-    """The measured regions of averages, with both sums of every region."""
+    """The measured regions of a release of averages, with both noisy sums of every region."""
 
     def __init__(self, content: AveragesRelease, areas: Areas, regions: int, axes: int) -> None:
         self.areas, self._content, self._regions = areas, content, regions

@@ -15,10 +15,10 @@ class Features:
     `look` is the key of the features' renderer in `frontend/src/layers/registry.ts`. `counts` is
     true if the features' values are counts that can be added up; the texts below are used only
     then. `one` is the heading of the column with the features' names, and `largest` the heading of
-    the list of the largest. `standing` is a sentence on how many features stand out from the noise.
-    `between` is a sentence on the number of people in a sum, used if a person may be counted in
-    several features. `once` says whether a person is counted at most once in a feature, and `trips`
-    whether trips are counted instead of people or rows at a place.
+    the list of the features with the largest counts. `standing` is a sentence on how many features
+    stand out from the noise. `between` is a sentence on the number of people in a sum, used if a
+    person may be counted in several features. `once` says whether a person is counted at most once
+    in a feature, and `trips` whether trips are counted instead of people or rows at a place.
     """
 
     look: str

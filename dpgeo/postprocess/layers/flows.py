@@ -268,13 +268,15 @@ def _sums(content: FlowsRelease, slices: list[Slice], *, arriving: bool) -> Shap
 def _threshold(noise: DiscreteLaplace, terms: int) -> int:
     """Return a value that a sum of `terms` noises reaches with probability at most 0.001.
 
-    For several terms, it follows from a Chernoff bound for the Laplace variables, at the best tilt.
+    For several terms, the value is the smallest that a Chernoff bound for Laplace variables gives
+    over a range of tilts.
     """
     if terms == 1:
         return noise.threshold()
     rate = float(noise.rate)
     tilts = np.linspace(0.01, 0.99, 99)
-    # P(S >= t) <= exp(-tilt rate t) E exp(tilt rate S), where E exp(u X) = 1/(1 - (u/rate)^2).
+    # For the sum S of the terms X, P(S >= t) <= exp(-tilt rate t) E exp(tilt rate S), where E exp(u
+    # X) = 1/(1 - (u/rate)^2). The right-hand side is 0.001 at t = `reach`.
     reach = (terms * -np.log1p(-(tilts**2)) + np.log(1000)) / (tilts * rate)
     return int(np.ceil(reach.min()))
 

@@ -17,7 +17,8 @@ EXACT_NOISE = "exact noise"
 """The margin is an exact quantile of the value's noise."""
 
 NOISE_ONLY = "noise only"
-"""The margin is exact for the noise, but the value has a further error of unknown size."""
+"""The margin is an exact quantile of the noise, but the value has a further error of unknown size.
+"""
 
 NOMINAL = "nominal"
 """The margin follows from a formula whose assumptions hold only partly."""
@@ -29,7 +30,9 @@ NO_MARGIN = "none"
 """The layer has no values, or values without noise of their own."""
 
 STEPS = 1000
-"""An inferred layer on a map has at least this many rounding steps up to its largest value."""
+"""A map rounds the values of an inferred layer to at least this many steps, up to the largest
+value.
+"""
 
 Numbers = NDArray[np.int64] | NDArray[np.float64]
 
@@ -71,11 +74,11 @@ class Layer:
     """Whether the layer shows a single slice of time or of a category; its title names the slice.
     """
     of: tuple[str, str] = ("", "")
-    """Titles of the slice's category value and of its time; "" if it has no such part."""
+    """Titles of the slice's category value and of the slice's time; "" for a part that it lacks."""
     on_map: bool = True
     """Whether maps draw the layer; other layers exist only as files."""
     opens: bool = False
-    """Whether the map opens on this layer, regardless of its values."""
+    """Whether the map shows this layer first, regardless of its values."""
     told: NDArray[np.bool_] | None = None
     """Mask (n,) of the features with enough records for a value; a map hatches the others.
 
@@ -176,5 +179,5 @@ def noise_columns(
 
 
 def same(value: float, size: int) -> NDArray[Any]:
-    """Return an array (size,) that repeats a number but stores it only once."""
+    """Return a read-only array (size,) that repeats a number but stores it only once."""
     return np.broadcast_to(np.asarray(value), (size,))

@@ -32,7 +32,8 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image, box_sums, summed_area
 
 PER_ROOT, LEAST = 4.0, 0.1
-"""The calibrated margin is PER_ROOT sqrt(value) + LEAST, with value and margin in noise scales.
+"""The calibrated margin is PER_ROOT sqrt(value) + LEAST; value and margin are in units of the noise
+scale.
 
 Both constants were chosen on generated maps (all kinds of `benchmarks/generated.py`, up to a
 million people, epsilon 0.1). On nearly all of these maps, the margins cover 95 % of the cells of
@@ -127,9 +128,9 @@ def _calibrated(
     partition, and `counts` (n,) that partition's noisy count. The error of the surface grows
     roughly with the square root of the value; this was measured (PER_ROOT), not proved. A cell's
     count also lies, in 95 of 100 draws of the noise, in a certain interval. If the cell is the
-    whole partition, the interval is the noisy count plus or minus its margin. Otherwise it reaches
-    from 0 to the partition's noisy count plus the one-sided 95 % quantile. The margin is at most
-    the distance from the value to the further end of the interval.
+    whole partition, the interval is the noisy count plus or minus its margin. Otherwise the
+    interval reaches from 0 to the partition's noisy count plus the one-sided 95 % quantile of its
+    noise. The margin is at most the distance from the value to the further end of the interval.
     """
     scale = 1 / float(noise.rate)
     most = np.maximum(counts + noise.margin(0.9), 0)
@@ -149,7 +150,7 @@ def _areas(content: PhasedRelease, area: StudyArea) -> Areas:
 
 @slice_of.register
 def _measured(content: PhasedRelease, layer: str) -> PartitionRelease:
-    """Return the counts of the last phase as a partition without counts of cells."""
+    """Return the counts of the last phase as a PartitionRelease whose cells have count 0."""
     if layer != PARTITIONS:
         raise no_slices()
     last = np.flatnonzero(content.phase == content.phase[-1])

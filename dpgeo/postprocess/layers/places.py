@@ -102,7 +102,7 @@ def context_layers(content: PlacesRelease) -> list[PointLayer]:
 
 
 def _names(content: PlacesRelease) -> list[str]:
-    """Return the names of all layers: that of all contexts together first."""
+    """Return the names of all layers, starting with the layer of all contexts together."""
     return [NAME, *(f"{NAME}-{key}" for key in content.slices.keys)]
 
 

@@ -110,7 +110,7 @@ def _density(content: PointsRelease, area: StudyArea) -> BoxLayer:
 def _carried(
     content: PointsRelease, area: StudyArea
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the expected points in each cell, and how many of them noise carried there."""
+    """Return the expected points in each cell, and how many of these came from other cells."""
     channel = Channel(content.grid, area, content.noise, factor=1)
     carried = channel.forward(content.density)
     return carried, np.maximum(carried - channel.staying * content.density, 0)

@@ -186,6 +186,6 @@ class _Summed:
         size = np.bincount(group, minlength=groups)
         self.label = EXACT_NOISE if size.max() <= 1 else NOMINAL
         self.note = EXACT if size.max() <= 1 else ADDED
-        # A centre that is not the nearest to any place has no noise: its count is known to be 0.
+        # A cluster without places has no bins, so its count is 0, without noise.
         self.margin = np.sqrt(size) * noise.margin()
         self.threshold = np.maximum(np.sqrt(size) * noise.threshold(), 1.0)

@@ -32,7 +32,7 @@ class Hour:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A sum over days or hours with its margin; `size` is the length of its bar, from 0 to 100."""
+    """A sum over days or hours with its margin; `size` is the length of a bar for it, up to 100."""
 
     title: str
     value: int
@@ -41,7 +41,7 @@ class Part:
 
     @property
     def top(self) -> float:
-        """The upper end of an upright bar, measured downwards on a scale from 0 to 100."""
+        """The position of a vertical bar's upper end, from 0 (top) to 100 (bottom), as in SVG."""
         return round(100 - self.size, 1)
 
 
@@ -89,7 +89,7 @@ def profile_of(content: Content) -> Profile | None:
 def _edges(values: NDArray[np.float64], content: ProfileRelease) -> tuple[int, ...]:
     """Return the lower edges of the colour classes.
 
-    They are a constant factor apart, and start above the threshold.
+    Edges are a constant factor apart, and start above the threshold.
     """
     low = max(float(content.noise.threshold()), 1.0)
     high = max(float(values.max(initial=0.0)), low)
@@ -117,7 +117,7 @@ def _zone(
 
 
 def _step(value: int, guess: float, content: ProfileRelease, edges: Sequence[int]) -> int | None:
-    """Return the colour class of an hour's estimate; None if its count may be just noise."""
+    """Return the colour class of an hour; None if its count `value` may be just noise."""
     if value < content.noise.threshold():
         return None
     step = max(0, int(np.searchsorted(edges, guess, side="right")) - 1)

@@ -37,8 +37,8 @@ def _sliced_layers(content: PhasedSlicesRelease, area: StudyArea) -> list[Layer]
     """
     measured, inferred = [], []
     names = content.names
-    # Releases divided by time alone keep their wording, because statements already published
-    # contain it.
+    # Releases divided by time alone keep this wording, because published privacy statements contain
+    # it.
     note = (
         slice_note(names)
         if names.values

@@ -48,7 +48,7 @@ def _sparse_layers(content: SparseRelease, area: StudyArea) -> list[Layer]:
 def selected_margin(
     noisy: NDArray[np.int64], threshold: int, noise: DiscreteLaplace
 ) -> NDArray[np.float64]:
-    """Return the half-widths (n,) of the 95 % intervals of cells listed from a threshold on.
+    """Return the half-widths (n,) of the 95 % intervals of cells that reached the threshold.
 
     Let c be a cell's true count, X its noise, z = c + X its noisy count, T the threshold, and a =
     exp(-rate). The cell is listed if z >= T. Each end of the interval fails with probability at

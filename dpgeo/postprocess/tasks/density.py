@@ -31,7 +31,7 @@ This makes rings narrower near the task, where more people accept.
 FEWEST_POINTS, MOST_POINTS = 8, 48
 """Smallest and largest number of points at which a ring is sampled.
 
-Between these limits, it is the number of cells whose total area is that of the ring.
+Between these limits, the number of points is the ring's area divided by a cell's.
 """
 
 TOGETHER = 1024

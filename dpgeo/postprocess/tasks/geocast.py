@@ -72,8 +72,8 @@ class Partition:
     def neighbours(self, region: int) -> NDArray[np.int64]:
         """Return the indices of the regions that share a cell edge with `region`, ascending.
 
-        They are read from the cells around the region's box when they are needed: a search visits
-        few regions, and listing the neighbours of a million cells takes a second.
+        The neighbours are looked up in the cells around the region's box only when they are needed:
+        a search visits few regions, and listing the neighbours of a million cells takes a second.
         """
         image = self._labels
         top, bottom, left, right = self.boxes[region].tolist()
@@ -81,7 +81,7 @@ class Partition:
             *(image[row, left:right] for row in (top - 1, bottom) if 0 <= row < self.grid.rows),
             *(image[top:bottom, at] for at in (left - 1, right) if 0 <= at < self.grid.columns),
         ]
-        if not around:  # The region is the whole grid.
+        if not around:  # The region is the whole grid, so it has no neighbours.
             return np.empty(0, dtype=np.int64)
         found = np.concatenate(around).astype(np.int64)
         return distinct(found[found >= 0])
@@ -172,9 +172,9 @@ class Partition:
 
 
 def _way(region: int, predecessor: dict[int, int], chosen: dict[int, None]) -> list[int]:
-    """Return the end of the path from the task's region to `region`, from the last chosen one on.
+    """Return the part of the path from the task's region to `region` that is not yet chosen.
 
-    Whatever lies on the path to a chosen region is chosen, too.
+    It is the end of the path, since all regions on the path to a chosen region are chosen.
     """
     way = []
     while region != OUTSIDE and region not in chosen:

@@ -259,7 +259,7 @@ def _reach(
     edges = ring_edges(settings.travel_metres)
     rings = surface.rings(lon, lat, edges, settings.density) * settings.worker_share
     people = (math.pi * rings * np.diff(edges**2)).sum(axis=1)
-    # There are too few people even if everyone within the travel limit accepts.
+    # Even if everyone within the travel limit accepts, too few people do.
     reasons[people <= needed] = Reason.TOO_FEW_NEAR
     reasons[people <= 0] = Reason.NOBODY_NEAR
     feasible = reasons == Reason.PLANNED

@@ -68,7 +68,7 @@ class Reach(Protocol):
         """Return the radius at which each task meets the target, or inf above the travel limit."""
 
     def stretch(self, reward: Floats) -> Floats:
-        """Return `radius` with finite values instead of inf, so that tasks can be ranked by it."""
+        """Return `radius`, with finite values instead of inf so that all tasks can be ranked."""
 
     def notified(self, radius: Floats) -> Floats:
         """Return the expected number of workers within each radius."""
@@ -91,9 +91,9 @@ class Reach(Protocol):
 class FieldReach:
     """Workers as a Poisson field with a constant density in each of k rings around a task.
 
-    `edges` (k + 1,) holds the radii that bound the rings, from 0 to the travel limit. `density`
-    (n, k) is in workers per square metre, for n tasks. `needed` is -ln(1 - E), the mean number of
-    acceptances with which at least one comes with the chance E.
+    `edges` (k + 1,) holds the radii that bound the rings, from 0 to the travel limit. `density` (n,
+    k) is in workers per square metre, for n tasks. `needed` is -ln(1 - E), the expected number of
+    acceptances at which at least one person accepts with probability E.
     """
 
     acceptance_model: Acceptance
@@ -158,7 +158,8 @@ class FieldReach:
         unmet = ~np.isfinite(radius)
         within = np.where(unmet, self.edges[-1], radius)
         people = self.notified(within)
-        accepting = np.full(len(reward), self.needed)  # The radius is defined by this.
+        # By definition, `needed` people are expected to accept within the radius.
+        accepting = np.full(len(reward), self.needed)
         accepting[unmet] = self.part(unmet).accepting(within[unmet], reward[unmet])
         share = np.divide(accepting, people, out=np.zeros(len(people)), where=people > 0)
         return Expectation(

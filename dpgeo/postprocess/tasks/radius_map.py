@@ -1,7 +1,7 @@
 """Contours of the notification radius r(x) over a study area.
 
-The plan of a single task with reward w is solved at every point of a lattice, and in the field
-model also halfway between the points; r is interpolated linearly between all of these. Lines are
+A single task with reward w is planned at every point of a lattice, and in the field model also
+halfway between neighbouring points; r is interpolated linearly between all these points. Lines are
 drawn at the levels 1, 2, 5, 10, ... metres, and bands between them. If the target cannot be met
 within the travel limit, r is infinite: the part of the area outside all bands is out of reach.
 
@@ -45,7 +45,7 @@ Floats = NDArray[np.float64]
 FEWEST_POINTS, MOST_POINTS = 2, 64
 """Fewest and most points of a lattice along its longer side.
 
-On a map of noise, whose bands have many corners, 96 x 96 points took 1.2 s of processor time.
+On a map of noise, whose bands have many vertices, 96 x 96 points took 1.2 s of processor time.
 """
 
 MOST_LINES = 6
@@ -55,10 +55,12 @@ Together with the band below the lowest line, this gives as many bands as the co
 """
 
 BEYOND = 2.0
-"""For points out of reach, r is extrapolated up to this multiple of the limit."""
+"""For points out of reach, r is extrapolated up to this multiple of the largest allowed radius."""
 
 BORDER_DEGREES = 1e-6
-"""The outermost rows and columns are moved outwards by this much, so that no sliver remains."""
+"""The lattice's outermost rows and columns are moved outwards by this much, so that no sliver of
+the study area remains outside the bands.
+"""
 
 WORLD = StudyArea.from_bounds(-180, -MAX_LATITUDE, 180, MAX_LATITUDE)
 """Area passed to `plan_tasks`, so that points just outside the study area are planned too.
@@ -101,7 +103,7 @@ class Lattice:
         longitude, latitude = _halved(self.longitude), _halved(self.latitude)
         near = np.zeros((len(latitude), len(longitude)), dtype=bool)
         near[::2, ::2] = self.near
-        # A point between others is planned if all of them are.
+        # A point halfway between others is planned if all of these others are.
         near[1::2, ::2] = self.near[:-1] & self.near[1:]
         near[:, 1::2] = near[:, :-2:2] & near[:, 2::2]
         return Lattice(longitude=longitude, latitude=latitude, near=near)
@@ -286,7 +288,7 @@ def _generator(lattice: Lattice, radius: Floats) -> Any:
 
 
 def _halved(axis: Floats) -> Floats:
-    """Return an axis with the middle of every interval added."""
+    """Return coordinates (2 n - 1,): the `axis` (n,) and the middle of each of its intervals."""
     fine = np.empty(2 * len(axis) - 1)
     fine[::2] = axis
     fine[1::2] = (axis[:-1] + axis[1:]) / 2

@@ -12,8 +12,8 @@ evaluated at the same rewards and replaced by its lower convex hull, which makes
 and piecewise linear. The solution buys the steepest edges of all hulls first until W is spent; the
 last edge may be bought in part. The result is exact for the hulls, without iteration. If an N_i is
 not convex, the result is inexact for at most one task, the one whose edge is bought in part
-(Shapley and Folkman). If a task cannot meet its target below some reward, it starts at that reward.
-If W does not suffice for all tasks, those with the lowest starting rewards are served.
+(Shapley and Folkman). If a task cannot meet its target below some reward, the task's first reward
+is that one. If W does not suffice for all tasks, those with the lowest starting rewards are served.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _affordable(
 
 
 def _hull(rewards: Floats, people: Floats) -> NDArray[np.bool_]:
-    """Return a mask (n, g) of the points that are corners of their task's lower convex hull.
+    """Return a mask (n, g) of the points that are vertices of their task's lower convex hull.
 
     This is Andrew's monotone chain for all tasks at once: points on or above the line between their
     neighbours on the hull are removed until no such point is left.
@@ -106,15 +106,15 @@ def _hull(rewards: Floats, people: Floats) -> NDArray[np.bool_]:
         if not bent.any():
             break
         row, hull, above = row[bent], hull[bent], above[bent]
-        # Never remove two neighbouring corners in one step, since each helps to decide whether the
-        # other is a corner.
+        # Two neighbouring vertices are never removed in one step, since each helps to decide
+        # whether the other one is a vertex.
         odd = above & (np.cumsum(hull, axis=1) % 2 == 1)
         corner[row] = hull & ~np.where(odd.any(axis=1)[:, None], odd, above)
     return corner
 
 
 def _above(rewards: Floats, people: Floats, corner: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return a mask (n, g) of the corners on or above the line between their neighbours."""
+    """Return a mask (n, g) of the vertices on or above the line between their neighbours."""
     before, after = _neighbours(corner)
     inner = corner & (before >= 0) & (after < len(rewards))
     left, right = np.maximum(before, 0), np.minimum(after, len(rewards) - 1)

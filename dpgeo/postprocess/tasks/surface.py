@@ -45,7 +45,7 @@ def density_surface(released: Released) -> DensitySurface:
     last, measured = box_layers[-1], box_layers[0]
     step = -(-max(last.grid.shape) // MOST_CELLS)
     people = expected_people(last)
-    # Otherwise some cells were not measured, and there is no total to scale to.
+    # If some cells were not measured, there is no total to scale to.
     if measured.cells.sum() == last.cells.sum():
         people = reconciled(people, last.cells, measured.value, _variance(measured))
     densities = [each.columns[DENSITY] for each in drawn if DENSITY in each.columns]
@@ -111,7 +111,7 @@ def _plannable(drawn: Sequence[Layer]) -> list[BoxLayer]:
 
 
 def _variance(layer: BoxLayer) -> Floats:
-    """Return the variances (n,) of Laplace noise with the layer's 95 % margins."""
+    """Return the variances (n,) of Laplace noise whose 95 % margins are the layer's."""
     return np.asarray(2 * (layer.margin / np.log(20)) ** 2)
 
 
