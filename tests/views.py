@@ -83,16 +83,20 @@ class ArrayView:
         assert self.unit is Unit.PERSON or self.bound == 1, "A record adds one record."
         assert self.unit is Unit.RECORD or self.persons is not None or not np.size(self.longitude)
 
+    @property
+    def _distinct(self) -> bool:
+        return self.unit is Unit.PERSON and self.counting is Counting.PEOPLE
+
     def histogram(self, grid: Grid) -> PrivateCounts:
         """Return the counts of cells in the grid's shape, with L1 sensitivity `bound`."""
         counts = np.bincount(self._cells(grid), minlength=grid.size).reshape(grid.shape)
-        return PrivateCounts(counts, sensitivity=self.bound)
+        return PrivateCounts(counts, sensitivity=self.bound, distinct=self._distinct)
 
     def sliced_histogram(self, sliced: SlicedGrid | SlicedZones) -> PrivateCounts:
         """Return the counts of slices and regions, with L1 sensitivity `bound` over all of them."""
         size = int(np.prod(sliced.shape))
         counts = np.bincount(self._cells(sliced), minlength=size).reshape(sliced.shape)
-        return PrivateCounts(counts, sensitivity=self.bound)
+        return PrivateCounts(counts, sensitivity=self.bound, distinct=self._distinct)
 
     def positions(
         self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
@@ -122,7 +126,9 @@ class ArrayView:
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
         """Return the counts of all cells that are not empty."""
         cells, counts = np.unique(self._cells(grid), return_counts=True)
-        return PrivateSparseCounts(cells, counts, size=grid.size, sensitivity=self.bound)
+        return PrivateSparseCounts(
+            cells, counts, size=grid.size, sensitivity=self.bound, distinct=self._distinct
+        )
 
     def visits(self, grid: Grid) -> PrivateVisits:
         """Return the counted cells, grouped by person."""
@@ -133,7 +139,7 @@ class ArrayView:
     def zone_counts(self, zones: Listed) -> PrivateCounts:
         """Return the counts of zones or places, with L1 sensitivity `bound` over all of them."""
         counts = np.bincount(self._cells(zones), minlength=len(zones))
-        return PrivateCounts(counts, sensitivity=self.bound)
+        return PrivateCounts(counts, sensitivity=self.bound, distinct=self._distinct)
 
     def value_shares(self, regions: ValuedRegions, measure: Measure) -> PrivateShares:
         """Return the numbers and sums of steps, with at most `bound` records of each unit."""
@@ -146,6 +152,7 @@ class ArrayView:
             sums.astype(np.int64).reshape(shape),
             steps=measure.steps,
             bound=self.bound,
+            distinct=self._distinct,
         )
 
     def value_histogram(self, regions: ValuedRegions, measure: Measure, bins: int) -> PrivateCounts:
@@ -154,7 +161,9 @@ class ArrayView:
         shape = (len(regions),) if isinstance(regions, Listed) else regions.shape
         binned = cells * bins + measure.to_bins(steps, bins)
         counts = np.bincount(binned, minlength=int(np.prod(shape)) * bins)
-        return PrivateCounts(counts.reshape(*shape, bins), sensitivity=self.bound)
+        return PrivateCounts(
+            counts.reshape(*shape, bins), sensitivity=self.bound, distinct=self._distinct
+        )
 
     def _valued(
         self, regions: ValuedRegions, measure: Measure
@@ -228,7 +237,13 @@ class ArrayView:
                 key = _hash(self.salt, who, cells)
             chosen = _ranks(who, key) < self.bound
             cells = cells[chosen]
-        return summed(cells, np.ones_like(cells), size=pairs.size, sensitivity=self.bound)
+        return summed(
+            cells,
+            np.ones_like(cells),
+            size=pairs.size,
+            sensitivity=self.bound,
+            distinct=self._distinct,
+        )
 
     def totals(self, regions: ValuedRegions, *, sightings: int, visits: int) -> PrivateTotals:
         """Return the totals over all regions: people, and their clipped sightings and visits."""

@@ -190,12 +190,22 @@ class DuckDBView:
         """
         return self._bound
 
+    @property
+    def _distinct(self) -> bool:
+        """Whether one privacy unit adds at most 1 to each count.
+
+        The queries for people keep each combination of a person and a region once.
+        """
+        return self._unit is Unit.PERSON and self._counting is Counting.PEOPLE
+
     def histogram(self, grid: Grid) -> PrivateCounts:
         """Return counts by cell, in the grid's shape, with L1 sensitivity `bound`."""
         counts = np.zeros(grid.size, dtype=np.int64)
         for cells, amounts in self._counted(grid):
             counts[cells] += amounts
-        return PrivateCounts(counts.reshape(grid.shape), sensitivity=self._bound)
+        return PrivateCounts(
+            counts.reshape(grid.shape), sensitivity=self._bound, distinct=self._distinct
+        )
 
     def sliced_histogram(self, sliced: SlicedGrid | SlicedZones) -> PrivateCounts:
         """Return counts of shape (slices, ...regions), with L1 sensitivity `bound`.
@@ -208,7 +218,9 @@ class DuckDBView:
         counts = np.zeros(math.prod(sliced.shape), dtype=np.int64)
         for cells, amounts in self._counted(sliced):
             counts[cells] += amounts
-        return PrivateCounts(counts.reshape(sliced.shape), sensitivity=self._bound)
+        return PrivateCounts(
+            counts.reshape(sliced.shape), sensitivity=self._bound, distinct=self._distinct
+        )
 
     def _check_slices(self, slices: Slicing) -> None:
         if slices.category is not None and slices.category not in self._domain.categories:
@@ -234,7 +246,9 @@ class DuckDBView:
         """Return counts of the occupied cells only, with L1 sensitivity `bound`."""
         passes = list(self._counted(grid))
         cells, amounts = (np.concatenate(each) for each in zip(*passes, strict=True))
-        return summed(cells, amounts, size=grid.size, sensitivity=self._bound)
+        return summed(
+            cells, amounts, size=grid.size, sensitivity=self._bound, distinct=self._distinct
+        )
 
     def visits(self, grid: Grid) -> PrivateVisits:
         """Return pairs of a privacy unit and a cell, at most `bound` pairs for each unit.
@@ -258,7 +272,7 @@ class DuckDBView:
         counts = np.zeros(len(zones), dtype=np.int64)
         for numbers, amounts in self._counted(zones):
             counts[numbers] += amounts
-        return PrivateCounts(counts, sensitivity=self._bound)
+        return PrivateCounts(counts, sensitivity=self._bound, distinct=self._distinct)
 
     def value_shares(self, regions: ValuedRegions, measure: Measure) -> PrivateShares:
         """Return sums of a measure's steps by region, in the shape of the regions.
@@ -275,7 +289,11 @@ class DuckDBView:
             numbers[cells] += amounts
             sums[cells] += totals
         return PrivateShares(
-            numbers.reshape(shape), sums.reshape(shape), steps=measure.steps, bound=self._bound
+            numbers.reshape(shape),
+            sums.reshape(shape),
+            steps=measure.steps,
+            bound=self._bound,
+            distinct=self._distinct,
         )
 
     def value_histogram(self, regions: ValuedRegions, measure: Measure, bins: int) -> PrivateCounts:
@@ -291,7 +309,9 @@ class DuckDBView:
             regions, measure, queries, "binned", "amount", bins=bins
         ):
             counts[binned] += amounts
-        return PrivateCounts(counts.reshape(shape), sensitivity=self._bound)
+        return PrivateCounts(
+            counts.reshape(shape), sensitivity=self._bound, distinct=self._distinct
+        )
 
     def _valued(
         self,
@@ -375,7 +395,9 @@ class DuckDBView:
             names = ("cell", "amount")
             found = list(self._passes(connection, rows, keyed, parameters, names))
         cells, amounts = (np.concatenate(each) for each in zip(*found, strict=True))
-        return summed(cells, amounts, size=pairs.size, sensitivity=self._bound)
+        return summed(
+            cells, amounts, size=pairs.size, sensitivity=self._bound, distinct=self._distinct
+        )
 
     def _trip_keys(self, pairs: TripPairs, parameters: Parameters) -> str:
         """Return SQL that computes the keys of trips, and add its inputs to `parameters`.

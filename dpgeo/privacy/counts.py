@@ -28,21 +28,25 @@ class Opaque:
 
 
 class PrivateCounts(Opaque):
-    """Integer counts of public regions, with a known L1 sensitivity.
+    """Integer counts of public regions, with a known L1 and L2 sensitivity.
 
-    Adding or removing one privacy unit changes all counts together by at most `sensitivity`. The
-    values can be regrouped, and they can be measured through the Meter. They cannot be read in any
-    other way: comparing, iterating, copying, pickling or changing them, or converting them to an
-    array, raises TypeError, and printing shows no values. This guards against mistakes, not against
-    malicious code.
+    Adding or removing one privacy unit changes all counts together by at most `sensitivity`. If
+    `distinct` is true, it changes each single count by at most 1, as where distinct people are
+    counted in each region. The values can be regrouped, and they can be measured through the Meter.
+    They cannot be read in any other way: comparing, iterating, copying, pickling or changing them,
+    or converting them to an array, raises TypeError, and printing shows no values. This guards
+    against mistakes, not against malicious code.
     """
 
-    __slots__ = ("__values", "_sensitivity")
+    __slots__ = ("__values", "_distinct", "_sensitivity")
 
     __values: NDArray[np.int64]
+    _distinct: bool
     _sensitivity: int
 
-    def __init__(self, values: NDArray[np.integer[Any]], *, sensitivity: int) -> None:
+    def __init__(
+        self, values: NDArray[np.integer[Any]], *, sensitivity: int, distinct: bool = False
+    ) -> None:
         if np.asarray(values).dtype.kind not in "iu":
             # Fractions are refused, because truncating them would change the sensitivity.
             raise TypeError("Private counts are whole numbers.")
@@ -50,6 +54,7 @@ class PrivateCounts(Opaque):
             raise ValueError("The sensitivity of counts is at least 1.")
         object.__setattr__(self, "_PrivateCounts__values", np.asarray(values, dtype=np.int64))
         object.__setattr__(self, "_sensitivity", operator.index(sensitivity))
+        object.__setattr__(self, "_distinct", bool(distinct))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -61,17 +66,31 @@ class PrivateCounts(Opaque):
         """Largest L1 change when one privacy unit is added or removed."""
         return self._sensitivity
 
+    @property
+    def squared_sensitivity(self) -> int:
+        """Upper bound on the squared L2 change when one privacy unit is added or removed.
+
+        Let c be the changes of the counts. They are integers, and the sum of |c_i| is at most the
+        L1 sensitivity l. If every |c_i| is at most 1, then c_i^2 = |c_i| and the squares add up to
+        at most l. Otherwise one count may take all of l, and they add up to at most l^2.
+        """
+        return squared_sensitivity(self._sensitivity, self._distinct)
+
     def flat(self) -> PrivateCounts:
         """Return the same counts as a one-dimensional array, row by row."""
-        return PrivateCounts(self.__values.ravel(), sensitivity=self._sensitivity)
+        return PrivateCounts(
+            self.__values.ravel(), sensitivity=self._sensitivity, distinct=self._distinct
+        )
 
     def regroup(self, region: NDArray[np.integer[Any]], regions: int) -> PrivateCounts:
         """Return the sum of the counts in each region, in an array of shape (regions,).
 
         `region` has the shape of the counts and holds the index of each count's region. A count
         with a negative index is dropped. Every count goes to at most one region, so the L1
-        sensitivity does not grow. Raises ValueError if `region` has another shape or contains an
-        index of `regions` or more; the error reveals nothing, since `region` is public.
+        sensitivity does not grow. The L2 sensitivity may: the counts to which one privacy unit adds
+        1 each may all be in one region, so the sums are no longer `distinct`. Raises ValueError if
+        `region` has another shape or contains an index of `regions` or more; the error reveals
+        nothing, since `region` is public.
         """
         labels = np.asarray(region)
         if labels.dtype.kind not in "iu" or labels.shape != self.shape:
@@ -89,6 +108,11 @@ class PrivateCounts(Opaque):
 
     def __repr__(self) -> str:
         return f"PrivateCounts(shape={self.shape}, sensitivity={self._sensitivity})"
+
+
+def squared_sensitivity(sensitivity: int, distinct: bool) -> int:
+    """Return the largest sum of squares of integer changes; see `PrivateCounts`."""
+    return sensitivity if distinct else sensitivity**2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,17 +17,19 @@ from dpgeo.spatial.grid import Grid
 
 
 class PrivateSparseCounts(Opaque):
-    """Counts of `size` disjoint public cells, with a known L1 sensitivity.
+    """Counts of `size` disjoint public cells, with a known L1 and L2 sensitivity.
 
-    Adding or removing one privacy unit changes all counts together by at most `sensitivity`. Which
+    Adding or removing one privacy unit changes all counts together by at most `sensitivity`, and
+    each single count by at most 1 if `distinct` is true (see `PrivateCounts`). Which
     cells are occupied is private, and so is their number. Only the Meter can read the values, see
     `Opaque`.
     """
 
-    __slots__ = ("__cells", "__values", "_sensitivity", "_size")
+    __slots__ = ("__cells", "__values", "_distinct", "_sensitivity", "_size")
 
     __cells: NDArray[np.int64]
     __values: NDArray[np.int64]
+    _distinct: bool
     _sensitivity: int
     _size: int
 
@@ -38,6 +40,7 @@ class PrivateSparseCounts(Opaque):
         *,
         size: int,
         sensitivity: int,
+        distinct: bool = False,
     ) -> None:
         """Store the counts of the occupied cells.
 
@@ -61,6 +64,7 @@ class PrivateSparseCounts(Opaque):
         object.__setattr__(self, f"{own}__values", np.asarray(values, dtype=np.int64))
         object.__setattr__(self, "_size", operator.index(size))
         object.__setattr__(self, "_sensitivity", operator.index(sensitivity))
+        object.__setattr__(self, "_distinct", bool(distinct))
 
     @property
     def size(self) -> int:
@@ -75,13 +79,17 @@ class PrivateSparseCounts(Opaque):
     def within(self, runs: CellRuns) -> PrivateSparseCounts:
         """Restrict the counts to a public set of cells.
 
-        The cells of the set are renumbered from 0 in ascending order. Dropping counts does not
-        increase the L1 sensitivity.
+        The cells of the set are renumbered from 0 in ascending order. Dropping counts increases
+        neither sensitivity.
         """
         ranks = runs.ranks(self.__cells)
         inside = ranks >= 0
         return PrivateSparseCounts(
-            ranks[inside], self.__values[inside], size=runs.size, sensitivity=self._sensitivity
+            ranks[inside],
+            self.__values[inside],
+            size=runs.size,
+            sensitivity=self._sensitivity,
+            distinct=self._distinct,
         )
 
     def mapped(
@@ -90,7 +98,8 @@ class PrivateSparseCounts(Opaque):
         """Add up the counts of all cells to which a public function assigns the same number.
 
         The numbers are below `size`; a cell with a negative number is dropped. Every count is added
-        to at most one sum, so the L1 sensitivity does not grow.
+        to at most one sum, so the L1 sensitivity does not grow. The sums are no longer `distinct`
+        (see `PrivateCounts.regroup`).
         """
         numbers = np.asarray(function(self.__cells), dtype=np.int64)
         kept = numbers >= 0
@@ -100,7 +109,7 @@ class PrivateSparseCounts(Opaque):
         """Return the counts of all cells (size,), the empty ones included."""
         counts = np.zeros(self._size, dtype=np.int64)
         counts[self.__cells] = self.__values
-        return PrivateCounts(counts, sensitivity=self._sensitivity)
+        return PrivateCounts(counts, sensitivity=self._sensitivity, distinct=self._distinct)
 
     def nearest_counts(self, grid: Grid, centres: Centres) -> PrivateCounts:
         """Return the number (k,) of records nearest to each public centre.
@@ -144,13 +153,20 @@ class PrivateSparseCounts(Opaque):
 
 
 def summed(
-    cells: NDArray[np.int64], amounts: NDArray[np.int64], *, size: int, sensitivity: int
+    cells: NDArray[np.int64],
+    amounts: NDArray[np.int64],
+    *,
+    size: int,
+    sensitivity: int,
+    distinct: bool = False,
 ) -> PrivateSparseCounts:
     """Return counts from amounts (n,) of cells (n,) in any order.
 
-    Amounts of the same cell are added up.
+    Amounts of the same cell are added up. `distinct` holds for these sums.
     """
     occupied, index = np.unique(cells, return_inverse=True)
     totals = np.zeros(occupied.size, dtype=np.int64)
     np.add.at(totals, index, amounts)
-    return PrivateSparseCounts(occupied, totals, size=size, sensitivity=sensitivity)
+    return PrivateSparseCounts(
+        occupied, totals, size=size, sensitivity=sensitivity, distinct=distinct
+    )

@@ -13,6 +13,10 @@ Both sums come from one query that returns the number n of records and the sum U
 = K n - U. If U and D came from two queries that keep different records of a person, the sensitivity
 could be 2 l K.
 
+The squared L2 sensitivity is l K^2 if each contribution goes to another region, as where a person
+has one value a region: k^2 + (K - k)^2 is at most (k + (K - k))^2 = K^2. Otherwise all l
+contributions may be K at one entry, and it is l^2 K^2.
+
 Utility. (U + D)/K estimates the number of records, and U/(U + D) their mean as a fraction m of the
 range between the limits. With s = l/epsilon, the variance of U/(U + D) is about 2 s^2 ((1 - m)^2 +
 m^2)/n^2. Near the middle of the range, this is half the variance of the ratio of a sum and a count
@@ -27,20 +31,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.privacy.counts import Opaque
+from dpgeo.privacy.counts import Opaque, squared_sensitivity
 
 
 class PrivateShares(Opaque):
     """Record numbers n and sums U of steps from 0 to `steps`, as two arrays of the same shape.
 
     Each entry belongs to one region. One privacy unit makes at most `bound` contributions over all
-    regions together. Only the Meter can read the sums; see `Opaque`.
+    regions together, and at most one to each region if `distinct` is true. Only the Meter can read
+    the sums; see `Opaque`.
     """
 
-    __slots__ = ("__pair", "_bound", "_steps")
+    __slots__ = ("__pair", "_bound", "_distinct", "_steps")
 
     __pair: NDArray[np.int64]
     _bound: int
+    _distinct: bool
     _steps: int
 
     def __init__(
@@ -50,6 +56,7 @@ class PrivateShares(Opaque):
         *,
         steps: int,
         bound: int,
+        distinct: bool = False,
     ) -> None:
         n, up = np.asarray(numbers), np.asarray(sums)
         if n.dtype.kind not in "iu" or up.dtype.kind not in "iu":
@@ -63,6 +70,7 @@ class PrivateShares(Opaque):
         object.__setattr__(self, "_PrivateShares__pair", np.stack([up, steps * n - up]))
         object.__setattr__(self, "_steps", operator.index(steps))
         object.__setattr__(self, "_bound", operator.index(bound))
+        object.__setattr__(self, "_distinct", bool(distinct))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -73,6 +81,11 @@ class PrivateShares(Opaque):
     def sensitivity(self) -> int:
         """Largest L1 change of U and D together when one privacy unit is added or removed."""
         return self._bound * self._steps
+
+    @property
+    def squared_sensitivity(self) -> int:
+        """Upper bound on the squared L2 change when one privacy unit is added or removed."""
+        return squared_sensitivity(self._bound, self._distinct) * self._steps**2
 
     def _read_by_meter(self) -> NDArray[np.int64]:
         """Return U and D. Only `Meter.measure_shares` may call this."""

@@ -15,6 +15,8 @@ import pytest
 
 import dpgeo
 from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.sparse import PrivateSparseCounts
+from dpgeo.spatial.cell_runs import CellRuns
 
 SECRET = 987_654_321
 
@@ -107,6 +109,29 @@ def test_regrouping_refuses_invalid_labels(
         counts.regroup(region, 4)
 
 
+def test_distinct_counts_change_less_in_squares() -> None:
+    values = np.array([[4, 1], [2, 3]])
+    distinct = PrivateCounts(values, sensitivity=10, distinct=True)
+    assert PrivateCounts(values, sensitivity=10).squared_sensitivity == 100
+    assert distinct.squared_sensitivity == distinct.flat().squared_sensitivity == 10
+    # One person may have been in all four cells, which are now one region.
+    assert distinct.regroup(np.zeros((2, 2), int), 1).squared_sensitivity == 100
+    with pytest.raises(TypeError, match="never changed"):
+        distinct._distinct = True
+
+
+def test_distinct_sparse_counts_stay_so_unless_they_are_added_up() -> None:
+    cells = PrivateSparseCounts(
+        np.array([2, 7]), np.array([5, 1]), size=9, sensitivity=10, distinct=True
+    )
+    runs = CellRuns(np.array([0]), np.array([5]))
+    assert cells.dense().squared_sensitivity == 10
+    assert cells.within(runs).dense().squared_sensitivity == 10
+    assert cells.mapped(lambda numbers: numbers // 5, 2).dense().squared_sensitivity == 100
+    plain = PrivateSparseCounts(np.array([2, 7]), np.array([5, 1]), size=9, sensitivity=10)
+    assert plain.dense().squared_sensitivity == 100
+
+
 def test_fractional_counts_are_refused() -> None:
     with pytest.raises(TypeError, match="whole numbers"):
         PrivateCounts(np.array([0.5]), sensitivity=1)
@@ -131,7 +156,7 @@ def test_only_the_meter_reads_private_counts() -> None:
         for path in package.rglob("*.py")
         if re.search(r"_by_meter\b|_Private[A-Z]\w*__|_PrivateSparse", path.read_text())
     }
-    assert readers == {f"privacy/{name}.py" for name in private | {"meter"}}
+    assert readers == {f"privacy/{name}.py" for name in private | {"meter", "gaussian_meter"}}
     defining = {
         path.stem
         for path in package.rglob("*.py")
