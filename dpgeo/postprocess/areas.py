@@ -79,7 +79,7 @@ class Cover:
 
     @property
     def uneven(self) -> float:
-        """Half-width of a 95 % interval for how unevenly people are spread in partial regions."""
+        """Half-width of a 95 % interval for the error of assuming an even spread in cut regions."""
         square = np.square(np.maximum(self.values, 0.0)) * self.shares * (1 - self.shares)
         return UNEVEN_ERRORS * math.sqrt(float(square.sum()))
 

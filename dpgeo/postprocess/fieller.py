@@ -88,7 +88,7 @@ class ShareNoise:
 
     @property
     def scale(self) -> float:
-        """The scale b of the noise, in records."""
+        """The scale of the noise in records: b/K of the module docstring, where K is `steps`."""
         return 1 / float(self.noise.rate) / self.steps
 
     @property
@@ -105,7 +105,7 @@ class ShareNoise:
         return self.scale * _solve_pair(chance) + 1 / self.steps
 
     def half_width(self, records: float) -> float:
-        """Return half the interval's width for a mean in the middle of the range, as a fraction."""
+        """Return half the interval's width, as a share of the range, for a mean at its middle."""
         return self.scale / 2 * _solve_pair(ERROR) / records
 
     def means(

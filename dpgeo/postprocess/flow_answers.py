@@ -71,7 +71,7 @@ class FlowAnswers:
         return self._added(values, shares, self._content.noise, answer_notes, single=single)
 
     def _work(self, area: Any, touched: Ints) -> int:
-        """Return the number of corners to clip in the regions `touched` by an area."""
+        """Return the number of vertices to clip in the regions `touched` that an area cuts."""
         corners = shapely.get_num_coordinates(self._shapes[touched]).sum()
         return int(corners + len(touched) * shapely.get_num_coordinates(area))
 

@@ -78,7 +78,7 @@ class NodeMeasurements:
         return leaves
 
     def scales(self) -> list[Floats]:
-        """Return the Laplace scale of each node's combined counts, and 0 for unmeasured nodes."""
+        """Return the scale of each node's combined noise, taken as Laplace noise; 0 without any."""
         return [np.sqrt(ratio(np.full_like(each, 0.5), each)) for each in self.precision]
 
     def tree(self, leaves: Masks, value: list[Floats], variance: list[Floats]) -> Tree:

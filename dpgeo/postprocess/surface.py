@@ -94,7 +94,7 @@ def infer(measurements: NodeMeasurements) -> Surface:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Round:
-    """The surface after one round, and the log-likelihood of the counts given its guesses."""
+    """The surface after a round, and the log-likelihood of the counts given the round's guesses."""
 
     cells: Floats
     log_likelihood: float

@@ -1,1 +1,1 @@
-"""Django app for releases: requests, private draws, publication and files."""
+"""Django app for releases: requests, draws of noise from private data, publication and files."""

@@ -48,7 +48,7 @@ class SeriesAdmin(OrganisationScoped):
 
     @admin.display(description="Epsilon", ordering="epsilon_units")
     def epsilon_shown(self, series: Series) -> str:
-        """Format what the series protects with."""
+        """Format the epsilon by which the series protects each privacy unit."""
         return format_epsilon(series.terms.epsilon)
 
 

@@ -4,7 +4,7 @@ Privacy argument. For each kind of problem there is one fixed sentence, which sa
 no message contains a dataset, a number, a name or an error. Jobs and drafts count from the time at
 which API keys may learn that the job has ended (`jobs.figures`), and free disk space is read with
 added blur (`jobs.disk_space`). So the time of a message reveals no more about the data than these
-two already do, except that a job failed.
+public times and the blurred reading already do, except that a job failed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ WEBHOOK_SECONDS = 10.0
 """Seconds after which a webhook that does not answer counts as failed."""
 
 QUIET = timedelta(hours=6)
-"""Shortest time between two messages about disk space, whose blurred reading fluctuates."""
+"""Shortest time between two messages about free disk space, since its blurred reading fluctuates.
+"""
 
 SENTENCES: Mapping[str, str] = {
     "jobs-failed": "Jobs have failed since the last message. The desk says why, to members.",
@@ -48,7 +49,7 @@ SENTENCES: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The level of one kind of problem; a message is sent when it rises."""
+    """The level of one kind of problem; a message is sent when the level rises."""
 
     name: str
     level: int
@@ -72,10 +73,10 @@ def check_alerts(**_: Any) -> list[checks.CheckMessage]:
 
 
 def alerts_send() -> int:
-    """Send a message about each problem that got worse since its last message; return how many.
+    """Send a message about each problem that got worse since its last message; count them.
 
-    If several reapers run, only one of them sends a message. If it cannot be sent, the next round
-    tries again.
+    If several reapers run, only one of them sends a message. If a message cannot be sent, the next
+    round tries again.
     """
     if not (settings.DPGEO_ALERT_MAIL or settings.DPGEO_ALERT_URL):
         return 0
@@ -91,8 +92,8 @@ def _readings() -> Iterator[Reading]:
 
 def _tell(reading: Reading) -> bool:
     """Record a problem's level, and send a message if it has risen; return whether one was sent."""
-    # The operator already knows which jobs failed before the first round. Other problems last, so a
-    # new installation that is short of space says so.
+    # Jobs that failed before the first round cause no message. Other problems last, so a new
+    # installation that is short of space says so.
     first = reading.level if reading.name == "jobs-failed" else 0
     alert, _ = Alert.objects.get_or_create(name=reading.name, defaults={"level": first})
     if reading.level == alert.level:

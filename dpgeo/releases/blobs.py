@@ -8,8 +8,8 @@ second draw would be a second measurement for the price of one.
 A draw's name also contains the version of the data from which it was made. If that version was
 replaced because a person was erased, the draw may contain that person's contribution, so it is
 neither recovered nor committed. The release is drawn from the new version instead. Before that, the
-older draw is debited by itself and deleted (by the worker, or by the hourly reconciliation of all
-stored files). Both draws are paid for, since the older draw may have been published before the
+older draw gets a debit of its own and is deleted (by the worker, or by the hourly reconciliation of
+all stored files). Both draws are paid for, since the older draw may have been published before the
 database was restored. If the budget does not pay for both in full, the release is not drawn again:
 its own debit pays for the older draw.
 """
@@ -57,8 +57,8 @@ def _version(release: Release) -> str:
 def is_from_replaced_data(release: Release, name: str) -> bool:
     """Return whether a blob was drawn from data that an erasure has since replaced.
 
-    For a map of a series, it is also checked that the blob was drawn from the series' present
-    state, as long as the release has no draw yet. A draw from another state cannot be used.
+    For a map of a series that has no draw yet, also return true if the blob was drawn from another
+    state of the series than the present one. Such a draw cannot be used.
 
     Names of blobs drawn before dpgeo 0.2.0 do not contain the version of the data. If an
     erasure has rewritten the release's data, such blobs are assumed to be from before the
@@ -71,10 +71,10 @@ def is_from_replaced_data(release: Release, name: str) -> bool:
 
 
 def has_other_draw(release: Release) -> bool:
-    """Return whether a draw is stored that was made from other data or another state of a series.
+    """Return whether a stored draw was made from other data or another state of the series.
 
-    A release that has just been requested has such a draw only if a restored database has forgotten
-    it. That draw may have been published.
+    A release that has just been requested has such a draw only if the database was restored from a
+    backup that is older than the draw. That draw may have been published.
     """
     return any(
         name.startswith(blob_prefix(release.job_id)) and is_from_replaced_data(release, name)
@@ -121,13 +121,15 @@ def recover_draw(release: Release, lease: JobLease | None = None) -> bool:
                 blob = file.read()
             try:
                 released = decode(blob)
-            except DamagedRelease:  # A worker was killed while storing it; nobody saw it.
+            except DamagedRelease:  # A worker was killed while storing this blob; nobody saw it.
                 continue
             except UnreadableRelease:
                 _set_drawing(release, lease)
                 raise
             if not is_draw_of(release, released):
-                continue  # Another request's draw, which the reconciliation debits by itself.
+                # This is the draw of another request, for which reconciliation makes a separate
+                # debit.
+                continue
             _set_drawing(release, lease)
             if commit_blob(release, name, blob) or release.blob_name:
                 return True
@@ -142,7 +144,7 @@ def _set_drawing(release: Release, lease: JobLease | None) -> None:
 
 
 def is_anothers(release: Release, name: str) -> bool:
-    """Return whether a blob stored under a release's job is the draw of another request."""
+    """Return whether a blob stored under the id of a release's job belongs to another request."""
     with private_storage().open(name, "rb") as file:
         blob = file.read()
     try:
@@ -172,4 +174,4 @@ def stored_blobs() -> Iterator[tuple[UUID, str]]:
         try:
             yield UUID(name.removeprefix(f"{FOLDER}/")[:36]), name
         except ValueError:
-            continue  # Not the name of a blob.
+            continue  # This is not the name of a blob.

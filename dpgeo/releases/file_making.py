@@ -1,10 +1,10 @@
 """Files of releases that are made when somebody first asks for them, and then kept.
 
 The site itself reads a few files of a release, which are made with it. Others, such as CSV or
-GeoPackage, take longer to make than everything before and twenty times the space, and most are
+GeoPackage, take longer to make than the release itself and twenty times the space, and most are
 never fetched. They are listed with the release, and a worker makes one from the stored release when
-it is first asked for. However many ask, there is one job for a file: the first request that writes
-its id into the file's row.
+it is first asked for. However many people ask, there is one job for a file: the job of the first
+request, whose id is written into the file's row.
 
 Privacy argument. A file is a function of the released object, so making it, now or later, is
 post-processing, and how long that takes depends on released values. It must not also depend on jobs
@@ -42,9 +42,9 @@ TRIED_AGAIN_AFTER = timedelta(hours=1)
 
 
 def file_want(*, file: ReleaseFile) -> None:
-    """Have a file made that is not made yet; if that is under way, do nothing.
+    """Start the job that makes a file; do nothing if it is made or being made already.
 
-    Raises Conflict if the file could not be made lately.
+    Raises Conflict if making the file failed less than TRIED_AGAIN_AFTER ago.
     """
     if file.job is not None:
         if file.job.state == JobState.FAILED:
@@ -78,7 +78,7 @@ def file_run(*, job_id: UUID) -> bool:
 
 
 def _work_on(lease: JobLease) -> None:
-    """Make the leased file, unless its release has ended."""
+    """Make the file of the leased job, unless the file's release has ended."""
     file = (
         ReleaseFile.objects.filter(job_id=lease.job_id, stored_name="")
         .select_related("release")
@@ -91,7 +91,7 @@ def _work_on(lease: JobLease) -> None:
 
 
 def file_make(file: ReleaseFile) -> None:
-    """Make a file from the stored release, and move it to the public storage if that is public."""
+    """Make a file from the stored release; move it to the public storage for a public release."""
     release = file.release
     with work_folder() as folder:
         for built in build_files(released_of(release), folder, lambda each: each.name == file.name):

@@ -30,7 +30,7 @@ def checksum(path: Path) -> str:
 
 
 def list_files(release: Release, planned: Iterable[PlannedFile]) -> None:
-    """List files that are made on request; those listed already stay as they are."""
+    """List files that are made on request in the database; those already listed stay as is."""
     ReleaseFile.objects.bulk_create(
         [
             ReleaseFile(release=release, name=file.name, media_type=file.media_type)
@@ -60,7 +60,8 @@ def keep_file(release: Release, built: BuiltFile) -> None:
 def keep_requested(file: ReleaseFile, built: BuiltFile) -> bool:
     """Store a listed file that was built on request; return False if it was not needed any more.
 
-    That is so if another worker has stored it, or its release was withdrawn or rejected.
+    The file is not needed if another worker has stored it, or its release was withdrawn or
+    rejected.
     """
     stored = _store(file.release, built)
     if ReleaseFile.objects.filter(pk=file.pk, stored_name="").update(**stored):
@@ -131,7 +132,7 @@ def make_public(release: Release) -> None:
             with private.open(file.stored_name + suffix, "rb") as content:
                 public.save(name + suffix, File(content))
         if not ReleaseFile.objects.filter(pk=file.pk).update(public=True, stored_name=name):
-            # The release was withdrawn in the meantime.
+            # The release was withdrawn while the file was copied, so the copies are deleted.
             for suffix in ("", ".gz"):
                 public.delete(name + suffix)
         _remove_stored(file)
@@ -140,7 +141,8 @@ def make_public(release: Release) -> None:
 def remove_all(release: Release) -> None:
     """Delete all files of a withdrawn or rejected release, but keep its private blob.
 
-    Workers that are making a file lose their lease, because its job is deleted.
+    Workers that are making a file of the release lose their lease, because the file's job is
+    deleted.
     """
     for file in release.files.all():
         _remove_stored(file)

@@ -48,7 +48,9 @@ Row = tuple[Any, ...]
 """The selected columns of one release or dataset, as a named tuple."""
 
 Texts = Iterable[tuple[bytes, bool]]
-"""Pairs of a text and whether it may be cached: only if it depends on its row alone."""
+"""Pairs of a text, and whether the text may be cached, which requires that it depends on its row
+alone.
+"""
 
 
 class TextCache:

@@ -71,10 +71,10 @@ class Series(models.Model):
     """A declared series of releases, one for each period, drawn in order and each once.
 
     `drawn` is the number of periods whose draws are committed. `state_name` names the private file
-    with what each person has used up to then (`releases.series_state`); it is empty before the
-    first draw, and if the protection needs no state. Both change only in the transaction that
-    commits a draw. `salt` is used for all periods. If a person is protected over the whole series,
-    the series' id is that of its debit.
+    that says how much each person has used of the allowance in these periods
+    (`releases.series_state`); it is empty before the first draw, and if the protection needs no
+    state. Both change only in the transaction that commits a draw. `salt` is used for all periods.
+    If a person is protected over the whole series, the series' id is that of its debit.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -148,7 +148,7 @@ class Series(models.Model):
 
     @property
     def closed(self) -> Window | None:
-        """The days of all periods whose maps are drawn or due, as one window, or None.
+        """The days from the first to the last of all periods drawn or due; None without any.
 
         The owner has reported that the data of these days are complete, so further rows of these
         days are refused.
@@ -167,14 +167,15 @@ class Series(models.Model):
 
 
 class Release(models.Model):
-    """A request for a release and, once its job has committed, the immutable blob that it drew.
+    """A request for a release and, once its job has committed a draw, that immutable blob.
 
     `salt` seeds the choice of each person's contributions; it is the same for every attempt of the
     job. The job reads the version of the data that `upload` names and, if `from_day` and `to_day`
-    are set, counts only the rows of these days and between. `blob_name` and `blob_sha256` are set
-    together at the commit point, and never change. Lists are ordered by `day`, and within a day by
-    the random id: a more exact order would reveal when jobs ended, which depends on the private
-    data. If the release belongs to a series, it is the map of period `number`.
+    are set, counts only the rows from the first to the second of these days. `blob_name` and
+    `blob_sha256` are set together at the commit point, and never change. Lists are ordered by
+    `day`, and within a day by the random id: an order by time of day would reveal when jobs ended,
+    which depends on the private data. If the release belongs to a series, it is the map of period
+    `number`.
     """
 
     id = models.CharField(primary_key=True, max_length=32, default=make_public_id, editable=False)
@@ -369,8 +370,8 @@ class ReleaseShard(models.Model):
     """One shard of a release's people, with a job of its own that perturbs their points.
 
     This is shard `number`, counted from 0, of `total`. `upload` is the version of the data that it
-    reads. These three never change. `blob_name` is the name of the shard's stored output and is set
-    only once. Shards are deleted when the release's own blob is committed.
+    reads. `number`, `total` and `upload` never change. `blob_name` is the name of the shard's
+    stored output and is set only once. Shards are deleted when the release's own blob is committed.
     """
 
     release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="shards")

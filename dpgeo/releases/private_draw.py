@@ -1,4 +1,4 @@
-"""Draws from private data with production noise; no other module has access to both.
+"""Draws from private data with production noise; no other module has access to both of these.
 
 Privacy argument for discarded draws. Drawing again until an attempt succeeds would be a selection
 among draws, unless success is independent of the noise. It may depend on the noise: a mechanism may
@@ -70,7 +70,7 @@ logger = logging.getLogger(__name__)
 COUNTING = Phrase("Counting")
 
 STORING_WAITS = (1, 5, 30, 120)
-"""Seconds to wait between attempts to store a draw, since it must not be drawn again."""
+"""Seconds to wait between attempts to store a draw; noise must not be drawn again instead."""
 
 SPACE_SECONDS = 6 * 3600.0
 """Seconds that a draw waits for disk space: half of the maximum duration of a lease."""
@@ -81,7 +81,9 @@ T = TypeVar("T")
 
 
 class AnnouncedEntropy:
-    """Production randomness that sets the job's `drawing` flag before the first word is drawn.
+    """Production randomness that sets the job's `drawing` flag before the first word is read.
+
+    A word is a uniform 64-bit integer.
 
     A job with this flag is never refunded. For an API key's request, the flag is already
     set before counting starts (`read_and_draw`); other requests can be refunded if they
@@ -159,7 +161,7 @@ def read_and_draw(
 def _counted_rows(
     paths: Sequence[Path], window: Window | None, dataset: Dataset, folder: Path, lease: JobLease
 ) -> Path:
-    """Return the path of one file with the rows of all files that are in the window.
+    """Return the path of one file with the rows of all files in `paths` that are in the window.
 
     Raises OSError if there is no space for that file, so that the job waits instead of filling the
     disk.
@@ -220,5 +222,6 @@ def _store(name: str, drawn: bytes) -> str:
         with path.open("wb") as file:
             file.write(drawn)
             file.flush()
-            os.fsync(file.fileno())  # It must be on the disk before the database refers to it.
+            # The draw must be on the disk before the database refers to it.
+            os.fsync(file.fileno())
         return store(private_storage(), name, path)

@@ -24,13 +24,14 @@ from dpgeo.releases.states import ACTIONS, ENDED, STATES, ReleaseState, states_f
 
 
 def move(release: Release, name: str, *, by: User | None = None, **facts: object) -> None:
-    """Move a drawn release to the target state of the action `name`; set the fields in `facts`.
+    """Move a drawn release to the state that the action `name` leads to; set the fields in `facts`.
 
     The audit list records the action and the user `by` who takes it, but none of the `facts`. If
-    the release ends, a restored database must not forget this, so a file records it as well.
-    This is a single conditional update, so that only one of two simultaneous decisions takes
-    effect. It also requires that the notes have not changed since `release` was read. Raises
-    Conflict if the release is not drawn, or its state does not allow the action.
+    the release ends, a file outside the database records this as well, since a database restored
+    from a backup may have lost it. This is a single conditional update, so that only one of two
+    simultaneous decisions takes effect. It also requires that the notes have not changed since
+    `release` was read. Raises Conflict if the release is not drawn, or its state does not allow the
+    action.
     """
     action = ACTIONS[name]
     if action.to is None or action.event is None:
@@ -123,7 +124,7 @@ def _check_paid(release: Release) -> None:
 
 
 def _promise(release: Release) -> None:
-    """Make the public promise not to raise the total budgets that a release states.
+    """Record the promise that the total budgets stated in a release are never raised.
 
     Raises Conflict if a budget for points was declared, or a total raised, after the
     request.

@@ -32,19 +32,21 @@ from dpgeo.releases.requests import ReleaseRequest
 from dpgeo.spatial.ground_grid import input_step
 
 MOST_CROWDED = 100_000
-"""A count that hardly any place exceeds. Quotes warn if even this would not stand out."""
+"""A count that hardly any cell or zone exceeds. Quotes warn if even this count would not stand out
+from the noise.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """Advice on the contribution bound, for a guess about the data.
+    """Advice on the contribution bound, given an owner's estimates about the data (`Guess`).
 
     `best` is the best bound. `error` is the expected error with the requested bound, and
-    `error_at_best` is the expected error with the best bound. `bounds` are about
-    `MOST_ADVISED` bounds from 1 to the guessed number of places per person, or beyond the best
-    bound, and `errors` are the expected errors with these bounds. `alike` says that the errors
-    are root mean squares over all regions, which are counted alike; otherwise, they are those
-    of the busy place.
+    `error_at_best` is the expected error with the best bound. `bounds` are about `MOST_ADVISED`
+    bounds from 1 to the estimated number of places per person, or beyond the best bound, and
+    `errors` are the expected errors with these bounds. If `alike`, all regions are counted with the
+    same noise, and the errors are root mean squares over all of them; otherwise, the errors are
+    those of a busy region.
     """
 
     guess: Guess
@@ -63,9 +65,9 @@ MOST_ADVISED = 200
 class Quote:
     """A valid request with its exact cost, the remaining budget and the expected noise.
 
-    Epsilons are per metre for perturbed points; `amount` and `words` format them for
-    readers. `more_like_this` is the number of further requests of this cost that the budget
-    allows. `guess` is None if no guess about the data was given.
+    Epsilons are per metre for perturbed points; `amount` and `words` format them for readers.
+    `more_like_this` is the number of further requests of this cost that the budget allows. `guess`
+    holds the owner's estimates about the data; None if there are none.
     """
 
     request: ReleaseRequest
@@ -82,7 +84,7 @@ class Quote:
 
     @property
     def advice(self) -> Advice | None:
-        """Advice on the contribution bound; None for perturbed points or if there is no guess."""
+        """Advice on the contribution bound; None for perturbed points or without `guess`."""
         noise = self.forecast.noise
         if self.guess is None or not isinstance(noise, DiscreteLaplace):
             return None
@@ -174,9 +176,9 @@ def release_quote(
 ) -> Quote:
     """Return the quote of a request; nothing is reserved and no data are read.
 
-    With `guess`, public guesses about the data, the quote also gives advice on the
-    contribution bound. Without `refunds`, as for API keys, refunded amounts count as spent.
-    Raises InvalidInput, with the field at fault, BudgetExceeded, with the amounts, and
+    With `guess`, the owner's estimates about the data, which are public, the quote also gives
+    advice on the contribution bound. Without `refunds`, as for API keys, refunded amounts count as
+    spent. Raises InvalidInput, with the field at fault, BudgetExceeded, with the amounts, and
     Conflict for points while no total budget for counts has been set.
     """
     chosen, params = request.definition, request.params
@@ -218,9 +220,9 @@ def release_forecast(*, dataset: Dataset, request: ReleaseRequest) -> Forecast:
 def _check_step(ledger: Ledger, forecast: Forecast) -> None:
     """Raise InvalidInput if the request snaps positions to a coarser grid than the ledger allows.
 
-    The level is promised for moves within the ledger's radius. On a coarser grid, two positions
-    within that radius could be many times as far apart after snapping, and the odds could change by
-    more than promised.
+    The level of geo-indistinguishability is promised for positions within the ledger's radius of
+    each other. On a coarser grid, two positions within that radius could be many times as far apart
+    after snapping, and the odds could change by more than promised.
     """
     radius, noise = ledger.radius, forecast.noise
     if radius is None or not isinstance(noise, PlanarLaplace):

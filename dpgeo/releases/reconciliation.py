@@ -1,4 +1,4 @@
-"""Hourly reconciliation of releases: interrupted work and lost debits.
+"""Hourly reconciliation of releases, which completes interrupted work and makes lost debits.
 
 The reaper, a background process, runs it as its *sweep*. It ensures that all noise ever drawn is
 paid for, even if the database is restored from a backup that is older than the stored files.
@@ -44,7 +44,8 @@ from dpgeo.releases.states import ENDED, PUBLIC, STATES, ReleaseState
 logger = logging.getLogger(__name__)
 
 CUT_OFF_AFTER = timedelta(minutes=10)
-"""Age after which an unfinished publication, withdrawal or rejection counts as interrupted."""
+"""A publication, withdrawal or rejection that is unfinished after this time counts as interrupted.
+"""
 
 ADOPTING = (JobState.QUEUED, JobState.FAILED, JobState.DONE)
 """States of a job in which the sweep recovers its stored draw. A running job recovers its own draw,
@@ -68,7 +69,7 @@ class Swept:
 
 def releases_sweep() -> Swept:
     """Recover or debit lost draws, complete interrupted work, and delete orphan files."""
-    # Debit first, so that file errors cannot prevent it.
+    # Lost draws are debited first, so that errors with other files cannot prevent this.
     adopted, debited = draws_settle()
     return Swept(
         adopted=adopted,
@@ -104,7 +105,8 @@ def _settle_blobs() -> tuple[int, int]:
             debited += _debit_replaced(job, name)
         elif name != release.blob_name and is_anothers(release, name):
             debited += _debit_unknown(uuid5(job, name), name)
-        elif release.job.state == JobState.CANCELLED:  # Cancelled after a restore lost its draw.
+        elif release.job.state == JobState.CANCELLED:
+            # The job was cancelled when a restored database did not contain its draw.
             debited += _debit_unknown(job, name)
         elif not release.blob_name and release.job.state in ADOPTING and _adopted(release):
             logger.error("release %s: its draw was found again and adopted", release.pk)
@@ -126,7 +128,7 @@ def pay_for_replaced(release: Release) -> bool:
         _debit_replaced(job, name)
         try:
             paid = _is_paid(uuid5(job, name), name) and paid
-        except DamagedRelease:  # A worker was killed while storing it; nobody saw it.
+        except DamagedRelease:  # A worker was killed while storing the blob; nobody saw it.
             continue
     return paid
 
@@ -141,7 +143,7 @@ def _debit_replaced(job: UUID, name: str) -> int:
     debited = _debit_unknown(paying, name)
     try:
         if _is_paid(paying, name):
-            # In a transaction, the draw stays stored until its debit is committed.
+            # If this runs in a transaction, the draw is deleted only when the debit is committed.
             transaction.on_commit(lambda: remove(private_storage(), name))
     except UnreadableRelease:
         return debited
@@ -161,7 +163,7 @@ def _adopted(release: Release) -> bool:
     except UnreadableRelease:
         logger.error("release %s: its draw cannot be read; see docs/operate.md", release.pk)
         return False
-    except StateMissing:  # The series ends, because the job of its next map has failed.
+    except StateMissing:  # The series ends instead, because the job of its next map has failed.
         return False
 
 
@@ -246,7 +248,7 @@ def _debit_found(
             what=f"{title} (debited again)",
             radius=int(parameters.get("radius", 0)),
         )
-    except Conflict:  # Another reaper has debited it.
+    except Conflict:  # Another reaper has debited the draw.
         return 0
     if entry is None:
         logger.error("job %s: drawn without a debit, and ledger %s is spent", job, ledger.pk)

@@ -34,7 +34,7 @@ from dpgeo.releases.requests import ReleaseRequest
 from dpgeo.spatial.invented_people import invent_people
 
 INVENTED_PEOPLE = 50_000
-"""Number of invented people if the publisher has not given a guess."""
+"""Number of invented people if the publisher has not estimated how many there are."""
 
 MOST_INVENTED = 100_000
 

@@ -67,7 +67,8 @@ def work_on(release_id: str, lease: JobLease) -> None:
                 commit(release, draw(release, lease), lease)
         except UnwritableRelease:
             if has_stored_blob(release.job_id):
-                lease.set_drawing()  # No refund, as an earlier attempt may have drawn.
+                # From here on there is no refund, since an earlier attempt may have drawn noise.
+                lease.set_drawing()
             raise
     sharding.discard_shards(release, lease)
     if not release.rules.served:
@@ -76,8 +77,8 @@ def work_on(release_id: str, lease: JobLease) -> None:
     if release.rules.public:
         files.make_public(release)
     elif release.publish_when_done and not settings.DPGEO_JOB_SLOTS:
-        # Otherwise the reaper publishes the release later, once API keys may know that the job has
-        # ended.
+        # If the ends of jobs are hidden from API keys (DPGEO_JOB_SLOTS), the reaper publishes the
+        # release once they may know that the job has ended.
         lease.step(Phrase("Publishing"))
         publish_due(release)
 
@@ -101,12 +102,12 @@ def check_describable(release: Release) -> None:
 def check_replaced_paid(release: Release, lease: JobLease) -> None:
     """Raise Conflict if the budget does not pay for a second draw of a release.
 
-    There is a first draw if it was made from data of a person who has since been erased and was not
-    committed, or if a restored database has forgotten it. The release's debit then pays for that
-    first draw.
+    There may be a first draw that was not committed because a person was erased from its data, or
+    one that a restored database does not contain. The release's debit then pays for that first
+    draw.
     """
     if not pay_for_replaced(release):
-        lease.set_drawing()  # No refund.
+        lease.set_drawing()  # From here on there is no refund.
         raise Conflict(
             "A draw of this release was found that was made before a person was erased. The budget "
             "does not pay for another one, so what it cost stays spent; request a new release once "
@@ -233,7 +234,7 @@ def commit(release: Release, released: Released, lease: JobLease | None = None) 
 
 
 def build_files(release: Release, lease: JobLease) -> None:
-    """Build the files that the site reads from the committed blob, and list all others.
+    """Build from the committed blob the files that the site itself reads, and list all others.
 
     Files that are stored already are not stored again.
     """

@@ -23,7 +23,8 @@ from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
 
 MAX_BOUND = 100_000
-"""Largest contribution bound; with a larger one, noise would drown out everything."""
+"""Largest contribution bound; with a larger one, hardly any count would stand out from the noise.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,12 +82,12 @@ def read_request(
 ) -> ReleaseRequest:
     """Parse and validate a request for a release of a dataset.
 
-    `epsilon` is None or empty if the mechanism's parameters determine the cost. `totals` is
-    the share of epsilon, in per cent, that is spent on totals of all the data; if it is
-    None or empty, the default share is used (`usual_totals`). One person adds at most
-    `most_sightings` and `most_visits` to the totals; if these are None or empty, defaults
-    are used. With `from_day` and `to_day`, only rows of these days and between are counted.
-    Raises InvalidInput, with the field at fault.
+    `epsilon` is None or empty if the mechanism's parameters determine the cost. `totals` is the
+    share of epsilon, in per cent, that is spent on totals of all the data; if it is None or empty,
+    the default share is used (`usual_totals`). One person adds at most `most_sightings` and
+    `most_visits` to the totals; if these are None or empty, defaults are used. With `from_day` and
+    `to_day`, only rows from the first to the second of these days are counted. Raises InvalidInput,
+    with the field at fault.
     """
     chosen, unit = find_mechanism(mechanism), Unit(dataset.unit)
     params = settle_layers(parse_parameters(chosen.params, parameters), layer_kinds(dataset))
@@ -276,8 +277,8 @@ def parse_totals(
 ) -> TotalsPlan | None:
     """Return the plan for totals, or None if nothing is spent on them.
 
-    A total must not be clipped below what the map itself counts per person. Raises
-    InvalidInput, with the field at fault.
+    A person's part of a total must not be clipped below what the map itself counts of a person.
+    Raises InvalidInput, with the field at fault.
     """
     percent = _whole(totals, "totals", usual_totals(mechanism, unit))
     if percent == 0:

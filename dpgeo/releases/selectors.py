@@ -22,7 +22,7 @@ from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.states import ACTIONS, KNOWN, PUBLIC, Gone, ReleaseState, is_timely
 
 LONGEST_HIDDEN = timedelta(days=7)
-"""Longest time for which the API keeps the end of a job hidden from API keys."""
+"""Longest time for which the API hides from API keys that a job has ended."""
 
 TABLES = ("dataset__organisation", "dataset__ledger__geo")
 
@@ -146,8 +146,8 @@ PUBLISHED_FILE = """
     JOIN releases_release AS release ON release.id = file.release_id
     WHERE file.release_id = %s AND file.name = %s AND file.public AND release.state IN ({states})
 """.format(states=", ".join(["%s"] * len(PUBLIC)))  # noqa: S608 - placeholders alone
-"""The most frequent query, written as SQL because Django takes longer to build it than to
-run it.
+"""The most frequent query, written as SQL because Django takes longer to build the query than the
+database takes to run it.
 """
 
 

@@ -185,7 +185,7 @@ def series_forecast(dataset: Dataset, request: ReleaseRequest) -> Forecast:
 
 
 EARLIEST = date(1970, 1, 1)
-"""Earliest first day of a series; every period from then on is drawn, even without rows."""
+"""Earliest day on which a series may begin; every period is drawn, even if it has no rows."""
 
 
 def read_first_day(value: object, period: Period) -> date:
@@ -273,7 +273,7 @@ def series_declare(
 
 
 def series_complete(*, series: Series, through: object, by: User | None) -> Series:
-    """Record that the data are complete through a day. The day is never moved back.
+    """Record that the data are complete through a day. The recorded day is never moved back.
 
     Raises NotAllowed, InvalidInput for a day that is not past in the dataset's time zone or is
     earlier than the day recorded before, or Conflict if the series has ended.
@@ -318,14 +318,15 @@ def series_end(*, series: Series, by: User | None) -> Series:
 def series_resume(*, series: Series, by: User | None) -> Series:
     """Go on with a series that ended because a map failed before any noise was drawn for it.
 
-    The map's job is queued again. Only a series that is paid once goes on: the others keep nothing
-    that a new series would lack. Raises NotAllowed, or Conflict if noise may have been drawn, or if
-    what people have used is not stored any more.
+    The map's job is queued again. Only a series that one debit pays for can be resumed: in any
+    other, each map is paid for on its own, so a new series would do as well. Raises NotAllowed, or
+    Conflict if noise may have been drawn, or if the state that says how much each person has used
+    is not stored any more.
 
     Privacy argument. No noise of the failed map was drawn, so none is discarded, and the state is
     that before the map. All later maps are drawn as if the failure had not been. Once an API key
-    has resumed a series, its maps count as drawn when the data are opened, as do those of a series
-    that a key declared. So a key cannot have the data read again and again for one debit.
+    has resumed a series, noise for the series' maps counts as drawn when the data are opened, as in
+    a series that a key declared. So a key cannot have the data read again and again for one debit.
     """
     _check_may(series.dataset, by)
     with transaction.atomic():
@@ -402,7 +403,7 @@ COMING = 4
 def coming_periods(series: Series) -> Sequence[Window]:
     """Return the next periods that are not over yet; none of a series that has ended.
 
-    They follow from the calendar alone.
+    The periods follow from the calendar alone.
     """
     if series.ended_at is not None:
         return []
@@ -414,7 +415,7 @@ def coming_periods(series: Series) -> Sequence[Window]:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The progress of a series: how many maps are drawn and due, and whether it has ended."""
+    """The progress of a series: how many maps are drawn, how many due, and whether it ended."""
 
     drawn: int
     due: int
@@ -450,7 +451,8 @@ def _draw_next(series: Series) -> bool:
     started = Release.objects.filter(series=series, number=number).select_related("job").first()
     if started is not None:
         lost = started.job.state in (JobState.FAILED, JobState.CANCELLED) and not started.blob_name
-        # API keys can notice that a series has ended, so wait until they may know that its job has.
+        # API keys can notice that a series has ended, so the series ends only when they may know
+        # that the failed job has ended.
         if lost and started.job.is_end_shown:
             _end(series, "failed")
         return False
@@ -470,12 +472,13 @@ def _draw_next(series: Series) -> bool:
 
 
 def _may_start(series: Series) -> bool:
-    """Return whether a map can be requested without showing API keys when another job ended.
+    """Return whether a map can be requested without revealing to API keys when another job ended.
 
-    A map that waits for a file to be read would be requested as soon as that is done. Maps of
-    several series, requested together, would show how long one of them takes (`api.access`). So all
-    jobs that keys may have started must be shown to them as done. Call it in a transaction: the
-    organisation is locked, so that two processes cannot start two jobs.
+    If a map had to wait for a file to be read, it would be requested as soon as the job that reads
+    it ended, and so reveal that time. Maps of several series, requested together, would show how
+    long one of them takes (`api.access`). So all jobs that keys may have started must be shown to
+    them as done. Call it in a transaction: the organisation is locked, so that two processes cannot
+    start two jobs.
     """
     if not settings.DPGEO_JOB_SLOTS:
         return True
@@ -497,8 +500,8 @@ def _is_shown(series: Series, number: int) -> bool:
 class _DrawnBefore(Exception):
     """Raised if a draw of a period exists that was made from other data, before a restore.
 
-    The map made from that draw may be published. The series does not pay for a second one, and the
-    budget may have nothing left for it.
+    The map made from that draw may have been published. The series does not pay for a second draw,
+    and the budget may have nothing left for one.
     """
 
 
@@ -531,7 +534,7 @@ def series_request_period(series: Series, number: int) -> Release | None:
     except _DrawnBefore:
         _end(series, "restored")
         return None
-    except IntegrityError:  # Another process requested it at the same time.
+    except IntegrityError:  # Another process requested the period at the same time.
         return None
 
 

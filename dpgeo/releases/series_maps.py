@@ -64,7 +64,7 @@ def _map_of(release: Release) -> PeriodMap:
 
 @lru_cache(maxsize=8)
 def array_of(shown: Shown) -> StoredArray | None:
-    """Return the array file of the maps; None if they do not count in the same regions."""
+    """Return the array file of the maps; None if the maps do not count in the same regions."""
     maps = maps_together(shown)
     if not maps.regular:
         return None

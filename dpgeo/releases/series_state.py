@@ -1,4 +1,4 @@
-"""Private state of a series: how much each person has used of the allowance.
+"""Private state of a series: how many contributions each person has used of those allowed.
 
 The state after a period is one Parquet file (person_high, person_low, used) in the private storage.
 Its name is derived from the period's job, the version of the data and the name of the previous
@@ -33,7 +33,9 @@ LINEAGE_LETTERS = 16
 
 
 KEPT_AFTER_FAILURE = timedelta(days=30)
-"""How long the state is kept of a series that ended because a map failed; it may be resumed."""
+"""How long the state of a series that ended because a map failed is kept, since the series may be
+resumed.
+"""
 
 
 class StateMissing(Conflict):
@@ -48,7 +50,8 @@ def lineage_of(release: Release) -> str:
     series = release.series
     if series is None or not series.is_paid_once:
         return ""
-    if release.blob_name:  # The series has moved on since, so the name is read from the draw.
+    # A committed draw has advanced the series, so the previous state is read from the draw's name.
+    if release.blob_name:
         return release.blob_name.split("-")[5][len(release.upload_id.hex) :]
     return hashlib.sha256(series.state_name.encode()).hexdigest()[:LINEAGE_LETTERS]
 
@@ -143,7 +146,7 @@ def states_sweep(waiting: Collection[UUID]) -> int:
     for series in Series.objects.exclude(ended_at=None).exclude(may_resume | Q(state_name="")):
         undrawn = series.releases.filter(blob_name="", job__state__in=UNFINISHED)
         if series.job_id(series.drawn + 1) not in waiting and not undrawn.exists():
-            # No further map follows, so the list of people is no longer needed.
+            # No further map follows, so the state, a list of people, is no longer needed.
             Series.objects.filter(pk=series.pk, drawn=series.drawn).update(state_name="")
     stored = [
         name

@@ -14,13 +14,13 @@ that is killed before its shard is committed has revealed nothing, and the shard
 Whether a worker is killed does not depend on its noise. A shard that fails after drawing noise ends
 the release, as with any mechanism.
 
-A shard records the total number of shards when it is created. Its people follow from its number and
-that total, independently of other shards. All shards are created and discarded together, by the
-holder of the release's lease, and only a complete set with the same version of the data and the
-same total is combined. So nobody is in two shards of a release. If a person is erased in the
-meantime, all shards are discarded and drawn again from the new version. The total follows from the
-number of rows, and is shown only to users who may see that number. The number of points is public
-in every release of points.
+A shard records the total number of shards when it is created. The shard's people follow from its
+own number and that total, whatever happens to other shards. All shards are created and discarded
+together, by the holder of the release's lease, and only a complete set with the same version of the
+data and the same total is combined. So nobody is in two shards of a release. If a person is erased
+in the meantime, all shards are discarded and drawn again from the new version. The total follows
+from the number of rows, and is shown only to users who may see that number. The number of points is
+public in every release of points.
 """
 
 from __future__ import annotations

@@ -52,12 +52,12 @@ class Gone:
 class StateRules:
     """The rules for releases in one state.
 
-    Members of the publishing organisation can always see a release, with its files unless they are
+    Members of the publishing organisation can always see a release, and its files unless these are
     deleted. Other visitors can read the files, and see the release in lists, only if `files` is
-    PUBLIC. `known` says whether they may read its metadata. If not, they get the response `gone`,
-    or if that is None, a 404 as for an unknown id. `since` is the name of the field that holds the
-    time at which the state began. `standing` explains the state on the owners' pages. `actions` are
-    the keys of the actions that are possible in the state.
+    PUBLIC. `known` says whether they may read its metadata. If not, these visitors get the response
+    `gone`, or if that is None, a 404 as for an unknown id. `since` is the name of the field that
+    holds the time at which the state began. `standing` explains the state on the owners' pages.
+    `actions` are the keys of the actions that are possible in the state.
     """
 
     files: Files
@@ -134,15 +134,14 @@ class Action:
     """An action on a release.
 
     `label` is the text of its button. `needs` is the permission that it requires
-    (`accounts.selectors.may`). `after` is the state in which the release's job must be;
-    None allows any. `drawn` is True if there must be a draw, False if there must be none,
-    and None if either is possible. `to` is the new state of the release, None if the state
-    does not change; `event` is then None, too, and otherwise the kind of event by which the audit
-    list records the action. `inputs` are the arguments of its service besides the release and the
-    user; `seen` are optional arguments that state what the user has read, such as the
-    checksum of the notes; they are empty if there was nothing to read. The other fields are
-    messages: `denied` for users without the permission, `untimely` for a release in another
-    state, and `done` for success.
+    (`accounts.selectors.may`). `after` is the state in which the release's job must be; None allows
+    any. `drawn` is True if there must be a draw, False if there must be none, and None if either is
+    possible. `to` is the new state of the release, None if the state does not change; `event` is
+    then None, too, and otherwise the kind of event by which the audit list records the action.
+    `inputs` are the arguments of its service besides the release and the user; `seen` are optional
+    arguments that state what the user has read, such as the checksum of the notes ("" if there are
+    no notes). The other fields are messages: `denied` for users without the permission, `untimely`
+    for a release in another state, and `done` for success.
     """
 
     label: str
