@@ -1,7 +1,7 @@
 """Options with which a fixed sample of the tests in each file is run.
 
 `--one-in N` is meant for suites that are run in full elsewhere, and `--recorded-one-in N` for those
-of `tests.record`: it samples a suite only while its recorded pass is fresh.
+of `tests.record`: a suite is sampled only while the suite's recorded pass is fresh.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def keep_one_in(
     every: int, config: pytest.Config, items: list[pytest.Item], own: list[pytest.Item]
 ) -> None:
-    """Take those of `own` from `items` that are not in a sample of one in `every`."""
+    """Remove from `items` those of `own` that are not in a sample of one in `every`."""
     chosen = sample((item.nodeid for item in own), every)
     left_out = [item for item, is_chosen in zip(own, chosen, strict=True) if not is_chosen]
     if left_out:

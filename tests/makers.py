@@ -51,7 +51,7 @@ _numbers = itertools.count(1)
 
 
 def ask_for(release: Release, *names: str) -> Release:
-    """Have files of a release made that are made on request, by default all of them."""
+    """Make those files of a release that are made on request: the named ones, by default all."""
     unmade = release.files.filter(stored_name="")
     for file in unmade.filter(name__in=names) if names else unmade:
         file_make(file)

@@ -92,8 +92,9 @@ def grid_release(area: StudyArea, cells: int = 96, unit: str = Unit.PERSON) -> R
 
 
 def many_zones_release(area: StudyArea, zones: int, seed: int = 7) -> Released:
-    """Return a release of many invented zones, smaller where the city is dense; each person is in
-    at most 4.
+    """Return a release of many invented zones, smaller where the city is dense.
+
+    Each person is in at most 4 zones.
     """
     grid = Grid.over(area, 128)
     crowd = np.where(grid.inside(area), city(grid) + 1.0, 0.0).ravel()

@@ -142,7 +142,10 @@ class ArrayView:
         return PrivateCounts(counts, sensitivity=self.bound, distinct=self._distinct)
 
     def value_shares(self, regions: ValuedRegions, measure: Measure) -> PrivateShares:
-        """Return the numbers and sums of steps, with at most `bound` records of each unit."""
+        """Return the number of records and the sum of their steps in each region.
+
+        At most `bound` records of each privacy unit are counted.
+        """
         cells, steps = self._valued(regions, measure)
         shape = (len(regions),) if isinstance(regions, Listed) else regions.shape
         numbers = np.bincount(cells, minlength=int(np.prod(shape)))
@@ -156,7 +159,7 @@ class ArrayView:
         )
 
     def value_histogram(self, regions: ValuedRegions, measure: Measure, bins: int) -> PrivateCounts:
-        """Return the counts by region and part of the range, of the same records."""
+        """Return the counts by region and by bin, of the records that `value_shares` counts."""
         cells, steps = self._valued(regions, measure)
         shape = (len(regions),) if isinstance(regions, Listed) else regions.shape
         binned = cells * bins + measure.to_bins(steps, bins)
@@ -197,7 +200,11 @@ class ArrayView:
         return cells[chosen], steps[chosen].astype(np.int64)
 
     def trips(self, pairs: TripPairs) -> PrivateSparseCounts:
-        """Return the counts of pairs of regions; records without destinations follow by hours."""
+        """Return the counts of trips by pair of regions.
+
+        If `pairs.gap_hours` is above 0, a trip leads from a person's record to the same person's
+        next one, in the order of hours. Otherwise it leads to the record's destination.
+        """
         lon, lat = (np.asarray(each, dtype=np.float64) for each in (self.longitude, self.latitude))
         hours = np.asarray(self.hours, dtype=np.int64)
         hours = hours if hours.size else np.zeros(lon.size, dtype=np.int64)
@@ -303,7 +310,7 @@ class ArrayView:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the records in regions, as indices of `lon`, and the region of each.
 
-        `rows` holds the number of each of these records in the view's arrays.
+        `rows` holds, for each record in `lon` and `lat`, the record's index in the view's arrays.
         """
         if isinstance(regions, NearPlaces) and regions.by_key:
             named = [number_of_key(self.place_keys[row]) for row in rows.tolist()]

@@ -156,7 +156,7 @@ class RadiusMapSerializer(Document):
         return features_of(drawn)
 
     def get_points(self, drawn: RadiusMap) -> LatticeValues:
-        """Return the values at the lattice's points. Raises SkipField unless they were requested."""
+        """Return the values at the lattice's points. Raises SkipField unless requested."""
         if not self.context["values"]:
             raise SkipField
         return lattice_values(drawn)

@@ -1,8 +1,8 @@
 """`python -m tests.audit`: audits every privacy claim and writes the findings to docs/audit.md.
 
 `--effort 0.1` makes a tenth of the usual number of draws; `--only NAME` audits only the cases with
-NAME in their names. With either option the page is written only if `--write` is also given. It then
-says how many draws were made, and the lines of claims that were not audited stay as they were.
+NAME in their names. With either option the page is written only if `--write` is also given. The
+page then says how many draws were made, and keeps its lines on claims that were not audited.
 
 `--power` draws nothing. It prints, for each planted fault, how often an attacker who sees
 everything that the claim allows would disprove the claim.

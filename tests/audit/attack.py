@@ -1,4 +1,4 @@
-"""An attacker that looks for what releases reveal, and its findings about a claim."""
+"""An attacker that looks for what releases reveal, and the attacker's findings about a claim."""
 
 from __future__ import annotations
 
@@ -34,8 +34,10 @@ BATCH = 500
 """Number of draws between checks of whether an audit can stop."""
 
 SEARCHED, LEARNED = 250, 4000
-"""Numbers of releases drawn from each dataset: for each pair in the search, and then for the best
-pair, to train the attacker. Neither is counted as evidence.
+"""Numbers of releases drawn from each of two neighbouring datasets.
+
+SEARCHED is for each pair of datasets in the search for the pair that reveals most, and LEARNED for
+training the attacker on that pair. Neither is counted as evidence.
 """
 
 
@@ -47,9 +49,10 @@ LABELS = {"people": PEOPLE, "sightings": SIGHTINGS, "visits": VISITS}
 class Case:
     """A mechanism to audit, with at most `most` counted releases of both datasets together.
 
-    `catch` is the smallest planted fault that has to be caught. It equals `wanted` unless `note`
-    says what limits detection. If `total` names a bought total, the attacker sees only that number
-    of each release, and the claim is the part of epsilon that it is measured with.
+    `catch` is the smallest planted fault that has to be caught. It equals `wanted`, the fault that
+    should be caught, unless `note` says what limits detection. If `total` names a bought total, the
+    attacker sees only that number of each release, and the claim is the part of epsilon that it is
+    measured with.
     """
 
     name: str
@@ -145,8 +148,8 @@ def possible(case: Case, factor: Fraction) -> float:
 def learned_scores(taught: list[Floats], *, thorough: bool) -> dict[str, Score]:
     """Return scores learned from releases (n, columns) of both datasets.
 
-    The scores are each column by itself, weighted sums of clipped columns (the likelihood ratio,
-    for shifted Laplace noise) and, if `thorough`, boosted decision trees.
+    The scores are each single column, weighted sums of clipped columns (the likelihood ratio, for
+    shifted Laplace noise) and, if `thorough`, boosted decision trees.
     """
     scores: dict[str, Score] = {
         f"number {place}": partial(_number, place) for place in range(taught[0].shape[1])
@@ -229,7 +232,10 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Turns releases into columns: their numbers, and a score for their structure."""
+    """Converts releases to arrays, with a column for each of their numbers and one for a score.
+
+    The score, in the last column, is that of a release's structure.
+    """
 
     width: int
     odds: dict[int, float]

@@ -5,17 +5,19 @@ attacker names the dataset or abstains. If the claim epsilon holds, then given a
 makes the attacker guess, the guess is right with probability at most p = e^epsilon/(1 + e^epsilon):
 the odds are 1 before the release, and no release multiplies them by more than e^epsilon.
 
-The bound. Bet the share x of e^-epsilon on each guess: multiply a capital, 1 at first, by 1 + x
-e^-epsilon after a right guess and by 1 - x after a wrong one. If the claim holds, its expected
-value never grows (p (1 + x e^-epsilon) + (1 - p) (1 - x) = 1), so it ever reaches 1/chance with
-probability at most `chance` (Ville 1939). This holds for the mean over several x, too, and after
-every draw, so an audit may stop as soon as the capital suffices. The rule by which the attacker
-guesses is fixed before the draws that are counted.
+The bound. Start with a capital of 1, and choose x between 0 and 1. Multiply the capital by 1 + x
+e^-epsilon after each right guess, and by 1 - x after each wrong one. If the claim holds, the
+expected capital never grows (p (1 + x e^-epsilon) + (1 - p) (1 - x) = 1 for the largest p), so the
+probability that the capital ever reaches 1/chance is at most `chance` (Ville 1939). This holds for
+the mean over several x, too, and after every draw, so an audit may stop as soon as the capital
+suffices. The rule by which the attacker guesses is fixed before the draws that are counted.
 
 Delta. The mean of Z = right - e^epsilon wrong over all draws is half the sum of P(E) - e^epsilon
-Q(E) and Q(F) - e^epsilon P(F), for the releases E and F on which one or the other dataset is named.
-So it is at most the hockey-stick divergence, which the claim says is 0. The same bets on Z - delta
-bound it from below, where an abstention counts as 0; for delta = 0 they are the bets above.
+Q(E) and Q(F) - e^epsilon P(F), where P and Q are the distributions of the releases of the two
+datasets, E is the set of releases for which the attacker names the first dataset, and F that for
+which the attacker names the second. So it is at most the hockey-stick divergence, which the claim
+says is 0. The same bets on Z - delta bound it from below, where an abstention counts as 0; for
+delta = 0 they are the bets above.
 """
 
 from __future__ import annotations

@@ -62,7 +62,10 @@ SCHEMA = Schema(
     categories=(SIDES,),
 )
 ADDED = 1000
-"""Smallest number of an added person, whose values are the largest; others have the middle."""
+"""Smallest person number of an added person.
+
+Rows of an added person have the largest value, and rows of other people the middle one.
+"""
 
 KEY = bytes(range(32))
 SALT = bytes(range(16))
@@ -166,7 +169,7 @@ PAIRS = (
     Pair("beside 35 in the cell, near where trees split", partial(_full, 35), _one_cell),
     Pair("beside 400 in the cell", partial(_full, 400), _corner),
 )
-"""Pairs of datasets to search for the one whose releases reveal most."""
+"""Pairs of datasets, among which to search for the pair whose releases reveal most."""
 
 TORN = Pair("two places that are as popular but for the person", _nobody, _nowhere)
 """Placeholder in lists of pairs; the attack uses the two datasets that `torn` makes instead."""

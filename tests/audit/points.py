@@ -149,7 +149,10 @@ def _learned(points: Points, scale: float, most: int) -> Rule:
 
 
 def _odds(scale: float, odds: Floats, places: Floats) -> Floats:
-    """Return the log-odds of the second place for each point, from the cell that contains it."""
+    """Return the log-odds of the second place for each point.
+
+    `odds` holds these log-odds for each cell; a point has those of the cell that contains it.
+    """
     return np.asarray(odds[cells_of(places, scale)])
 
 

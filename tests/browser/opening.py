@@ -16,5 +16,5 @@ Open = Callable[..., Any]
 
 
 def unfold(page: Any, words: str) -> None:
-    """Unfold the part of the page whose summary contains `words`."""
+    """Unfold the part of the page (a `details` element) whose summary contains `words`."""
     page.locator("summary", has_text=words).first.click()

@@ -57,7 +57,8 @@ def test_bands_are_drawn_in_the_ramp_and_the_rest_is_hatched(
     assert (radius != density).any(axis=-1).mean() > 0.05
     assert ramp_share(radius, theme) > 0.1
     assert sum(share(radius, name, theme) > 0.005 for name in RAMP) >= 3
-    assert share(radius, "map-hatch", theme) > 0.002  # its lines are thinner than a pixel
+    # The lines of the hatching are thinner than a pixel.
+    assert share(radius, "map-hatch", theme) > 0.002
     legend = page.inner_text("#map .legend")
     assert "in metres" in legend
     assert "Out of reach" in legend

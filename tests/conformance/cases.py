@@ -193,7 +193,8 @@ PLANS = [
 """Pairs of mechanism and parameters with large grids, for tests that need no data."""
 
 MANY, SHARES = 5, 3
-"""Parameters with at least MANY values share their values among mechanisms, in SHARES parts."""
+"""If a parameter has at least MANY values, they are divided into SHARES parts, and each mechanism
+with this parameter draws releases with one of the parts."""
 
 
 def choices_drawn(cls: type[Any]) -> Iterator[dict[str, object]]:
@@ -240,7 +241,7 @@ RUNS = [
 def is_form(given: dict[str, object]) -> bool:
     """Return whether these parameters may change which layers and measurements a release has.
 
-    Numbers are assumed not to, except in the audit, which tries everything.
+    Parameters that are numbers are assumed not to, except in the audit, which tries everything.
     """
     return AUDIT or not any(type(value) is int for value in given.values())
 

@@ -58,7 +58,10 @@ DRAWS = 40 if AUDIT else 16
 """
 
 BESIDE = {"departures", "arrivals"}
-"""Renderers of layers measured besides the forecast one; the tests of flows count these."""
+"""Renderers of layers that are measured besides the layer of the forecast.
+
+The tests of flows count how often the margins of these layers hold.
+"""
 
 JUDGED = ("value", "margin", "threshold", "least_listed", "boxes")
 
@@ -115,7 +118,7 @@ def most_cells(mechanism: Mechanism) -> int:
     return limits.get("cells") or 0
 
 
-# Facts, parameters and documentation
+# Tests of facts, parameters and documentation
 
 
 @every_mechanism
@@ -226,7 +229,7 @@ def test_values_out_of_bounds_are_refused_by_name(mechanism: Mechanism) -> None:
             assert refusal.value.field == parameter.name
 
 
-# Plan and forecast
+# Tests of the plan and the forecast
 
 
 @every_mechanism
@@ -290,7 +293,7 @@ def test_its_forecast_announces_noise_that_is_then_drawn(mechanism: Mechanism, p
     assert forecast.region
 
 
-# Releases
+# Tests of releases
 
 
 def test_every_choice_is_drawn_by_a_mechanism() -> None:
@@ -420,7 +423,7 @@ def test_extreme_budgets_give_whole_releases(
     try:
         mechanism.forecast(params, Fraction(epsilon), bound, DOMAIN)
     except InvalidInput:
-        return  # It is refused before anything is paid or drawn.
+        return  # The request is refused before anything is paid or drawn.
     released = release(mechanism, params, view, epsilon=Fraction(epsilon))
     assert written(released, params, tmp_path)
     for layer in measured_layers(released) + box_layers(released):
@@ -577,7 +580,7 @@ def test_its_margins_cover_as_often_as_they_say(mechanism: Mechanism, params: An
     if not can_be_counted(release(mechanism, params, view)):
         pytest.skip("Its own tests look at margins of what is no box.")
     if measures_as_the_defaults_do(mechanism, params, view):
-        return  # Its margins are checked in the run with the defaults.
+        return  # The margins of these measurements are checked in the run with the defaults.
     covered: dict[str, list[bool]] = {}
     exceeded: dict[str, list[bool]] = {}
     chosen: set[str] = set()

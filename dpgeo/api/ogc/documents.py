@@ -197,7 +197,7 @@ class CollectionSerializer(OgcDocument):
         ]
 
     def get_extent(self, collection: AnyCollection) -> Json:
-        """Return the bounds of the study area and, in a series, the interval that its maps cover."""
+        """Return the bounds of the study area and, in a series, the interval its maps cover."""
         bounds = collection.release.dataset.bounds
         spatial = {"spatial": {"bbox": [list(bounds)], "crs": CRS84}}
         if isinstance(collection, Collection):

@@ -75,7 +75,7 @@ def shapes_of(layer: Layer) -> NDArray[Any]:
     return np.asarray(geometries(layer))
 
 
-# GeoPackage
+# Tests of GeoPackage files
 
 
 @EVERY_LAYER
@@ -101,7 +101,7 @@ def test_a_geopackage_does_not_contain_its_time_of_writing(tmp_path: Path) -> No
     assert [str(each)[:10] for each in tables["last_change"]] == ["2000-01-01"]
 
 
-# GeoTIFF
+# Tests of GeoTIFF files
 
 
 @pytest.mark.parametrize("cells", [1, 16, 300, 600])
@@ -161,7 +161,7 @@ def test_only_images_become_geotiffs(tmp_path: Path) -> None:
             geotiff.write(RELEASED, layer, tmp_path / "x.tif")
 
 
-# Vector tiles
+# Tests of vector tiles
 
 
 def read_tiles(path: Path) -> tuple[dict[str, Any], dict[str, Any], dict[Any, bytes]]:
@@ -259,7 +259,7 @@ def test_tiles_stay_within_what_browsers_can_draw(tmp_path: Path) -> None:
     assert max(rows.size for _, _, rows in vector_tiles._members(place, zooms[0] - 1)) > 50_000
 
 
-# Preview
+# Tests of the preview
 
 
 @EVERY_LAYER
@@ -307,7 +307,7 @@ def test_the_preview_names_the_unit_as_the_map_does(cell: float, words: str) -> 
     assert unit_words(released, view) == f"People {words} square"
 
 
-# Descriptions of the files
+# Tests of the files' descriptions of themselves
 
 
 def test_every_file_states_its_use(tmp_path: Path) -> None:

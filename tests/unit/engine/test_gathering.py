@@ -88,4 +88,4 @@ def test_removing_a_person_from_all_files_removes_only_their_bounded_rows_of_the
     for person in range(5):
         change = whole - counts("rest", person)
         assert change.min() >= 0
-        assert change.sum() == bound  # Everybody has more rows than that in the window.
+        assert change.sum() == bound  # Everybody has more rows in the window than the bound.

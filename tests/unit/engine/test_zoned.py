@@ -138,7 +138,7 @@ def test_an_empty_file_has_zero_counts(tmp_path: Path) -> None:
     assert count(write(tmp_path / "rows.parquet", [])).tolist() == [0] * 5
 
 
-# Popular places
+# Tests of bounding that prefers popular places
 
 
 def test_popularity_counts_one_place_of_each_person(tmp_path: Path) -> None:

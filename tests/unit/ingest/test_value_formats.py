@@ -1,4 +1,4 @@
-"""Every declared format of times and positions: what it reads, and each row by itself."""
+"""Every declared format of times and positions: what it reads, and that it reads rows singly."""
 
 from __future__ import annotations
 

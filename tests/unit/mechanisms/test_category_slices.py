@@ -27,7 +27,7 @@ WHOLE = Zones(keys=("all",), names=("All",), shapes=np.array([TRIANGLE.shape], d
 
 
 def travellers() -> ArrayView:
-    """Return a view of 3,000 people in one place: a third walk at 5, the others ride at 20."""
+    """Return a view of 3,000 people in one place: a third walk at 5 km/h, the others ride at 20."""
     west, south, east, north = TRIANGLE.bounds
     codes = np.where(np.arange(3000) < 1000, 0, 1)
     return ArrayView(

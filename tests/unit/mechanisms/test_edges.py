@@ -1,4 +1,7 @@
-"""Fan and Jin's edges: between two items as flows, between an item and an attribute as contexts."""
+"""The edges of Fan and Jin's graphs, as flows or as counts by context.
+
+Edges between two items are flows; edges between an item and an attribute are counts by context.
+"""
 
 from __future__ import annotations
 

@@ -13,10 +13,10 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 
 SQUARE = StudyArea.from_bounds(0, 0, 1, 1)
-"""A study area that touches every cell of a small grid laid over it."""
+"""A study area that intersects every cell of a small grid laid over it."""
 
 BAND = StudyArea.from_bounds(0, 0.45, 1, 0.55)
-"""A study area that touches only the middle row of a 3 x 3 grid laid over its square frame."""
+"""A study area that intersects only the middle row of a 3 x 3 grid laid over its square frame."""
 
 
 def released(content: Content, area: StudyArea = SQUARE) -> Released:

@@ -54,8 +54,8 @@ def test_the_kernel_matches_the_sampler_also_at_edges_and_holes(lon: float, lat:
     start[row, column] = 1.0
     expected = channel.forward(start) * size
     assert expected.sum() == pytest.approx(size, rel=1e-9)
-    # Apart from chance, they differ by a few hundredths, in cells at the edge of the area and where
-    # the kernel is truncated.
+    # Apart from chance, drawn and expected numbers differ by a few hundredths, in cells at the edge
+    # of the area and where the kernel is truncated.
     assert np.abs(drawn - expected).sum() / size < 0.06 + np.sqrt(expected).sum() / size
 
 

@@ -122,7 +122,8 @@ def test_estimates_of_cells_come_with_the_nearest_non_negative_ones(answers: str
     projected = estimate.columns["non_negative"]
     assert estimate.value.min() < 0 <= projected.min()
     assert projected.sum() == pytest.approx(estimate.value.sum())
-    if answers == "uniform":  # the same people as beside the partitions' counts
+    # The estimate then has the same people in each partition as the partition's own count.
+    if answers == "uniform":
         of_partition = np.bincount(estimate.columns["partition"], weights=projected)
         np.testing.assert_allclose(of_partition, partitions.columns["non_negative"])
 

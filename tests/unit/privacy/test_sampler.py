@@ -25,7 +25,10 @@ PRECISION = 512
 
 
 def mass(rate: Fraction, outcomes: int | None, value: int) -> Fraction:
-    """Return the probability of `value` for a digit or a geometric variable, to within 2^-511."""
+    """Return the probability of `value`, to within 2^-511.
+
+    `value` is a digit with this number of outcomes or, if `outcomes` is None, a geometric variable.
+    """
     below = boundary_bits(rate, outcomes, value - 1, PRECISION) if value else 0
     last = outcomes is not None and value == outcomes - 1
     upto = 1 << PRECISION if last else boundary_bits(rate, outcomes, value, PRECISION)

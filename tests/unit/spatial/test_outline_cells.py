@@ -1,4 +1,4 @@
-"""The cells that touch a study area, computed block by block."""
+"""The cells that intersect a study area, computed block by block."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PARTS = shapely.union_all(
 
 
 def one_by_one(grid: Grid, area: StudyArea) -> NDArray[np.bool_]:
-    """Return a mask (rows, columns) of the cells that touch the area.
+    """Return a mask (rows, columns) of the cells that intersect the area.
 
     Each cell's box, in degrees and slightly enlarged, is compared with the outline in degrees.
     """

@@ -18,7 +18,10 @@ def test_the_sparse_vector_stops_after_so_many_answers() -> None:
 
 @pytest.mark.parametrize(("one_way", "factor"), [(False, 2), (True, 1)])
 def test_threshold_and_answers_cost_epsilon_together(one_way: bool, factor: int) -> None:
-    """The threshold costs 1/scale, and each answer "above" 2/scale (1/scale one way)."""
+    """Noise of this scale on the threshold costs an epsilon of 1/scale.
+
+    Each of three answers "above" costs 2/scale, or 1/scale if all answers change in one direction.
+    """
     random = WithoutNoise()
     thresholds.above_threshold(ANSWERS, 5.0, 3, 0.7, random, one_way=one_way)
     of_threshold, of_answers = random.scales
@@ -109,9 +112,10 @@ def test_single_cells_are_not_halved() -> None:
 
 
 def test_a_kd_tree_cuts_with_the_right_odds() -> None:
-    """Of 5, 1 and 0 people, the two cuts have scores -4 and -6.
+    """A kd-tree chooses cuts with the odds of the exponential mechanism.
 
-    The only level has 0.3 of epsilon.
+    For three cells with 5, 1 and 0 people, the two possible cuts have the scores -4 and -6. The
+    tree's only level gets an epsilon of 0.3.
     """
     draws, first, epsilon = 2000, 0, 2.0
     random = WithoutLaplace(4)

@@ -20,7 +20,10 @@ def test_noise_first_keeps_steps_and_spends_epsilon_once() -> None:
 
 
 def test_noise_first_joins_bins_that_differ_by_less_than_noise() -> None:
-    """Joining two bins that differ by d saves 2 v and costs d^2/2: it pays below 2 sqrt(v)."""
+    """With noise of variance v, bins that differ by d are joined if d is below 2 sqrt(v).
+
+    Joining them reduces the squared error by 2 v and adds d^2/2 to it.
+    """
     epsilon = 0.5
     least = 2 * np.sqrt(2 / epsilon**2)
     for difference, joined in ((0.99 * least, True), (1.01 * least, False)):
@@ -48,7 +51,10 @@ def test_structure_first_finds_the_steps_and_spends_half_on_sums() -> None:
 
 
 def test_structure_first_chooses_an_edge_with_the_right_odds() -> None:
-    """Of two cuts of 0, 0, 6, the better has the odds exp(epsilon/2 * 18/(2 (2 F + 1)))."""
+    """Of the two cuts of the counts 0, 0, 6, the better is chosen with the right odds.
+
+    They are exp(epsilon/2 * 18/(2 (2 F + 1))), where F is the largest count that is assumed.
+    """
     counts, draws, epsilon, most = np.array([0.0, 0.0, 6.0]), 2500, 2.0, 6
     chance = 1 / (1 + np.exp(-epsilon / 2 * 18 / (2 * (2 * most + 1))))
     better = 0
@@ -90,7 +96,10 @@ def test_small_noisy_bins_become_empty() -> None:
 
 
 def test_the_nearest_ascending_vector() -> None:
-    """The example of Hay et al. 2010: 9, 14, 10 becomes 9, 12, 12; 14, 9, 10, 15 has 11, 11, 11."""
+    """The examples of Hay et al. 2010: the ascending vector nearest to 9, 14, 10 is 9, 12, 12.
+
+    The one nearest to 14, 9, 10, 15 is 11, 11, 11, 15.
+    """
     assert histograms.ascending(np.array([9.0, 14, 10])).tolist() == [9, 12, 12]
     assert histograms.ascending(np.array([14.0, 9, 10, 15])).tolist() == [11, 11, 11, 15]
 

@@ -19,7 +19,11 @@ def test_wavelets_restore_counts(shape: tuple[int, ...]) -> None:
 
 
 def test_privelet_is_the_matrix_mechanism_with_haars_strategy() -> None:
-    """Its error over all ranges is the strategy's; the matrix has its sensitivity, 1 + log2 n."""
+    """Privelet is the matrix mechanism whose strategy is Haar's wavelets.
+
+    Privelet's error over all ranges is that of the strategy, and the strategy's matrix has
+    Privelet's sensitivity, 1 + log2 n for n bins.
+    """
     haar, ranges = strategies.haar(8), strategies.all_ranges(8)
     assert strategies.sensitivity(haar) == 4
     random = np.random.default_rng(4)

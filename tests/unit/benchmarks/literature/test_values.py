@@ -36,7 +36,10 @@ def test_the_functional_mechanism_without_noise_is_least_squares() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_nobody_moves_the_coefficients_further_than_is_paid_for(size: int) -> None:
-    """A corner of the cube is the person who changes the coefficients most: (d + 1)(d + 3)."""
+    """The person who changes the coefficients most is at a corner of the cube of d dimensions.
+
+    This person changes them by (d + 1)(d + 3) in the L1 norm.
+    """
     form, linear = regression.objective(np.ones((1, size)), np.ones(1))
     moved = np.abs(form).sum() + np.abs(2 * linear).sum()
     assert moved == (size + 1) * (size + 3)
