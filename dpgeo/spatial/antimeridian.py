@@ -28,7 +28,7 @@ def _jumps(ring: shapely.LinearRing) -> bool:
 
 
 def _followed(ring: shapely.LinearRing) -> NDArray[np.float64]:
-    """Return a ring's corners (n, 2) as longitude and latitude in degrees.
+    """Return a ring's vertices (n, 2) as longitude and latitude in degrees.
 
     Longitudes continue beyond ±180 degrees instead of jumping.
     """

@@ -81,7 +81,7 @@ class Directions:
         )
 
     def __call__(self, cells: NDArray[np.int64]) -> tuple[NDArray[np.float64], ...]:
-        """Return the vectors of cells given by index (n,), as three arrays of coordinates (n,)."""
+        """Return the vectors of the cells with these indices (n,), as arrays x, y and z (n,)."""
         row, column = np.divmod(cells, self.columns)
         flat = self.cos_latitude[row]
         return (
@@ -159,7 +159,7 @@ def spread_evenly(area: StudyArea, number: int) -> Centres:
 
 
 def areas_of_influence(centres: Centres, area: StudyArea) -> NDArray[np.object_]:
-    """Divide a study area by nearest centre; return each centre's part as a shape (k,) in degrees.
+    """Divide a study area by nearest centre; return the parts as shapes (k,) in degrees.
 
     Borders are straight on the map. Over a city, they differ from the true borders on the ground by
     less than the width of a drawn line. If centres coincide, the first of them gets the whole
@@ -179,7 +179,8 @@ def areas_of_influence(centres: Centres, area: StudyArea) -> NDArray[np.object_]
     in_degrees = shapely.transform(
         shapely.get_parts(cells), lambda flat: np.column_stack(to_degrees(*flat.T))
     )
-    # If two centres nearly coincide, rounding can make the outlines of their areas invalid.
+    # If two centres nearly coincide, rounding can make the outlines of the two centres' areas
+    # invalid.
     whole = shapely.make_valid(in_degrees)
     shapes[distinct] = [_polygons(each) for each in shapely.intersection(whole, area.shape)]
     return shapes
@@ -206,9 +207,7 @@ def _cells_of(area: StudyArea, least: int) -> tuple[Grid, NDArray[np.int64]]:
 
 
 def _far_apart(x: NDArray[Any], y: NDArray[Any], number: int) -> list[int]:
-    """Return the indices of `number` points, each as far as possible from those chosen
-    earlier.
-    """
+    """Return the indices of `number` points, each as far as possible from the earlier ones."""
     chosen = [0]
     distance = np.hypot(x - x[0], y - y[0])
     while len(chosen) < number:

@@ -3,9 +3,9 @@
 Every edge is divided where it crosses a line of the grid, so that each piece lies in one cell.
 Lengths are in fractions of a cell. A piece of height dv, at a mean distance of 1 - u from the
 cell's right edge, adds the area dv (1 - u) to its own cell and dv to every cell to the right in the
-same row. The sign follows the direction of the ring. This is the area-accumulation rule of font
-rasterisers. Time and memory grow with the number of pieces, not with the number of cells. Edges are
-straight in degrees; areas are ground areas, by an equal-area projection.
+same row. The sign of the area follows the direction of the ring. This is the area-accumulation rule
+of font rasterisers. Time and memory grow with the number of pieces, not with the number of cells.
+Edges are straight in degrees; areas are ground areas, by an equal-area projection.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class Lines:
 class Edges:
     """Edges (n,) of polygons, each stored from its northern to its southern end.
 
-    `polygon` is the index of the edge's polygon. `x0` and `x1` are the longitudes of its ends, and
-    `y0` and `y1` their negated latitudes, in degrees. `sign` is -1 if the ring runs northwards
-    along the edge, else 1.
+    `polygon` is the index of the edge's polygon. `x0` and `x1` are the longitudes of the edge's end
+    points, and `y0` and `y1` the end points' negated latitudes, in degrees. `sign` is -1 if the
+    ring runs northwards along the edge, else 1.
     """
 
     polygon: Ints
@@ -101,8 +101,8 @@ def edges_of(polygons: NDArray[np.object_]) -> Edges:
 class Pieces:
     """Pieces (n,) of edges, each in one cell, ordered along each edge.
 
-    `edge` is the index of the piece's edge. `x0` and `x1` are the longitudes of its ends, `v0` and
-    `v1` the sines of their negated latitudes.
+    `edge` is the index of the piece's edge. `x0` and `x1` are the longitudes of the piece's end
+    points, `v0` and `v1` the sines of the end points' negated latitudes.
     """
 
     edge: Ints
@@ -147,7 +147,8 @@ def divide(edges: Edges, lines: Lines) -> Pieces:
 def _in_rows(edges: Edges, lines: Lines) -> tuple[Ints, Ints, tuple[Floats, ...]]:
     """Divide edges at the lines between rows.
 
-    Returns the index of each part's edge, its row, and its ends as arrays x0, y0, x1, y1.
+    Returns the index of each part's edge, the part's row, and its end points as arrays x0, y0, x1,
+    y1.
     """
     first, number = _spans(lines.y, edges.y0, edges.y1)
     edge, step = _repeated(number)
@@ -164,7 +165,7 @@ def _in_rows(edges: Edges, lines: Lines) -> tuple[Ints, Ints, tuple[Floats, ...]
 
 
 def _spans(lines: Floats, low: Floats, high: Floats) -> tuple[Ints, Ints]:
-    """Return the intervals between `lines` that each range [low, high] overlaps.
+    """Return which intervals between ascending `lines` each range [low, high] overlaps.
 
     The first result holds the index of the first interval of each range, the second the
     number of intervals.
@@ -227,7 +228,7 @@ class Coverage:
         return self.polygon[index], self.cell[index] + 1, self.cell[index + 1]
 
     def to_the_left(self, polygon: Ints, row: Ints, column: Ints) -> Floats:
-        """Return what share of each cell's left edge is covered by the cell's polygon, (n,).
+        """Return the share (n,) of each cell's left edge that the cell's polygon covers.
 
         `polygon`, `row` and `column` are (n,): the i-th cell is paired with the i-th polygon.
         """
@@ -265,7 +266,8 @@ def coverage(lines: Lines, edges: Edges, polygons: int) -> Coverage:
     begins = np.flatnonzero(np.diff(key, prepend=-1))
     key = key[begins]
     height, area = np.add.reduceat(height, begins), np.add.reduceat(area, begins)
-    # Restart the cumulative sums in each row by subtracting the total before the row's first cell.
+    # The cumulative sums start anew in each row, by subtracting the sum of everything before the
+    # row.
     row = key // grid.columns
     first = np.flatnonzero(np.diff(row, prepend=-1))
     total = np.cumsum(height)

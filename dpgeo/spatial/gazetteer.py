@@ -41,8 +41,9 @@ def read_gazetteer(text: str, *, key: str = "", name: str = "") -> dict[str, Any
 
 
 def _rows(text: str) -> Iterator[list[str]]:
-    """Yield the non-empty rows of a table; the separator is the most frequent one in its first
-    line.
+    """Yield the non-empty rows of a table.
+
+    The separator is the one that is most frequent in the first line.
     """
     first = text.split("\n", 1)[0]
     separator = max(SEPARATORS, key=first.count)

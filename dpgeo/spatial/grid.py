@@ -39,7 +39,7 @@ BAND_ROWS = 512
 """Number of rows of a mask held in memory at a time; with 32768 columns they take 16 MB."""
 
 EDGE_METRES = 1e-6
-"""A cell within this distance of the study area counts as touching it.
+"""A cell within this distance (in Web Mercator metres) of the study area counts as intersecting it.
 
 The distance is far above rounding errors and far below the side length of a cell.
 """
@@ -211,13 +211,13 @@ class Grid:
         )
 
     def _inside_rows(self, area: StudyArea, first: int, after: int) -> NDArray[np.bool_]:
-        """Return the rows of `inside` from `first` up to, but not including, `after`."""
+        """Return the rows of `inside` from row `first` to row `after` - 1."""
         rows, columns = self._sides(first, after)
         in_rows, in_columns = _overlap(area, rows, columns)
         mask: NDArray[np.bool_] = in_rows[:, None] & in_columns[None, :]
         if not area.is_box:
-            # Compare in degrees, where cells are boxes and the area's edges are straight, as in
-            # `StudyArea.covers`. In Web Mercator a long slanted edge is a curve.
+            # Cells and area are compared in degrees, where cells are boxes and the area's edges are
+            # straight, as in `StudyArea.covers`. In Web Mercator a long slanted edge is a curve.
             longitudes = to_degrees(columns, 0)[0]
             latitudes = to_degrees(0, rows)[1]
             mask &= self._touching(area.shape, longitudes, latitudes)
@@ -290,7 +290,7 @@ class Grid:
 def _overlap(
     area: StudyArea, rows: NDArray[np.float64], columns: NDArray[np.float64]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return masks of the rows and the columns that touch the area's bounds.
+    """Return masks of the rows (n,) and the columns (m,) that intersect the area's bounds.
 
     `rows` (2, n) and `columns` (2, m) are edges, as returned by `Grid._sides`.
     """

@@ -48,7 +48,7 @@ def grid_step(radius: int) -> int:
 
 
 def input_step(radius: int) -> int:
-    """Return the step in millimetres of the input grid, to which inputs are snapped."""
+    """Return the step in millimetres of the input grid, to which true positions are snapped."""
     return radius * 1000 // INPUT_STEPS
 
 
@@ -62,7 +62,7 @@ def snapped_apart(metres: Fraction | int, millimetres: int) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class GroundGrid:
-    """A grid whose `step` is in metres; angles are in radians on the sphere."""
+    """A grid whose `step` is in metres; all angles below are in radians on the sphere."""
 
     step: float
 
@@ -79,7 +79,7 @@ class GroundGrid:
         row_angle = self.step / EARTH_RADIUS_METRES
         last = math.floor(math.pi / 2 / row_angle)
         snapped = np.clip(np.rint(latitude / row_angle), -last, last) * row_angle
-        # One point for each whole step that fits in the row's circumference, but at least one
+        # A row has one point for each whole step that fits in its circumference, but at least one
         # point.
         points = np.maximum(np.floor(np.cos(snapped) * (2 * math.pi / row_angle)), 1)
         column_angle = 2 * math.pi / points

@@ -42,10 +42,9 @@ class InventedPeople:
         return to_degrees(self.x, self.y)
 
     def share(self, area: StudyArea) -> NDArray[np.float64]:
-        """Return a number from 0 to 1 for each position (n,), from which invented measures are
-        made.
+        """Return numbers (n,) from 0 to 1 from which the values of measures are invented.
 
-        It rises from the west of the area to the middle and falls again towards the east.
+        The number rises from the west of the area to the middle and falls again towards the east.
         """
         west, _, east, _ = area.mercator_bounds
         return 0.2 + 0.6 * np.sin(np.pi * np.clip((self.x - west) / (east - west), 0, 1))

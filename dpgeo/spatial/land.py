@@ -1,4 +1,4 @@
-"""World's land as polygons (Natural Earth), from a file that the frontend build writes."""
+"""The world's land as polygons (Natural Earth), from a file that the frontend build writes."""
 
 from __future__ import annotations
 

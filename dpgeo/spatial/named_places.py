@@ -2,8 +2,8 @@
 
 A study area must not be derived from the data, so the owners' pages (the desk) ask for the name of
 a place instead. Three public tables are read here: the countries of Natural Earth, the cities of
-GeoNames, and those of the time zone database. The tables have only a position for each city, so a
-square around it serves as the outline. A richer search can be added as another `PlaceSearch`.
+GeoNames, and the cities of the time zone database. The tables have only a position for each city,
+so a square around it serves as the outline. A richer search can be added as another `PlaceSearch`.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ CITY_KILOMETRES = 40
 """Side in kilometres of the square around a city."""
 
 DWARFED = 20
-"""How many times larger one matching place must be than another to be taken as the one meant."""
+"""If several places match a name, the largest is meant if it is more than this many times as large
+as the next.
+"""
 
 COAST_DEGREES = 0.02
 """How far, in degrees, a country's cities may lie beyond its simplified coast."""
 
 MOST_CORNERS = 10_000
-"""Largest number of corners of an outline; finer outlines are simplified."""
+"""Largest number of vertices of an outline; outlines with more are simplified."""
 
 POSITION = re.compile(r"([+-])(\d\d)(\d\d)(\d\d)?([+-])(\d{3})(\d\d)(\d\d)?")
 """Latitude and longitude in the format of the time zone database, such as "+404251-0740023"."""
@@ -56,8 +58,9 @@ class NamedPlace:
     """A public place: its full `name`, what kind of place it is, and the source of its
     outline.
 
-    `time_zone` is the time zone of the place according to the tables. Where no boundary is known,
-    `area` is a square of `square_kilometres` a side around the place; with a boundary, that is 0.
+    `time_zone` is the time zone of the place according to the tables. If no boundary is known,
+    `area` is a square around the place, with sides of `square_kilometres`; if one is known,
+    `square_kilometres` is 0.
     """
 
     name: str
@@ -163,7 +166,7 @@ class WorldPlaces:
                 population=int(population),
             )
             full = f"{name}, {city.country}"
-            # If the name is already used by a larger city, add the position to tell the two apart.
+            # If a larger city has the same name, the position is added to tell the two apart.
             cities_by_name.setdefault(
                 full if full not in cities_by_name else f"{full}, {_position(city)}", city
             )
@@ -258,8 +261,8 @@ class WorldPlaces:
             at = shapely.points([[city.longitude, city.latitude] for city in cities])
             same = shapely.dwithin(country[1], at, COAST_DEGREES)
             own = [city for city, inside in zip(cities, same, strict=True) if inside]
-            # Prefer time zones whose local times have differed from all others since 1970. The time
-            # zones of enclaves, for example, have not.
+            # Cities are preferred whose time zone is in `_clocks`. The time zones of enclaves, for
+            # example, are not.
             cities = [city for city in own if city.time_zone in self._clocks] or own or cities
         lon = np.radians([city.longitude for city in cities]) - np.radians(longitude)
         lat = np.radians([city.latitude for city in cities])
@@ -275,7 +278,7 @@ class WorldPlaces:
             yield name, (west, south, east, north)
 
     def country_at(self, longitude: float, latitude: float) -> tuple[str, shapely.Geometry] | None:
-        """Return the name and the outline of the country at a position, or None for none."""
+        """Return the name and outline of the country at a position, or None if there is none."""
         for name, line in self._countries.items():
             west, south, east, north = json.loads(_without_geometry(line))["box"]
             if west <= longitude <= east and south <= latitude <= north:
@@ -333,17 +336,17 @@ def _outline(geometry: object) -> shapely.Geometry:
 
 
 def usable_outline(shape: shapely.Geometry) -> shapely.Geometry:
-    """Simplify an outline for use as a study area: few corners, all of them on the map."""
+    """Simplify an outline for use as a study area: few vertices, all within the map's latitudes."""
     shape = shapely.clip_by_rect(shape, -180, -MAX_LATITUDE, 180, MAX_LATITUDE)
     parts = shapely.get_parts(shape)
-    # Simplification leaves every part of a shape at least four corners. So if there are many
+    # Simplification leaves every part of a shape at least four vertices. So if there are many
     # islands, only the largest are kept.
     largest = np.argsort(-shapely.area(parts))[: MOST_CORNERS // 8]
     shape = shapely.MultiPolygon([each for each in parts[largest] if each.geom_type == "Polygon"])
     tolerance = 0.001
     while shapely.get_num_coordinates(shape) > MOST_CORNERS:
         shape, tolerance = shapely.simplify(shape, tolerance), 2 * tolerance
-    # Rounded corners may touch, and simplified islands may overlap.
+    # After rounding, outlines may touch themselves, and simplified islands may overlap.
     shape = shapely.union_all(shapely.make_valid(shapely.get_parts(shape)))
     polygons = [each for each in shapely.get_parts(shape) if each.geom_type == "Polygon"]
     return polygons[0] if len(polygons) == 1 else shapely.MultiPolygon(polygons)

@@ -51,9 +51,7 @@ class NationalGrid:
 
 
 def side_name(side: int) -> str:
-    """Return a square's side, given in metres, as the squares' names contain it: "1km" or
-    "100m".
-    """
+    """Return a side in metres as it is written in the names of squares: "1km" or "100m"."""
     return f"{side // 1000}km" if side >= 1000 else f"{side}m"
 
 
@@ -81,7 +79,7 @@ def _us_key(side: int, east: int, north: int, longitude: float, latitude: float)
 
 
 def _digits(side: int, east: int, north: int) -> str:
-    """Return the digits that name a square within its square of 100 km."""
+    """Return the digits that name a square within the square of 100 km that contains it."""
     many = len(str(100_000 // side)) - 1
     return "".join(f"{each % 100_000 // side:0{many}d}" for each in (east, north)) if many else ""
 
@@ -141,7 +139,7 @@ AMERICAN = NationalGrid(
 )
 """Grid of the United States, offered only for areas within a single UTM zone.
 
-Where two zones meet, its squares are cut.
+Where two UTM zones meet, the grid's squares are cut.
 """
 
 GRIDS = {grid.code: grid for grid in (EUROPEAN, BRITISH, SWISS, AMERICAN)}

@@ -23,11 +23,11 @@ The exact distance on the ground is checked afterwards.
 
 @dataclass(frozen=True, slots=True)
 class NearPlaces:
-    """Declared places, each with the ground to which it is the nearest place within `reach` metres.
+    """Declared places; a place's region is the ground closest to it, within `reach` metres.
 
-    The places' shares of the ground are disjoint. The place to which a position belongs depends on
-    the position and the places alone. With `by_key`, a row belongs instead to the place whose key
-    it names, wherever its position is. Two objects are equal if they have the same reach, the same
+    The regions of the places are disjoint. The place to which a position belongs depends on the
+    position and the places alone. With `by_key`, a row belongs instead to the place whose key it
+    names, wherever its position is. Two objects are equal if they have the same reach, the same
     `by_key` and the same places.
     """
 
@@ -43,10 +43,10 @@ class NearPlaces:
         return NearLocator(self)
 
     def find_keys(self, numbers: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the indices (m,) of keys on the list, ascending, and the place of each (m,).
+        """Return the indices (m,) of the keys that belong to places, ascending, and these places.
 
-        `numbers` (n,) are those of keys (`core.place_keys`). Of several places with one number, the
-        first is taken.
+        `numbers` (n,) stand for keys (`core.place_keys`). Of several places whose keys have the
+        same number, the first is taken.
         """
         listed = np.array(list(map(number_of_key, self.places.keys)), dtype=np.uint64)
         known, first = np.unique(listed, return_index=True)
@@ -67,7 +67,8 @@ class NearLocator:
         self._at = near.places.positions
         self._reach = near.reach
         self._tree = shapely.STRtree(shapely.points(self._at.x, self._at.y))
-        # Bound the difference in latitude between a position and a place within reach.
+        # `beyond` bounds the difference in latitude, in degrees, between a position and a place
+        # within reach.
         beyond = math.degrees(near.reach / EARTH_RADIUS_METRES)
         latitude = float(np.abs(near.places.latitude).max()) + beyond
         self._most = SLACK * near.reach / ground_scale(min(latitude, 89.0))

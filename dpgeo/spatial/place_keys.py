@@ -1,8 +1,8 @@
 """Numbers that stand for the keys of places in canonical files.
 
 A number is the first 64 bits of a key's SHA-256. It depends on the key alone, so rows keep their
-place whichever list of places is declared later. Two keys of a million share a number with a
-probability below 10^-7.
+place whichever list of places is declared later. Among a million keys, the probability that any two
+share a number is below 10^-7.
 """
 
 from __future__ import annotations

@@ -37,7 +37,8 @@ CELL_LEVELS = ("district", "quarter", "block")
 FAN_OUT = 4
 
 FEW = 32
-"""Up to this number of positions all pairs are compared; above it, those of the convex hull."""
+"""Up to this number of positions, all pairs are compared; above it, only pairs on the convex hull.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -45,10 +46,10 @@ class Places:
     """Places with keys, positions in degrees (n,), and their units at every level.
 
     `levels` holds the names of the levels, from the widest to the finest. `units` (n,) holds, for
-    each place, the names of its units, one for each level. Units with the same name are different
-    units if they lie in different wider units. `names` (n,) are what people call the places; they
-    are the keys if left out. Raises ValueError for invalid places; the message names the first
-    invalid place and the remedy.
+    each place, the names of its units, one for each level. Two units with the same name are
+    different units if they lie in different wider units. `names` (n,) are what people call the
+    places; they are the keys if left out. Raises ValueError for invalid places; the message names
+    the first invalid place and the remedy.
     """
 
     levels: tuple[str, ...]
@@ -90,11 +91,11 @@ class Places:
 
         A polygon stands for a point inside it. `key` is the name of the property that holds a
         place's key; "" means "key". A place without that property gets its number in the
-        collection, counted from 1, as its key. `name` is that of its name; "" means "name". The
-        collection's member "levels" lists the properties that are levels, from the widest to the
-        finest. Without it, the levels are all properties that have text values in the first
-        feature, in their order, except the key and the name; if there are none, the places have no
-        hierarchy. Raises ValueError for an invalid document.
+        collection, counted from 1, as its key. `name` is the name of the property that holds a
+        place's name; "" means "name". The collection's member "levels" lists the properties that
+        are levels, from the widest to the finest. Without it, the levels are all properties that
+        have text values in the first feature, in their order, except the key and the name; if there
+        are none, the places have no hierarchy. Raises ValueError for an invalid document.
         """
         features = document.get("features") if isinstance(document, Mapping) else None
         if not isinstance(features, list) or not features:
@@ -256,8 +257,8 @@ class Places:
     def _refuse(self, wrong: NDArray[np.bool_], words: Phrase) -> None:
         """Raise ValueError if any place breaks a rule, naming the first such place.
 
-        `wrong` is a mask of the places that do, and `words` states the problem. The message also
-        says how many others there are.
+        `wrong` is a mask of the places that break the rule, and `words` states the problem. The
+        message also says how many further places break it.
         """
         misplaced = np.flatnonzero(wrong)
         if misplaced.size:
@@ -311,7 +312,8 @@ class Places:
     def hiding(self) -> list[Phrase]:
         """Return a sentence on the protection for each possible number of hidden levels.
 
-        Each says how far apart two places of the same visible unit can be; see `sensitivity`.
+        Each sentence says how far apart two places of the same visible unit can be; see
+        `sensitivity`.
         """
         return [
             Phrase(

@@ -1,8 +1,9 @@
 """Truncation of perturbed points to a study area.
 
-A point in the area is not changed. Any other point is replaced by a point of a public grid that is
-in the area and close to the point of the area's outline nearest to it. The result depends on the
-perturbed point alone, so truncation is post-processing and costs no privacy.
+A point in the area is not changed. Any other point is replaced by a point of a public grid. The
+grid point is in the area, and close to that point of the area's outline that is nearest to the
+perturbed point. The result depends on the perturbed point alone, so truncation is post-processing
+and costs no privacy.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ UNITS = 10_000_000
 """Number of units of stored coordinates in a degree; a unit is about a centimetre on the ground."""
 
 REACH = 3
-"""Number of grid steps around the nearest point of the outline within which points are tried."""
+"""Grid points are tried within this many steps of the nearest point of the outline."""
 
 
 class Truncation:
@@ -53,14 +54,14 @@ class Truncation:
     @property
     def step(self) -> int:
         """The step of the grid in metres."""
-        return int(self._grid.step)  # Output grids have steps of whole metres.
+        return int(self._grid.step)  # The output grid has a step of whole metres.
 
     def apply(
         self, longitude: Floats, latitude: Floats
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Truncate grid points (n,) in degrees to the area; return units of 1e-7 degrees."""
-        # Longitudes that differ by 360 degrees are the same place, so use the one closest to the
-        # area.
+        # Longitudes that differ by 360 degrees are the same place, so the one closest to the area's
+        # centre is used.
         longitude = longitude - 360 * np.rint((longitude - self._centre) / 360)
         longitude, latitude = longitude.round(7), latitude.round(7)
         outside = np.flatnonzero(~self._area.covers(longitude, latitude))

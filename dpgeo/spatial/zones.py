@@ -20,7 +20,7 @@ MOST_ZONES = 20_000
 """Largest number of zones; with more, maps would be hard to read and counts inaccurate."""
 
 MOST_CORNERS = 500_000
-"""Largest total number of corners of all zones, which are stored in every file."""
+"""Largest total number of vertices of all zones, which are stored in every file."""
 
 LONGEST_NAME = 200
 
@@ -32,7 +32,9 @@ POLYGON, MULTIPOLYGON = 3, 6
 """Shapely's ids of the geometry types Polygon and MultiPolygon."""
 
 NEAR_CELLS = 256
-"""Number of cells along each side of the raster that bounds how many zones are near a position."""
+"""Number of cells along each side of the raster that is used to bound how many zones' bounds
+contain one position.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -74,7 +76,7 @@ class Zones:
     @property
     def most_header_bytes(self) -> int:
         """Upper bound on the size in bytes of the document of `to_packed` as JSON."""
-        # An escaped character has up to 12 bytes.
+        # An escaped character takes up to 12 bytes in JSON.
         return 12 * sum(map(len, (*self.keys, *self.names))) + 6 * len(self) + 50
 
     @classmethod
@@ -164,7 +166,7 @@ class Zones:
     def to_packed(self) -> tuple[dict[str, Any], bytes]:
         """Return the keys and names as JSON, and the shapes as one collection in little-endian WKB.
 
-        `to_json` takes fifty times as long to write and to read.
+        The document of `to_json` takes fifty times as long to write and to read.
         """
         shapes = shapely.geometrycollections(self.shapes)
         document = {"keys": list(self.keys), "names": list(self.names)}
@@ -217,7 +219,7 @@ class Locator:
 
 
 def _most_near(bounds: NDArray[np.float64]) -> int:
-    """Return the largest number of boxes (n, 4) that touch the same cell of a raster.
+    """Return the largest number of boxes (n, 4) that intersect one cell of a raster.
 
     The raster covers all boxes, with NEAR_CELLS cells along each side.
     """
