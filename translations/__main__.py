@@ -37,8 +37,8 @@ def main() -> None:
 def warnings(path: Path, messages: Found) -> Iterator[str]:
     """Yield warnings about a catalogue.
 
-    They name missing messages, obsolete messages, and translations whose fields differ from those
-    of the message.
+    The warnings name missing messages, obsolete messages, and translations whose fields differ from
+    the fields of the message.
     """
     translated = read_po(path)
     for message, place in messages.items():

@@ -81,7 +81,7 @@ def _quoted(text: str) -> str:
 
 
 def write_mo(path: Path, language: str, translated: Mapping[Message, tuple[str, ...]]) -> None:
-    """Write the translations in gettext's binary format: two tables of texts, sorted by key."""
+    """Write the translations in gettext's binary format, with messages sorted."""
     header = f"Content-Type: text/plain; charset=UTF-8\nLanguage: {language}\n"
     entries = {b"": f"{header}Plural-Forms: {PLURALS}\n".encode()}
     for message, forms in translated.items():

@@ -1,10 +1,10 @@
 """Extraction of messages from Python, Django templates and TypeScript.
 
 In Python, a message is a constant that is the first argument of one of MARKERS or of an error, or
-the value of a keyword argument in KEYWORDS. A name is resolved to the module's constant of that
-name. API clients and operators get English, so the errors of the API and of the commands are not
-extracted. PrivacyError is not extracted either, because it shows a fault in a mechanism and
-concerns only the mechanism's author.
+the value of a keyword argument in KEYWORDS. If the argument is a name, it stands for the module's
+constant of that name. API clients and operators get English, so the errors of the API and of the
+commands are not extracted. PrivacyError is not extracted either, because it shows a fault in a
+mechanism and concerns only the mechanism's author.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Installations for tests of real processes, with embedded defaults or with real servers."""
+"""Installations for tests of real processes, with embedded defaults or with PostgreSQL and Redis.
+"""
 
 from __future__ import annotations
 

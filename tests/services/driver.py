@@ -21,7 +21,7 @@ import django
 
 
 def prepare(rows: int) -> dict[str, Any]:
-    """Make a dataset with `rows` rows of data; return its id and that of its ledger."""
+    """Make a dataset with `rows` rows of data; return the ids of the dataset and its ledger."""
     from django.core.management import call_command
 
     from tests.makers import make_dataset, make_organisation, make_ready
@@ -36,7 +36,7 @@ def prepare(rows: int) -> dict[str, Any]:
 def prepare_points(rows: int) -> dict[str, Any]:
     """Make a dataset with `rows` rows of data and a budget for moved points.
 
-    Returns its id and that of its ledger.
+    Returns the ids of the dataset and its ledger.
     """
     from dpgeo.core.levels import make_level
     from dpgeo.datasets.models import Dataset
@@ -133,7 +133,7 @@ def request_due() -> dict[str, Any]:
 
 
 def look_at_series(series: str) -> dict[str, Any]:
-    """Return how far a series is, what its maps count and cost, and how many draws are stored."""
+    """Return a series' progress, what its maps count and cost, and the number of stored draws."""
     from dpgeo.datasets.orphan_files import stored_names
     from dpgeo.datasets.storage import private_storage
     from dpgeo.releases.models import Series
@@ -166,7 +166,7 @@ def erase(dataset: int) -> dict[str, Any]:
 
 
 def request_unheard(dataset: int) -> dict[str, Any]:
-    """Request a release, but lose the message that would notify the workers."""
+    """Request a release, but without sending the message that would notify the workers."""
     from celery import current_app
 
     current_app.send_task = lambda *_, **__: None
@@ -352,7 +352,7 @@ def total(ledger: int) -> dict[str, Any]:
 
 
 def announce(dataset: int, count: int, at: float) -> dict[str, Any]:
-    """Wait until the time `at`, then announce `count` files as the dataset's owner.
+    """Wait until the time `at`, then register `count` resumable uploads as the dataset's owner.
 
     Returns how many were accepted, and how many transfers of the dataset are open.
     """
@@ -391,7 +391,8 @@ def answer_lines() -> None:
     """Answer actions until the input ends, and close the database connections after each one."""
     from django.db import connections
 
-    answers, sys.stdout = sys.stdout, sys.stderr  # an action may print
+    # An action may print to standard output, which is kept for the answers.
+    answers, sys.stdout = sys.stdout, sys.stderr
     for line in sys.stdin:
         action, values = json.loads(line)
         answer = ACTIONS[action](**values)

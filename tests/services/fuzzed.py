@@ -13,7 +13,7 @@ from typing import Any
 from dpgeo.artefacts.statement_schema import VERSION
 
 MANY = Fraction(1000)
-"""The largest possible budget."""
+"""The largest total epsilon that a budget may have."""
 
 SPARE = 3
 """Number of objects of each kind that requests may destroy, so that later requests still find one.
@@ -101,7 +101,7 @@ def _releases(desk: Any) -> Names:
     files = {file.name for release in published for file in release.files.all()}
     return {
         "published": [release.pk for release in published],
-        "ranked": [*ranked, published[0].pk],  # releases of places, and a map without places
+        "ranked": [*ranked, published[0].pk],  # releases of places, and last a map without places
         "to_withdraw": [release.pk for release in small[:SPARE]],
         "draft": [release.pk for release in small[SPARE : 2 * SPARE]],
         "to_reject": [release.pk for release in small[2 * SPARE : 3 * SPARE]],
@@ -117,7 +117,7 @@ def _releases(desk: Any) -> Names:
 
 
 def _uploads(program: Any, slug: str) -> Names:
-    """Make uploads that are only announced and others that are complete; return ids by use."""
+    """Make uploads that are only registered and others that are complete; return ids by use."""
     announced = {"file_name": "trips.csv", "size": 1000}
     address = f"/api/v1/datasets/{slug}/uploads"
     begun = [program.ask("POST", address, announced, 201)["id"] for _ in range(2 * SPARE)]
@@ -125,7 +125,8 @@ def _uploads(program: Any, slug: str) -> Names:
     return {
         "upload": [*begun[:SPARE], *whole[:SPARE]],
         "begun": begun[: SPARE - 1],
-        "begun_by_tus": begun[SPARE - 1 : SPARE],  # the other protocol would change its offset
+        # Only for tus, since the other upload protocol would change the offset.
+        "begun_by_tus": begun[SPARE - 1 : SPARE],
         "whole": whole[:SPARE],
         "to_discard": [*begun[SPARE:], *whole[SPARE:]],
     }
@@ -185,7 +186,8 @@ def dictionaries(names: Mapping[str, Sequence[str]], tile: Sequence[int]) -> dic
         "length": ["500"],
         "metadata": ["filename dHJpcHMuY3N2"],
         "request": [f"request-{number}" for number in range(100)],
-        "tus_request": [f"tus-{number}" for number in range(100)],  # for files of one length
+        # A key may be sent again only with a file of the same length.
+        "tus_request": [f"tus-{number}" for number in range(100)],
         "version": [VERSION],
         "collection": [
             f"{each}.{layer}" for each in names["published"] for layer in ("cells", "estimate")

@@ -47,7 +47,7 @@ def after(function: Callable[..., Any], gate: Path) -> Callable[..., Any]:
 
 
 def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
-    """Return each point's object and function, and whether to halt before or after the function."""
+    """Return, for each point, an object, the name of its function, and `before` or `after`."""
     from celery import current_app
     from django.core.files.uploadhandler import TemporaryFileUploadHandler
 
@@ -90,7 +90,7 @@ def halt_at(point: str, gate: Path) -> None:
 
     owner, name, halt = places()[point]
     setattr(owner, name, halt(getattr(owner, name), gate))
-    storage.private_storage()  # the storages must exist before a worker forks
+    storage.private_storage()  # Storages are made here, since they must exist before a worker forks
 
 
 def work() -> None:

@@ -72,7 +72,7 @@ class Installation:
         return answer
 
     def _present_driver(self) -> Process:
-        """Return the driver process, restarted if a test has changed the settings."""
+        """Return the driver process, which is restarted if a test has changed the settings."""
         if self._driver is None or self._settings != self.environment:
             self.close()
             self._driver = self.start("-m", "tests.services.driver")
@@ -134,7 +134,8 @@ class Installation:
 def celery_words(workers: int) -> Sequence[str]:
     """Return the arguments after `python` that start a worker with `workers` processes.
 
-    It also makes the files that readers ask for, for which `serve` starts a worker of its own.
+    This worker also makes the files that readers ask for, for which `serve` starts a separate
+    worker.
     """
     from dpgeo.commands.management.commands.serve import worker_command
 

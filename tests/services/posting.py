@@ -84,7 +84,8 @@ def post(headers: dict[str, str], body: dict[str, Any], at: float) -> dict[str, 
     from django.test import Client
 
     client = Client(headers={**headers, "Idempotency-Key": "monday", "Host": "localhost"})
-    client.get("/api/v1/mechanisms")  # imports now what a first request imports
+    # This imports what a first request imports, so that the timed request need not.
+    client.get("/api/v1/mechanisms")
     time.sleep(max(0.0, at - time.time()))
     answer = client.post("/api/v1/releases", body, content_type="application/json")
     return {"status": answer.status_code, **json.loads(answer.content)}

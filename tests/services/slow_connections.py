@@ -22,7 +22,8 @@ BEGINNINGS = {
     "closing": b"GET /healthz HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n",
     "readers": b"GET " + LARGE_FILE.encode() + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
 }
-"""What a slow client of each kind sends at first; after that it sends or reads one byte per second.
+"""What a slow client of each kind sends at first; after that the client sends or reads one byte per
+second.
 """
 
 
@@ -73,7 +74,7 @@ def _drip(port: int, kind: str, connections: list[socket.socket], ended: threadi
 
 
 def longest_wait(port: int, path: str = "/", times: int = 10, most: float = 30.0) -> float:
-    """Return the longest of several waits for a page, in seconds, or `most` if one fails."""
+    """Return the longest of `times` waits for a page, in seconds, or `most` if a request fails."""
     longest = 0.0
     for _ in range(times):
         began = time.monotonic()

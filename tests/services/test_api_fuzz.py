@@ -34,8 +34,8 @@ ROOT = Path(__file__).parents[2]
 HOOKS = "tests.services.fuzz_hooks"
 
 EXAMPLES = 500 if os.environ.get("DPGEO_AUDIT") else 50
-"""Number of random examples for each operation, and of walks along links. Examples at the limits of
-the schema are tried as well.
+"""Number of random examples for each operation, and number of sequences of requests that follow the
+schema's links. Examples at the limits of the schema are tried as well.
 """
 
 FUZZERS = 2
@@ -100,7 +100,7 @@ def tile_of(server: str, release: str, layer: str) -> tuple[int, int, int]:
 def held(tmp_path_factory: pytest.TempPathFactory) -> Fixture:
     """Return the folder of an installation with objects of each kind, and the objects' names.
 
-    The names come with headers that contain a key.
+    The second result also has headers that contain an API key.
     """
     need(FUZZER.exists(), "schemathesis: make test-all installs it")
     installation = Installation(tmp_path_factory.mktemp("held"))
@@ -199,7 +199,7 @@ def ended(folder: Path, process: subprocess.Popen[bytes]) -> None:
 
 
 def never_well(found: Statuses, description: Any) -> set[str]:
-    """Return the operations of the schema that never succeeded in the fuzzer's requests."""
+    """Return the operations of the schema that succeeded in none of the fuzzer's requests."""
     well = {label for label, counted in found.items() if any(200 <= each < 300 for each in counted)}
     return {*operations(description)} - well
 

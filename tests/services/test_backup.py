@@ -16,7 +16,9 @@ from tests.services.installation import Installation, kill
 pytestmark = pytest.mark.services
 
 KILLED_AFTER = (1.5, 2.5, 3.5)
-"""Seconds after which a restore is killed: it takes about four, most of them to start."""
+"""Seconds after which a restore is killed; a restore takes about four seconds, most of them to
+start.
+"""
 
 LEDGERS = (
     "from dpgeo.budgets.models import Entry, Ledger; "
@@ -52,7 +54,7 @@ def run(installation: Installation, *words: str) -> str:
 
 
 def ledgers(installation: Installation) -> list[tuple[int, int, int]]:
-    """Return what each ledger spent, its total, and the sum of its entries."""
+    """Return, for each ledger, the amount spent, the total budget, and the sum of the entries."""
     rows: list[Any] = eval(run(installation, "shell", "-v0", "-c", LEDGERS))  # noqa: S307
     return rows
 
@@ -85,13 +87,13 @@ def test_a_busy_installation_is_restored_into_another_kind_of_database(
             break
     else:
         run(new, *words)
-    # The snapshot contains only whole transactions, and the restore closes the amount spent after
-    # it.
+    # The snapshot contains only whole transactions. What may have been spent since the snapshot is
+    # unknown, so the restore counts the whole total as spent.
     assert ledgers(new) == [(total, total, total)]
     assert spent == entries <= total
     seen = new.ask("look", release=release)
     assert seen["state"] == "published"
     run(new, "reap", "--once")
     assert ledgers(new) == [(total, total, total)]
-    # New rows get numbers of their own.
+    # New rows get ids that no restored row has.
     assert new.ask("prepare", rows=10)["ledger"] > ledger

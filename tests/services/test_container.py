@@ -128,7 +128,7 @@ class Stack:
         """Return the options for running a service's commands."""
         service = SERVICES[name]
         assert service["read_only"]
-        if "build" not in service:  # the proxy is the service that is not built here
+        if "build" not in service:  # the proxy is the one service whose image is not built here
             return {"read_only": True, "tmpfs": ["/tmp"], "user": "www-data"}  # noqa: S108
         environment = {key: str(value) for key, value in service["environment"].items()}
         assert environment.keys() >= self.servers.keys()

@@ -137,7 +137,7 @@ def test_hostile_files_are_read_or_refused(installation: Installation, tmp_path:
             longest = max(longest, (time.monotonic() - began, name))
             if (
                 number % 20 == 0 or number == FILES
-            ):  # Print progress, so that a run that is cut short leaves some output.
+            ):  # Progress is printed, so that a run that is cut short leaves some output.
                 sys.stderr.write(f"{number} files, answers {statuses}, longest {longest}\n")
         assert site.ask("GET", "/readyz").status == 200
     seen = reports_of(installation)

@@ -44,8 +44,8 @@ CASES = [
 ]
 
 KILLS = 10 if AUDIT else 1
-"""Workers killed at each point, before one worker takes over all that they left. `make audit` kills
-200 workers, half of them on PostgreSQL and Redis.
+"""Number of workers killed at each point, before one worker takes over all that these left. `make
+audit` kills 200 workers, half of them on PostgreSQL and Redis.
 """
 
 

@@ -111,7 +111,9 @@ def test_a_map_is_made_by_two_hosts_that_share_an_object_store(
         check_files(there, release)
         kinds = {"/".join(name.split("/")[:2]) for name in names_in(store)}
         assert {"private/canonical", "private/blobs"} <= kinds
-        assert not {"private/uploads", "private/artefacts"} & kinds  # read, and published
+        # The upload has been read and the files are published, so neither is still in the private
+        # storage.
+        assert not {"private/uploads", "private/artefacts"} & kinds
         assert any(name.startswith(f"releases/{release['id']}/") for name in names_in(store))
         here.must("POST", f"{job['release_url']}/withdraw")
         gone = there.ask("GET", release["files"][0]["url"])
@@ -124,7 +126,7 @@ def test_a_map_is_made_by_two_hosts_that_share_an_object_store(
 
 
 def made(site: Any, address: str) -> Any:
-    """Return the answer for a file, which is made first if nobody has asked for it before."""
+    """Return the response for a file, after waiting for the file if it has to be made first."""
     deadline = time.monotonic() + 120
     while (answer := site.ask("GET", address)).status == 202:
         assert time.monotonic() < deadline, address

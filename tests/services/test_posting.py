@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
 
 PROCESSES = 6
 START_SECONDS = 12
-"""Number of seconds after which all processes are ready to post."""
+"""Number of seconds after which all processes are sure to be ready to post."""
 
 
 def begin(installation: Installation, action: str, **values: Any) -> Process:

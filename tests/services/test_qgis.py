@@ -164,6 +164,6 @@ def test_qgis_opens_files_with_the_colours_of_the_map(tmp_path: Path) -> None:
             drawn = seen[name]["colours"]
             expected = {hexadecimal((r, g, b)) for r, g, b in view.colours().tolist()}
             assert all(drawn.get(colour, 0) > 20 for colour in expected)
-            # The other pixels are antialiased edges.
+            # Pixels of other colours are antialiased edges.
             known = sum(drawn.get(colour, 0) for colour in {*expected, "#ffffff"})
             assert known > 0.8 * sum(drawn.values())

@@ -118,7 +118,8 @@ def test_no_program_outlives_a_killed_supervisor(start: Start, tmp_path: Path) -
     part, child = ids(tmp_path)[0]
     supervisor.kill()
     until(lambda: not lives(part), "the part has ended")
-    os.kill(child, signal.SIGKILL)  # each program ends its own children
+    # Each program has to end its own children, which this one does not.
+    os.kill(child, signal.SIGKILL)
 
 
 def test_it_waits_longer_before_each_restart_of_a_failing_program(

@@ -95,7 +95,7 @@ def look_around(port: int, tiles: str) -> list[int]:
 
 
 def told(folder: Path) -> list[str]:
-    """Return the places and tiles that are named in the logs in a folder."""
+    """Return the names of places and tiles that occur in the logs in a folder."""
     logs = [path for name in ("log", "nginx/messages") if (path := folder / name).exists()]
     text = "\n".join(path.read_text(errors="replace") for path in logs)
     return re.findall(rf"{TYPED}|/ground/[0-9a-f]+/[0-9/]*|/places/\?", text)

@@ -81,7 +81,7 @@ class Browser:
 def killed_while(
     installation: Installation, browser: Browser, point: str, gate: Path, send: str
 ) -> Iterator[None]:
-    """Kill the website at a point within a request, and check that the request has failed."""
+    """Kill the website at a point while it handles a request, and check that the request fails."""
     from concurrent.futures import ThreadPoolExecutor
 
     with (

@@ -54,7 +54,7 @@ def run(words: list[str], **further: Any) -> str:
 
 
 def ask(words: list[str], **further: Any) -> subprocess.CompletedProcess[str]:
-    """Run a program, which may fail, without the settings of an existing installation."""
+    """Run a program without the settings of an existing installation; the program may fail."""
     return subprocess.run(
         words,
         **{"env": environment(), **further},

@@ -1,7 +1,8 @@
 """Lower bounds on epsilon from whole releases of two datasets.
 
-Many releases of both datasets are drawn. Some train a classifier that tells the datasets apart, and
-choose an event. The others give a lower confidence bound on the epsilon that the event proves.
+Many releases of both datasets are drawn. With some of them, a classifier is trained that tells the
+datasets apart, and an event is chosen. From the event's frequencies in the others follows a lower
+confidence bound on epsilon.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ from tests.statistical.bounds import LOG_FALSE_ALARM
 Floats = NDArray[np.float64]
 Draw = Callable[[], Released]
 Scoring = Callable[[list[Floats], slice], dict[str, tuple[Floats, Floats]]]
-"""Function that trains scores on a slice of the releases of both datasets. It returns the scores of
-all releases, by name.
+"""Function that computes scores of releases, which should differ between the two datasets. It may
+be trained on the releases of a slice only. It returns, by the score's name, the scores of all
+releases of either dataset.
 """
 
 MOST_PHASES = 8
@@ -58,7 +60,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What releases of one dataset show: each one's numbers, and a fingerprint of its structure."""
+    """What releases of one dataset show: numbers, and a fingerprint of each one's structure."""
 
     numbers: list[list[float]]
     structures: list[int]
@@ -66,7 +68,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """How often an event occurred in releases of two datasets; other releases chose the event.
+    """How often an event occurred in releases of two datasets; it was chosen from other releases.
 
     Of `trials` releases of each dataset, the event occurred in `more` releases of one dataset and
     `less` of the other. `score` and `threshold` define the event.
@@ -107,7 +109,8 @@ def watch(draw: Draw, difference: Difference, runs: int) -> Seen:
 def prove(sides: Sequence[Seen], scoring: Sequence[Scoring]) -> Proof:
     """Choose an event on some of the releases, and count it on others.
 
-    A fifth of the releases train the scores and a fifth choose the event; the rest prove it.
+    The scores are trained on a fifth of the releases, the event is chosen on another fifth, and the
+    rest are counted.
     """
     runs = len(sides[0].numbers)
     width = max(len(numbers) for side in sides for numbers in side.numbers)
@@ -152,7 +155,7 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
         if value.size == difference.known.size and not isinstance(released.content, SparseRelease):
             left_over = value.reshape(-1) - difference.known.reshape(-1)
             numbers += left_over[difference.cells].tolist()
-        if value.size == difference.known.size**2:  # pairs of cells
+        if value.size == difference.known.size**2:  # counts of all pairs of cells
             pairs = value.reshape(difference.known.size, -1)
             numbers += pairs[np.ix_(difference.cells, difference.cells)].ravel().tolist()
     if isinstance(released.content, FlowsRelease):
@@ -290,7 +293,7 @@ EVERY_SCORE: tuple[Scoring, ...] = (linear_scores, single_scores)
 
 
 def structure_scores(structures: list[list[int]], teach: slice) -> tuple[Floats, Floats]:
-    """Return a score for each release: how typical its structure is of the second dataset.
+    """Return scores of releases: how typical a release's structure is of the second dataset.
 
     The score is how many more training releases of the second dataset than of the first had the
     same fingerprint.

@@ -12,7 +12,7 @@ import os
 AUDIT = os.environ.get("DPGEO_AUDIT") == "1"
 
 EFFORT = 10 if AUDIT else 1
-"""Number of draws, relative to the quick audit."""
+"""Number of draws, as a multiple of the number in the quick audit."""
 
 LOG_FALSE_ALARM = math.log(1e-11)
 """Log of the probability of a false alarm in one comparison. In a hundred comparisons together, the

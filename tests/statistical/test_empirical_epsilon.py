@@ -100,12 +100,13 @@ CHOSEN: dict[str, dict[str, object]] = {
     "private-clusters": {"clusters": 1, "rounds": 1},
     "prilocation": {"clusters": 1, "rounds": 1, "people": 22, "hidden": 3},
 }
-"""Parameters with which releases reveal most: a threshold that half of the counts reach, and a
-single cluster, because its count always covers the same records.
+"""Parameters with which releases reveal most, by mechanism: a threshold that half of the counts
+reach, and a single cluster, because the count of a single cluster always covers the same records.
 """
 
 TOO_LITTLE = {"auto-by-time": 3, "private-clusters": 4, "prilocation": 8}
-"""Factor by which the planted fault divides the noise if half the noise could not be detected.
+"""Factor by which the planted fault divides the noise of mechanisms for which a factor of 2 would
+not be detected.
 
 Automatic by time measures in several phases, each of which reveals a part of the epsilon. Private
 clusters spend half of epsilon on centres, and PriLocation on rows; both reveal little.
@@ -164,7 +165,8 @@ class CountedOnce:
         return self.visited[grid]
 
     def sliced_histogram(self, sliced: SlicedGrid | SlicedZones) -> PrivateCounts:
-        # Zones are not hashable, and there is one layer of them, so their slices stand for them.
+        # SlicedZones are not hashable, and there is only one layer of zones, so the slices serve as
+        # the key.
         key = sliced.slices if isinstance(sliced, SlicedZones) else sliced
         if key not in self.sliced:
             self.sliced[key] = self.view.sliced_histogram(sliced)
@@ -356,8 +358,8 @@ def test_a_dropped_bound_is_caught(
     mechanism: Mechanism, cells: NDArray[np.int64], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch, lambda noise: DiscreteLaplace(noise.epsilon, 1))
-    # `audited` halves the runs of slow mechanisms, so they get more here: too few would prove too
-    # little over ten cells.
+    # `audited` halves the runs of slow mechanisms, so they get more here: with too few, the bound
+    # for a person in ten cells would be too low.
     runs = 4000 if mechanism.key in SLOW else 1500
     assert audited(mechanism, cells, 30, runs=runs) > EPSILON
 

@@ -75,14 +75,14 @@ def test_two_reports_on_either_side_of_a_snapping_edge_are_not_told_apart(radius
 
 
 def test_two_reports_two_centimetres_apart_would_be_told_apart_by_a_coarse_grid() -> None:
-    """The test above would detect inputs that are snapped as coarsely as before version 0.2."""
+    """The test above would detect the coarser snapping of inputs before version 0.2."""
     level = make_level("2", 1)
     coarse = PlanarLaplace(level.epsilon, 1, grid_step(1))
     assert loss(0.02, beside_an_edge(coarse.snapping, 0.02), coarse) > 1
 
 
 def beside_an_edge(step: float, apart: float) -> tuple[float, float]:
-    """Return the place on the equator that lies `apart` / 2 metres east of an edge of columns."""
+    """Return the position on the equator `apart` / 2 metres east of the edge of a grid cell."""
     points = math.floor(2 * math.pi * EARTH_RADIUS_METRES / step)
     edge = 360 / points * (round(points * 13.4 / 360) + 0.5)
     return edge + math.degrees(apart / 2 / EARTH_RADIUS_METRES), 0.0
@@ -91,8 +91,8 @@ def beside_an_edge(step: float, apart: float) -> tuple[float, float]:
 def test_the_benchmark_finds_the_promise_kept_and_every_planted_fault(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    # Build the parser here, because the suite's record covers everything that the suite imports,
-    # including what those modules import.
+    # The parser is built here, because the record of the suite covers all modules that the suite
+    # imports, directly or not.
     parser = argparse.ArgumentParser()
     geoind.add_to(parser.add_subparsers())
     geoind.measure(parser.parse_args(["geoind", "--json", "--draws", str(DRAWS // 4)]))

@@ -45,7 +45,7 @@ def less_than(edges: Ints, rate: float) -> NDArray[np.float64]:
 
 
 def classes(noise: DiscreteLaplace, draws: int) -> Ints:
-    """Return the edges of at most 400 classes, each with enough expected draws."""
+    """Return the edges of at most 400 classes, each with LEAST_EXPECTED expected draws or more."""
     rate = float(noise.rate)
     share = max(LEAST_EXPECTED / draws, 1 / 400)
     levels = np.arange(share, 0.5, share)
@@ -106,9 +106,9 @@ def test_digits_that_depend_on_each_other_are_noticed() -> None:
 
 
 def log_pairs(first: Ints, second: Ints, classes: int) -> float:
-    """Return an upper bound on the log probability that independent numbers pair so unevenly.
+    """Return an upper bound on the log probability of so uneven a table of pairs by chance.
 
-    It uses the chi-square statistic of the table of pairs.
+    The bound is that of the table's chi-square statistic, for independent numbers.
     """
     table = np.bincount(first * classes + second, minlength=classes**2).reshape(classes, classes)
     expected = table.sum(1)[:, None] * table.sum(0)[None, :] / first.size

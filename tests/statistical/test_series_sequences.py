@@ -1,4 +1,4 @@
-"""Audit of series: an attack on whole sequences of maps by somebody who sees all of them.
+"""Audit of series: an attack on whole sequences of maps by somebody who sees all maps.
 
 The attacker knows everything but whether one person is in the data, and guesses only on sequences
 in which each number is as far to one side as the person could move it. These are the events on
@@ -171,7 +171,7 @@ class Sequences:
         return Rule("all numbers", score, -self.moved, self.moved, promise=0.0)
 
     def play(self, rule: Rule, coin: int) -> Guesses:
-        """Play the game against the claim for whole sequences."""
+        """Guess for many sequences whether they include the person; `coin` seeds the choice."""
         return play(
             self.draw,
             rule,
@@ -196,7 +196,7 @@ def test_a_fault_in_the_state_is_caught_and_the_product_is_not(tmp_path: Path, f
 
 @pytest.mark.parametrize("each", [1, ALLOWANCE])
 def test_all_of_epsilon_is_spent_at_once_or_spread_over_periods(tmp_path: Path, each: int) -> None:
-    """The claim is not disproved, and the lower bound on epsilon shows a strong attack."""
+    """The claim is not disproved, and the lower bound on epsilon shows that the attack works."""
     sequences = Sequences(BUILT, tmp_path, each=each, first_seed=70)
     assert sequences.moved == ALLOWANCE
     guesses = sequences.play(sequences.rule(), 63)
