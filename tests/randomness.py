@@ -1,4 +1,4 @@
-"""Random streams for tests: from a seed, all zeros, or words that a test provides."""
+"""Random streams of 64-bit words for tests: from a seed, all zeros, or given by a test."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class SeededEntropy:
 
 
 class SeededWords:
-    """Words from a pseudo-random generator, good enough for statistics but not secret."""
+    """64-bit words from a pseudo-random generator, good enough for statistics but not secret."""
 
     def __init__(self, seed: int | np.random.SeedSequence) -> None:
         self._generator = np.random.SFC64(seed)

@@ -55,7 +55,7 @@ class Organisation(models.Model):
 
 
 class SignedIn(models.Model):
-    """A session that a user began by signing in, so that they can see and end it.
+    """A session that a user began by signing in, listed so that the user can see and end it.
 
     The session itself is in Django's table, and decides whether it is valid. `origin` is a network,
     as in the audit list.

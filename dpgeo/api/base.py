@@ -47,7 +47,7 @@ class AlwaysJson(BaseContentNegotiation):
     """Content negotiation that ignores the Accept header and always responds with JSON."""
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser:
-        """Return the first parser. It is never used, because the views read the body themselves."""
+        """Return the first parser, which is never used: the views read the body themselves."""
         return next(iter(parsers))
 
     def select_renderer(

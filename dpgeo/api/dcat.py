@@ -1,7 +1,7 @@
 """The catalogue of releases as DCAT-AP 3, one page at a time.
 
-A harvester, such as CKAN's, follows the link `hydra:next` of each page. The last page has none. All
-of its content is declared by the publisher or computed from the published files.
+A harvester, such as CKAN's, follows the link `hydra:next` of each page. The last page has no such
+link. All content of the catalogue is declared by publishers or computed from published files.
 """
 
 from __future__ import annotations

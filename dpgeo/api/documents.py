@@ -63,8 +63,8 @@ class Document(serializers.Serializer[Any]):
 class Address(serializers.URLField):
     """Field with the URL of an object.
 
-    The URL is that of the URL pattern `name` with the value of the attribute `source` as its
-    argument.
+    The URL is that of the URL pattern `name` with the value of the attribute `source` as the
+    pattern's argument.
     """
 
     def __init__(self, name: str, *, source: str = "pk", **facts: Any) -> None:

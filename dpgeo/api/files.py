@@ -109,7 +109,8 @@ class ReleaseFileView(ApiView):
         """Get a whole file, gzipped if the client accepts that, or one range of its bytes.
 
         A file whose checksum is null in the release's list is made when it is first asked for.
-        Until then the response is 202 with `Retry-After`; a HEAD does not have it made.
+        While it is being made, the response is 202 with `Retry-After`. A HEAD request does not
+        start this.
         """
         release = release_of(request, release_id)
         check_served(release)
@@ -227,9 +228,10 @@ def release_of(request: Request, release_id: str) -> Release:
 def file_of(request: Request, release: Release, name: str) -> StoredFile:
     """Return a stored file of a release.
 
-    Raises BeingMade if it is not made yet, and has it made unless the request is a HEAD. Raises
-    Http404 if there is no such file, or NotFound if the layer was too large for the file's format;
-    that error names the file to use instead. Raises Conflict if the file cannot be made.
+    Raises BeingMade if the file is not made yet; unless the request is a HEAD, this also starts the
+    making of the file. Raises Http404 if there is no such file, or NotFound if the layer was too
+    large for the file's format; that error names the file to use instead. Raises Conflict if the
+    file cannot be made.
     """
     if not re.fullmatch(r"[\w.-]{1,100}", name, re.ASCII):
         raise Http404
@@ -252,7 +254,8 @@ def cache_control(public: bool) -> str:
     """Return the Cache-Control header of a file; caches may store it only if it is `public`.
 
     Published files never change, but a release can be withdrawn. After DPGEO_CACHE_SECONDS every
-    cache must therefore revalidate its copy; it gets 304 as long as the release is published.
+    cache must therefore revalidate its copy; the response to that is 304 as long as the release is
+    published.
     """
     if not public:
         return NEVER

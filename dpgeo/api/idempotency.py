@@ -52,7 +52,7 @@ def id_named(dataset: Dataset, what: str, name: str) -> UUID:
     """Return the id of the object that a request creates.
 
     The id is computed from the dataset, the kind of object `what` and the client's `name` for the
-    request. It depends on the dataset, so that no name can refer to another organisation's job. A
+    request. Since the id depends on the dataset, no name can refer to another organisation's job. A
     draw of noise is looked up by the id of its job, even after a backup was restored. After a
     restore, a new dataset may get the primary key of a lost one, but must not get the lost
     dataset's draws. The id therefore also depends on the time at which the dataset was declared.

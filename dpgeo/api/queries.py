@@ -71,7 +71,7 @@ def unknown(what: str, name: str, known: list[str], *, none: str, field: str) ->
     """Return the error for a `name` that is not among the `known` names.
 
     `what` says whether it is the name of a parameter or of a field. `none` is the hint to give if
-    there are no known names.
+    `known` is empty.
     """
     if close := difflib.get_close_matches(name, known, n=1):
         hint = f"did you mean {close[0]!r}?"

@@ -157,7 +157,7 @@ class Regions(Body):
 
 
 class Interval(NamedTuple):
-    """An estimate and the ends of its interval."""
+    """An estimate, and the lower and upper limits of the estimate's interval."""
 
     estimate: float
     low: float
@@ -431,7 +431,7 @@ class RangesView(DocumentView):
     def get(self, request: Request, release_id: str) -> Response:
         """Estimate the count in a box, with the 95 % interval of its noise.
 
-        In a release of flows, from and to count trips between two boxes.
+        In a release of flows, the parameters from and to count the trips between two boxes.
         """
         ends = [
             None if self.query[name] is None else _box(self.query[name], name)
@@ -461,7 +461,7 @@ class RangesView(DocumentView):
         """Estimate the counts in a box, a polygon or a collection of polygons.
 
         This spends no budget, because the estimates are computed from published counts alone. In a
-        release of flows, from and to count trips between two boxes or polygons.
+        release of flows, the fields from and to count the trips between two boxes or polygons.
         """
         fields = read_body(request, Regions, most=MAX_BODY_BYTES)
         field = next((name for name in SHAPES if fields[name] is not None), "")
@@ -522,7 +522,7 @@ class RangesView(DocumentView):
 
 
 def served(request: Request, release_id: str) -> Release:
-    """Return a drawn release that the requester may see. Raises Conflict before it is drawn."""
+    """Return a drawn release that the requester may see. Raises Conflict if it is not drawn."""
     release = release_seen(viewer_of(request), release_id)
     check_served(release)
     if not release.blob_name:

@@ -71,7 +71,7 @@ class ObjectField(serializers.JSONField):
     {"type": "object", "additionalProperties": {"type": "string", "format": "uri"}}
 )
 class LinksField(serializers.JSONField):
-    """URLs by name."""
+    """A JSON object that maps names to URLs."""
 
 
 class EpsilonField(serializers.CharField):

@@ -6,7 +6,7 @@ format. Every other member is one array of the content. The archive does not dep
 the machine or the order of mappings.
 
 Zones have their keys and names in the header, and their shapes in a member of their own. In version
-1 they were in the header as GeoJSON, which took a second to read at half a million corners.
+1 they were in the header as GeoJSON, which took a second to read at half a million vertices.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ VERSION = 2
 READABLE = (1, 2)
 
 MAX_HEADER_BYTES = 32 * 1024**2
-"""Largest size of the header in bytes, enough for a study area of a million corners."""
+"""Largest size of the header in bytes, enough for a study area of a million vertices."""
 
 FIXED_TREES = ("quadtree",)
 """Mechanisms whose trees never depend on the data, for releases that do not record this.

@@ -184,10 +184,7 @@ def choice_words(released: Released) -> list[Phrase]:
 
 
 def change_words(released: Released) -> list[Phrase]:
-    """Return sentences on files opened before the study area was declared, and on its change.
-
-    The list is empty if no file was opened and the study area was not changed.
-    """
+    """Return sentences on files opened before the study area was declared, and on area changes."""
     seen, exchange = json.loads(released.about.get(SEEN, "null")), _exchange(released)
     return [*([_seen(seen)] if seen else []), *([_exchanged(exchange)] if exchange else [])]
 

@@ -34,7 +34,7 @@ ARC_COLUMNS = {
     for number, end in enumerate(("origin", "destination"))
     for axis, name in (("lat", "latitude"), ("lng", "longitude"))
 }
-"""The columns of a flow's two ends, by their names in a layer of arcs."""
+"""Names of the columns with a flow's end points, by kepler.gl's own names for these columns."""
 
 ARC_WIDTHS = (1, 12)
 

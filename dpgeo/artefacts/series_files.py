@@ -2,8 +2,8 @@
 
 They are computed from the released maps alone. The array is a `map_array` file of the newest map,
 whose header has a further member `series` with the counts of all periods. Counts are not rounded,
-so their differences equal those of the published figures. Smoothed counts that do not stand out
-from the noise are stored as 0.
+so the differences of two periods equal those of the published figures. Smoothed counts that do not
+stand out from the noise are stored as 0.
 """
 
 from __future__ import annotations

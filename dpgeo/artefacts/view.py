@@ -233,7 +233,7 @@ class View:
 
 
 def views(shown: Sequence[Layer], opens: Opening | None = None) -> list[View]:
-    """Return the view of each layer of a map."""
+    """Return the view of each layer of a map; `opens` is computed if it is None."""
     opens = opens or opening_of(shown)
     return [View(layer, opens.metres, _edges(layer, opens)) for layer in shown]
 

@@ -48,8 +48,8 @@ def ledgers_lock(*ledgers: int) -> set[int]:
     """Lock ledgers and their budgets for points until the transaction ends.
 
     `ledgers` are ids; the ids of all locked ledgers are returned. All code locks ledgers in the
-    order of their ids and before the datasets that draw on them, so that transactions do not
-    deadlock.
+    order of their ids, and before the datasets whose releases they pay for, so that transactions do
+    not deadlock.
     """
     concerned = Q(pk__in=ledgers) | Q(beside__in=ledgers)
     rows = Ledger.objects.select_for_update().filter(concerned).order_by("pk")

@@ -41,7 +41,7 @@ def points_ledger(ledger: Ledger) -> Ledger | None:
 
 
 def organisation_of(ledger: Ledger) -> int | None:
-    """Return the id of the organisation whose datasets draw on a ledger; None without datasets."""
+    """Return the id of the organisation to whose datasets a ledger belongs; None without any."""
     counts_ledger = ledger.beside or ledger
     # Follow the relation backwards by its name, because importing `dpgeo.datasets` here would be
     # circular: it imports this package.

@@ -69,7 +69,7 @@ def job_wait(
     """Wait until a job ends; if no worker picks it up, run it in this process.
 
     A worker has `patience` seconds to pick up the job, or PATIENCE_SECONDS if `patience` is None.
-    After that, `run` runs the job here under the same lease.
+    After that, `run` leases and runs the job in this process, as a worker would.
     """
     patience = PATIENCE_SECONDS if patience is None else patience
     line = ProgressLine(output)

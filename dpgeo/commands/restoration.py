@@ -312,7 +312,7 @@ def _set_totals(decision: Decision) -> None:
 
 
 def _end_jobs() -> int:
-    """End the jobs that may have drawn after the backup, without refund; return how many."""
+    """End the jobs that may have drawn noise after the backup, without refund; return how many."""
     undrawn = Release.objects.filter(blob_name="")
     jobs = Job.objects.filter(
         Q(release__in=undrawn) | Q(shard__release__in=undrawn), state__in=UNFINISHED

@@ -158,7 +158,7 @@ def clean_area(geometry: object) -> dict[str, Any]:
 
 @cache
 def time_zones() -> frozenset[str]:
-    """Return the names of the known time zones."""
+    """Return the names of the IANA time zones that a dataset can have."""
     # Python may also list "localtime", the machine's own zone, which DuckDB does not know.
     return frozenset(zoneinfo.available_timezones() - {"localtime"})
 

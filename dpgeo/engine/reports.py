@@ -2,8 +2,9 @@
 
 A person's times are ordered by a hash of the salt, the person and the time. All reports of the
 first time are kept, then those of the second, and so on until the bound is reached. If not all
-reports of the last such time fit, those with the smallest random words are kept; the operating
-system draws a new word for every such report. Reports without a time count as reports of one time.
+reports of the last such time fit, those with the smallest random 64-bit words are kept; the
+operating system draws a new word for every such report. Reports without a time count as reports of
+one time.
 
 So the choice never depends on positions, nor on the order of rows in the file, which may be sorted
 by position. Proof: take two datasets that differ only in the positions of some reports. Pair each
@@ -130,11 +131,7 @@ class BoundedReports:
     def _drawn_words(
         self, connection: duckdb.DuckDBPyConnection, parameters: Parameters
     ) -> pa.Table:
-        """Return a random word for each report whose time alone does not decide whether it is kept.
-
-        These are the reports at the time at which a person exceeds the bound. The words are drawn
-        only once, so that the same reports are kept each time the file is read.
-        """
+        """Return a random 64-bit word for each report whose time does not decide if it is kept."""
         import pyarrow as pa
 
         if self._words is None:

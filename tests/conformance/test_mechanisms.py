@@ -60,7 +60,7 @@ DRAWS = 40 if AUDIT else 16
 BESIDE = {"departures", "arrivals"}
 """Renderers of layers that are measured besides the layer of the forecast.
 
-The tests of flows count how often the margins of these layers hold.
+The tests of flows check these layers.
 """
 
 JUDGED = ("value", "margin", "threshold", "least_listed", "boxes")

@@ -108,7 +108,8 @@ def _tokens(text: str) -> list[tuple[str, str]]:
 class _Parser:
     """A recursive-descent parser; each `read_` method reads one rule of the grammar.
 
-    `accept` skips a word if it comes next, and `expect` requires it.
+    `accept` skips the next token if it is the given word. `expect` does so too, and raises
+    InvalidInput if the next token is another one.
     """
 
     tokens: list[tuple[str, str]]
