@@ -13,7 +13,7 @@ ROOTS = (
     *("Answers", "Dataset", "Job", "Mechanism", "Preview", "Problem", "Quote", "RadiusMap"),
     *("Release", "TileJson", "Top", "Upload"),
 )
-"""Types that the client returns; the types that these refer to are generated as well."""
+"""Names of the types that the client returns; types that these refer to are generated as well."""
 
 PLAIN = {
     "string": "str",

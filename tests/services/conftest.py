@@ -1,5 +1,4 @@
-"""Installations for tests of real processes, with embedded defaults or with PostgreSQL and Redis.
-"""
+"""Installations for tests of real processes, with SQLite or with PostgreSQL and Redis."""
 
 from __future__ import annotations
 

@@ -53,8 +53,9 @@ class Program:
     def ask(
         self, method: str, address: str, body: Any = None, status: int = 200, **headers: str
     ) -> Any:
-        """Send a request, check the response's status and return its JSON; bytes are sent
-        unchanged.
+        """Send a request, check the response's status and return its JSON.
+
+        A `body` of bytes is sent unchanged, anything else as JSON.
         """
         answer = self.send(method, address, body, **headers)
         content = getattr(answer, "content", b"")

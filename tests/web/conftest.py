@@ -12,7 +12,7 @@ from tests.randomness import SeededEntropy
 
 @pytest.fixture(autouse=True)
 def fixed_noise(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every draw in a test use streams from the test's own seed, in order of opening."""
+    """Let every draw in a test use random streams made one by one from the test's own seed."""
     entropy = SeededEntropy(zlib.crc32(request.node.nodeid.encode()))
     for module in (private_draw, rehearsal):
         monkeypatch.setattr(module, "SystemEntropy", lambda: entropy)

@@ -226,7 +226,7 @@ class City:
         return release
 
     def call(self, actual_id: str, always: str) -> None:
-        """Record the fixed name `always` in place of the random name `found` in all responses."""
+        """Record the fixed id `always` in place of the random `actual_id` in all responses."""
         self._ids[actual_id] = always
 
     def steady(self, value: Any) -> Any:
@@ -271,7 +271,8 @@ def play() -> dict[str, Any]:
         **{name: BODIES["dataset_create"][name] for name in DECLARED},
     )
     published = install(dataset, grid_release(16, area=AREA), pk=RELEASE_ID)
-    Upload.objects.filter(pk=published.upload_id).update(state=UploadState.FAILED)  # it has no rows
+    # As it would be for a file without rows.
+    Upload.objects.filter(pk=published.upload_id).update(state=UploadState.FAILED)
     _public(city)
     _declare(city)
     _plan(city)
@@ -354,8 +355,9 @@ def _request(city: City) -> None:
 
 
 def _declare_series(city: City) -> None:
-    """Declare a series, say that its first week is complete, ask its map, resume and end it."""
-    Ledger.objects.update(total_units=2_250_000)  # the releases have spent the budget
+    """Declare a series, declare its first week complete, read about its map, resume and end it."""
+    # The releases above have spent the budget, so the total is raised.
+    Ledger.objects.update(total_units=2_250_000)
     address = "/api/v1/datasets/walks/series"
     series = city.ask("series_declare", "POST", address, 201)["url"]
     city.ask("series_complete", "POST", f"{series}/complete")

@@ -1,4 +1,4 @@
-"""Releases with any content for any dataset, stored without a draw."""
+"""Releases with given content for a given dataset, stored without a draw from data."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ BOX = "4.3,52,4.9,52.4"
 
 
 def comer(who: str) -> Client:
-    """Return the client of a reader: a person's browser, or a program with a key."""
+    """Return the client of the reader `who`: a person's browser, or a program with a key."""
     if who not in KEYS:
         return visitor(who)
     slug, scopes = KEYS[who]
@@ -124,7 +124,7 @@ def rules_of(state: str) -> StateRules:
 def served(state: str, who: str) -> set[int]:
     """Return the statuses with which the API may answer a request for a release's content.
 
-    202 is that of a file which is made for those who may have it.
+    Status 202 is for a file that has to be made first, for readers who may have it.
     """
     rules = rules_of(state)
     if who == "revoked key":
@@ -150,7 +150,7 @@ def described(state: str, who: str) -> int:
 
 
 def shown(state: str, who: str) -> int:
-    """Return the expected status of the release's pages, which ignore API keys."""
+    """Return the expected status of a release's pages, which do not accept API keys."""
     rules = rules_of(state)
     if rules.gone:
         return 410
@@ -223,7 +223,7 @@ def test_every_address_answers_only_those_who_may_see_the_release(
     names = [file.name for file in release.files.all()]
     assert {f"{layer}.csv" for layer in LAYERS[kind]} <= set(names)
     comers = {who: comer(who) for who in (*VISITORS, *KEYS)}
-    # All courses begin with the draft, which the first one tries.
+    # All courses begin with the draft, so this state is tried in the first course only.
     for state in course if course == courses()[0] else course[1:]:
         move(release, state)
         for who, client in comers.items():

@@ -199,7 +199,7 @@ def test_a_parameter_on_a_file_is_refused(client: Client, release: Release) -> N
     assert client.get(f"{address(release)}?download=1").status_code == 400
 
 
-# Compression
+# The next tests are about compressed copies of files.
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_compressed_formats_are_not_compressed_again(client: Client, release: Re
         assert not answer.has_header("Content-Encoding")
 
 
-# Conditions
+# The next tests are about conditional requests.
 
 
 @pytest.mark.parametrize("accepts", ["", "gzip"])
@@ -266,7 +266,7 @@ def test_a_stranger_learns_no_etag_of_a_draft(client: Client) -> None:
         assert not answer.has_header("ETag")
 
 
-# Ranges
+# The next tests are about requests for parts of files (ranges of bytes).
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def test_the_secret_is_long_shown_once_and_not_stored() -> None:
         organisation=desk.organisation, name="nightly", scopes=EVERYTHING, created_by=desk.user
     )
     assert secret.startswith("dpg_")
-    assert len(secret) == 47  # 43 characters of 6 bits hold the 256
+    assert len(secret) == 47  # "dpg_" and 43 characters of 6 bits each, for 256 bits
     assert key.prefix == secret[:12]
     with connection.cursor() as cursor:
         cursor.execute("SELECT * FROM accounts_apikey")

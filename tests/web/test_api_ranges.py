@@ -57,7 +57,7 @@ def test_trips_between_two_boxes_are_asked_for_by_from_and_to() -> None:
     address, program = query(released=flows_release()), Program()
     north, south = "4,52.2,5,53", "4,52,5,52.1"
     (there,) = program.ask("GET", f"{address}?from={north}&to={south}")["results"]
-    # The northern zone to the southern one: -7 before noon and 4 after.
+    # From the northern zone to the southern one there are -7 trips before noon and 4 after.
     assert (there["estimate"], there["areas"], there["exact"]) == (-3, 2, True)
     (morning,) = program.ask("GET", f"{address}?from={north}&to={south}&layer=flows-00-12")[
         "results"
@@ -122,7 +122,8 @@ def test_a_release_of_quartiles_answers_with_these_and_their_intervals() -> None
     assert values[1] == pytest.approx(24.6, abs=0.2)
     for name in ("lower", "median", "upper"):
         assert found[name]["low"] <= found[name]["estimate"] <= found[name]["high"]
-        assert found[name]["low"] % 5 == found[name]["high"] % 5 == 0  # the edges of bins
+        # The ends of intervals are edges of bins.
+        assert found[name]["low"] % 5 == found[name]["high"] % 5 == 0
     assert single["average"] is None
     assert single["low"] < single["estimate"] < single["high"]
     (few,) = program.ask("POST", address, {"bbox": [4.3, 52.0, 4.9, 52.09]})["results"]
@@ -291,9 +292,9 @@ def test_an_outline_across_too_many_cells_names_its_field(monkeypatch: pytest.Mo
 def test_a_polygon_of_too_many_corners_is_refused_before_it_is_checked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A polygon with too many corners is refused before its validity is checked.
+    """A polygon with too many vertices is refused before its validity is checked.
 
-    Checking the validity of a polygon with 100,000 corners would take a minute.
+    Checking the validity of a polygon with 100,000 vertices would take a minute.
     """
     ring = [[4 + n / 1e6, 52 + n % 2 / 10] for n in range(module.MOST_CORNERS)]
     polygon = {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}
@@ -317,7 +318,7 @@ def test_only_one_expensive_request_waits_for_its_turn() -> None:
     turns = [heavy_work.turn() for _ in range(heavy_work.AT_A_TIME)]
     for each in turns:
         each.__enter__()
-    heavy_work._admitted.acquire()  # one waits
+    heavy_work._admitted.acquire()  # another request is waiting already
     began = time.monotonic()
     with pytest.raises(Busy), heavy_work.turn():
         pass

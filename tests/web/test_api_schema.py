@@ -25,7 +25,7 @@ pytestmark = pytest.mark.one_database
 
 
 def validator(name: str) -> jsonschema.Draft202012Validator:
-    """Return a validator for one named schema of the OpenAPI description."""
+    """Return a validator for the schema with this name in the OpenAPI description."""
     root = {"$ref": f"#/components/schemas/{name}", "components": schema()["components"]}
     return jsonschema.Draft202012Validator(
         root, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER

@@ -210,7 +210,8 @@ def test_the_scope_of_a_write_suffices(desk: Desk) -> None:
         scopes = {scope, Scope.BUDGETS_GRANT} if name == "declare" else {scope}
         program = program_of(desk, *scopes)
         for files in (Upload.objects, Transfer.objects):
-            files.update(key=ApiKey.objects.latest("pk"))  # a key reaches what it sent itself
+            # A key may use only files that it sent itself.
+            files.update(key=ApiKey.objects.latest("pk"))
         answer = program.send(method, address, body, **headers)
         # A request at the wrong time is a conflict, not a lack of permission.
         assert answer.status_code in {200, 201, 202, 409}, name
@@ -471,7 +472,7 @@ def test_a_query_on_a_write_is_refused(desk: Desk) -> None:
     assert problem["field"] == "dry_run"
 
 
-# Uploads
+# The next tests are about uploads.
 
 
 def begin(program: Program, dataset: Dataset, size: int = len(CONTENT)) -> str:
@@ -784,7 +785,7 @@ def test_a_file_that_is_not_a_table_is_refused(desk: Desk) -> None:
     program.ask("POST", f"{address}/confirm", {"columns": COLUMNS}, 400)
 
 
-# Releases
+# The next tests are about releases.
 
 
 def test_the_same_job_posted_twice_is_one_job(desk: Desk) -> None:
@@ -1028,7 +1029,7 @@ def test_open_files_are_listed_and_can_be_given_up(desk: Desk) -> None:
 
 
 def test_a_key_is_shown_the_open_files_that_it_announced_and_no_others(desk: Desk) -> None:
-    """A key can list the unfinished uploads that it announced, but no others.
+    """A key can list the unfinished uploads that it registered, but no others.
 
     The exact sizes and names of files that members send are private.
     """

@@ -322,7 +322,7 @@ def test_an_interrupted_upload_goes_on_where_it_stopped(
 
 
 class _Store:
-    """A tus server that breaks the connection in the middle of two pieces."""
+    """A tus server that breaks the connection twice, each time in the middle of a piece."""
 
     def __init__(self) -> None:
         self.arrived, self.broken = bytearray(), 0

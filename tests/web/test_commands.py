@@ -110,7 +110,7 @@ def test_private_categories_and_measures_are_declared_and_divide_a_map(tmp_path:
         )
     wanted: dict[str, list[float | None]] = {
         "speed": [5, 18, None, 30],
-        "by_bike": [10, 90, None, 10],  # per cent
+        "by_bike": [10, 90, None, 10],  # shares of rows with "yes", in per cent
     }
     keys = ("1-walk", "2-bike", "3-car", "4-other")
     for release in Release.objects.all():

@@ -76,7 +76,8 @@ def test_all_syntaxes_say_the_same(release: Release) -> None:
     for syntax in SYNTAXES:
         read = graph(syntax)
         for view in list(read.subjects(lib.RDF.type, lib.URIRef(f"{HYDRA}PartialCollectionView"))):
-            read.remove((None, None, view))  # its address names the syntax
+            # The page of the list has a URL that contains the syntax.
+            read.remove((None, None, view))
             read.remove((view, None, None))
         graphs.append(read)
     assert len(graphs[0]) > 100

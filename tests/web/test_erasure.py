@@ -361,7 +361,7 @@ def test_a_release_is_not_drawn_again_if_the_budget_pays_for_one_draw_alone(
     release = make_request(dataset, epsilon="1")
     old = stored_but_not_committed(release, monkeypatch)
     erase(dataset, "ann")
-    if swept:  # before a worker has the job
+    if swept:  # reconciliation runs before a worker has the job
         with django_capture_on_commit_callbacks(execute=True):
             assert releases_sweep().debited == 1
     assert release_run(release_id=release.pk)

@@ -109,7 +109,7 @@ def test_readers_do_not_wait_for_jobs_that_read_private_data() -> None:
 def test_another_worker_finishes_the_file_of_a_killed_one(release: Release) -> None:
     file_want(file=row(release))
     job = Job.objects.get(task=MAKE_TASK)
-    assert job_lease(job_id=job.pk) is not None  # and is killed
+    assert job_lease(job_id=job.pk) is not None  # The worker that leased the job is killed
     assert not file_run(job_id=job.pk)
     Job.objects.filter(pk=job.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
     assert file_run(job_id=job.pk)
@@ -133,7 +133,7 @@ def test_nothing_is_made_of_a_withdrawn_map(client: Client, release: Release) ->
     late, job = row(release), Job.objects.get(task=MAKE_TASK)
     release_withdraw(release=release, by=None)
     assert not file_run(job_id=job.pk)
-    file_make(late)  # of a worker that had begun
+    file_make(late)  # a worker that had begun before the withdrawal makes the file
     assert not release.files.exists()
     assert client.get(address(release)).status_code == 410
     assert client.get(f"/maps/{release.pk}/files/{NAME}").status_code == 410

@@ -133,7 +133,8 @@ def test_a_window_is_filtered_before_contributions_are_bounded(dataset: Dataset)
 
 
 def test_days_are_those_of_the_datasets_time_zone(dataset: Dataset) -> None:
-    add(dataset, month(1, range(30), hour=23))  # half past midnight on the 16th in Berlin
+    # 23:00 UTC or later is after midnight in Berlin, on the 16th.
+    add(dataset, month(1, range(30), hour=23))
     assert exactly(dataset, from_day="2026-01-15", to_day="2026-01-15") == 0
     assert exactly(dataset, from_day="2026-01-16", to_day="2026-01-16") == 30
 
@@ -204,7 +205,7 @@ def test_erasing_a_person_removes_them_from_all_files(
     waiting.refresh_from_db()
     assert counted(waiting) == 9
     add(dataset, month(4, range(12)))
-    assert exactly(dataset) == 11  # later files refuse the erased person
+    assert exactly(dataset) == 11  # rows of the erased person are refused in later files, too
 
 
 def test_a_draw_from_files_of_an_erased_person_is_not_committed(

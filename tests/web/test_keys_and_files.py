@@ -86,7 +86,7 @@ def sent_by_member(desk: Desk, name: str = "rows.csv", content: bytes = CONTENT)
 
 
 def answer(program: Program, method: str, address: str, body: Any = None) -> tuple[int, str]:
-    """Return the status and the body of a response, with ids removed."""
+    """Return the status and the body of a response, without random ids."""
     response = program.send(method, address, body)
     text = b"".join(response).decode()
     return response.status_code, re.sub(r"[0-9a-f]{8}-[0-9a-f-]{27}", "ID", text)

@@ -274,7 +274,7 @@ def test_people_who_were_promised_no_points_get_no_budget_for_them(
     assert (points.spent_units, points.lifetime_units, points.left_units) == (drawn, drawn, 0)
     with pytest.raises(Conflict):
         ledger_set_total(ledger=points, total=make_level("ln(16)", 200))
-    budget_refund(job=job)  # The refund makes no room for other points.
+    budget_refund(job=job)  # The refund does not allow further releases of points.
     for amount in (cost, level("0.000001")):
         with pytest.raises(BudgetExceeded):
             budget_debit(ledger=points, job=uuid.uuid4(), cost=amount, what="Points", who="ann")
@@ -379,7 +379,7 @@ def test_the_total_of_recovered_points_is_what_was_found_and_makes_no_room() -> 
 
 
 def test_a_draw_of_an_unknown_dataset_is_debited_to_a_recovery_ledger(tmp_path: Path) -> None:
-    releases_sweep()  # draws that other tests left without rows
+    releases_sweep()  # settles draws that other tests left without database rows
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     slug, publisher = dataset.slug, dataset.organisation.name

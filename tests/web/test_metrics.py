@@ -179,7 +179,7 @@ def test_a_failed_job_is_told_once_by_mail_and_webhook(
     settings.DPGEO_ALERT_MAIL = ["operators@example.org"]
     settings.DPGEO_ALERT_URL, bodies = received
     make_job(JobState.FAILED, minutes=9, took=1)
-    assert alerts_send() == 0  # Jobs that failed before are not reported.
+    assert alerts_send() == 0  # Jobs that failed before the first round are not reported.
     make_job(JobState.FAILED, minutes=9, took=1)
     assert alerts_send() == 1
     assert alerts_send() == 0

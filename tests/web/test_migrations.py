@@ -107,9 +107,9 @@ def migrate_as_before(end: int) -> Any:
     targets = {app: (app, "0001_initial") for app in OURS if app in executor.loader.migrated_apps}
     targets |= {app: squash.replaces[end] for (app, _), squash in squashed.items() if app in OURS}
     if end == 0:
-        del targets["crowdsourcing"]  # it needs later migrations
+        del targets["crowdsourcing"]  # this app needs later migrations of the others
     state = executor.migrate(list(targets.values()))
-    for node in squashed:  # the older version did not have them
+    for node in squashed:  # the older version had no squashed migrations
         MigrationRecorder(connection).record_unapplied(*node)
     return state.apps
 

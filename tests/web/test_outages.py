@@ -51,7 +51,8 @@ def disk(
     with small_disk(tmp_path / "disk") as mounted:
         settings.INCOMING_DIR = settings.FILE_UPLOAD_TEMP_DIR = mounted.folder
         settings.DPGEO_LEAST_FREE = str(LEAST)
-        monkeypatch.setattr(disk_space, "_kept", None)  # so that later tests read it again
+        # Restored after the test, so that later tests read the disk again.
+        monkeypatch.setattr(disk_space, "_kept", None)
         monkeypatch.setattr(disk_space, "KEPT_SECONDS", 0)
         yield mounted
         caplog.clear()

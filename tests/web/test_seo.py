@@ -165,7 +165,7 @@ def test_the_schema_of_earlier_statements_remains(
     for part in added:
         for field in part.__annotations__:
             del earlier[field]
-    del earlier["study_area_seen"], earlier["files_on_request"]  # added by version 1.6
+    del earlier["study_area_seen"], earlier["files_on_request"]  # members that version 1.6 added
     promise = earlier["dataset_guarantee"]
     for part, fields in ADDED_14:
         for field in fields:

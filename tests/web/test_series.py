@@ -244,7 +244,7 @@ def test_rows_of_closed_periods_are_refused_by_name(dataset: Dataset) -> None:
     series = declare(dataset)
     complete(series, 2)  # Week 2 is closed although no map is drawn.
     late = b"p0,50.005,10.005,2026-01-18T22:59:59Z\np0,50.005,10.005,2026-01-18T23:00:00Z\n"
-    upload = add(dataset, week(2, range(3)) + late)  # the second one is on Monday in Berlin
+    upload = add(dataset, week(2, range(3)) + late)  # in Berlin, the second late row is on Monday
     assert upload.report
     assert upload.report["refused"] == {
         "the time is in a period of a series whose data were said to be complete": 4
@@ -380,7 +380,7 @@ def test_a_forgotten_draw_is_found_again_and_not_drawn_twice(dataset: Dataset) -
     release.delete()
     Job.objects.filter(pk=series.job_id(1)).delete()
     Series.objects.filter(pk=series.pk).update(drawn=0, state_name="")
-    releases_sweep()  # Nothing is debited, because the series is paid for.
+    releases_sweep()  # Nothing is debited, because the series' own debit pays for the draw.
     dataset.ledger.refresh_from_db()
     assert dataset.ledger.spent_units == 500_000
     [again] = draw_all(series)
@@ -425,7 +425,7 @@ def test_a_series_goes_on_after_a_failure_before_noise_was_drawn(
         broken.setattr(private_draw, "_counted_rows", break_off)
         assert len(draw_all(series)) == 2
     assert series.ending == "failed"
-    states_sweep([])  # keeps what people have used
+    states_sweep([])  # keeps the state, which says how much of the allowance people have used
     call_command("series", "resume", str(series.pk))
     assert "1 drawn, 2 due" in capsys.readouterr().out
     release_run(release_id=series.releases.get(number=2).pk)
@@ -439,7 +439,7 @@ def test_a_series_goes_on_after_a_failure_before_noise_was_drawn(
 def test_a_failed_series_does_not_go_on_after_a_restore_that_forgets_draws(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It may have gone on after the backup, and its map may be published."""
+    """The series may have been resumed after the backup, and its map may have been published."""
     add(dataset, week(1, range(10)))
     series = declare(dataset)
     complete(series, 1)
@@ -772,7 +772,7 @@ def test_a_series_ends_when_keys_may_know_of_the_failure(dataset: Dataset, setti
     job = Job.objects.filter(release__series=series)
     job.update(state=JobState.FAILED, started_at=timezone.now(), finished_at=timezone.now())
     series_draw_due()
-    complete(series, 2)  # This is not refused yet.
+    complete(series, 2)  # The series has not ended for keys yet, so this is not refused.
     hour_passes(job)
     series_draw_due()
     with pytest.raises(Conflict, match="has ended"):

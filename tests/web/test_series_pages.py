@@ -100,7 +100,8 @@ def test_strangers_neither_see_nor_declare_series(desk: Desk, dataset: Dataset) 
     stranger = desk.signed_in("stranger", role=None)
     assert stranger.get(address).status_code == 404
     assert stranger.post(address, FORM | {"action": "declare"}).status_code == 404
-    assert Client().post(address, FORM | {"action": "declare"}).status_code == 302  # to sign in
+    # Redirected to the sign-in page.
+    assert Client().post(address, FORM | {"action": "declare"}).status_code == 302
     assert not Series.objects.exists()
 
 
@@ -229,7 +230,8 @@ def test_a_series_that_failed_goes_on_from_the_desk_and_the_api(
         broken.setattr(private_draw, "_counted_rows", break_off)
         release_run(release_id=release.pk)
         draw_all(series)
-    # What a key had read once counts as drawn.
+    # Once a key's job has opened the data, the map counts as drawn, so the series cannot be
+    # resumed.
     assert ("Go on with it" in desk.page(address)) != by_key
     stranger = program_of(make_desk("Another house", "another"))
     assert stranger.send("POST", resume, {}).status_code == 404

@@ -282,7 +282,10 @@ def test_a_series_does_not_show_keys_when_a_file_was_read(desk: Desk) -> None:
 
 
 def test_due_maps_of_several_series_are_one_job_at_a_time(desk: Desk) -> None:
-    """Otherwise keys would start many jobs at once by declaring several series."""
+    """Maps of several series that are due at once are drawn one after another.
+
+    Otherwise a key could start many jobs at once by declaring several series.
+    """
     program, dataset = program_of(desk), with_data(desk)
     for title in ("One", "Other"):
         declare_due(program, dataset, title)

@@ -28,7 +28,7 @@ class Remote:
         match = re.fullmatch(r"bytes=(\d+)-(\d+)", Range)
         assert match, Range
         part = self._content[int(match[1]) : int(match[2]) + 1]
-        assert part, Range  # a store refuses an empty range
+        assert part, Range  # an object store refuses an empty range of bytes
         self.sent += len(part)
         return {"Body": io.BytesIO(part)}
 

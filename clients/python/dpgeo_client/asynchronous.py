@@ -1,7 +1,7 @@
 """Asynchronous version of the catalogue, which runs each call in a thread.
 
-If a call is cancelled, its thread stops at the server's next response. Anything posted by then
-stays posted.
+If a call is cancelled, its thread stops at the server's next response. Whatever the call has sent
+to the server by then remains in effect.
 """
 
 from __future__ import annotations

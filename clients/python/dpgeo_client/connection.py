@@ -86,7 +86,7 @@ class Connection:
 
     @contextmanager
     def _told(self, address: str) -> Iterator[None]:
-        """Turn network errors within the block into NetworkError."""
+        """Raise NetworkError for network errors within the block."""
         try:
             yield
         except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -103,7 +103,8 @@ def _refuse(answer: httpx.Response) -> None:
     if answer.is_success:
         return
     if answer.has_redirect_location:
-        # Do not follow the redirect: it could send the key to another site, or without https.
+        # The redirect is not followed, since the key could be sent to another site, or without
+        # https.
         raise ApiError(
             answer.status_code,
             "The site is elsewhere",

@@ -49,7 +49,7 @@ def draw(frame: Any, ax: Any = None) -> Any:
 
 
 def _slope(frame: Any) -> float:
-    """Return the map's height divided by its width on the ground, clipped to 1/3 ... 1.5."""
+    """Return the map's height divided by the map's width on the ground, clipped to [1/3, 1.5]."""
     west, south, east, north = frame.total_bounds
     wide = (east - west) * math.cos(math.radians((south + north) / 2))
     return min(1.5, max(1 / 3, (north - south) / wide)) if wide > 0 else 1.0
@@ -74,7 +74,7 @@ def _places(plt: Any, count: int, slope: float) -> tuple[Any, list[Any]]:
 
 
 def _values(frame: Any, name: str) -> Any:
-    """Return the values that the colours represent.
+    """Return the values (n,) that the colours of the column `name` represent.
 
     Counts are divided by the number of smallest cells in each box, so that large boxes can be
     compared with small ones.

@@ -83,8 +83,8 @@ def _is_number(kind: Any) -> bool:
 def _centres(table: Any, row: Any, column: Any) -> tuple[Any, Any]:
     """Return the latitudes and longitudes of the centres of all rows and columns, in degrees.
 
-    Cells are squares in Web Mercator, so a single cell determines all others, including those that
-    are not listed.
+    Cells are squares in Web Mercator, so the position of a single cell determines the positions of
+    all others, including cells that are not listed.
     """
     import numpy as np
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 PREFERRED = "GeoParquet"
 
 COUNTED = ("counted", "counted_in_sums")
-"""Metadata keys that only the file has: what a feature counts, and what a sum of features counts.
+"""Metadata keys that only the file has: what one feature counts, and what a sum over several
+features counts.
 """
 
 
@@ -65,7 +66,8 @@ class Release:
         """
         if self.facts["mechanism"] not in MECHANISMS:
             return []
-        # An inferred map by time also has layers of measured boxes, which are no slices.
+        # An inferred map by time also has layers of measured boxes, which do not count as slices
+        # here.
         found = [each for each in self._errors() if is_slice(each["layer"])]
         return [read_slice(each["layer"], each["title"]) for each in found]
 
@@ -149,7 +151,7 @@ class Release:
         path = Path(folder) / Path(file["name"]).name
         path.parent.mkdir(parents=True, exist_ok=True)
         self._connection.download(file["url"], path)
-        if file["sha256"] is None:  # It has been made since these facts were read.
+        if file["sha256"] is None:  # The file has been made since these facts were read.
             self.facts = self._connection.get(self.facts["url"])
             file = self.file(form, layer)
         with path.open("rb") as content:
@@ -267,8 +269,8 @@ class Release:
     def top(self, k: int = 20, context: str | None = None) -> types.Top:
         """Return the k busiest places, with the ranks that each may have.
 
-        `context` is the key of a part of time or of a category, such as "2-tuesday"; None means all
-        together.
+        `context` is the key of a slice of time or of a value of a category, such as "2-tuesday";
+        None means all slices together.
         """
         answer: types.Top = self._connection.get(
             f"{self.facts['url']}/top", k=str(k), context=context
@@ -287,9 +289,9 @@ class Release:
 
         The result is a GeoDataFrame. Its column `feature` is "band" (with from_metres and
         to_metres), "line" (with metres) or "out_of_reach", which marks where the target cannot be
-        met at this reward per task. `settings` are those of /api/v1/plan/radius, such as target,
-        willingness, travel_metres and worker_share. The frame's `attrs` contain the reward and the
-        settings. Raises ApiError or NetworkError.
+        met at this reward per task. `settings` are parameters of /api/v1/plan/radius, such as
+        target, willingness, travel_metres and worker_share. The frame's `attrs` contain the reward
+        and the settings. Raises ApiError or NetworkError.
         """
         import geopandas
 

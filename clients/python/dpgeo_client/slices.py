@@ -18,8 +18,8 @@ PREFIXES = ("cells-", "estimate-", "flows-")
 class Slice(NamedTuple):
     """One slice of local time: its layer's name, its title, its start and its end.
 
-    Times are "06:00" if the slice recurs every day, and "Monday 00:00" if it recurs every week. The
-    end is exclusive and may be "24:00".
+    Start and end are times such as "06:00" if the slice recurs every day, and such as "Monday
+    00:00" if it recurs every week. The end is exclusive and may be "24:00".
     """
 
     layer: str
@@ -34,7 +34,7 @@ def is_slice(layer: str) -> bool:
 
 
 def read_slice(layer: str, title: str) -> Slice:
-    """Return the slice that a layer's name stands for, such as "cells-06-12" or "cells-1-monday".
+    """Return the slice that a layer's name stands for: "cells-06-12" is 06:00 to 12:00 every day.
 
     Inferred slices have names such as "estimate-06-12". The slice's start and end are "" if this
     version of the client does not recognise the name.

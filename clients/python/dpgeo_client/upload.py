@@ -19,7 +19,9 @@ PIECE_BYTES = 16_000_000
 TUS = {"Tus-Resumable": "1.0.0"}
 
 ATTEMPTS = 6
-"""Most attempts to send a piece; the pauses between them start at one second and double."""
+"""Largest number of attempts to send a piece; the first pause between attempts takes one second,
+each further pause twice as long.
+"""
 
 FIRST_PAUSE_SECONDS = 1.0
 
@@ -89,9 +91,9 @@ def send_file(connection: Connection, dataset: str, path: Path, bar: Any) -> typ
 
 
 def _send_piece(connection: Connection, address: str, file: Any, offset: int) -> int:
-    """Send the piece of a file that begins at `offset`, and return where the next one begins.
+    """Send the piece of a file that begins at `offset`; return the offset of the next piece.
 
-    After an error, the server is asked how much of the piece has arrived.
+    After a network error, the server is asked how much of the piece has arrived.
     """
     failed = False
 
