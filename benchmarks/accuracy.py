@@ -96,9 +96,9 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def _partitions(layer: BoxLayer) -> NDArray[np.int32]:
-    """Return the index (rows, columns) of the measured box that contains each cell.
+    """Return, for each cell (rows, columns), the index of the measured box that contains it.
 
-    All cells outside these boxes share one further index.
+    All cells outside the boxes share one further index.
     """
     image = box_image(layer.boxes, layer.grid.shape)
     return np.where(image < 0, np.int32(len(layer)), image)
@@ -130,9 +130,9 @@ def _trials(
 
     "mae" and "l2_scaled" are errors of range counts. "kl" is the divergence from the true
     distribution in nats, and "earth_movers" the earth mover's distance to it in cells.
-    "weighted_variance" is the unevenness of true counts within the boxes. Another measure is the
-    time of the trial in seconds. The measures whose names begin with "answer" are those of the
-    range answers of the API, see `answer_errors`.
+    "weighted_variance" is the unevenness of true counts within the boxes. The time of the trial in
+    seconds is included. Measures whose names begin with "answer" concern the API's range answers,
+    see `answer_errors`.
     """
     epsilon = parse_epsilon(options.epsilon)
     boxes = random_boxes(len(counts))

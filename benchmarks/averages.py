@@ -38,7 +38,9 @@ SMALL = 20
 """Coverage is over all regions with at least this many bounded records."""
 
 SIZES = (1, 2, 4, 8)
-"""Limits of the classes of regions, as multiples of the smallest number of records with a mean."""
+"""Limits between classes of regions, as multiples of the number of records from which a mean is
+shown.
+"""
 
 DAY = Measure("minute", "Minute of the day", "min", 0.0, 1440.0)
 
@@ -178,7 +180,8 @@ def read(path: Path, cells: int) -> ArrayView:
         longitude=frame["lon"].to_numpy(),
         latitude=frame["lat"].to_numpy(),
         persons=frame["user"].to_numpy().astype(np.int64),
-        # The times distinguish a person's records at one place, as in the engine's sample.
+        # The hours distinguish a person's records at one place, so that sampling treats them as
+        # different.
         hours=frame["minute"].to_numpy() // 60 % 168,
         measures=(DAY,),
         values=(frame["minute"].to_numpy() % 1440).astype(np.float64),

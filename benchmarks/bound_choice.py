@@ -1,10 +1,11 @@
-"""Range errors with four contribution bounds: 1, the advised, a privately chosen and the best.
+"""Range errors with four contribution bounds: 1, the advised one, a privately chosen one, the best.
 
 Errors are differences from the true counts without a bound, as shares of the true total. The
 private choice is the exponential mechanism over public candidates l with the utility -|#{c <= l} -
-q N|. Here c is a person's contributions and N the number of people. Adding a person changes #{c <=
-l} - q N by 1 - q if c <= l, and by -q otherwise, so the utility changes by at most max(q, 1 - q).
-The choice is drawn in floating point, so it must not be used outside benchmarks.
+q N|. Here c is a person's number of contributions, N the number of people, and q a quantile. Adding
+a person changes #{c <= l} - q N by 1 - q if c <= l, and by -q otherwise, so the utility changes by
+at most max(q, 1 - q). The choice is drawn in floating point, so it must not be used outside
+benchmarks.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def _summary(found: Floats) -> dict[str, float]:
 
 
 def choose(each: Ints, quantile: float, epsilon: float, random: Generator) -> int:
-    """Choose a bound from the contributions (people,) of each person; see the module docstring."""
+    """Choose a bound, given each person's number of contributions (people,), privately."""
     below = np.array([np.count_nonzero(each <= candidate) for candidate in CANDIDATES])
     utility = -np.abs(below - quantile * len(each))
     weight = np.exp(epsilon / (2 * max(quantile, 1 - quantile)) * (utility - utility.max()))
@@ -146,7 +147,7 @@ class Trial:
     scaled: bool
 
     def errors(self, epsilon: Fraction, bounds: list[int]) -> Floats:
-        """Return the mean range error of a release for each bound, as a share of the total."""
+        """Return the mean range error of a release for each bound, as a share of the true total."""
         return np.array(
             [self._error(epsilon, bound, number) for number, bound in enumerate(bounds)]
         )

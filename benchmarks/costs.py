@@ -1,7 +1,7 @@
 """Processor time of the most expensive requests that anybody may send, by kind.
 
 The benchmark sets up an installation with a heatmap of 1024 x 1024 cells, a quadtree over as many
-cells, a thousand zones with almost 500 corners each (as many as are allowed), flows between a
+cells, a thousand zones with almost 500 vertices each (as many as are allowed), flows between a
 thousand squares, quartiles of 16,384 cells, and many small releases. It calls the views in this
 process, without a web server. `first_seconds` is the time of a request while nothing is cached.
 """

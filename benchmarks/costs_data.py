@@ -37,7 +37,10 @@ NOISE = DiscreteLaplace(Fraction(1, 2), 1)
 
 
 def fill(cells: int, releases: int) -> dict[str, str]:
-    """Publish the releases; return the ids of the large ones by kind."""
+    """Publish large releases and many small ones; return the ids of the large ones by kind.
+
+    Grids have `cells` cells along each side; `releases` is the number of small releases.
+    """
     dataset = Release.objects.get(pk=serving_data.fill(releases)).dataset
     contents = {
         "grid": grid(cells),
@@ -47,7 +50,7 @@ def fill(cells: int, releases: int) -> dict[str, str]:
         "quartiles": quartiles(),
     }
     published = {kind: _publish(dataset, kind, content) for kind, content in contents.items()}
-    cards_make(seconds=600)  # On a site, the reaper does this within seconds.
+    cards_make(seconds=600)  # On a site, the reaper makes the cards within seconds.
     return published
 
 
@@ -84,7 +87,7 @@ def quadtree(cells: int) -> TreeRelease:
 
 
 def zones(along: int = 32, corners: int = 480) -> ZonesRelease:
-    """Return about a thousand round zones with `corners` corners each."""
+    """Return about a thousand round zones with `corners` vertices each."""
     west, south, east, north = serving_data.AREA.bounds
     x, y = np.meshgrid(
         np.linspace(west, east, along + 2)[1:-1], np.linspace(south, north, along + 2)[1:-1]

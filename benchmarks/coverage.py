@@ -47,10 +47,10 @@ def measure(options: argparse.Namespace) -> None:
     """Print a line for every mechanism, map and layer.
 
     "covered" is the share of boxes with a true count within the margin, and "margin" the mean
-    margin. "least" is the lowest such share among boxes of similar value. "worst_of_shown" and
-    "worst_of_true" are the lowest such shares among the deciles of all boxes, ordered by value and
-    by true count. "busiest" is the share among the 1 % of boxes with the highest true counts, and
-    "held" the share among all boxes with at least one record.
+    margin. "least" is the lowest "covered" of any group of boxes with similar values.
+    "worst_of_shown" and "worst_of_true" are the lowest "covered" of any tenth of the boxes, ordered
+    by value and by true count. "busiest" is "covered" for the 1 % of boxes with the highest true
+    counts, and "held" is "covered" for all boxes with at least one record.
     """
     for key in options.mechanism or HEATMAPS:
         maps = options.map or (() if options.array else (NOBODY, "even", "clusters"))
@@ -97,7 +97,7 @@ def _covered(
 
 
 class _Drawn(NamedTuple):
-    """A layer of one release, the true counts (n,) of its boxes, and which are in the margin."""
+    """A layer of one release, its boxes' true counts (n,), and which counts are in the margin."""
 
     layer: BoxLayer
     true: NDArray[np.float64]

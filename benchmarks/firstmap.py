@@ -2,9 +2,9 @@
 
 The benchmark starts its own installation, signs in, and presses the main button of each page.
 Without `--area` or `--place` it takes the city nearest to the rows, and says which ("given" is
-false). It prints how each column was understood, which decisions were made, how the map opens, and
-the error of the layer that is shown first. Only a benchmark may know that error, because it
-compares the map with the true counts.
+false). It prints how each column was understood, which decisions were made, what the map shows
+first, and the error of the layer that is shown first. Only a benchmark may compute that error,
+because it compares the map with the true counts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from benchmarks.report import report
 ROOT = Path(__file__).resolve().parent.parent
 
 NEARBY_DEGREES = 0.1
-"""Added to every distance, in degrees, so that among nearby cities the population decides."""
+"""Added to every distance, in degrees, so that the population decides among nearby cities."""
 
 SHOWN = 40
 """Largest number of columns that are printed."""
@@ -281,10 +281,10 @@ def _understood(upload: Any, check: Page) -> Iterator[Figures]:
 
 
 def _opening(release: Any) -> Figures:
-    """Return figures on the view with which the map opens.
+    """Return figures on what the map shows first.
 
-    If the layer shown in it consists of boxes, the figures include its error against the true
-    counts.
+    If the layer that is shown first consists of boxes, the figures include the layer's error
+    against the true counts.
     """
     from dpgeo.postprocess.layers import BoxLayer, layers
     from dpgeo.postprocess.opening import coloured as coloured_of
@@ -325,7 +325,7 @@ def _opening(release: Any) -> Figures:
 
 
 def _true_counts(release: Any, layer: Any) -> Any:
-    """Return the true number of people, or of rows, in each box (n,), without a bound."""
+    """Return the true number (n,) of people or rows in each box, without contribution bounding."""
     import pyarrow.parquet as pq
 
     from dpgeo.datasets.storage import private_storage

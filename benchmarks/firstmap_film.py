@@ -1,7 +1,7 @@
 """The first map of a new owner in a real browser, with pictures of every page at two widths.
 
-Clicks are counted as a person makes them. A decision is a choice that has an alternative on the
-page. A question about the file gets the answer that reads the most rows.
+Every click that a person would make is counted. A decision is a choice between alternatives on a
+page. A question about the file gets the answer with which the most rows can be read.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Film:
 
 @contextmanager
 def filmed(port: int, cookies: Mapping[str, str], folder: Path, dark: bool) -> Iterator[Film]:
-    """Start a browser that is signed in, and yield its film."""
+    """Start a browser that is signed in, and yield its window as a `Film`."""
     from playwright.sync_api import sync_playwright
 
     folder.mkdir(parents=True, exist_ok=True)

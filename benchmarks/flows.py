@@ -102,7 +102,7 @@ def write(path: Path, *, rows: int, people: int) -> None:
 
 
 def squares(number: int) -> Zones:
-    """Return `number` zones that cover the area in rows of equal squares, the last row's wider."""
+    """Return `number` zones that cover the area in rows of equal squares, wider in the last row."""
     west, south, east, north = trips.AREA.bounds
     rows = int(np.sqrt(number))
     ends = np.linspace(0, number, rows + 1).astype(int)

@@ -42,7 +42,7 @@ DISTANCES = (50, 100, 200, 400)
 """Distances in metres between the two places whose outcomes are compared."""
 
 PROMISED = 4
-"""Points drawn for each distance, as a multiple of those drawn for the other figures."""
+"""Number of points drawn for each distance, as a multiple of the number for other figures."""
 
 MOST_CHANCE = 1e-6
 """Probability that at least one of the bounds on log-ratios exceeds the true value."""
@@ -57,7 +57,7 @@ MAP_CELLS = 256
 """Number of cells along each side of a generated map that points are drawn from."""
 
 MOST_UPDATES = 300
-"""Number of updates after each of which the error is computed, to find the smallest."""
+"""Number of updates of a density; the error is computed after each, to find the smallest error."""
 
 SIDE_METRES = 40_000
 """Side in metres of the square, around the points' median, in which densities are recovered."""
@@ -255,7 +255,7 @@ def _published(noise: PlanarLaplace, places: Places, seed: int) -> tuple[Floats,
 def _limits(
     noise: PlanarLaplace, kind: str, places: Places, options: argparse.Namespace
 ) -> dict[str, float]:
-    """Return the lowest errors with which a generated map can be recovered.
+    """Return the lowest errors with which a generated map could be recovered.
 
     Both ratios are L1 errors divided by that of the perturbed positions' histogram.
     "best_l1_ratio" is for the number of updates with the lowest error, "best_updates", which can
@@ -329,7 +329,7 @@ def _counts(grid: Grid, lon: Floats, lat: Floats) -> Floats:
 
 
 def _metres(east: Floats, north: Floats, lon: float, lat: float) -> tuple[Floats, Floats]:
-    """Return metres east and north of a place, treating the earth as flat near it."""
+    """Return positions in degrees as metres east and north of a position, as on a flat earth."""
     turned = (east - lon + 180) % 360 - 180
     across = np.radians(turned) * math.cos(math.radians(lat)) * EARTH_RADIUS_METRES
     return across, np.radians(north - lat) * EARTH_RADIUS_METRES

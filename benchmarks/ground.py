@@ -31,7 +31,7 @@ EXTRA_BYTES, EXTRA_SECONDS = 300_000, 0.3
 """Limits on what the basemap may add to a first view, in bytes and in seconds."""
 
 WORD_MILLISECONDS, LETTER_MILLISECONDS = 50, 100
-"""Limits in milliseconds on a search in a million names: for words, and for a single letter."""
+"""Limits in milliseconds on a search in a million names, for words and for a single letter."""
 
 MAP = (10.0, 48.0, 11.0, 49.0)
 """Bounds of a map, in degrees, for searches that find only what it can show."""
@@ -120,7 +120,7 @@ def _visits(
             page.on("requestfinished", _keeper(finished))
             page.goto(address)
             page.wait_for_selector("#map[data-state=idle]", state="attached", timeout=120_000)
-            if count > 1:  # the first two warm up the server
+            if count > 1:  # the first two visits warm up the server
                 times[grounded].append({**page.evaluate(MEASURE), **_sent(finished)})
             context.close()
         browser.close()
@@ -130,7 +130,7 @@ def _visits(
 def _keeper(finished: list[Any]) -> Callable[[Any], None]:
     """Return a handler that appends requests to `finished`.
 
-    It is a function, because Playwright sets attributes on its handlers.
+    The handler is a function, because Playwright sets attributes on its handlers.
     """
 
     def keep(request: Any) -> None:
@@ -152,8 +152,8 @@ def _sent(finished: Sequence[Any]) -> dict[str, float]:
 def searches(count: int, seed: int) -> Iterator[dict[str, str | float]]:
     """Yield figures on searches in many invented names.
 
-    They are the build time and size of the file, the search times for several kinds of text, and
-    how many names are found despite a typing error.
+    The figures are the build time and size of the file, the search times for several kinds of text,
+    and how many names are found despite a typing error.
     """
     rng = random.Random(seed)  # noqa: S311 - invented names
     places = list(invented_places(count, rng))

@@ -193,5 +193,5 @@ def wait_for(address: str) -> None:
 
 
 def all_scripts() -> int:
-    """Return the compressed size in bytes of all scripts of the frontend, including the desk's."""
+    """Return the compressed size in bytes of all scripts of the frontend, the desk's included."""
     return sum(path.stat().st_size for path in (ROOT / "frontend/dist/assets").glob("*.js.br"))

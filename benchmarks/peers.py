@@ -42,7 +42,8 @@ TOTAL_SHARE = 0.05
 STARTS, WORTH = 8, 0.95
 """HDMM's optimisation starts anew up to STARTS times, until it is WORTH times better than identity.
 
-From some starting points, as from the first one with 64 cells, it ends at the identity.
+From some starting points, as from the first one with 64 cells, the optimisation ends at the
+identity.
 """
 
 
@@ -190,7 +191,7 @@ def hierarchy(task: Task) -> Floats:
     sides = [cells]
     while sides[-1] > branching:
         sides.append(math.ceil(sides[-1] / branching))
-    sides.reverse()  # coarsest level first; the root is not measured
+    sides.reverse()  # from here on, the coarsest level comes first; the root is not measured
     epsilon = task.epsilon / len(sides)
     variance = 2 / epsilon**2
     edges = [_nested_edges(cells, branching, len(sides) - 1 - level) for level in range(len(sides))]
@@ -304,7 +305,7 @@ def _sums(counts: NDArray[Any], rows: NDArray[np.intp], columns: NDArray[np.intp
 
 
 def _spread(sums: Floats, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Floats:
-    """Return the cells (rows, columns) over which the sum of each box is spread evenly."""
+    """Return cells (rows, columns) with each box's sum spread evenly over the cells of the box."""
     even = sums / np.outer(np.diff(rows), np.diff(columns))
     return np.repeat(np.repeat(even, np.diff(rows), axis=0), np.diff(columns), axis=1)
 

@@ -38,8 +38,8 @@ Floats = NDArray[np.float64]
 
 DAYS = "days of the week"
 APART = 0.01
-"""Degrees between places. Rows are put at their place's own position on a lattice, because places
-of a file may share positions.
+"""Degrees between neighbouring points of a lattice. Each place gets a point of its own, because
+places of a file may share positions.
 """
 
 REACH = 10
@@ -130,9 +130,9 @@ def read(path: Path) -> tuple[ArrayView, Ints, Ints]:
 def released_errors(
     view: ArrayView, truth: Ints, pairs: Ints, drawing: tuple[Fraction, Bounding, str, int]
 ) -> dict[str, float]:
-    """Return the errors of a release of places, and whether its intervals of ranks held.
+    """Return the errors of a release of places, and whether its rank intervals were right.
 
-    Ranks are compared with those of the bounded counts, and with those of all counts.
+    Intervals are compared with the ranks of the bounded counts, and of counts without a bound.
     """
     epsilon, bounding, times, number = drawing
     params = places.Params(places="places", reach=REACH, slices=times)
@@ -198,7 +198,7 @@ def errors(truth: Ints, counts: NDArray[Any]) -> dict[str, float]:
 
 
 def pair_errors(truth: Ints, counts: NDArray[Any]) -> dict[str, float]:
-    """Return the errors of pairs (7, n); precision is the mean of the days'."""
+    """Return the errors of counts (7, n) by day and place; precision is a mean over days."""
     days = [precision_at(one, other, 10) for one, other in zip(truth, counts, strict=True)]
     return {
         "pairs mse": float(np.mean(np.square(counts - truth, dtype=np.float64))),

@@ -220,7 +220,7 @@ def _honest(records: Records, persons: Ints, astray: Floats) -> float:
 
 
 def _astray(records: Records, persons: Ints, places: Ints) -> Floats:
-    """Return the distance in metres from each drawn place to its person's nearest true place.
+    """Return the distance in metres from each drawn place to the nearest true place of its person.
 
     The distance is 0 if the person has no true place.
     """

@@ -2,10 +2,10 @@
 
 Taking the largest ratio over many cells overestimates it by chance, however many draws there are.
 So the sample is split: the first half chooses a set of outcomes, and the second half tests only
-that set, by the bounds of Clopper and Pearson (1934) on its two probabilities. Whatever the first
-half chose, the bound exceeds the truth with at most the stated probability, and it is close to the
-truth if the choice was good. The set consists of the cells that favour one place most, as many as
-give the best bound in the first half (Neyman and Pearson; Jagielski, Ullman and Oprea 2020).
+that set, by the bounds of Clopper and Pearson (1934) on its two probabilities. Whatever set was
+chosen, the bound exceeds the truth with at most the stated probability, and the bound is close to
+the truth if the choice was good. The set consists of the cells that favour one place most, as many
+as give the best bound in the first half (Neyman and Pearson; Jagielski, Ullman and Oprea 2020).
 """
 
 from __future__ import annotations

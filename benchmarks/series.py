@@ -59,13 +59,15 @@ FEWEST = 50
 """Smallest number of people in a week whose busiest cells are compared."""
 
 LENGTHS = (26, 52, 104, 365)
-"""Numbers of periods for which the tree is compared."""
+"""Numbers of periods for which sums by the tree are compared."""
 
 RANGES = 400
-"""Number of sums over a box and some weeks that are compared."""
+"""Number of sums that are compared, each over a box of cells and a run of weeks."""
 
 EXACT = 500
-"""At this rate, noise is 0 except with a probability below e^-90 for each number."""
+"""At this rate of the noise (epsilon over sensitivity), each number's noise is 0 except with a
+probability below e^-90.
+"""
 
 REACH = 200
 """Metres in the stretched square within which a row belongs to the nearest venue."""
@@ -374,7 +376,7 @@ def rmse(drawn: Floats, truth: Floats) -> float:
 
 
 def busiest(drawn: Floats, truth: Floats) -> float:
-    """Return the mean share of each week's busiest cells that are among those drawn."""
+    """Return the share of each week's busiest cells that a map shows as busiest, on average."""
     shares = []
     for one, true in zip(drawn, truth, strict=True):
         if true.sum() > FEWEST:

@@ -102,7 +102,7 @@ def _measure_bare(
 
 
 def _asked(release: str) -> list[tuple[str, str, bool]]:
-    """Return the name and URL of each request, and whether the client already has the response."""
+    """Return each request's name and URL, and whether the client has the response in its cache."""
     file = f"/api/v1/releases/{release}/files"
     return [
         ("file of 13 kB", f"{file}/map.bin", False),

@@ -1,4 +1,4 @@
-"""Speed of the slowest parts, compared with what people would use instead."""
+"""Speed of the slowest parts of dpgeo, compared with what people would use instead."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def counting(path: Path, options: argparse.Namespace) -> Iterator[Line]:
 
 
 def whole_release(path: Path, options: argparse.Namespace) -> Line:
-    """Return the time of a release from canonical file to bytes, beside one bounded query."""
+    """Return the time of a release from canonical file to blob, compared with one bounded query."""
     grid = Grid.over(trips.AREA, CELLS)
     mechanism = find_mechanism("uniform-grid")
     params = parse_parameters(mechanism.params, {"cells": CELLS})
@@ -220,9 +220,9 @@ def whole_release(path: Path, options: argparse.Namespace) -> Line:
 def published(path: Path, options: argparse.Namespace) -> Line:
     """Return the time of a release from canonical file to all files that it is published with.
 
-    The reference is its count. Both are processor time, since the engine counts on all cores and
-    files are written on one. The rows of the database and moving files between storages are left
-    out, and so are files that are made when somebody first asks for them.
+    The reference is the time that counting takes. Both are processor time, since the engine counts
+    on all cores and files are written on one. The rows of the database and moving files between
+    storages are left out, and so are files that are made when somebody first asks for them.
     """
     grid = Grid.over(trips.AREA, CELLS)
     mechanism = find_mechanism("uniform-grid")

@@ -1,7 +1,7 @@
 """Errors of range counts compared with the truth without a contribution bound.
 
-They are shown for the inferred counts as released, and for these counts scaled to noisy totals that
-use a part of epsilon.
+Errors are computed for the inferred counts as released, and for these counts scaled to noisy
+totals, which cost a part of epsilon.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class CountsView:
     """A `PrivateView` of counts (cells, cells) over AREA, in which each record is a privacy unit.
 
     A histogram over a grid of the same size has exactly these counts. In any other grid, each count
-    is added to the cell that contains the centre of its own cell.
+    is added to the grid cell that contains the centre of the count's own cell.
     """
 
     counts: NDArray[np.int64]
@@ -85,11 +85,11 @@ class CountsView:
         return PrivateCounts(totals, sensitivity=1)
 
     def value_shares(self, regions: ValuedRegions, measure: Measure) -> PrivateShares:
-        """Raise TypeError: counts have no values."""
+        """Raise TypeError, because the records have no values of a measure."""
         raise TypeError("There are counts of cells here, and no values.")
 
     def value_histogram(self, regions: ValuedRegions, measure: Measure, bins: int) -> PrivateCounts:
-        """Raise TypeError: counts have no values."""
+        """Raise TypeError, because the records have no values of a measure."""
         raise TypeError("There are counts of cells here, and no values.")
 
     def trips(self, pairs: TripPairs) -> PrivateSparseCounts:
@@ -127,7 +127,7 @@ class CountsView:
 
 
 def coarsened(array: NDArray[np.int64], cells: int) -> NDArray[np.int64]:
-    """Return a square array summed to (cells, cells) blocks.
+    """Return the sums (cells, cells) of a square array over square blocks.
 
     Raises ValueError if the array is not square or `cells` does not divide its side.
     """
@@ -144,7 +144,7 @@ def coarsened(array: NDArray[np.int64], cells: int) -> NDArray[np.int64]:
 def drawn(array: NDArray[Any], scale: int) -> NDArray[np.int64]:
     """Return the counts of `scale` records, distributed in proportion to the array.
 
-    They come from one multinomial draw (DPBench), which is the same in every run.
+    The counts come from one multinomial draw (DPBench), which is the same in every run.
     """
     if not math.isfinite(array.sum()) or array.min() < 0 or array.sum() == 0:
         raise ValueError("The array must hold counts: no negatives, and not only zeros.")

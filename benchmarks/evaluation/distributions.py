@@ -30,7 +30,7 @@ def divergence(truth: NDArray[Any], estimate: NDArray[Any]) -> float:
 def precision_at(truth: NDArray[Any], estimate: NDArray[Any], top: int) -> float:
     """Return the share of the `top` largest estimates that are among the `top` largest true counts.
 
-    Cells whose true count ties with the smallest of these are included.
+    Cells whose true count equals the smallest of the `top` largest ones count among these, too.
     """
     true, noisy = np.asarray(truth).ravel(), np.asarray(estimate).ravel()
     least = np.sort(true)[-top]

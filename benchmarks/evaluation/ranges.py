@@ -54,7 +54,7 @@ def mean_absolute_error(estimate: NDArray[np.float64], truth: NDArray[np.float64
 
 
 def scaled_l2_error(estimate: NDArray[np.float64], truth: NDArray[np.float64], scale: int) -> float:
-    """Return the L2 norm of the errors, divided by the numbers of queries and of records.
+    """Return the L2 norm of the errors, divided by the number of queries and by `scale` records.
 
     This is definition 3 of DPBench.
     """

@@ -25,7 +25,7 @@ class Outcome:
     """Figures of the planned tasks (Zhu, Li, Zhou and Yu 2017, 13.2.2 and 13.3.4).
 
     `success_rate` (ASR) is the mean probability that at least one notified worker accepts.
-    `redrawn_success` is that mean if the number of workers around each task is redrawn from a
+    `redrawn_success` is the same mean if the number of workers around each task is redrawn from a
     Poisson distribution. `travel_metres` (WTD) is the mean distance of the nearest worker who
     accepts, and `notified` (ANW) the mean number of notified workers. `distance_error` (DE) is the
     mean of |2r/3 - mean distance of the notified workers|. `rejected` (RejR) is the share of tasks

@@ -1,18 +1,19 @@
-"""Means of regions: noise before the division, or after it.
+"""Means of regions with noise added before or after the division of sums by counts.
 
-These are "perturb and then compose" and "compose and then perturb" of Srivastava 2016, chapter 5.
-Values are in [0, high], and each person has one record.
+The two methods are "perturb and then compose" and "compose and then perturb" of Srivastava 2016,
+chapter 5. Values are in [0, high], and each person has one record.
 
 Perturb and then compose is private: a person adds at most `high` to the sum of one region and 1 to
-one count, so noise of scale high/e1 and 1/e2 costs e1 + e2. The source's result 1, that the ratio
-is unbiased, is false: the mean of a quotient is not the quotient of means, and with continuous
-noise in the denominator it does not exist.
+one count, so noise of scale high/e1 on sums and 1/e2 on counts costs epsilon = e1 + e2. The
+source's result 1, that the ratio is unbiased, is false: the mean of a quotient is not the quotient
+of means, and with continuous noise in the denominator, the mean of the quotient does not exist.
 
 Compose and then perturb is not private with any finite noise scale that works for all data: the
-mean of an empty region is undefined, so of two neighbouring datasets, with one record and with
-none, only one has an answer. If the mean of an empty region is declared to be 0, the sensitivity is
-`high`, since one record can be the whole mean. This version is implemented here, for comparison;
-the source uses `high` (10) but prints no answer for an empty region.
+mean of an empty region is undefined, so of two neighbouring datasets, one with a single record in
+the region and one with none, only the former has an answer. If the mean of an empty region is
+declared to be 0, the sensitivity is `high`, since one record can be the whole mean. This version is
+implemented here, for comparison; the source uses `high` (10) but prints no answer for an empty
+region.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def perturb_then_compose(
     *,
     sum_share: float,
 ) -> Floats:
-    """Return means (n,), within [0, high]; the middle where the noisy count is below 1.
+    """Return means (n,) within [0, high], and high/2 for regions with a noisy count below 1.
 
     `sum_share` is the share of epsilon for the sums; the counts get the rest.
     """
@@ -54,8 +55,9 @@ def compose_then_perturb(
 
 
 def chance_of_less_noise(noise: Floats, scale: float) -> float:
-    """Return the probability that n Laplace variables of this scale are within the largest noise.
+    """Return the probability that n Laplace variables all stay within the largest |noise|.
 
-    A tiny probability shows that the published noise (n,) was not drawn as its source claims.
+    The variables have this `scale`. A tiny probability shows that the published `noise` (n,) was
+    not drawn as its source claims.
     """
     return float((-math.expm1(-float(np.abs(noise).max()) / scale)) ** len(noise))

@@ -4,11 +4,11 @@ Equations 13.9 to 13.13 give r^2 h(r) = a, with h(r) = ln((e^(3cw/r) + 1)/2) and
 den). This is dpgeo's circle model, solved exactly (`dpgeo.postprocess.tasks.radius`). The source
 then prints two equations that do not follow from it:
 
-13.14 has lost the factor r^2: h(r) = a. Since h decreases with r, its radius grows with the
-density.
+Equation 13.14 has lost the factor r^2 and reads h(r) = a. Since h decreases with r, the radius
+grows with the density den.
 
-13.16 expands r^2 h(r) around r = 1, whatever the unit of length, so that its radius depends on the
-unit. At high densities it is negative.
+Equation 13.16 expands r^2 h(r) around r = 1, whatever the unit of length, so that the radius
+depends on the unit. At high densities the radius is negative.
 
 No private data are read: densities come from a release.
 """

@@ -1,7 +1,8 @@
 """Counts of places that people visit often: LPA, DFT (FPA) and GS.
 
-A person adds at most M visits in all, anywhere. The sources take M from the data, which violates
-privacy; here the caller passes it. All visits are counted, unlike with a contribution bound.
+A person has at most M visits in all, at any places. The sources take M from the data, which
+violates privacy; here the caller passes it. All visits are counted, unlike with a contribution
+bound.
 """
 
 from __future__ import annotations
@@ -14,18 +15,19 @@ Floats = NDArray[np.float64]
 
 
 def laplace(counts: Floats, visits: int, epsilon: float, random: Generator) -> Floats:
-    """Return LPA's counts: sensitivity M in L1, noise of scale M/epsilon on every place."""
+    """Return LPA's counts: with the L1 sensitivity M, every count gets noise of scale M/epsilon."""
     return counts + random.laplace(0, visits / epsilon, counts.shape)
 
 
 def fourier(counts: Floats, visits: int, epsilon: float, random: Generator, *, kept: int) -> Floats:
     """Return DFT's counts, FPA of Rastogi and Nath 2010: noise on `kept` Fourier coefficients.
 
-    A person changes the counts by at most M in L2 (all visits in one place), hence the coefficients
-    of an orthonormal basis by M in L2 and the kept ones by sqrt(kept) M in L1: noise of scale
-    sqrt(kept) M/epsilon. The authors write their basis without the factor 1/sqrt(n), for which M
-    would have to be sqrt(n) M, and count a complex coefficient once, though it is two numbers; this
-    uses the real orthonormal basis and counts numbers.
+    A person changes the counts by at most M in L2 norm (with all visits at one place), hence the
+    coefficients of an orthonormal basis by at most M in L2 norm, and the kept ones by at most
+    sqrt(kept) M in L1 norm. So each kept coefficient gets noise of scale sqrt(kept) M/epsilon. The
+    authors write their basis without the factor 1/sqrt(n), for which M would have to be replaced by
+    sqrt(n) M, and count a complex coefficient once, although it consists of two numbers. Here the
+    real orthonormal basis is used, so each coefficient is one number.
     """
     basis = real_fourier(len(counts), kept)
     noisy = basis @ counts + random.laplace(0, np.sqrt(kept) * visits / epsilon, kept)
@@ -53,10 +55,11 @@ def grouped(
 ) -> Floats:
     """Return GS's counts (Kellaris and Papadopoulos 2013): means of groups of similar places.
 
-    `sample` counts one visit of each person, which has to be chosen by the person's own records
-    alone: sensitivity 1. Half of epsilon is spent on its noisy counts, by which places are sorted
-    and grouped; the other half is spent on the groups' sums, which together have sensitivity M. (A
-    mean over w places has noise of scale M/(w epsilon), so grouping pays where places are alike.)
+    `sample` (n,) counts one visit of each person, so its sensitivity is 1. The visit must be chosen
+    by the person's own records alone. Half of epsilon is spent on noisy counts of the sample, by
+    which places are sorted and grouped; the other half is spent on the sums of `counts` over
+    groups, which together have sensitivity M. (A mean over w places has noise of scale M/(w
+    epsilon), so grouping pays where places are alike.)
     """
     half = epsilon / 2
     order = np.argsort(sample + random.laplace(0, 1 / half, len(sample)), kind="stable")

@@ -14,7 +14,7 @@ Ints = NDArray[np.intp]
 
 
 def identity(counts: Floats, epsilon: float, random: Generator) -> Floats:
-    """Return every bin with noise of its own (Dwork, McSherry, Nissim and Smith 2006)."""
+    """Return every bin with independent noise (Dwork, McSherry, Nissim and Smith 2006)."""
     return counts + random.laplace(0, 1 / epsilon, counts.shape)
 
 
@@ -22,10 +22,10 @@ def noise_first(counts: Floats, epsilon: float, random: Generator) -> Floats:
     """Return NoiseFirst's histogram (Xu, Zhang, Xiao, Yang, Yu and Winslett 2013).
 
     Noisy bins are merged where that lowers the expected error, which costs nothing more, because
-    only noisy counts are read. With k parts the squared error of the noisy bins around their means
-    overstates the truth by noise: its expectation is the true one plus (n - k) v, v being the
-    noise's variance. The error of the means is the true one plus k v, so k minimises the noisy
-    error plus 2 k v.
+    only noisy counts are read. With k parts of the n bins, let E be the sum of squared deviations
+    of the true bins from their part's mean, and v the variance of the noise. The same sum for the
+    noisy bins has the expectation E + (n - k) v. The expected error of the parts' noisy means is E
+    + k v. Up to a constant, it is estimated by the noisy sum plus 2 k v, which k minimises.
     """
     noisy = identity(counts, epsilon, random)
     costs, _ = partitions(noisy, len(counts))
@@ -43,15 +43,15 @@ def structure_first(
 ) -> Floats:
     """Return StructureFirst's histogram with `parts` parts (Xu et al. 2013).
 
-    Half of epsilon chooses the edges, from the last to the first, each by the exponential mechanism
-    with the least squared error of the bins before it as its score. `most` is a public limit on a
-    bin, F. Bins are cut off at F for the scores: then adding a person changes a sum of squared
-    deviations by (1 - 1/m)(2 (x - mean) + 1) at most, x being the bin before, and so every score by
-    at most 2 F + 1. Choosing parts - 1 edges costs half of epsilon, and the noisy sums of the parts
-    cost the other half.
+    Half of epsilon is spent on choosing the edges between parts, from the last edge to the first,
+    each by the exponential mechanism; the score of an edge is the least squared error of the bins
+    before it. `most` is F, a public limit on the count of a bin. For the scores, counts are clipped
+    to F. Adding a person then changes a bin x among m to x + 1, hence a sum of squared deviations
+    by at most (1 - 1/m)(2 (x - mean) + 1), and every score by at most 2 F + 1. The noisy sums of
+    the parts cost the other half of epsilon.
 
-    The authors take F to be the largest count in the data. That is private: a neighbour may have
-    another, and the noise of the choice then tells them apart.
+    The authors take F to be the largest count in the data. That count is itself private: in a
+    neighbouring dataset it may differ, and then so does the noise of the choice.
     """
     half = epsilon / 2
     seen = np.clip(counts, 0, most)
@@ -62,7 +62,8 @@ def structure_first(
     for part in range(parts - 1, 0, -1):
         places = np.arange(part, edges[-1])
         score = -rate * (costs[part, places] + inner[places, edges[-1]])
-        # The greatest score plus Gumbel noise is distributed as the exponential mechanism's choice.
+        # The index of the greatest score plus Gumbel noise has the distribution of the exponential
+        # mechanism's choice.
         edges.append(int(places[np.argmax(score + random.gumbel(size=len(places)))]))
     edges.append(0)
     bounds = np.array(edges[::-1])
@@ -74,9 +75,10 @@ def clustered(counts: Floats, epsilon: float, random: Generator) -> Floats:
     """Return AHP's histogram (Zhang, Chen, Xu, Meng and Xie 2014).
 
     Half of epsilon is spent on noisy bins. Those below sqrt(ln n)/(epsilon/2) become 0; then bins
-    are sorted, and neighbours in this order are joined as long as their distance from the cluster's
-    mean costs less than the noise of a bin of its own, a simple form of the authors' greedy rule.
-    This reads noisy bins alone, so it is free. The other half is spent on one sum per cluster.
+    are sorted. In this order, a bin joins the cluster before it as long as its distance from the
+    cluster's mean adds less error than separate noise would: a simple form of the authors' greedy
+    rule. Only noisy bins are read, so clustering costs no epsilon. The other half is spent on one
+    sum per cluster.
     """
     half = epsilon / 2
     noisy = identity(counts, half, random)
@@ -120,9 +122,10 @@ def ascending(values: Floats) -> Floats:
 
 
 def partitions(values: Floats, most: int) -> tuple[Floats, Ints]:
-    """Return the least squared errors (most + 1, n + 1) of the first j bins in k parts.
+    """Return the least squared errors of the first j bins in k parts, as entries [k, j].
 
-    The second array holds where the last of the k parts begins (Jagadish et al. 1998).
+    Both arrays have the shape (most + 1, n + 1). The second holds the bin at which the last of the
+    k parts begins (Jagadish et al. 1998).
     """
     inner = _costs(values)
     best = np.full((most + 1, len(values) + 1), np.inf)
@@ -136,7 +139,7 @@ def partitions(values: Floats, most: int) -> tuple[Floats, Ints]:
 
 
 def _costs(values: Floats) -> Floats:
-    """Return the squared errors (n + 1, n + 1) of the bins from i up to, not including, j."""
+    """Return the squared errors (n + 1, n + 1) of bins i to j - 1 around their mean."""
     sums = np.concatenate([[0.0], np.cumsum(values)])
     squares = np.concatenate([[0.0], np.cumsum(values**2)])
     size = np.arange(len(sums))[None, :] - np.arange(len(sums))[:, None]

@@ -5,13 +5,15 @@ places d apart, the odds of an outcome differ by a factor of at most e^(epsilon 
 2013).
 
 k-anonymity (Mondrian: LeFevre, DeWitt and Ramakrishnan 2006) gives no such guarantee: means of
-boxes depend on all positions in them, and somebody who knows all others can solve for the last.
+boxes depend on all positions in them, and somebody who knows all positions but one can solve for
+that one.
 
-Laplace noise on each coordinate. With scale (width of the area)/(epsilon/2) on both, all places are
-within epsilon of each other: the "plain" mechanism with which the source compares PriLocation. With
-scale sqrt(2)/epsilon, for epsilon per metre, the ratio is e^(epsilon (|dx| + |dy|)/sqrt(2)) <=
-e^(epsilon d): the same guarantee as planar noise, with larger displacements (Dewri 2012 has
-independent coordinates).
+Laplace noise on each coordinate. With the scale (width of the area)/(epsilon/2) for both
+coordinates, the log-odds of an outcome differ by at most epsilon for any two places of the area.
+This is the "plain" mechanism with which the source compares PriLocation. With scale
+sqrt(2)/epsilon, for epsilon per metre, the ratio is e^(epsilon (|dx| + |dy|)/sqrt(2)) <= e^(epsilon
+d): the same guarantee as planar noise, with larger displacements (Dewri 2012 has independent
+coordinates).
 
 Planar Laplace on a grid (Andres et al. 2013; Zhu et al. 2017, section 12.3.1.3). The density is
 epsilon^2/(2 pi) e^(-epsilon r): a uniform direction, and a distance from Gamma(2, 1/epsilon). The
@@ -75,7 +77,8 @@ def planar(x: Floats, y: Floats, epsilon: float, random: Generator) -> tuple[Flo
 def nearest_points(x: Floats, y: Floats, side: float, cells: int) -> Ints:
     """Return the nearest point of a square grid, as row * cells + column.
 
-    The grid has the middles of `cells` x `cells` squares of this side, the first at the origin.
+    The grid points are the centres of `cells` x `cells` squares with sides of `side` metres; the
+    first square has a corner at the origin.
     """
     column = np.clip(np.floor(x / side), 0, cells - 1).astype(np.int64)
     row = np.clip(np.floor(y / side), 0, cells - 1).astype(np.int64)
@@ -91,7 +94,7 @@ def exponential_weights(side: float, cells: int, epsilon: float) -> Floats:
 
 
 def exponential(points: Ints, weights: Floats, random: Generator) -> Ints:
-    """Return for each point (n,) another, drawn with the probabilities in its row of `weights`."""
+    """Return, for each grid point (n,), one drawn by the probabilities in its row of `weights`."""
     drawn = np.empty(points.size, dtype=np.int64)
     for point in np.unique(points):
         here = points == point

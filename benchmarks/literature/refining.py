@@ -1,14 +1,14 @@
 """iReduct: less noise for the groups of queries whose relative error is worst.
 
 Xiao, Bender, Hay and Gehrke 2011. All groups start with much noise. The noise of one group at a
-time is lowered, always of the group whose estimated relative error falls most per epsilon spent,
-until epsilon is used up.
+time is lowered until epsilon is used up. It is always the group whose estimated relative error
+falls most for the epsilon spent.
 
 The noise of one group is lowered by the coupling of Koufogiannis, Han and Pappas (2017), instead of
 the authors' NoiseDown, whose density takes several pages: noise of scale b is noise of scale b' < b
 plus, with probability 1 - (b'/b)^2, Laplace noise of scale b. (The characteristic functions agree:
-(1 + b'^2 t^2)/(1 + b^2 t^2) = (b'/b)^2 + (1 - (b'/b)^2)/(1 + b^2 t^2).) So the coarser answers of a
-group are post-processing of its finest one.
+(1 + b'^2 t^2)/(1 + b^2 t^2) = (b'/b)^2 + (1 - (b'/b)^2)/(1 + b^2 t^2).) So the noisier answers of a
+group are post-processing of the group's least noisy answer.
 
 Privacy. A transcript has, for every group, answers of falling scales. Which group comes next is a
 function of the answers before, so the density of a transcript is the product over the groups of the
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 STEP = 0.9
-"""Factor by which the noise of a group is lowered at a time."""
+"""Factor by which the noise scale of a group is multiplied each time."""
 
 
 def refined(

@@ -8,11 +8,13 @@ Privacy. Let x be (1, x_1, ..., x_d) with all |x_j| <= 1, and |y| <= 1. A person
 coefficients x_j x_k of every pair j <= k, twice where j < k, and -2 y x_j. Their absolute values
 sum to (|x_0| + ... + |x_d|)^2 + 2 |y| (|x_0| + ... + |x_d|) <= (d + 1)^2 + 2 (d + 1), so noise of
 scale (d + 1)(d + 3)/epsilon on each coefficient once is epsilon-differentially private when a
-person is added or removed. y^2 does not move the minimum and is left out. So is nothing else: the
-coefficient n of the squared intercept gets noise, because the number of people is private.
+person is added or removed. y^2 does not move the minimum and is left out. Nothing else is left out:
+the coefficient n of the squared intercept gets noise too, because the number of people n is
+private.
 
-The source has 16 for d = 1. Its neighbours exchange a record, so n is public to them, and each of
-y^2, x^2, 2 x y, 2 x and 2 y counts twice.
+The source has the sensitivity 16 for d = 1. In the source, neighbouring datasets differ in the
+values of one record, so n is public, and each of y^2, x^2, 2 x y, 2 x and 2 y changes by up to
+twice its bound.
 
 `simplex_regression` is ours and has the sensitivity 1. With u = (1 + x)/2 and v = (1 + y)/2, the
 six products of (1 - u)^2, 2u(1 - u), u^2 with 1 - v, v are not negative and add up to 1. So a
@@ -43,8 +45,9 @@ def functional_mechanism(
 ) -> Floats:
     """Return the intercept and slopes (d + 1,); x (n, d) and y (n,) are clipped to [-1, 1].
 
-    Where noise made directions of the quadratic form flat or concave, the solution leaves them out:
-    those whose eigenvalue is below the noise's standard deviation. That reads noisy values alone.
+    Noise can make directions of the quadratic form flat or concave. Directions with an eigenvalue
+    below the noise's standard deviation are left out of the solution; this reads noisy values
+    alone.
     """
     form, linear = objective(np.clip(x, -1, 1), np.clip(y, -1, 1))
     size = len(linear)
@@ -75,7 +78,7 @@ def simplex_regression(x: Floats, y: Floats, epsilon: float, random: Generator) 
     number, halves, squares = sums.sum(), np.array([0, 0.5, 1]), np.array([0, 0, 1])
     first, second = halves @ sums.sum(axis=1), squares @ sums.sum(axis=1)
     up, product = sums[:, 1].sum(), halves @ sums[:, 1]
-    # Back to x = 2u - 1 and y = 2v - 1.
+    # The sums are converted back to x = 2u - 1 and y = 2v - 1.
     form = np.array([[number, 2 * first - number], [0, 4 * second - 4 * first + number]])
     form[1, 0] = form[0, 1]
     linear = np.array([2 * up - number, 4 * product - 2 * first - 2 * up + number])

@@ -118,7 +118,7 @@ def _command(task: str, options: argparse.Namespace) -> str:
 def write(folder: Path, tables: Mapping[str, str]) -> None:
     """Replace the tables of these tasks in the pages of a folder.
 
-    Raises ValueError if no page has a place for one of them.
+    Raises ValueError if no page has the two comments that enclose one of the tables.
     """
     missing = set(tables)
     for page in sorted(folder.glob("*.md")):

@@ -1,13 +1,14 @@
-"""Matrix mechanism with a given strategy: the queries measured are not those to be answered.
+"""Matrix mechanism: queries of a given strategy are measured, and those of a workload answered.
 
 Li, Miklau, Hay, McGregor and Rastogi 2015. The strategy A (m, n) is measured with noise of scale
-s/epsilon, where s is its sensitivity, the greatest L1 norm of a column, since a person adds one
-column to the answers. Counts are then the least-squares solution, and the workload is answered from
-them, which is post-processing. The strategy depends on the workload alone, never on the data. The
-expected squared error of the workload W is 2 (s/epsilon)^2 tr(W (A'A)^-1 W').
+s/epsilon, where s is the sensitivity of A: the greatest L1 norm of a column of A, since a person
+adds one column to the answers. Counts are then the least-squares solution, and the workload is
+answered from them, which is post-processing. The strategy depends on the workload alone, never on
+the data. The expected squared error of the workload W is 2 (s/epsilon)^2 tr(W (A'A)^-1 W').
 
 Strategies here are given: the identity (Laplace), the workload itself, a binary tree (Hay et al.
-2010) and Haar's wavelets (Privelet). `benchmarks.peers` holds HDMM's, which is optimised.
+2010) and Haar's wavelets (Privelet). `benchmarks.peers` has the strategy of HDMM, which is
+optimised.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Floats = NDArray[np.float64]
 
 
 def sensitivity(strategy: Floats) -> float:
-    """Return the greatest L1 norm of a column."""
+    """Return the sensitivity of a strategy (m, n), the greatest L1 norm of a column."""
     return float(np.abs(strategy).sum(axis=0).max())
 
 
@@ -41,7 +42,7 @@ def expected_error(workload: Floats, strategy: Floats, epsilon: float) -> float:
 
 
 def all_ranges(bins: int) -> Floats:
-    """Return every range of bins, one a row: (n (n + 1)/2, n)."""
+    """Return every range of n bins, one in each row of an array (n (n + 1)/2, n)."""
     place = np.arange(bins)
     first, last = np.triu_indices(bins)
     inside = (place >= first[:, None]) & (place <= last[:, None])
@@ -49,13 +50,13 @@ def all_ranges(bins: int) -> Floats:
 
 
 def binary_tree(bins: int) -> Floats:
-    """Return the nodes of the binary tree over 2^h bins, one a row, the root first."""
+    """Return the nodes of the binary tree over 2^h bins, one in each row, the root first."""
     rows = [np.kron(np.eye(parts), np.ones(bins // parts)) for parts in _powers(bins)]
     return np.vstack(rows)
 
 
 def haar(bins: int) -> Floats:
-    """Return Haar's wavelets over 2^h bins with entries 0, 1 and -1, one a row."""
+    """Return Haar's wavelets over 2^h bins with entries 0, 1 and -1, one in each row."""
     rows = [np.ones((1, bins))]
     for parts in _powers(bins)[:-1]:
         half = bins // parts // 2

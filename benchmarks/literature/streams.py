@@ -1,7 +1,7 @@
-"""Running counts of a stream: p-sums (the binary mechanism) and its two rivals.
+"""Running counts of a stream: p-sums (the binary mechanism) and two simpler mechanisms.
 
-An event is one record, and neighbours differ by one event ("event level"). A person with several
-events is protected only at epsilon times their number.
+An event is one record, and neighbours differ by one event ("event level"). A person with k events
+is protected only at k epsilon.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ Mechanism = Callable[[Floats, float, Generator], Floats]
 
 
 def running_sums(events: Floats, epsilon: float, random: Generator) -> Floats:
-    """Return running sums (T,) with noise of scale T/epsilon each: epsilon/T for every step."""
+    """Return running sums (T,) with noise of scale T/epsilon; each costs epsilon/T."""
     return np.cumsum(events) + random.laplace(0, len(events) / epsilon, len(events))
 
 
 def single_steps(events: Floats, epsilon: float, random: Generator) -> Floats:
-    """Return running sums (T,) of steps with noise of scale 1/epsilon each.
+    """Return running sums (T,) of single steps' counts, each with noise of scale 1/epsilon.
 
     An event is in one step, so all steps together cost epsilon.
     """
@@ -33,10 +33,10 @@ def single_steps(events: Floats, epsilon: float, random: Generator) -> Floats:
 def partial_sums(events: Floats, epsilon: float, random: Generator) -> Floats:
     """Return running sums (T,) from p-sums (Chan, Shi and Song 2011, binary mechanism).
 
-    Step t closes the p-sum of the last 2^i steps, 2^i being the largest power of two that divides
-    t, and the running sum adds one p-sum for every 1 in t's binary form. An event is in at most
-    L = floor(log2 T) + 1 p-sums, one for each i, so noise of scale L/epsilon on each costs epsilon.
-    Each p-sum is drawn at the step that closes it, from events up to that step.
+    Step t closes the p-sum of the last 2^i steps, where 2^i is the largest power of two that
+    divides t, and the running sum adds one p-sum for every 1 in t's binary form. An event is in at
+    most L = floor(log2 T) + 1 p-sums, one for each i, so noise of scale L/epsilon on each costs
+    epsilon. Each p-sum is drawn at the step that closes it, from events up to that step.
     """
     size = len(events)
     scale = (int(size).bit_length()) / epsilon

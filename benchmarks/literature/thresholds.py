@@ -2,20 +2,22 @@
 
 Standard version (Lyu, Su and Li 2017, algorithm 7). The threshold gets noise of scale s/e1 once.
 Every query gets noise of scale 2 c s/e2 and is compared with the noisy threshold; after c answers
-"above" it stops. s is the sensitivity of one query.
+"above", the algorithm stops. s is the sensitivity of one query.
 
-Privacy. Let D' be a neighbour of D, z the threshold's noise. For the answers "below", shift z to
-z + s: a query that is below at z on D is below at z + s on D', whatever its noise. This costs
-e^e1 once, for all of them. For an answer "above", shift the query's noise by 2 s: s for the
-threshold and s for the query. This costs e^(e2/c) each, and there are at most c. So the answers
-are (e1 + e2)-differentially private; e1 : e2 = 1 : (2c)^(2/3) minimises the variance of the
-comparison. Where all queries of a person move in one direction (counts, when somebody is added), c
-may replace 2 c and c^(2/3) the ratio.
+Privacy. Let D' be a neighbour of D, and z the threshold's noise. For the answers "below", shift z
+to z + s: a query that is below the noisy threshold with z on D is below it with z + s on D',
+whatever the query's noise. This changes the probability of all these answers together by a factor
+of at most e^e1. For an answer "above", shift the query's noise by 2 s: s for the threshold and s
+for the query. Each such answer changes the probability by a factor of at most e^(e2/c), and there
+are at most c of them. So the answers are (e1 + e2)-differentially private; e1 : e2 = 1 : (2c)^(2/3)
+minimises the variance of the comparison. If a person moves all queries in one direction (as counts,
+when somebody is added), noise of scale c s/e2 is enough, and the best ratio is 1 : c^(2/3).
 
 Not private: the versions without noise on the queries (Stoddard, Chen and Machanavajjhala 2014,
 written below as `noiseless_queries`), with noise that does not grow with c (Lee and Clifton 2014),
 and those that print the noisy answer that was compared (Roth 2011). Without noise on the queries,
-two counts that change places give answers that the neighbour can never give.
+if two counts are in a different order in a neighbouring dataset, some answers of one dataset are
+impossible in the other.
 """
 
 from __future__ import annotations
@@ -39,9 +41,9 @@ def above_threshold(
 ) -> Mask:
     """Return which of the answers (n,), of sensitivity 1 each, are reported as above.
 
-    At most `most` answers are reported as above. Those after the last of them are reported as
-    below, because they were not examined. `one_way` says that adding a person either lowers no
-    query or raises no query.
+    At most `most` answers are reported as above. Answers after the last of these are not examined,
+    and are reported as below. `one_way` says that adding a person either lowers no query or raises
+    no query.
     """
     factor = 1 if one_way else 2
     share = 1 / (1 + (factor * most) ** (2 / 3))

@@ -1,8 +1,10 @@
-"""Hierarchical kd-tree: private medians, and counts on every level (the rival in DPCube).
+"""Hierarchical kd-tree: private medians, and counts on every level (to which the DPCube paper
+compares itself).
 
 Inan, Kantarcioglu, Ghinita and Bertino 2010; Cormode, Procopiuc, Srivastava, Shen and Yu 2012
 ("kd-standard"). Boxes of cells are halved along rows and columns in turn. Three tenths of epsilon
-choose the cuts, in equal shares for all levels, and the rest measures counts, in equal shares too.
+are spent on choosing the cuts, in equal shares for all levels, and the rest on measuring counts,
+also in equal shares.
 
 Privacy. A person is in one box of each level. A cut is chosen by the exponential mechanism with the
 score -|people before - people after|, of sensitivity 1. Boxes of a level are disjoint, so a level
@@ -21,7 +23,7 @@ from dpgeo.postprocess.consistency import consistent
 Floats = NDArray[np.float64]
 
 CUT_SHARE = 0.3
-"""Share of epsilon that chooses the cuts."""
+"""Share of epsilon that is spent on choosing the cuts."""
 
 
 def kd_tree(counts: Floats, epsilon: float, random: Generator, *, levels: int) -> Floats:

@@ -41,7 +41,7 @@ def line(system: str, source: str, trial: Trial, options: Options, promise: str 
     for name in runs[0]:
         values = np.array([run[name] for run in runs])
         figures[name] = float(values.mean())
-        # Equal values would have a tiny standard deviation by rounding.
+        # For equal values, rounding would give a tiny standard deviation instead of 0.
         spread = float(values.std()) if np.ptp(values) else 0.0
         figures[f"{name}_se"] = spread / max(1, options.trials - 1) ** 0.5
     return figures

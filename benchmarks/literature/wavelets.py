@@ -4,10 +4,11 @@ Xiao, Wang and Gehrke 2010. For n = 2^h bins, a node of the binary tree over the
 coefficient (mean of its left half - mean of its right half)/2, and the root of all has the mean.
 A coefficient over m bins gets noise of scale (1 + h)/(epsilon m).
 
-Privacy. A person adds 1/m to the coefficient of each of the h nodes above the bin, and 1/n to the
-mean; divided by the scales, that is epsilon/(1 + h) for each of the 1 + h, and epsilon in all. In
-two dimensions rows are transformed and then columns, coefficients have scales (1 + h)^2/(epsilon
-m m'), and the sum over the (1 + h)^2 coefficients above a cell is epsilon again.
+Privacy. A person changes the coefficient of each of the h nodes above the person's bin by at most
+1/m, and the mean by 1/n. Divided by the noise scales, that is epsilon/(1 + h) for each of the 1 + h
+numbers, and epsilon in all. In two dimensions rows are transformed and then columns, coefficients
+have scales (1 + h)^2/(epsilon m m'), and the sum over the (1 + h)^2 coefficients above a cell is
+epsilon again.
 """
 
 from __future__ import annotations

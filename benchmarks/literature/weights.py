@@ -1,11 +1,12 @@
 """Multiplicative weights: MWEM for a batch of queries, PMW for queries one by one.
 
-Both maintain an estimate that has the data's total and is even at first. They find queries on which
-the estimate is wrong, and multiply its counts by exp(q (measured - estimated)/(2 total)) for a
-query q with entries 0 and 1. Queries are counts, so adding a person changes each by at most 1.
+Both maintain an estimate of the counts, which has the data's total and is even at first. They find
+queries on which the estimate is wrong. For such a query q with entries 0 and 1, they multiply the
+estimated counts by exp(q (measured - estimated)/(2 total)). Queries are counts, so adding a person
+changes each by at most 1.
 
-The authors' neighbours exchange a record, so the total is public to them. Here neighbours differ by
-one person, added or removed, and a twentieth of epsilon is spent on the total.
+The authors' neighbouring datasets differ in the values of one record, so the total is public there.
+Here they differ by one person, added or removed, and a twentieth of epsilon is spent on the total.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def mwem(
 
     Each round chooses the query (m, n) with the worst error by the exponential mechanism (score of
     sensitivity 1), and measures it by the Laplace mechanism, with half of the round's epsilon each.
-    The authors' bound is for the mean over all rounds, which has a larger error here.
+    The authors' error bound is for the mean of the estimates over all rounds, which has a larger
+    error here.
     """
     total, left = _bought(counts, epsilon, random)
     half = left / rounds / 2

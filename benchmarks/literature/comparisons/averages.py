@@ -1,8 +1,8 @@
 """Means of a value between 0 and 10 in 144 regions of very different sizes.
 
 `error` is the median absolute error, and `rmse` the root mean square error, over the regions with
-at least 100 records. A person is one record. If dpgeo withholds a mean, the middle of the range is
-used instead.
+at least 100 records. Each person has one record. If dpgeo withholds a mean, the middle of the range
+is used instead.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Radii within which workers are asked, so that 9 of 10 tasks find somebody.
+"""Radii within which workers are asked to do a task, so that 9 of 10 tasks are accepted.
 
 All systems read the same released contours of 3,000 workers in a generated city of 16 km; 150 tasks
 have equal rewards. `planned` is the share of tasks with a radius above 0 and within the travel
-limit, `success` the share that somebody accepts, with workers at their true positions, and `asked`
-the number of workers asked for a task. All three are computed over all tasks.
+limit, `success` the share of tasks that some worker accepts, with workers at their true positions,
+and `asked` the mean number of workers asked to do a task. All three are computed over all tasks.
 """
 
 from __future__ import annotations

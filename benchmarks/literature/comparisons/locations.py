@@ -45,7 +45,9 @@ Floats = NDArray[np.float64]
 SIDE = 16_000.0
 CELLS = 64
 POINTS = 40
-"""Points along each side of the output grid of planar noise and the exponential mechanism."""
+"""Number of points along each side of the output grid of planar noise and the exponential
+mechanism.
+"""
 
 PEOPLE, RECORDS = 300, 30
 LEVEL = make_level("ln 4", 500)
@@ -145,7 +147,7 @@ class _Own:
         """Return the error of the map recovered from the published positions."""
         grid = Grid.over(self._area, CELLS)
         recovered = recover(*self._published(random), self._noise, grid, self._area).density
-        # The grid's rows run southwards, the map's northwards.
+        # Rows of the grid are in order from north to south, rows of the map from south to north.
         return {"map_metres": earth_movers(self._truth, recovered[::-1], SIDE / CELLS)}
 
 

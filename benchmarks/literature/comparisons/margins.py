@@ -1,4 +1,5 @@
-"""Relative errors of several tables of the same people: rows, columns, and blocks of a map.
+"""Relative errors of several tables of the same people: counts of rows, columns and blocks of a
+map.
 
 `relative_error` is the mean over the tables of a table's mean error divided by the count, or by
 SANITY where the count is less. The file is a .npy array of square counts.

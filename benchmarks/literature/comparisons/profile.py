@@ -1,4 +1,4 @@
-"""Visits by hour of the week, 168 bins, of people who count with BOUND visits each.
+"""Visits by hour of the week, in 168 bins; at most BOUND visits of each person are counted.
 
 The noise of every bin has the scale BOUND/epsilon. `rmse` is the root mean square error of a bin,
 and `ranges` the mean absolute error of 500 ranges of hours. The methods for people with one visit

@@ -1,8 +1,8 @@
 """Running counts of events, for a year of days and for 4,096 steps.
 
-`sum_error` is the root mean square error of a running count, and `step_error` that of a single
-step's count (the difference of two running counts). An event counts once, and the privacy unit is
-one event.
+`sum_error` is the root mean square error of a running count, and `step_error` the root mean square
+error of a single step's count (the difference of two running counts). An event counts once, and the
+privacy unit is one event.
 """
 
 from __future__ import annotations
