@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import shapely
 
 from benchmarks import trips, uploads
 from benchmarks.evaluation.arrays import CountsView
@@ -34,8 +35,10 @@ from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.privacy.mechanism import run
 from dpgeo.privacy.sampler import sample
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.zones import Zones
 
 CELLS = 1024
+ZONES = 10_000
 BOUND = 10
 SALT = bytes(16)
 GAUSSIAN_SCALES = (1, 100, 10_000)
@@ -63,7 +66,7 @@ def measure(options: argparse.Namespace) -> None:
         for line in chain(
             uploads.ingested(path, options),
             counting(path, options),
-            [whole_release(path, options), published(path, options)],
+            [zones(path, options), whole_release(path, options), published(path, options)],
         ):
             report(line, options.json)
 
@@ -115,7 +118,7 @@ def gaussian(options: argparse.Namespace) -> Iterator[Line]:
             lambda peer=peer: peer(values),  # type: ignore[misc]
             clock=time.process_time,
         )
-        yield line(
+        yield compared(
             f"noise: {options.draws:,} exact discrete Gaussian draws at scale {scale:,}, "
             f"{options.draws / ours / 1e6:.1f} million a second",
             ours,
@@ -196,6 +199,30 @@ def counting(path: Path, options: argparse.Namespace) -> Iterator[Line]:
             "DuckDB group by cell, nothing bounded",
             reference,
         )
+
+
+def zones(path: Path, options: argparse.Namespace) -> Line:
+    """Return the time to count 10,000 irregular zones, beside that of cells, in processor time."""
+    random = np.random.default_rng(1)
+    west, south, east, north = trips.AREA.bounds
+    seeds = random.uniform((west, south), (east, north), (ZONES, 2))
+    frame = shapely.box(west, south, east, north)
+    parts = shapely.get_parts(shapely.voronoi_polygons(shapely.multipoints(seeds), extend_to=frame))
+    keys = tuple(map(str, range(ZONES)))
+    zones = Zones(keys=keys, names=keys, shapes=shapely.intersection(parts, frame))
+    grid = Grid.over(trips.AREA, CELLS)
+    ours, reference = best_of(
+        options.repeat,
+        lambda: view_of(path, Counting.VISITS).zone_counts(zones),
+        lambda: view_of(path, Counting.VISITS).histogram(grid),
+        clock=time.process_time,
+    )
+    return compared(
+        f"zones: {options.rows:,} rows in {ZONES:,} zones, in processor time",
+        ours,
+        f"the count of {CELLS} x {CELLS} cells",
+        reference,
+    )
 
 
 def whole_release(path: Path, options: argparse.Namespace) -> Line:

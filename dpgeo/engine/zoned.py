@@ -22,6 +22,10 @@ PAIRS = 500_000
 """Maximum number of pairs of a position and a nearby zone in memory, at about 200 bytes each."""
 
 
+NOT_COUNTED = {"attributes", "place_key", "destination_x", "destination_y"}
+"""Columns of canonical files of which no count in zones or places depends."""
+
+
 def write_zoned(
     source: Path, target: Path, zones: Zones | NearPlaces, unit: Unit, pairs: int = PAIRS
 ) -> None:
@@ -38,15 +42,21 @@ def write_zoned(
     size = max(1, pairs // locator.most_near)
     before = 0
     with pq.ParquetFile(source) as file:
-        schema = file.schema_arrow.append(pa.field("cell", pa.uint64(), nullable=False))
-        with pq.ParquetWriter(target, schema, compression="zstd") as writer:
+        names = [name for name in file.schema_arrow.names if name not in NOT_COUNTED]
+        kept = [file.schema_arrow.field(name) for name in names]
+        schema = pa.schema([*kept, pa.field("cell", pa.uint64(), nullable=False)])
+        # The file is read a few times and then gone, so it is packed for speed.
+        with pq.ParquetWriter(target, schema, compression="lz4", use_dictionary=False) as writer:
             for batch in file.iter_batches(batch_size=size):
                 if isinstance(zones, NearPlaces) and zones.by_key:
                     place, zone = _by_key(batch["place_key"], zones)
                 else:
                     degrees = to_degrees(batch["x"].to_numpy(), batch["y"].to_numpy())
                     place, zone = locator.locate(*degrees)
-                columns = [batch[name].take(pa.array(place)) for name in file.schema_arrow.names]
+                rows = batch.select(names)
+                if not np.array_equal(place, np.arange(batch.num_rows)):
+                    rows = rows.take(pa.array(place))
+                columns = rows.columns
                 if unit is Unit.RECORD:
                     columns[0] = pa.array(np.zeros(place.size, dtype=np.uint64))
                     columns[1] = pa.array((before + place).astype(np.uint64))

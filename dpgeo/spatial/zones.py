@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpgeo.phrases import InvalidValue
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import MAX_LATITUDE
+from dpgeo.spatial.zone_raster import ZoneRaster
 
 MOST_ZONES = 20_000
 """Largest number of zones; with more, maps would be hard to read and counts inaccurate."""
@@ -30,6 +31,9 @@ NAME_PROPERTIES = ("name", "title", "label")
 
 POLYGON, MULTIPOLYGON = 3, 6
 """Shapely's ids of the geometry types Polygon and MultiPolygon."""
+
+RASTER_POSITIONS = 10_000
+"""Number of positions from which on a raster of the zones pays."""
 
 NEAR_CELLS = 256
 """Number of cells along each side of the raster that is used to bound how many zones' bounds
@@ -191,9 +195,13 @@ class Zones:
 
 
 class Locator:
-    """Finds the zones that contain positions, by a spatial index of the zones' bounds."""
+    """Finds the zones that contain positions, by a raster of the zones and an index of their
+    bounds.
+    """
 
     def __init__(self, zones: Zones) -> None:
+        self._raster: ZoneRaster | None = None
+        self._has_raster = False
         self._shapes = zones.shapes.copy()
         shapely.prepare(self._shapes)
         self._tree = shapely.STRtree(self._shapes)
@@ -211,6 +219,26 @@ class Locator:
         """
         lon = np.asarray(longitude, dtype=np.float64)
         lat = np.asarray(latitude, dtype=np.float64)
+        if lon.size >= RASTER_POSITIONS and not self._has_raster:
+            self._raster, self._has_raster = ZoneRaster.over(self._shapes, self._tested), True
+        if self._raster is None:
+            return self._tested(lon, lat)
+        (position, zone), left = self._raster.locate(lon, lat)
+        tested, tested_zone = self._tested(lon[left], lat[left])
+        position = np.concatenate([position, left[tested]])
+        zone = np.concatenate([zone, tested_zone])
+        if not position.size or np.bincount(position).max() == 1:
+            single = np.full(lon.size, -1, dtype=np.int64)
+            single[position] = zone
+            position = np.flatnonzero(single >= 0)
+            return position, single[position]
+        order = np.lexsort((zone, position))
+        return position[order], zone[order]
+
+    def _tested(
+        self, lon: NDArray[np.float64], lat: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Locate positions by testing each against the zones whose bounds contain it."""
         position, zone = self._tree.query(shapely.points(lon, lat))
         inside = shapely.intersects_xy(self._shapes[zone], lon[position], lat[position])
         position, zone = position[inside], zone[inside]

@@ -1,0 +1,75 @@
+"""The raster over zones: it says of every position what the exact test says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import shapely
+from numpy.typing import NDArray
+
+from dpgeo.spatial import zone_raster
+from dpgeo.spatial.zone_raster import ZoneRaster
+from dpgeo.spatial.zones import RASTER_POSITIONS, Locator, Zones
+
+
+def named(shapes: NDArray[np.object_]) -> Zones:
+    keys = tuple(map(str, range(len(shapes))))
+    return Zones(keys=keys, names=keys, shapes=shapes)
+
+
+def irregular(number: int) -> NDArray[np.object_]:
+    """Return polygons that cover the square from 0 to 1 without overlaps."""
+    seeds = shapely.multipoints(np.random.default_rng(1).random((number, 2)))
+    frame = shapely.box(0, 0, 1, 1)
+    parts = shapely.get_parts(shapely.voronoi_polygons(seeds, extend_to=frame))
+    return np.asarray(shapely.intersection(parts, frame), dtype=object)
+
+
+def scattered() -> NDArray[np.object_]:
+    """Return zones that overlap, have holes, several parts, slivers and gaps between them."""
+    circles = shapely.buffer(shapely.points(np.random.default_rng(2).random((30, 2))), 0.15)
+    ring = shapely.box(0.2, 0.2, 0.8, 0.8).difference(shapely.box(0.4, 0.4, 0.41, 0.6))
+    pair = shapely.multipolygons([shapely.box(1.2, 0, 1.5, 1), shapely.box(2, 2, 3, 2.001)])
+    needle = shapely.Polygon([(0, 0), (3, 3), (3, 3.00001)])
+    return np.array([*circles, ring, pair, needle], dtype=object)
+
+
+@pytest.mark.parametrize("shapes", [irregular(300), irregular(1), scattered()])
+def test_positions_are_in_the_same_zones_with_and_without_the_raster(
+    shapes: NDArray[np.object_],
+) -> None:
+    zones = named(shapes)
+    locator = Locator(zones)
+    low, high = shapely.bounds(shapely.multipolygons(shapely.get_parts(shapes))).reshape(2, 2)
+    random = np.random.default_rng(3)
+    corners = shapely.get_coordinates(shapes)
+    anywhere = random.uniform(low - 0.1, high + 0.1, (RASTER_POSITIONS, 2))
+    beside = np.nextafter(corners, random.choice([-9.0, 9.0], corners.shape))
+    odd = np.array([[np.nan, 0.5], [0.5, np.nan], [np.inf, 0.5], [0.5, -np.inf], [1e300, 0.5]])
+    longitude, latitude = np.concatenate([anywhere, corners, beside, odd]).T
+
+    position, zone = locator.locate(longitude, latitude)
+
+    tested, tested_zone = locator._tested(longitude, latitude)
+    assert isinstance(locator._raster, ZoneRaster)
+    assert len(np.unique(tested)) > 0.05 * len(longitude)
+    np.testing.assert_array_equal(position, tested)
+    np.testing.assert_array_equal(zone, tested_zone)
+
+
+def test_the_raster_answers_for_most_positions() -> None:
+    locator = Locator(named(irregular(300)))
+    places = np.random.default_rng(4).random((2, RASTER_POSITIONS))
+    locator.locate(*places)
+    assert locator._raster is not None
+    assert len(locator._raster.locate(*places)[1]) < 0.2 * RASTER_POSITIONS
+
+
+def test_outlines_too_long_for_a_raster_are_tested_position_by_position(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(zone_raster, "MOST_SAMPLES", 5_000)
+    locator = Locator(named(irregular(300)))
+    position, _ = locator.locate(*np.random.default_rng(4).random((2, RASTER_POSITIONS)))
+    assert locator._raster is None
+    assert len(position) >= RASTER_POSITIONS
