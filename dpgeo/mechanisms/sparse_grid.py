@@ -90,7 +90,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> SparseRelease:
 def threshold_of(params: Params, noise: DiscreteLaplace, cells: int) -> int:
     """Return the threshold T. Raises InvalidInput if too many empty cells would be listed.
 
-    T depends on public facts alone. `cells` is the number of cells that touch the bounds of the
+    T depends on public facts alone. `cells` is the number of cells that intersect the bounds of the
     study area.
     """
     threshold = params.threshold or noise.list_threshold(cells, params.strictness)

@@ -61,10 +61,10 @@ def make_surface(
 ) -> Floats:
     """Compute expected counts (rows, columns), never negative, and 0 outside the study area.
 
-    `inside` (rows, columns) marks the cells that touch the study area. With NONE, the result is the
-    nearest non-negative counts with the same total as the noisy counts. With BLURRED, each cell's
-    count is first spread over its neighbours in the study area. With INFERRED, noisy counts are
-    shrunk towards the values expected from their surroundings (`postprocess.surface`).
+    `inside` (rows, columns) marks the cells that intersect the study area. With NONE, the result is
+    the nearest non-negative counts with the same total as the noisy counts. With BLURRED, each
+    cell's count is first spread over its neighbours in the study area. With INFERRED, noisy counts
+    are shrunk towards the values expected from their surroundings (`postprocess.surface`).
     """
     if smoothing is Smoothing.INFERRED:
         measurements = NodeMeasurements(padded(inside))

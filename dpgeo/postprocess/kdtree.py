@@ -1,8 +1,8 @@
 """kd-tree grown on noisy cells, so that cells in one box have similar counts.
 
 The tree uses only noisy counts and public inputs, so growing it costs no privacy. All variances are
-variances of noise. For each box, n is the number of its cells that touch the study area, and S is
-the sum of the noisy counts of these cells; all other cells are ignored.
+variances of noise. For each box, n is the number of its cells that intersect the study area, and S
+is the sum of the noisy counts of these cells; all other cells are ignored.
 
 Where a box is split. Of all splits between two rows or two columns, the one that most reduces the
 sum of squared deviations from the mean is chosen (DPCube, algorithm 3). Since the sum of squares is
@@ -125,7 +125,7 @@ class _Cuts:
     `starts` has one entry per box: the index of its first split. All other arrays have one entry
     per split: `box` is the index of the box, `lines` the number of rows or columns before the
     split, and `size` and `total` are n and S of the half before the split. `valid` is true if both
-    halves have cells that touch the study area.
+    halves have cells that intersect the study area.
     """
 
     box: NDArray[np.int64]

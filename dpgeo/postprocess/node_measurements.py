@@ -1,8 +1,8 @@
 """Noisy counts of quadtree nodes, reconciled over the tree by least squares.
 
 The nodes of level l form an array (2^l, 2^l), see `pyramid`. A node's size is the number of its
-cells that touch the study area. If a node was measured several times, its counts are averaged with
-inverse-variance weights. A *leaf* is a measured node below which nothing was measured. Nodes
+cells that intersect the study area. If a node was measured several times, its counts are averaged
+with inverse-variance weights. A *leaf* is a measured node below which nothing was measured. Nodes
 outside the study area are known to be empty: their size, value and variance are 0.
 """
 
@@ -37,7 +37,7 @@ class NodeMeasurements:
     def __init__(self, inside: NDArray[np.bool_]) -> None:
         """Create an object without measurements.
 
-        `inside` (2^depth, 2^depth) marks the cells that touch the study area.
+        `inside` (2^depth, 2^depth) marks the cells that intersect the study area.
         """
         self.inside = inside
         self.depth = len(inside).bit_length() - 1

@@ -11,9 +11,9 @@ Two variances are computed for every region:
   `postprocess.surface`: leaves have independent posteriors (`empirical_bayes`), on which the counts
   of all nodes above them are conditioned. For a node with the sum S, the part L of S that lies in
   the region is L = slope S + rest, with independent terms. Going up, the children's sums S_c have
-  variances v_c, so slope = sum(slope_c v_c)/sum(v_c) and Var(rest) = sum(Var(rest_c)) +
-  sum(v_c (slope_c - slope)^2); the node's own count changes the variance of S alone. This is exact
-  for normal variables. Only nodes that the region's outline touches, and their children, are
+  variances v_c, so slope = sum(slope_c v_c)/sum(v_c) and Var(rest) = sum(Var(rest_c)) + sum(v_c
+  (slope_c - slope)^2); the node's own count changes the variance of S alone. This is exact for
+  normal variables. Only nodes that the region's outline intersects, and their children, are
   visited.
 - *Unevenness*: m^2 s (1 - s) for each leaf that the region cuts, where m is the leaf's expected
   count and s the share of its ground in the region; see `tree_areas.unevenness`.
@@ -143,7 +143,7 @@ class SurfaceAreas(Areas):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Nodes:
-    """Quadtree nodes (n,) at or above the leaves that touch the study area, ordered by level.
+    """Quadtree nodes (n,) at or above the leaves that intersect the study area, ordered by level.
 
     `boxes` and `parent` are as in `BoxTree`; `row` and `column` are indices in the node's level.
     """

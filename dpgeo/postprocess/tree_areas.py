@@ -45,8 +45,8 @@ class _Visited:
     """Pairs (n,) of a query region and a tree node that may be used for the region.
 
     `key`, int64 ascending, is the region's index times the number of nodes, plus the node's index.
-    `touched` says whether the region's outline touches the node, and `inside` whether the node lies
-    entirely inside the region, untouched by the outline.
+    `touched` says whether the region's outline intersects the node, and `inside` whether the node
+    lies entirely inside the region and off its outline.
     """
 
     key: Ints
@@ -58,11 +58,11 @@ class _Visited:
 class Touched:
     """Pairs (n,) of a query region and a tree node, ordered by region, then by node.
 
-    A region is paired with each root, and with the children of each node that its outline touches.
-    `region` and `node` are indices, `above` is the index of the parent's pair (unused for roots),
-    and `share` is the share of the node's ground in the study area that the region covers. `inner`
-    marks the pairs whose node's children are paired as well, and `levels` holds the indices of the
-    pairs of each level of the tree.
+    A region is paired with each root, and with the children of each node that its outline
+    intersects. `region` and `node` are indices, `above` is the index of the parent's pair (unused
+    for roots), and `share` is the share of the node's ground in the study area that the region
+    covers. `inner` marks the pairs whose node's children are paired as well, and `levels` holds the
+    indices of the pairs of each level of the tree.
     """
 
     region: Ints
@@ -157,10 +157,10 @@ class BoxTree:
         )
 
     def _visited(self, covered: Coverage, region: Ints, leaf: Ints) -> _Visited:
-        """Return the nodes to consider: roots, and children of inner nodes that an outline touches.
+        """Return the nodes to consider: roots, and children of inner nodes that an outline cuts.
 
         `region` (n,) and `leaf` (n,) list the pairs of a region and a leaf that its outline
-        touches.
+        intersects.
         """
         size = len(self.leaf)
         current = region * size + leaf
@@ -174,7 +174,8 @@ class BoxTree:
         below, which = self._children_of(inner % size)
         roots = np.flatnonzero(self.parent < 0)
         start = np.add.outer(np.arange(covered.polygons) * size, roots).ravel()
-        # Every touched node is a root or a child of a touched node, so `key` contains it.
+        # Every node that an outline intersects is a root or a child of such a node, so `key`
+        # contains it.
         key = np.sort(np.concatenate([start, (inner - inner % size)[which] + below]))
         is_touched = np.zeros(len(key), dtype=np.bool_)
         is_touched[np.searchsorted(key, touched)] = True

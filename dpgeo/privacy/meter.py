@@ -213,7 +213,7 @@ class Meter:
     def grow_tree(self, label: str, counts: PrivateCounts, inside: NDArray[np.bool_]) -> GrownTree:
         """Grow a quadtree on private counts (rows, columns).
 
-        `inside` (rows, columns) marks the cells that touch the study area. Raises PrivacyError,
+        `inside` (rows, columns) marks the cells that intersect the study area. Raises PrivacyError,
         before anything is drawn, if the request is refused.
         """
         if type(counts) is not PrivateCounts or counts.shape != inside.shape:

@@ -18,12 +18,12 @@ area, which is a function of the output alone. The privacy cost of finite precis
 
 Padding. If every privacy unit must have the same number of reports, padding reports are added to
 units with fewer: a position is drawn uniformly over public cells and perturbed like any other. Let
-K(x) be the output distribution of a report at x, and u the position drawn. Then
-K(x) <= exp(rate d(x, u)) K(u) for every u, and conversely. Let D be the largest distance across the
-cells that touch the area; every d(x, u) is at most D. Averaging over u gives the same bounds for
-the mean of K(u), with D in place of d(x, u). So whether a report is real or padding changes the
-odds by at most exp(rate D), as much as moving a report across the area does. The number of reports
-of a privacy unit is therefore hidden at the cost of that distance.
+K(x) be the output distribution of a report at x, and u the position drawn. Then K(x) <= exp(rate
+d(x, u)) K(u) for every u, and conversely. Let D be the largest distance across the cells that
+intersect the area; every d(x, u) is at most D. Averaging over u gives the same bounds for the mean
+of K(u), with D in place of d(x, u). So whether a report is real or padding changes the odds by at
+most exp(rate D), as much as moving a report across the area does. The number of reports of a
+privacy unit is therefore hidden at the cost of that distance.
 
 Attributes. The time and the public attributes of a report are copied unchanged and do not affect
 the noise: neighbouring datasets agree on them, since they are not secret.
@@ -109,7 +109,7 @@ def gather(noise: PlanarLaplace, chunks: Iterable[ReportArrays]) -> Perturbed:
 
 
 def scatter(area: StudyArea, size: int, random: RandomWords) -> tuple[Floats, Floats]:
-    """Draw positions (size,) uniformly over the grid cells that touch a study area."""
+    """Draw positions (size,) uniformly over the grid cells that intersect a study area."""
     grid = Grid.over(area, PADDING_CELLS)
     cells = np.flatnonzero(grid.inside(area))
     drawn = [random.words(size) * 2.0**-64 for _ in range(3)]

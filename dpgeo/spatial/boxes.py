@@ -79,11 +79,11 @@ def tiles(
     """Divide every box into `parts` x `parts` tiles; return each tile and the index of its
     box.
 
-    `parts` is one number for all boxes, or one for each box. If a side of a box has fewer
-    than `parts` cells, it is divided into single cells. `inside` is the summed-area table
-    of the study area's mask; tiles without a cell that touches the area are left out. Tiles
-    are int32 (n, 4), ordered by box, then row, then column. The second result (n,) holds
-    the index of each tile's box.
+    `parts` is one number for all boxes, or one for each box. If a side of a box has fewer than
+    `parts` cells, it is divided into single cells. `inside` is the summed-area table of the study
+    area's mask; tiles without a cell that intersects the area are left out. Tiles are int32 (n, 4),
+    ordered by box, then row, then column. The second result (n,) holds the index of each tile's
+    box.
     """
     top, bottom, left, right = np.asarray(boxes, dtype=np.int64).T
     down, across = np.minimum(parts, bottom - top), np.minimum(parts, right - left)

@@ -138,7 +138,7 @@ def ground_metres(one: Centres, other: Centres) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=16)
 def spread_evenly(area: StudyArea, number: int) -> Centres:
-    """Spread `number` positions evenly over a study area, by k-means on the cells that touch it.
+    """Spread `number` positions evenly over a study area, by k-means on cells that intersect it.
 
     The positions are a deterministic function of public inputs.
     """
@@ -194,9 +194,7 @@ def _polygons(shape: Any) -> Any:
 
 
 def _cells_of(area: StudyArea, least: int) -> tuple[Grid, NDArray[np.int64]]:
-    """Return a grid in which at least `least` cells touch the area, and the indices of
-    these cells.
-    """
+    """Return a grid in which `least` cells or more intersect the area, and their indices."""
     side = 32
     while True:
         grid = Grid.over(area, side)

@@ -190,11 +190,11 @@ def _repeated(number: Ints) -> tuple[Ints, Ints]:
 class Coverage:
     """The cells of a grid that polygons cover, and the covered share of each.
 
-    `key`, int64 (n,) ascending, has one entry for each cell that a polygon's outline touches: the
-    polygon's index times the number of cells, plus the cell's index. `share` (n,) is the share of
-    the cell's ground that the polygon covers. After each touched cell, a run of untouched cells may
-    follow in the same row, up to the next touched cell. `after` (n,) is the covered share of each
-    cell in that run: 0 or 1.
+    `key`, int64 (n,) ascending, has one entry for each cell that a polygon's outline intersects:
+    the polygon's index times the number of cells, plus the cell's index. `share` (n,) is the share
+    of the cell's ground that the polygon covers. After each of these cells, a run of cells that the
+    outline does not intersect may follow in the same row, up to the next cell that it intersects.
+    `after` (n,) is the covered share of each cell in that run: 0 or 1.
     """
 
     lines: Lines
@@ -207,17 +207,17 @@ class Coverage:
 
     @property
     def polygon(self) -> Ints:
-        """For each touched cell, the index (n,) of the polygon whose outline touches it."""
+        """For each touched cell, the index (n,) of the polygon whose outline intersects it."""
         return self.key // self.lines.grid.size
 
     @property
     def cell(self) -> Ints:
-        """Index (n,) of each touched cell, row * columns + column."""
+        """Index (n,) of each cell of `key`, row * columns + column."""
         return self.key % self.lines.grid.size
 
     @cached_property
     def runs(self) -> tuple[Ints, Ints, Ints]:
-        """Runs of wholly covered, untouched cells.
+        """Runs of wholly covered cells that no outline intersects.
 
         The three arrays hold each run's polygon, its first cell, and the cell after its last.
         """
@@ -239,7 +239,7 @@ class Coverage:
         return np.where(known, self.after[index], 0.0)
 
     def untouched_inside(self, polygon: Ints, cell: Ints) -> NDArray[np.bool_]:
-        """Return a mask (n,) of the cells that lie inside their polygon, untouched by its outline.
+        """Return a mask (n,) of the cells that lie inside their polygon and off its outline.
 
         `polygon` (n,) holds the index of each cell's polygon.
         """

@@ -63,7 +63,7 @@ class Grid:
     def over(cls, area: StudyArea, cells: int) -> Self:
         """Divide the frame of `area` into `cells` rows and `cells` columns.
 
-        Cells that do not touch the area are publicly known to be empty, see `inside`.
+        Cells that do not intersect the area are publicly known to be empty, see `inside`.
         """
         if cells < 1:
             raise ValueError("A grid needs at least one cell along each side.")
@@ -148,7 +148,7 @@ class Grid:
         return number.astype(np.int64)
 
     def inside(self, area: StudyArea) -> NDArray[np.bool_]:
-        """Return a mask (rows, columns) of the cells that touch the study area.
+        """Return a mask (rows, columns) of the cells that intersect the study area.
 
         Every position of a dataset is in its study area, so the other cells are publicly known to
         be empty. The mask depends on public inputs alone.
@@ -156,7 +156,7 @@ class Grid:
         return self._inside_rows(area, 0, self.rows)
 
     def inside_runs(self, area: StudyArea) -> CellRuns:
-        """Return the cells that touch the study area, as runs of consecutive cell indices.
+        """Return the cells that intersect the study area, as runs of consecutive cell indices.
 
         These are the cells that `inside` marks. To save memory, they are computed for BAND_ROWS
         rows at a time.
@@ -171,23 +171,23 @@ class Grid:
         return CellRuns(np.concatenate(starts), np.concatenate(ends))
 
     def most_inside(self, area: StudyArea) -> int:
-        """Return an upper bound on the number of cells that touch the area, from its bounds."""
+        """Return an upper bound on the number of cells that intersect the area, from its bounds."""
         rows, columns = self._sides(0, self.rows)
         in_rows, in_columns = _overlap(area, rows, columns)
         return int(np.count_nonzero(in_rows)) * int(np.count_nonzero(in_columns))
 
     def touching(self, shape: Any) -> NDArray[np.bool_]:
-        """Return a mask (rows, columns) of the cells that touch a shape in degrees."""
+        """Return a mask (rows, columns) of the cells that intersect a shape in degrees."""
         rows, columns = self._sides(0, self.rows)
         longitudes = to_degrees(columns, 0)[0]
         latitudes = to_degrees(0, rows)[1]
         return self._touching(shape, longitudes, latitudes)
 
     def window(self, bounds: tuple[float, float, float, float]) -> tuple[int, int, int, int]:
-        """Return the range of cells that touch a box in degrees.
+        """Return the range of cells that intersect a box in degrees.
 
         `bounds` are (west, south, east, north). The range is (first row, row after the last, first
-        column, column after the last); it is empty if no cell touches the box.
+        column, column after the last); it is empty if no cell intersects the box.
         """
         (west, east), (south, north) = to_mercator(bounds[::2], bounds[1::2])
         top = math.floor((self.north - north - EDGE_METRES) / self.cell)

@@ -23,7 +23,7 @@ The exact distance on the ground is checked afterwards.
 
 @dataclass(frozen=True, slots=True)
 class NearPlaces:
-    """Declared places; a place's region is the ground closest to it, within `reach` metres.
+    """Declared places; each place's region is the ground nearest to it, within `reach` metres.
 
     The regions of the places are disjoint. The place to which a position belongs depends on the
     position and the places alone. With `by_key`, a row belongs instead to the place whose key it

@@ -165,9 +165,9 @@ class Places:
     def of_cells(cls, area: StudyArea, cells: int) -> Self:
         """Build places from the cells of a grid, in a hierarchy of squares.
 
-        Each cell is a block; 4 x 4 blocks are a quarter, and 4 x 4 quarters a district. The
-        places are the cell centres that lie in the area. If there are fewer than two, the
-        places are the centres of all cells that touch the area.
+        Each cell is a block; 4 x 4 blocks are a quarter, and 4 x 4 quarters a district. The places
+        are the cell centres that lie in the area. If there are fewer than two, the places are the
+        centres of all cells that intersect the area.
         """
         grid = Grid.over(area, cells)
         number = np.flatnonzero(grid.inside(area))

@@ -40,7 +40,7 @@ def h3_resolutions(area: StudyArea) -> list[int]:
 
 
 def h3_hexagons(area: StudyArea, resolution: int) -> Document:
-    """Return the H3 hexagons that touch an area as GeoJSON, with their H3 indexes as keys.
+    """Return the H3 hexagons that intersect an area as GeoJSON, with their H3 indexes as keys.
 
     Raises ValueError if there are too many.
     """
@@ -67,7 +67,9 @@ def square_sides(area: StudyArea, grid: NationalGrid) -> list[int]:
 
 
 def grid_squares(area: StudyArea, grid: NationalGrid, side: int) -> Document:
-    """Return the squares of a grid that touch an area as GeoJSON; keys are the grid's own names.
+    """Return the squares of a grid that intersect an area as GeoJSON, with names as keys.
+
+    The names are those of the grid's own system.
 
     `side` is in metres. Raises ValueError if there are too many.
     """

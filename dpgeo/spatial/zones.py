@@ -127,7 +127,7 @@ class Zones:
         """Clip the zones to a study area, leaving out zones outside it.
 
         Positions outside the area are never counted, so counts do not change. Raises ValueError if
-        no zone touches the area.
+        no zone intersects the area.
         """
         shapely.prepare(area.shape)
         shapes = self.shapes.copy()

@@ -65,7 +65,7 @@ def zone_regions(zones: Zones) -> Regions:
 
 
 def cell_regions(grid: Grid, area: StudyArea) -> Regions:
-    """Return the cells of a grid that touch the study area as regions."""
+    """Return the cells of a grid that intersect the study area as regions."""
     row, column = np.nonzero(grid.inside(area))
     columns = {"row": row.astype(np.int32), "column": column.astype(np.int32)}
     return Regions(squares(grid, unit_boxes(row, column)), columns, (row, column))

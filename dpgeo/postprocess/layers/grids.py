@@ -29,7 +29,7 @@ def _grid_layers(content: GridRelease, area: StudyArea) -> list[Layer]:
 
 
 def cells_layer(content: GridRelease, area: StudyArea) -> BoxLayer:
-    """Return the layer with the noisy counts of all cells that touch the study area."""
+    """Return the layer with the noisy counts of all cells that intersect the study area."""
     inside = content.grid.inside(area)
     value = content.counts[inside]
     boxes = unit_boxes(*np.nonzero(inside))

@@ -95,13 +95,13 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BoxLayer(Layer):
-    """Counts of n disjoint boxes of cells that touch the study area."""
+    """Counts of n disjoint boxes of cells that intersect the study area."""
 
     grid: Grid
     boxes: NDArray[np.int32]
     """Boxes (n, 4); see `PartitionRelease.boxes`."""
     cells: NDArray[np.int64]
-    """Number (n,) of cells in each box that touch the study area."""
+    """Number (n,) of cells in each box that intersect the study area."""
     value: Numbers
     margin: NDArray[np.float64]
     threshold: NDArray[np.float64]

@@ -75,8 +75,8 @@ class Lattice:
 
     They are equally spaced in Web Mercator. `longitude` (columns,) and `latitude` (rows,) are in
     ascending order; longitudes continue beyond 180 if the area crosses the antimeridian. `near`
-    (rows, columns) marks the corners of lattice cells that touch the area; only these points are
-    planned.
+    (rows, columns) marks the corners of lattice cells that intersect the area; only these points
+    are planned.
     """
 
     longitude: Floats
@@ -320,7 +320,7 @@ def _longitudes(area: StudyArea) -> tuple[float, float]:
 
 
 def _near(area: StudyArea, longitude: Floats, latitude: Floats) -> NDArray[np.bool_]:
-    """Return a mask (rows, columns) of the corners of lattice cells that touch the area."""
+    """Return a mask (rows, columns) of the corners of lattice cells that intersect the area."""
     near = np.ones((len(latitude), len(longitude)), dtype=bool)
     if area.is_box:
         return near

@@ -36,9 +36,9 @@ def density_surface(released: Released) -> DensitySurface:
     """Return the surface of expected people per cell, never negative.
 
     It is computed from the release's last layer of boxes. The count of a box with several cells is
-    divided evenly among the cells that touch the study area. The counts are scaled to agree with
-    the measured total; see `reconciled`. Raises Conflict for a release that has no counts of boxes
-    or has time slices.
+    divided evenly among the cells that intersect the study area. The counts are scaled to agree
+    with the measured total; see `reconciled`. Raises Conflict for a release that has no counts of
+    boxes or has time slices.
     """
     drawn = layers(released)
     box_layers = _plannable(drawn)
