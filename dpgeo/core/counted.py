@@ -1,8 +1,8 @@
 """What a count or a sum of counts refers to: people, sightings or visits.
 
-It refers to people only if nobody is counted twice in it. A sum over places or times, in which one
-person may be counted several times, refers to sightings. Visits are rows; pages use the owner's
-noun for them.
+A count or a sum refers to people only if nobody is counted twice in it. A sum over places or times,
+in which one person may be counted several times, refers to sightings. Visits are rows; pages use
+the owner's noun for them.
 """
 
 from __future__ import annotations

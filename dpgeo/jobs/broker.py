@@ -1,9 +1,9 @@
 """Celery transport that exchanges messages as files in a folder, on one machine.
 
 With kombu's own filesystem transport, a worker may read a message file that was created but not yet
-written, which crashes the worker. It also moves messages through the system's temporary folder.
-Here a message file gets its final name only when it is complete, and a worker claims it by renaming
-it within the same folder.
+written, which crashes the worker. Kombu's transport also moves messages through the system's
+temporary folder. Here a message file gets its final name only when it is complete, and a worker
+claims it by renaming it within the same folder.
 """
 
 from __future__ import annotations

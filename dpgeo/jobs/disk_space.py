@@ -40,8 +40,8 @@ class Reading:
 
     `room` is the number of bytes above the least free space; it is negative if there is less.
     `low`, shown by `/readyz`, means that `room` is less than the least free space. The readings of
-    two processes differ by at most that amount, so if one process is short of space, `low` is true
-    in all processes. `writable` is true if all folders are writable.
+    two processes differ by at most the least free space, so if one process is short of space, `low`
+    is true in all processes. `writable` is true if all folders are writable.
     """
 
     room: int

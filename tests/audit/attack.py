@@ -90,7 +90,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Result of one audit of a case, with the noise of `factor` times the claimed epsilon."""
+    """Result of one audit of a case whose noise has `factor` times the claimed epsilon."""
 
     case: str
     factor: float

@@ -15,9 +15,9 @@ suffices. The rule by which the attacker guesses is fixed before the draws that 
 Delta. The mean of Z = right - e^epsilon wrong over all draws is half the sum of P(E) - e^epsilon
 Q(E) and Q(F) - e^epsilon P(F), where P and Q are the distributions of the releases of the two
 datasets, E is the set of releases for which the attacker names the first dataset, and F that for
-which the attacker names the second. So it is at most the hockey-stick divergence, which the claim
-says is 0. The same bets on Z - delta bound it from below, where an abstention counts as 0; for
-delta = 0 they are the bets above.
+which the attacker names the second. So this mean is at most the hockey-stick divergence, which the
+claim says is 0. The same bets on Z - delta bound the divergence from below, where an abstention
+counts as 0; for delta = 0 they are the bets above.
 """
 
 from __future__ import annotations

@@ -518,7 +518,7 @@ def true_counts(layer: Layer, view: ArrayView) -> np.ndarray[Any, Any]:
 
 
 def slices_of(layer: BoxLayer, view: ArrayView) -> Iterator[dict[str, np.ndarray[Any, Any]]]:
-    """Yield, for every way to divide the map, its slices' true counts by the slices' keys."""
+    """Yield the true counts of slices, by the slices' keys, for every way to divide the map."""
     for times in [None, *TIME_SLICES.values()]:
         for category in [None, *view.categories]:
             slices = Slicing(times, "UTC", category)

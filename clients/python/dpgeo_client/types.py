@@ -6,7 +6,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 
 class Advice(TypedDict):
-    """Errors expected of counts, computed from guesses alone."""
+    """The errors to expect in counts, computed from the publisher's public guesses alone."""
 
     best_bound: int
     error: float
@@ -187,7 +187,7 @@ JobStateEnum = Literal["working", "done"]
 
 
 class Lattice(TypedDict):
-    """The values at the points of the lattice."""
+    """The values of a radius map at the points of a lattice."""
 
     longitude: list[float]
     latitude: list[float]
@@ -250,7 +250,7 @@ class Preview(TypedDict):
 
 
 class Privacy(TypedDict):
-    """The privacy promise to the people in a dataset, covering all its releases together."""
+    """The privacy promise to the people in a dataset, covering all releases of the dataset."""
 
     sentence: str
     total_epsilon: str
@@ -349,7 +349,7 @@ class RadiusMap(TypedDict):
 
 
 class RadiusProperties(TypedDict):
-    """Properties of a feature: bands have limits, and lines a value, in metres."""
+    """Properties of a feature: a band has two limits and a line has one value, in metres."""
 
     feature: FeatureEnum
     from_metres: NotRequired[float]

@@ -93,7 +93,7 @@ export type CountingEnum = "people" | "visits";
 /** * `band` - band * `line` - line * `out_of_reach` - out_of_reach */
 export type FeatureEnum = "band" | "line" | "out_of_reach";
 
-/** The values at the points of the lattice. */
+/** The values of a radius map at the points of a lattice. */
 export type Lattice = {
   /** From the west; they run on beyond 180 across the antimeridian. */
   longitude: Array<number>;
@@ -129,7 +129,7 @@ export type PlanTotals = {
   largest_radius_metres: number;
 };
 
-/** The plan of a task by one allocation of the reward. `success` is the target if there is a radius; otherwise, it is the probability if everybody within the travel limit is notified. `notified_margin` is a nominal 95 % margin for the map's noise alone. */
+/** The plan of a task by one allocation of the reward. `success` is the target probability if there is a notification radius; otherwise, it is the success probability if everybody within the travel limit is notified. `notified_margin` is a nominal 95 % margin for the map's noise alone. */
 export type PlannedTask = {
   reward: number | null;
   radius_metres: number | null;
@@ -199,7 +199,7 @@ export type RadiusMap = {
   points?: Lattice;
 };
 
-/** Properties of a feature: bands have limits, and lines a value, in metres. */
+/** Properties of a feature: a band has two limits and a line has one value, in metres. */
 export type RadiusProperties = {
   feature: FeatureEnum;
   from_metres?: number;

@@ -288,7 +288,7 @@ def zones_release(*, area: StudyArea = TRIANGLE) -> Released:
 
 
 def zone_averages_release(*, area: StudyArea = TRIANGLE) -> Released:
-    """Return a release of the mean speed in two declared zones, of which one is withheld."""
+    """Return a release of the mean speed in two declared zones, one of whose means is withheld."""
     noise = DiscreteLaplace(Fraction("0.5"), 3000)
     zones = Zones(
         keys=("n", "s"),
@@ -339,7 +339,7 @@ def grid_averages_release(cells: int = 4, *, area: StudyArea = TRIANGLE) -> Rele
 
 
 def zone_quartiles_release(*, area: StudyArea = TRIANGLE) -> Released:
-    """Return a release of the quartiles of speed in two zones, of which one is withheld."""
+    """Return the quartiles of speed in two zones; the quartiles of one zone are withheld."""
     noise = DiscreteLaplace(Fraction("0.5"), 3)
     whole = zone_averages_release(area=area).content
     assert isinstance(whole, ZoneAverages)

@@ -1,4 +1,4 @@
-"""Destinations of trips: read by their own row alone, and never a reason to refuse one."""
+"""Destinations of trips: each is read from its own row, and is never a reason to refuse it."""
 
 from __future__ import annotations
 

@@ -255,7 +255,7 @@ def test_a_damaged_document_is_refused_as_a_whole(
 
 
 def times_of_track(tmp_path: Path, *positions: str) -> list[bytes | None]:
-    """Return the times that are read of the positions of a KML track, in their order."""
+    """Return the times that are read for the positions of a KML track, in the track's order."""
     path = tmp_path / "track.kml"
     namespaces = (
         'xmlns="http://www.opengis.net/kml/2.2" xmlns:gx="http://www.google.com/kml/ext/2.2"'

@@ -90,7 +90,7 @@ signs = st.text(st.sampled_from('"", \t;a1'), min_size=1, max_size=9).map(str.en
 
 
 def fields(content: list[bytes], delimiter: int | None) -> list[Any]:
-    """Return the fields of each line of a block, or the error in its quotation marks."""
+    """Return each line's fields, after whether one of its quotation marks is unclosed or stray."""
     block = b"\n".join([*content, b""])
     fields_read = next(read_lines(io.BytesIO(block)))
     parts = split(fields_read, delimiter)

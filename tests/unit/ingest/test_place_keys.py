@@ -1,4 +1,4 @@
-"""Keys of places: read by their own row alone, and never a reason to refuse one."""
+"""Keys of places: each is read from its own row, and is never a reason to refuse the row."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def test_its_range_errors_are_far_below_those_of_raw_grids() -> None:
 
 
 def test_values_of_a_category_and_times_divide_together() -> None:
-    """Walkers and riders swap their places at noon, and no slice shows the other's."""
+    """Walkers and riders swap their places at noon, and each slice shows its own people only."""
     mode = Category("mode", "Mode of transport", ("walk", "bike"))
     view = dataclasses.replace(
         commuters(), categories=(mode,), codes=np.repeat(np.arange(4000) % 2, 2)

@@ -133,7 +133,7 @@ def test_without_noise_places_have_their_bounded_counts(counting: Counting) -> N
     ],
 )
 def test_visits_of_contexts_add_up_to_their_place(chosen: dict[str, Any]) -> None:
-    """Counts by context add up to their place if visits are counted."""
+    """Counts of a place by context add up to the place's own count if visits are counted."""
     content = content_of(drawn(city(counting=Counting.VISITS), reach=500, **chosen))
     assert content.adds_up
     assert content.pairs.sum(axis=0).tolist() == content.counts.tolist()

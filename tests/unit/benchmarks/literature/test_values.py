@@ -16,8 +16,8 @@ Y = np.array([0.50, 0.35, 0.9, 0.75, 0.9, 0.2])
 def test_the_sources_objective_is_not_that_of_its_table() -> None:
     """The published objective function does not follow from the published table.
 
-    Its form is right, but 2 sum xy is 4.82 (printed 4.5), and 2 sum y is 7.2 (printed 6.8). So the
-    least-squares line is 0.905 x + 0.095, not 0.7951 x + 0.1228.
+    The function's form is right, but 2 sum xy is 4.82 (printed 4.5), and 2 sum y is 7.2 (printed
+    6.8). So the least-squares line is 0.905 x + 0.095, not 0.7951 x + 0.1228.
     """
     form, linear = regression.objective(X[:, None], Y)
     assert form == pytest.approx(np.array([[6, 3.35], [3.35, 2.3125]]))
@@ -142,8 +142,8 @@ def test_points_are_drawn_by_their_weights() -> None:
 def test_the_sources_expansion_is_short_of_the_radius_and_turns_negative() -> None:
     """The source's series expansion underestimates the radius, and becomes negative.
 
-    For E = 0.9 and c w = 1 it gives 0.52 at density 0.5, where 0.56 is right; it is negative from
-    density 1.46 on.
+    For E = 0.9 and c w = 1, the expansion gives 0.52 at density 0.5, where 0.56 is right, and a
+    negative radius from density 1.46 on.
     """
     density, pull = np.array([0.5, 1.45, 1.47]), np.ones(3)
     radius = circle.expanded_radius(0.9, density, pull)
