@@ -54,7 +54,7 @@ test-rest: $(DONE)/full frontend  ## What test-all adds: long, real servers, bro
 	@$(TOGETHER) "$(PYTEST) $(SERVICES_TESTS) --one-in $(SAMPLE) $(ARGS)" \
 	  "$(PYTEST) $(STATISTICAL_TESTS) $(RECORDED) $(ARGS)"
 	@$(PYTEST) $(BROWSER_TESTS) --one-in $(SAMPLE) $(ARGS)
-	@$(PYTHON) -m tests.servers $(PYTEST) $(SERVER_TESTS) -m "$(QUICK) and not one_database" $(PARALLEL) $(ARGS)
+	@$(PYTHON) -m tests.servers $(PYTEST) $(SERVER_TESTS) -m "$(QUICK) and not one_database" $(PARALLEL) $(RECORDED) $(ARGS)
 
 audited: $(DONE)/full  ## The suites with fixed seeds whole; records their passes
 	@$(PYTHON) -m tests.record pass

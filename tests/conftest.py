@@ -6,10 +6,15 @@ of `tests.record`: a suite is sampled only while the suite's recorded pass is fr
 
 from __future__ import annotations
 
+import os
+from typing import Any
+
 import pytest
 
-from tests.record import ROOT, SUITES, is_fresh
+from tests.record import RECORDING, ROOT, SUITES, allow_only_recorded_files, is_fresh
 from tests.sampling import sample
+
+FRESH = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -24,14 +29,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Find out once, not in each process, which suites may be sampled."""
+    if hasattr(config, "workerinput"):
+        config.stash[FRESH] = config.workerinput["fresh"]
+    elif config.getoption("--recorded-one-in") > 1:
+        config.stash[FRESH] = [name for name, suite in SUITES.items() if is_fresh(suite)]
+    else:
+        config.stash[FRESH] = []
+    if RECORDING in os.environ:
+        allow_only_recorded_files(SUITES[os.environ[RECORDING]])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a parallel test process which suites may be sampled."""
+    node.workerinput["fresh"] = node.config.stash[FRESH]
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     keep_one_in(config.getoption("--one-in"), config, items, items)
-    every = config.getoption("--recorded-one-in")
-    for suite in SUITES.values() if every > 1 else ():
-        folder = ROOT / suite.folder
-        own = [item for item in items if folder in item.path.parents]
-        if own and is_fresh(suite):
-            keep_one_in(every, config, items, own)
+    on_servers = os.environ.get("DATABASE_URL", "").startswith("postgres")
+    for name in config.stash[FRESH]:
+        suite = SUITES[name]
+        if suite.on_servers == on_servers:
+            folder = ROOT / suite.folder
+            own = [item for item in items if folder in item.path.parents]
+            keep_one_in(config.getoption("--recorded-one-in"), config, items, own)
 
 
 def keep_one_in(

@@ -3,10 +3,11 @@
 The results of such a suite depend only on the code that it runs, its own files, the packages and
 Python. `tests/audited.json` contains the hash of all these at each suite's last full pass. As long
 as they have not changed, `pytest --recorded-one-in 10` runs only a tenth of the suite. Comments and
-docstrings are left out of the hash, because they do not change results.
+docstrings are left out of the hash where they do not change results.
 
 `python -m tests.record pass` runs all suites whole and writes the record of those that pass;
-`python -m tests.record pass conformance` runs the suites that are named.
+`python -m tests.record pass conformance` runs the suites that are named. During such a pass a test
+fails if it opens a file of the project that the hash does not cover.
 """
 
 from __future__ import annotations
@@ -27,26 +28,55 @@ RECORD = Path("tests/audited.json")
 PACKAGES = ("dpgeo", "tests", "fixtures", "benchmarks")
 
 
+BUILT = {"__pycache__", "node_modules", "dist"}
+"""Folders whose content is made from other files."""
+
+RUNNER = {"pyproject.toml", "tests/__init__.py", "tests/conftest.py", "tests/record.py"}
+"""Files that choose which tests run, but do not change their results."""
+
+RECORDING = "DPGEO_RECORDING"
+"""Environment variable with the name of the suite whose pass is being recorded."""
+
+
 @dataclass(frozen=True, slots=True)
 class Suite:
     """A suite whose passes are recorded: the tests in a folder.
 
     Besides what they import, their outcome depends on the modules in `programs`, which they start
-    as separate programs, and on `files`, such as lock files of packages. `on_one_python` says that
-    a pass on one version of Python does not count for another.
+    as separate programs, on `files`, such as lock files of packages, and on every file in the
+    folders `trees`. `reads_docstrings` says that docstrings change results, as they do where they
+    are shown to users. `on_one_python` says that a pass on one version of Python does not count for
+    another, and `on_servers` that the tests run on PostgreSQL and Redis.
     """
 
     name: str
     folder: Path
     files: tuple[str, ...]
     programs: tuple[Path, ...] = ()
+    trees: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    reads_docstrings: bool = False
     on_one_python: bool = False
+    on_servers: bool = False
 
 
 QUICK_LOCKS = ("locks/run.txt", "locks/test.txt")
 
 READ = ("docs/statement.md",)
+
+WEB_FILES = (
+    *QUICK_LOCKS,
+    *READ,
+    "docs/api.md",
+    "docs/glossary.md",
+    "docs/tools.md",
+    *("Dockerfile", ".dockerignore", "docker-compose.yml", "manage.py"),
+)
+
+WEB_TREES = (
+    *("dpgeo", "frontend", "clients", "deploy", "fixtures", "locale", "translations"),
+    *("tests/web", "tests/dcat-ap"),
+)
 
 SUITES = {
     suite.name: suite
@@ -64,6 +94,22 @@ SUITES = {
             folder=Path("tests/unit/ingest"),
             files=QUICK_LOCKS,
             programs=(Path("dpgeo/ingest"),),
+        ),
+        Suite(
+            name="web",
+            folder=Path("tests/web"),
+            files=WEB_FILES,
+            trees=WEB_TREES,
+            reads_docstrings=True,
+        ),
+        Suite(
+            name="web on servers",
+            folder=Path("tests/web"),
+            files=(*WEB_FILES, "locks/full.txt"),
+            trees=WEB_TREES,
+            options=("-m", "not one_database"),
+            reads_docstrings=True,
+            on_servers=True,
         ),
     )
 }
@@ -83,7 +129,18 @@ def audited_files(suite: Suite, root: Path = ROOT) -> list[Path]:
             if path not in files:
                 files.add(path)
                 open_ends.append(path)
+    for tree in suite.trees:
+        files.update(path.relative_to(root) for path in _sources(root / tree))
     return sorted(files | {Path(name) for name in suite.files})
+
+
+def _sources(folder: Path) -> Iterator[Path]:
+    """Yield all files in a folder and its subfolders, except those that are built."""
+    for path in sorted(folder.iterdir()):
+        if path.is_file():
+            yield path
+        elif path.name not in BUILT:
+            yield from _sources(path)
 
 
 def _imported(root: Path, path: Path) -> Iterator[Path]:
@@ -131,15 +188,18 @@ def file_hashes(suite: Suite, root: Path = ROOT) -> dict[str, str]:
     """Return, for each file, a hash of the part of its content that can change results."""
     files = audited_files(suite, root)
     return {
-        path.as_posix(): _hash((root / path).read_bytes(), is_python=path.suffix == ".py")
+        path.as_posix(): _hash(
+            (root / path).read_bytes(),
+            without_docstrings=path.suffix == ".py" and not suite.reads_docstrings,
+        )
         for path in files
     }
 
 
 @cache
-def _hash(content: bytes, *, is_python: bool) -> str:
-    """Return a hash of the content or, for Python, of the syntax tree without docstrings."""
-    if is_python:
+def _hash(content: bytes, *, without_docstrings: bool) -> str:
+    """Return a hash of the content, or of a Python file's syntax tree without docstrings."""
+    if without_docstrings:
         tree = ast.parse(content)
         for node in ast.walk(tree):
             body = getattr(node, "body", None)
@@ -172,12 +232,35 @@ def is_fresh(suite: Suite, root: Path = ROOT) -> bool:
     )
 
 
+def allow_only_recorded_files(suite: Suite) -> None:
+    """Let this process fail with AssertionError where it reads another file of the project.
+
+    Folders of packages, of caches and of what is built are not part of the project's files.
+    """
+    covered = {ROOT / path for path in audited_files(suite)} | {ROOT / RECORD}
+    passed_over = {*BUILT, ".venv", ".pytest_cache", ".git", "var"}
+
+    def check(event: str, arguments: tuple[object, ...]) -> None:
+        if event != "open" or not isinstance(arguments[0], str):
+            return
+        path = Path(os.path.abspath(arguments[0]))  # noqa: PTH100 - resolve() would open links
+        if path in covered or ROOT not in path.parents or not path.is_file():
+            return
+        inside = path.relative_to(ROOT)
+        if not passed_over.intersection(inside.parts) and inside.as_posix() not in RUNNER:
+            raise AssertionError(f"{inside} is read, but the record of {suite.name} omits it.")
+
+    sys.addaudithook(check)
+
+
 def record_pass(suite: Suite, options: list[str]) -> int:
     """Run the whole suite, record it if it passes, and return its exit code."""
     before = fingerprint(suite)
     outer = {name: text for name, text in os.environ.items() if name != "DPGEO_AUDIT"}
-    command = [sys.executable, "-m", "pytest", str(suite.folder), *suite.options, *options]
-    code = subprocess.run(command, cwd=ROOT, env=outer, check=False).returncode
+    added = {RECORDING: suite.name, "DPGEO_REQUIRE_ALL": "1"}
+    servers = ["-m", "tests.servers", sys.executable] if suite.on_servers else []
+    command = [sys.executable, *servers, "-m", "pytest", str(suite.folder), *suite.options]
+    code = subprocess.run([*command, *options], cwd=ROOT, env=outer | added, check=False).returncode
     if code == 0:
         assert fingerprint(suite) == before, "Files were changed meanwhile: nothing is recorded."
         record = {**read_record(), suite.name: before}

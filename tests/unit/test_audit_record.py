@@ -16,6 +16,7 @@ import pytest
 from tests import conftest
 from tests.record import (
     RECORD,
+    RECORDING,
     ROOT,
     SUITES,
     Suite,
@@ -104,7 +105,7 @@ def test_a_missing_record_is_stale_and_for_statistics_one_of_another_python(copy
     assert not is_fresh(STATISTICAL, copy)
 
 
-@every_suite
+@pytest.mark.parametrize("suite", [suite for suite in SUITES.values() if not suite.trees])
 def test_everything_that_the_suite_imports_is_hashed(suite: Suite) -> None:
     names = [path.relative_to(ROOT).with_suffix("") for path in (ROOT / suite.folder).glob("*.py")]
     modules = [".".join(name.parts) for name in names if name.name != "__init__"]
@@ -124,14 +125,54 @@ class Item:
         self.nodeid = f"{suite.folder}/test_any.py::test[{number}]"
 
 
-def test_only_suites_with_a_fresh_record_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conftest, "is_fresh", lambda suite: suite.name != "reading")
-    items = [Item(suite, number) for suite in SUITES.values() for number in range(20)]
+@pytest.mark.parametrize("on_servers", [False, True])
+def test_only_suites_with_a_fresh_record_are_sampled(
+    monkeypatch: pytest.MonkeyPatch, on_servers: bool
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres://" if on_servers else "sqlite:///")
+    monkeypatch.delenv(RECORDING, raising=False)
+    monkeypatch.setattr(conftest, "is_fresh", lambda suite: suite.name in {"reading", "web"})
+    folders = {suite.folder: suite for suite in SUITES.values()}
+    items = [Item(suite, number) for suite in folders.values() for number in range(20)]
     config = SimpleNamespace(
         getoption={"--one-in": 1, "--recorded-one-in": 10}.__getitem__,
         hook=SimpleNamespace(pytest_deselected=lambda items: None),
+        stash={},
     )
+    conftest.pytest_configure(cast("Any", config))
     conftest.pytest_collection_modifyitems(cast("Any", config), cast("Any", items))
+    sampled = {Path("tests/unit/ingest"), Path("tests/web")} if not on_servers else set()
     assert Counter(item.path.parent.relative_to(ROOT) for item in items) == {
-        suite.folder: 20 if suite.name == "reading" else 2 for suite in SUITES.values()
+        folder: 2 if folder in sampled else 20 for folder in folders
     }
+
+
+def test_parallel_processes_are_told_which_suites_are_fresh(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv(RECORDING, raising=False)
+    config = SimpleNamespace(workerinput={}, stash={conftest.FRESH: ["web"]})
+    node = SimpleNamespace(workerinput=config.workerinput, config=config)
+    conftest.pytest_configure_node(node)
+    config.stash = {}
+    conftest.pytest_configure(cast("Any", config))
+    assert config.stash == {conftest.FRESH: ["web"]}
+
+
+READ = """
+import sys
+from tests.record import SUITES, allow_only_recorded_files
+allow_only_recorded_files(SUITES["reading"])
+open(sys.argv[1]).close()
+"""
+
+
+@pytest.mark.parametrize(("path", "is_covered"), [("locks/run.txt", True), ("README.md", False)])
+def test_a_pass_is_not_recorded_where_a_test_reads_what_the_hash_omits(
+    path: str, is_covered: bool
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", READ, path], cwd=ROOT, capture_output=True, check=False
+    )
+    assert (done.returncode == 0) == is_covered, done.stderr
+    assert is_covered or f"{path} is read, but".encode() in done.stderr
