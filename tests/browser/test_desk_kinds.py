@@ -1,15 +1,18 @@
-"""Owners' paths to maps of flows and of places, with unprepared files and default settings."""
+"""Owners' paths to maps of flows, places and averages, with files as they come and defaults."""
 
 from __future__ import annotations
 
 import itertools
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.browser.opening import DRAWN
+from dpgeo.spatial.area import StudyArea
+from tests.browser.opening import DRAWN, unfold
 from tests.browser.pixels import screenshot, share
 from tests.browser.test_accessibility import violations
 from tests.browser.test_desk_journey import (
@@ -58,19 +61,54 @@ def boardings(path: Path, stops: Path) -> Path:
     return path
 
 
-def publish(page: Any, file: Path, kind: str, detail: str) -> None:
+def speeds(path: Path, districts: Path) -> Path:
+    """Write four districts, and passages of cars through them; those in the east are faster."""
+    crowd, random = next(CROWDS), np.random.default_rng(8)
+    shapes = [
+        {
+            "type": "Feature",
+            "properties": {"gid": f"d{at}", "name": f"District {at + 1}"},
+            "geometry": StudyArea.from_bounds(
+                10 + at / 40, 50, 10 + (at + 1) / 40, 50.1
+            ).to_geojson(),
+        }
+        for at in range(4)
+    ]
+    districts.write_text(json.dumps({"type": "FeatureCollection", "features": shapes}))
+    lines = ["car,time,lat,lon,v_kmh,vehicle"]
+    for car, (east, north) in enumerate(random.uniform(0, 0.1, (6_000, 2)).tolist()):
+        speed = 20 + 10 * int(east * 40) + random.normal(0, 2)
+        lines.append(
+            f"c{crowd}-{car},2026-05-{car % 28 + 1:02d} {car % 24:02d}:10,{50 + north:.5f},"
+            f"{10 + east:.5f},{speed:.1f},{('car', 'lorry')[car % 2]}"
+        )
+    path.write_text("\n".join([*lines, ""]))
+    return path
+
+
+def publish(
+    page: Any,
+    file: Path,
+    kind: str,
+    detail: str,
+    declare_columns: Callable[[Any], None] = lambda page: None,
+) -> None:
     """Take the path from the upload to the published map, and end on its page."""
     page.set_input_files("[name=file]", file)
     page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
     fits(page)
+    declare_columns(page)
     press(page, "Looks right")
     page.wait_for_selector("main >> text=Make a map", timeout=PATIENCE)
     page.locator("main a.primary").first.click()
-    page.get_by_text(kind, exact=True).click()
+    chosen = page.get_by_text(kind, exact=True)
+    if not chosen.is_visible():
+        unfold(page, "Other kinds:")
+    chosen.click()
     press(page, "Continue")
     page.wait_for_selector(".path-map canvas[data-state=drawn]", timeout=PATIENCE)
     assert share(screenshot(page, ".path-map canvas"), "ink", "light") > 0.002, "a rehearsal"
-    assert detail in page.inner_text(".cards")
+    assert detail in page.inner_text(".cards >> nth=0")
     fits(page)
     press(page, "Continue")
     fits(page)
@@ -81,6 +119,21 @@ def publish(page: Any, file: Path, kind: str, detail: str) -> None:
     page.wait_for_selector(".state:has-text('Published')", timeout=PATIENCE)
     page.goto(page.url.split("/desk/")[0] + address)
     page.wait_for_selector(DRAWN, timeout=PATIENCE)
+    fits(page)
+
+
+def add_layer(page: Any, home: str, kind: str, title: str, file: Path) -> None:
+    """Add a public layer to the dataset whose pages begin with `home`."""
+    page.goto(f"{home}layers/")
+    for name, text in {
+        "name": kind, "title": title, "source_name": "City", "source_date": "2026-01-01",
+        "source_url": "https://city.example/layer",
+    }.items():  # fmt: skip
+        page.fill(f"[name={name}]", text)
+    page.select_option("[name=kind]", kind)
+    page.set_input_files("[name=file]", file)
+    page.locator("form[enctype] button.primary").click()
+    page.wait_for_selector(f"td:has-text('{title}')")
     fits(page)
 
 
@@ -120,21 +173,40 @@ def test_a_list_of_stops_and_a_file_become_a_ranking(
     sign_in(page, site)
     declare(page, site, f"Stops {size[0]}")
     home = page.url.removesuffix("upload/")
-    page.goto(f"{home}layers/")
     file = boardings(tmp_path / "boardings.csv", tmp_path / "stops.csv")
-    for name, text in {
-        "name": "stops", "title": "Bus stops", "source_name": "Bus company",
-        "source_url": "https://bus.example/stops", "source_date": "2026-01-01",
-    }.items():  # fmt: skip
-        page.fill(f"[name={name}]", text)
-    page.select_option("[name=kind]", "places")
-    page.set_input_files("[name=file]", tmp_path / "stops.csv")
-    press(page, "Declare it")
-    page.wait_for_selector("td:has-text('Bus stops')")
-    fits(page)
+    add_layer(page, home, "places", "Bus stops", tmp_path / "stops.csv")
     page.goto(f"{home}upload/")
     publish(page, file, "The busiest places", "at each place")
     assert "The busiest places" in page.inner_text("h1")
     assert "among the 10 busiest" in page.inner_text("[data-places] h2")
     assert page.inner_text("[data-places] .ranked tbody th >> nth=0") == "Stop 1"
+    page.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_file_and_districts_become_mean_speeds(
+    site: str,  # noqa: F811
+    browser: Any,
+    tmp_path: Path,
+    size: tuple[int, int],
+) -> None:
+    page = browser.new_page(viewport={"width": size[0], "height": size[1]})
+    page.set_default_timeout(PATIENCE)
+    sign_in(page, site)
+    declare(page, site, f"Speeds {size[0]}")
+    home = page.url.removesuffix("upload/")
+    file = speeds(tmp_path / "speeds.csv", tmp_path / "districts.geojson")
+    add_layer(page, home, "zones", "Districts", tmp_path / "districts.geojson")
+    page.goto(f"{home}upload/")
+
+    def name_the_speed(page: Any) -> None:
+        unfold(page, "Average a column")
+        page.fill("[name=measures]", "v_kmh = Speed: 0 to 100 km/h")
+        fits(page)
+
+    kind = "How much, on average, by district"
+    publish(page, file, kind, "rows in a district", name_the_speed)
+    rows = page.locator(".means tbody tr th")
+    assert [each.inner_text() for each in rows.all()] == [f"District {n}" for n in (4, 3, 2, 1)]
+    assert "Speed, km/h" in page.inner_text(".legend")
     page.close()

@@ -429,6 +429,18 @@ def test_every_other_method_is_named_under_its_picture(desk: Desk, language: str
             assert caption in label
 
 
+def test_an_owner_hears_how_close_means_will_be(desk: Desk) -> None:
+    """A margin of error beside means would be that of the number of rows, and be misread."""
+    speed = {"column": "speed", "unit": "km/h", "low": 0, "high": 50}
+    dataset = desk.declare(measures=[speed])
+    page = desk.page(f"/desk/datasets/{dataset.slug}/map/cost/?kind=averages&total=1")
+    card = page[page.index('data-live="card-finest"') :].split("</label>")[0]
+    assert re.search(r"a mean from \d+ rows in a square of", card)
+    assert "±" not in card
+    means = page[page.index('data-live="expected"') :].split("</div>")[0]
+    assert re.search(r"it is within [\d.]+ km/h of the true one", means)
+
+
 def test_flows_to_destinations_are_rehearsed(desk: Desk) -> None:
     dataset = desk.declare()
     columns = {"time": "t", "destination_longitude": "to_lon", "destination_latitude": "to_lat"}

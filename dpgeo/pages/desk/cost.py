@@ -29,7 +29,6 @@ from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
-from dpgeo.core.subjects import Need
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages import privacy_diagrams
@@ -148,11 +147,12 @@ def places(settings: MapSettings) -> list[tuple[int, bool]]:
 def expected(settings: MapSettings, card: Card) -> dict[str, Any]:
     """Return how many places can stand out for the owner's estimate of the number of people.
 
-    Only public numbers are used. The result is empty if the map does not count people, and before a
-    lifetime total is chosen.
+    Of averages, return how close means will be. Only public numbers are used. The result is empty
+    for other maps that do not count people, and before a lifetime total is chosen.
     """
-    averages = Need.MEASURES in settings.kind.needs
-    if averages or not settings.asks_places or card.shows_from is None:
+    if card.means:
+        return {"means": card.means}
+    if not settings.asks_places or card.shows_from is None:
         return {}
     most = settings.most_shown(card.shows_from)
     return {"shows_from": card.shows_from, "most_shown": most, "bare": most < FEW_SHOWN}

@@ -29,6 +29,7 @@ from dpgeo.core.window import Window
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS, mechanisms_about
 from dpgeo.pages.rendering import say
+from dpgeo.phrases import Phrase
 from dpgeo.releases.quotes import release_forecast
 from dpgeo.releases.rehearsal import INVENTED_PEOPLE, MOST_INVENTED
 from dpgeo.releases.requests import (
@@ -79,7 +80,9 @@ class Card:
     """A level of detail to choose from, with its cost and the expected noise.
 
     `shows_from` is the smallest count that stands out from the noise, and `region` the noun for the
-    regions in which people are counted.
+    regions in which people are counted. Of averages, `shows_from` is the smallest number of rows
+    from which a mean is told, `margin` is None, since it would be that of a number of rows, and
+    `means` says how close means are.
     """
 
     key: str
@@ -91,6 +94,7 @@ class Card:
     problem: str
     shows_from: int | None = None
     region: str = ""
+    means: tuple[Phrase, ...] = ()
 
 
 class MapSettings:
@@ -343,10 +347,11 @@ class MapSettings:
         except DpgeoError as refusal:
             return Card(key, title, chosen, "", None, None, say(refusal))
         amount = LEVELS[key] if self.is_points else format_epsilon(request.epsilon)
-        margin = None if forecast.moves else forecast.margin
+        means = forecast.facts if forecast.records else ()
+        margin = None if forecast.moves or means else forecast.margin
         shows = forecast.stands_out_from
         metres, region = forecast.ground_metres, forecast.region
-        return Card(key, title, chosen, amount, margin, metres, "", shows, region)
+        return Card(key, title, chosen, amount, margin, metres, "", shows, region, means)
 
     def query(self, **changes: str) -> str:
         """Return the settings as a query string, with `changes` applied."""

@@ -42,8 +42,7 @@ export function sliceControls(slices: Layer[], chosen: string, choose: (layer: s
   at.time = Math.max(0, of(at.value).indexOf(start));
   const show = (): void => {
     const shown = of(at.value);
-    const slider = document.querySelector<HTMLElement>("#time-slices");
-    if (slider) slider.hidden = shown.length < times.length;
+    hideTimes(shown.length < times.length);
     choose((shown[at.time] ?? shown[0]!).name);
   };
   const select = document.querySelector<HTMLSelectElement>("#slice-value");
@@ -59,8 +58,12 @@ export function sliceControls(slices: Layer[], chosen: string, choose: (layer: s
     at.time = time;
     show();
   });
-  const slider = document.querySelector<HTMLElement>("#time-slices");
-  if (slider) slider.hidden = of(at.value).length < times.length;
+  hideTimes(of(at.value).length < times.length);
+}
+
+/** Hides the slider with its title, or shows it. */
+function hideTimes(hidden: boolean): void {
+  for (const part of document.querySelectorAll<HTMLElement>("#by-time, #time-slices")) part.hidden = hidden;
 }
 
 function timeSlider(titles: string[], start: number, choose: (time: number) => void): void {

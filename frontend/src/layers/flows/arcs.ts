@@ -30,6 +30,12 @@ export function arcOutline(from: Point, to: Point, width: number): Point[] {
   return [...left, ...right.reverse()];
 }
 
+/** Whether an arc goes north where it begins, and where it ends. */
+export function northward(from: Point, to: Point): { begins: boolean; ends: boolean } {
+  const [dx, dy] = [to.x - from.x, to.y - from.y];
+  return { begins: dy / 2 - 2 * BEND * dx > 0, ends: dy / 2 + 2 * BEND * dx > 0 };
+}
+
 function between(start: number, control: number, end: number, at: number): number {
   return (1 - at) ** 2 * start + 2 * at * (1 - at) * control + at ** 2 * end;
 }

@@ -1,12 +1,14 @@
-/** Regions and arcs of flows as outlines, and on a canvas. */
+/** Regions, arcs and labels of flows as outlines and texts, and on a canvas. */
 import type { Polygon } from "geojson";
 import { drawHatch } from "../../canvas/hatch";
 import { shapePath } from "../../canvas/paths";
 import type { Palette } from "../../colour/ramps";
 import { toDegrees, toMercator } from "../../geometry/mercator";
-import type { Place } from "../../geometry/place";
-import { arcOutline, arcWidth } from "./arcs";
-import type { Choice } from "./choice";
+import { pixelOf, type Place } from "../../geometry/place";
+import { formatNumber } from "../../ui/format";
+import { drawLabels } from "../label-image";
+import { arcOutline, arcWidth, northward } from "./arcs";
+import type { Choice, Region } from "./choice";
 
 /** Values that take the place of a ramp step: for regions without a class, and for the chosen region. */
 export const HATCHED = -1;
@@ -25,6 +27,41 @@ export function outlinesOf({ arcs }: Choice, perPixel: number): Polygon[] {
     });
     return { type: "Polygon", coordinates: [ring] };
   });
+}
+
+/** Pixels from a region's middle to the middle of its label of one or of two lines. */
+const BESIDE = { one: 13, two: 22 };
+
+/** On a canvas narrower than this many pixels nothing is labelled. */
+const LABELLED = 480;
+
+/** A region's name, mostly with its count; `below` is its distance in pixels under the region's middle. */
+export type RegionLabel = { region: Region; text: string; below: number };
+
+/**
+ * The chosen region's name, and the names and counts of the regions to which its arcs lead, largest
+ * first, on the side of their middles on which no arc is. Without a chosen region, those with arrivals
+ * that stand out.
+ */
+export function labelsOf(flows: Choice): RegionLabel[] {
+  const { region, regions, arcs, direction } = flows;
+  if (!region) {
+    const told = regions.filter(({ arrivals }) => arrivals.value >= arrivals.threshold);
+    return told
+      .sort((one, other) => other.arrivals.value - one.arrivals.value)
+      .map((each) => ({ region: each, text: `${each.name}\n${formatNumber(each.arrivals.value)}`, below: BESIDE.two }));
+  }
+  const others = arcs.map((flow): RegionLabel => {
+    const partner = flows.partner(flow);
+    const north = northward(toMercator(flow.from.middle), toMercator(flow.to.middle));
+    const beneath = direction === "arrivals" ? north.begins : !north.ends;
+    return {
+      region: partner,
+      text: `${partner.name}\n${formatNumber(flow.value)}`,
+      below: beneath ? BESIDE.two : -BESIDE.two,
+    };
+  });
+  return [{ region, text: region.name, below: BESIDE.one }, ...others.filter((each) => each.region !== region)];
 }
 
 export function drawFlows(pen: CanvasRenderingContext2D, place: Place, pixelRatio: number, drawn: Drawn): void {
@@ -51,6 +88,13 @@ export function drawFlows(pen: CanvasRenderingContext2D, place: Place, pixelRati
   for (const arc of arcs) {
     outline(pen, [arc], palette.land, 0.8);
     pen.fill(arc);
+  }
+  if (place.width >= LABELLED) {
+    const labels = labelsOf(flows).map(({ region, text, below }) => {
+      const { x, y } = pixelOf(place, region.middle);
+      return { text, x, y: y + below };
+    });
+    drawLabels(pen, labels, palette);
   }
   pen.restore();
 }

@@ -1,7 +1,8 @@
 import type { Feature, LineString, Polygon } from "geojson";
 import { describe, expect, it } from "vitest";
-import { arcOutline, arcWidth } from "./arcs";
+import { arcOutline, arcWidth, northward } from "./arcs";
 import { type Choice, choiceOf, type FlowProperties, MOST_ARCS, type RegionProperties } from "./choice";
+import { labelsOf } from "./drawing";
 
 const NAMES = ["A", "B", "C"];
 
@@ -63,6 +64,28 @@ describe("a choice of flows", () => {
   });
 });
 
+describe("labels of regions", () => {
+  it("name the chosen region, and the others with the counts of their flows, largest first", () => {
+    const labels = labelsOf(choice());
+    expect(labels.map(({ text }) => text)).toEqual(["B", "C\n90", "A\n40"]);
+    // The arc from C in the east leaves northwards, bent to its right, and the one from A southwards.
+    expect(labels.map(({ below }) => Math.sign(below))).toEqual([1, 1, -1]);
+  });
+
+  it("lie where no arc of a departure ends", () => {
+    const flows = choice();
+    flows.take(flows.region);
+    // From B to A in the west, bent to the north, the arc comes down at its end.
+    expect(labelsOf(flows).map(({ text, below }) => [text, Math.sign(below)])).toEqual([["B", 1], ["A\n30", 1]]);
+  });
+
+  it("tell the arrivals that stand out where no region is chosen", () => {
+    const flows = choice();
+    flows.take(null);
+    expect(labelsOf(flows).map(({ text }) => text)).toEqual(["B\n140", "A\n35"]);
+  });
+});
+
 describe("an arc", () => {
   const [from, to] = [{ x: 0, y: 0 }, { x: 100, y: 0 }];
 
@@ -77,6 +100,16 @@ describe("an arc", () => {
     const middle = (outline: { y: number }[]): number => outline[12]!.y;
     expect(middle(arcOutline(from, to, 1))).toBeLessThan(-10);
     expect(middle(arcOutline(to, from, 1))).toBeGreaterThan(10);
+  });
+
+  it("goes where its outline goes, at both ends", () => {
+    const ends = [{ x: 100, y: 0 }, { x: -80, y: 20 }, { x: 5, y: -90 }, { x: 30, y: 60 }];
+    for (const end of ends) {
+      const outline = arcOutline({ x: 0, y: 0 }, end, 1e-6);
+      const half = outline.length / 2;
+      const rises = (at: number): boolean => outline[at + 1]!.y > outline[at]!.y;
+      expect(northward({ x: 0, y: 0 }, end)).toEqual({ begins: rises(0), ends: rises(half - 2) });
+    }
   });
 
   it("has a width in proportion to its count, but is never too thin to see", () => {

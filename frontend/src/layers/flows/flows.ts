@@ -10,6 +10,7 @@ import { type Arrow, contains, walk } from "../../geometry/shapes";
 import { capitalise, formatMargin, formatNumber } from "../../ui/format";
 import { t } from "../../ui/translate";
 import { HatchImage } from "../hatch-image";
+import { setLabelImage } from "../label-image";
 import { loadShapes } from "../load-shapes";
 import { collection, feature, setFeatures, stepColours } from "../map-features";
 import {
@@ -33,7 +34,7 @@ import {
   type Region,
   type RegionProperties,
 } from "./choice";
-import { CHOSEN, drawFlows, HATCHED, outlinesOf } from "./drawing";
+import { CHOSEN, drawFlows, HATCHED, labelsOf, outlinesOf } from "./drawing";
 
 const SOURCE = "flow-regions";
 const ARCS = "flow-arcs";
@@ -41,6 +42,7 @@ const FILL = "flow-fill";
 const HATCH = "flow-hatch";
 const LINE = "flow-line";
 const RING = "flow-ring";
+const LABELS = "flow-labels";
 const PATTERN = "flow-hatch";
 
 /** The choice is kept when the layer changes, so that all time slices show the same region. */
@@ -66,6 +68,8 @@ export class Flows implements MapLayer {
   private palette: Palette | null = null;
   private map: MapLibre | null = null;
   private hatch: HatchImage | null = null;
+  /** How many images of labels the map has. */
+  private labels = 0;
   private readonly redraw = (): void => this.drawArcs();
 
   constructor(
@@ -138,7 +142,9 @@ export class Flows implements MapLayer {
 
   mount(map: MapLibre, before: string): void {
     this.map = map;
-    for (const source of [SOURCE, ARCS]) map.addSource(source, { type: "geojson", data: collection([]), tolerance: 0 });
+    for (const source of [SOURCE, ARCS, LABELS]) {
+      map.addSource(source, { type: "geojson", data: collection([]), tolerance: 0 });
+    }
     this.hatch = new HatchImage(map, PATTERN, this.palette!.hatch);
     map.addLayer({ id: FILL, type: "fill", source: SOURCE, filter: ["!=", ["get", "step"], HATCHED] }, before);
     map.addLayer(
@@ -151,6 +157,15 @@ export class Flows implements MapLayer {
       before,
     );
     map.addLayer({ id: ARCS, type: "fill", source: ARCS }, before);
+    // Above the names of places, which MapLibre leaves out where they would touch these.
+    map.addLayer({
+      id: LABELS, type: "symbol", source: LABELS,
+      layout: {
+        "icon-image": ["concat", LABELS, ["to-string", ["id"]]],
+        "icon-offset": ["get", "offset"],
+        "symbol-sort-key": ["id"],
+      },
+    });
     map.on("zoom", this.redraw);
     this.repaint(map);
   }
@@ -158,10 +173,12 @@ export class Flows implements MapLayer {
   unmount(map: MapLibre): void {
     this.map = null;
     map.off("zoom", this.redraw);
-    for (const layer of [ARCS, RING, LINE, HATCH, FILL]) map.removeLayer(layer);
+    for (const layer of [LABELS, ARCS, RING, LINE, HATCH, FILL]) map.removeLayer(layer);
+    for (let index = 0; index < this.labels; index++) map.removeImage(LABELS + index);
+    this.labels = 0;
     this.hatch?.remove();
     this.hatch = null;
-    for (const source of [ARCS, SOURCE]) map.removeSource(source);
+    for (const source of [LABELS, ARCS, SOURCE]) map.removeSource(source);
   }
 
   draw(pen: CanvasRenderingContext2D, place: Place, pixelRatio: number): void {
@@ -217,6 +234,21 @@ export class Flows implements MapLayer {
     map.setPaintProperty(ARCS, "fill-color", palette.ink);
     map.setPaintProperty(ARCS, "fill-outline-color", palette.land);
     this.drawArcs();
+    this.writeLabels(map, palette);
+  }
+
+  private writeLabels(map: MapLibre, palette: Palette): void {
+    const labels = labelsOf(this.flows);
+    labels.forEach(({ text }, index) => setLabelImage(map, LABELS + index, text, palette));
+    for (let index = labels.length; index < this.labels; index++) map.removeImage(LABELS + index);
+    this.labels = labels.length;
+    setFeatures(
+      map,
+      LABELS,
+      labels.map(({ region: { middle }, below }, index) =>
+        feature({ type: "Point", coordinates: [middle.longitude, middle.latitude] }, { offset: [0, below] }, index),
+      ),
+    );
   }
 
   private marginWords(): string {
