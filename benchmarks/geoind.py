@@ -182,10 +182,10 @@ def _move_on_mercator(
 
 
 def _speed(noise: PlanarLaplace, draws: int, seed: int) -> dict[str, str | float]:
-    """Return the speed in millions of points per second, and that of the usual NumPy method.
+    """Return the speed in millions of points per second, and the speed of the usual method.
 
-    That method draws the radius with Lambert's W (Andres et al. 2013), uses the direct formula with
-    arc sines, and does not snap points to a grid.
+    The usual method, written with NumPy, draws the radius with Lambert's W (Andres et al. 2013),
+    uses the direct formula with arc sines, and does not snap points to a grid.
     """
     lon, lat = np.full(draws, 13.4), np.full(draws, 52.5)
     ours = min(_seconds(lambda: move(lon, lat, noise, SeededWords(seed))) for _ in range(3))
@@ -257,7 +257,7 @@ def _limits(
 ) -> dict[str, float]:
     """Return the lowest errors with which a generated map could be recovered.
 
-    Both ratios are L1 errors divided by that of the perturbed positions' histogram.
+    Both ratios are L1 errors divided by the L1 error of the perturbed positions' histogram.
     "best_l1_ratio" is for the number of updates with the lowest error, "best_updates", which can
     only be chosen if the truth is known. "density_l1_ratio" is for the density from which the true
     positions were drawn.

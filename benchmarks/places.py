@@ -1,6 +1,6 @@
-"""Errors of counts and rankings of places: dpgeo's compared with those of LPA, DFT and GS.
+"""Errors of counts and rankings of places, by dpgeo and by the methods LPA, DFT and GS.
 
-The protocol is that of Fan and Jin (2015): half of epsilon for places and half for pairs of a place
+The protocol follows Fan and Jin (2015): half of epsilon for places and half for pairs of a place
 and a day of the week, M (the most visits of any person) taken from the data, mean squared error,
 Kullback-Leibler divergence and precision among the k busiest. Counts are compared with the true
 numbers of visits or, in the lines that count people, of people.

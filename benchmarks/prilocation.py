@@ -278,7 +278,7 @@ def _seconds(run: Callable[[], None]) -> float:
 def _mebibytes(run: Callable[[], None]) -> float:
     """Return the peak memory in MiB that a function allocates for arrays and objects.
 
-    Memory allocated earlier, such as that of the positions, is not counted.
+    Memory allocated earlier, such as the memory of the positions, is not counted.
     """
     tracemalloc.start()
     run()

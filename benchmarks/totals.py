@@ -54,10 +54,10 @@ def add_to(subcommands: Any) -> None:
 def measure(options: argparse.Namespace) -> None:
     """Print the mean errors of range counts for every epsilon and contribution bound.
 
-    `counted` is the mean absolute error of the counts as released, and `scaled` that of the
-    counts scaled to noisy totals, both as shares of the true total. `held` is the share of
-    trials in which the interval for the scaling factor contains the true one. `counted_error`
-    and `scaled_error` are standard errors over the trials.
+    `counted` is the mean absolute error of the counts as released, and `scaled` the mean absolute
+    error of the counts scaled to noisy totals, both as shares of the true total. `held` is the
+    share of trials in which the interval for the scaling factor contains the true one.
+    `counted_error` and `scaled_error` are standard errors over the trials.
     """
     view = read(options.data, Counting(options.counting))
     grid = Grid.over(view.area, options.cells)

@@ -12,8 +12,9 @@ def earth_movers_distance(
     """Return the mean distance in metres by which mass moves from one map (n, n) to the other.
 
     Mass moves between neighbouring cells along rows and columns, as the cheapest flow on the grid.
-    The result is therefore between the straight-line distance and sqrt(2) times that. Both maps are
-    scaled to the same total. The flow is found by linear programming (HiGHS).
+    The result is therefore between the straight-line distance and sqrt(2) times the straight-line
+    distance. Both maps are scaled to the same total. The flow is found by linear programming
+    (HiGHS).
     """
     from scipy.optimize import linprog
     from scipy.sparse import coo_array

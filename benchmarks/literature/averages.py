@@ -11,9 +11,9 @@ of means, and with continuous noise in the denominator, the mean of the quotient
 Compose and then perturb is not private with any finite noise scale that works for all data: the
 mean of an empty region is undefined, so of two neighbouring datasets, one with a single record in
 the region and one with none, only the former has an answer. If the mean of an empty region is
-declared to be 0, the sensitivity is `high`, since one record can be the whole mean. This version is
-implemented here, for comparison; the source uses `high` (10) but prints no answer for an empty
-region.
+declared to be 0, the sensitivity is `high`, since one record can be the whole mean. The version
+with this declaration is implemented here, for comparison; the source uses `high` (10) but prints no
+answer for an empty region.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def functional_mechanism(
 
 
 def simplex_sums(x: Floats, y: Floats) -> Floats:
-    """Return the sums (3, 2) over x (n,) and y (n,); those of one person add up to 1."""
+    """Return the sums (3, 2) over x (n,) and y (n,); one person's products add up to 1."""
     u, v = (1 + np.clip(x, -1, 1)) / 2, (1 + np.clip(y, -1, 1)) / 2
     return np.stack([(1 - u) ** 2, 2 * u * (1 - u), u**2]) @ np.stack([1 - v, v]).T
 

@@ -1,4 +1,5 @@
-"""Matrix mechanism: queries of a given strategy are measured, and those of a workload answered.
+"""Matrix mechanism: the queries of a given strategy are measured, and other queries, the workload,
+are answered.
 
 Li, Miklau, Hay, McGregor and Rastogi 2015. The strategy A (m, n) is measured with noise of scale
 s/epsilon, where s is the sensitivity of A: the greatest L1 norm of a column of A, since a person

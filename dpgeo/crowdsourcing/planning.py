@@ -337,8 +337,8 @@ def _region_totals(plan: Plan, casts: Sequence[TaskRegions | None]) -> RegionTot
 def _geocasts(release: Release, request: PlanRequest, plan: Plan) -> list[TaskRegions | None]:
     """Return each task's geocast: the map regions that are notified of it.
 
-    Geocasts use the rewards of `plan`; that of a task without a reward is None. Raises InvalidInput
-    if the search would take too long.
+    Geocasts use the rewards of `plan`; a task without a reward has None instead of a geocast.
+    Raises InvalidInput if the search would take too long.
     """
     partition = regions_of(release)
     geocasts: list[TaskRegions | None] = []

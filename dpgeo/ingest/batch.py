@@ -71,10 +71,10 @@ class ReadRows(Protocol):
 class Reader:
     """Reader of one format: `read` yields all rows, `head` returns the first PREVIEW_ROWS as text.
 
-    Both raise InvalidInput. One row must never affect how another is read. `sample`, if there is
-    one, yields rows from all parts of a long file, in small batches. If `has_layouts`, all three
-    also receive the declared layout; `head` receives None if no layout is declared and it has to
-    guess one.
+    Both functions raise InvalidInput. One row must never affect how another is read. `sample`, if
+    there is one, yields rows from all parts of a long file, in small batches. If `has_layouts`, all
+    three also receive the declared layout; `head` receives None if no layout is declared and it has
+    to guess one.
     """
 
     read: ReadRows

@@ -245,7 +245,8 @@ def _look_swapped(
 ) -> bool:
     """Return whether longitude and latitude look swapped.
 
-    They do if only swapping makes them valid, or if it puts most of them into the study area.
+    They look swapped if only swapping makes them valid, or if swapping moves most positions into
+    the study area.
     """
     if (np.abs(lat) > 90).sum() * 2 > len(lat):
         return bool((np.abs(lon) <= 90).all())

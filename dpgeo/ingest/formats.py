@@ -143,8 +143,8 @@ def _is_json(start: Start) -> bool:
 def _is_json_sequence(start: Start) -> bool:
     """Return whether a file is newline-delimited JSON.
 
-    It must start like JSON. A suffix in SEQUENCE_NAMES then settles the matter, whatever the first
-    line holds; with any other name, the file is newline-delimited if it has no feature list.
+    The file must start like JSON. With a suffix in SEQUENCE_NAMES, it is newline-delimited whatever
+    the first line holds; with any other name, it is newline-delimited if it has no feature list.
     """
     from dpgeo.ingest.geojson_reader import read_preamble
 

@@ -3,8 +3,8 @@
 The members of an object are the columns. Members of objects inside it are named like "place.lat",
 and the elements of short lists like "place.0". In a list, or in the trips of the Mobility Data
 Specification (MDS), an element never affects another. A document that is not JSON throughout is
-refused as a whole, for the reason that `geojson_reader` gives. A trip becomes one row for each of
-its points, which are those of its route or else its start and its end.
+refused as a whole, for the reason that `geojson_reader` gives. A trip becomes one row for each
+point of the trip's route or, without a route, one row for the start and one for the end.
 """
 
 from __future__ import annotations

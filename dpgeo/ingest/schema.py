@@ -117,13 +117,13 @@ class Columns:
     columns is valid here, since a suggestion may be partial; `Schema` refuses unusable
     combinations.
 
-    If times are written in two columns, `time` is the column of the date and `clock` that of the
-    time of day. The two columns of the destination say where a trip ends that begins at the row's
-    position; they are in the same coordinate system, and are optional. `place` holds the key of a
-    place on a public list, such as the number of a stop. The other members say how the values are
-    written (`time_formats`, `position_formats`), how the file is laid out (`layout`) and what its
-    format is (`file_format`, see `forms`). "" means the usual choice for each of these, except that
-    for the format it means that none is declared yet.
+    If times are written in two columns, `time` is the column of the date and `clock` the column of
+    the time of day. The two columns of the destination say where a trip ends that begins at the
+    row's position; they are in the same coordinate system, and are optional. `place` holds the key
+    of a place on a public list, such as the number of a stop. The other members say how the values
+    are written (`time_formats`, `position_formats`), how the file is laid out (`layout`) and what
+    its format is (`file_format`, see `forms`). "" means the usual choice for each of these, except
+    that for the format it means that none is declared yet.
     """
 
     longitude: str = ""
@@ -201,11 +201,12 @@ class Schema:
     """Public rules by which rows are read, fixed before any row is.
 
     What a row means depends on the row and these rules alone. `time_zone` (IANA name) applies to
-    times written without an offset. The values of `attributes` are public; those of `measures` and
-    `categories` are private, and only their limits and lists of values are public. `closed` holds
-    times, as pairs of a first second and the second after the last, that no new row may have.
-    Raises InvalidInput if the columns do not determine a position, if a person is needed and not
-    declared, if one column has two roles, or if the time zone or the coordinate system is unknown.
+    times written without an offset. The values of `attributes` are public. The values of `measures`
+    and `categories` are private; only the measures' limits and the categories' lists of values are
+    public. `closed` holds times, as pairs of a first second and the second after the last, that no
+    new row may have. Raises InvalidInput if the columns do not determine a position, if a person is
+    needed and not declared, if one column has two roles, or if the time zone or the coordinate
+    system is unknown.
     """
 
     columns: Columns

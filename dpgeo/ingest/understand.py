@@ -48,8 +48,8 @@ POSITIONS = 50
 MOST_ALTERNATIVES = 4
 FURTHER_FORMATS = ("", "comma", "degrees", "grouped", "e7", "e6")
 SAVES = 0.01
-"""Another declaration is mentioned only if it accepts this share of all rows more than the tried
-one.
+"""Another declaration is mentioned only if it accepts more rows than the tried one, by at least
+this share of all rows.
 """
 
 
@@ -177,7 +177,10 @@ def _order_question(
 
 
 def _example(texts: pa.Array, order: str, orders: Sequence[str]) -> Phrase:
-    """Return how a date reads in one order, preferably one that the other orders read otherwise."""
+    """Return a phrase that says what a date of the file means in one order of day and month.
+
+    A date that means something else in the other orders is preferred.
+    """
     formats_read = read_formats(texts, "UTC", (order,))
     others = [read_formats(texts, "UTC", (code,)).seconds for code in orders if code != order]
     differs = np.logical_or.reduce([formats_read.seconds != other for other in others])

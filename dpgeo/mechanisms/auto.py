@@ -22,8 +22,8 @@ counted.
 
 Utility. Each square of the last phase carries noise of scale l/(f epsilon), where the phase's share
 f is at least LAST_SHARE. For range counts over location maps, the error of the inferred surface is
-0.55 times that of the best other mechanism; docs/mechanisms/accuracy.md gives the figures and the
-cases in which auto is worse.
+0.55 times the error of the best other mechanism; docs/mechanisms/accuracy.md gives the figures and
+the cases in which auto is worse.
 
 References. Adaptive grids: Qardaji, Yang and Li 2013; least squares on trees: Hay, Rastogi, Miklau
 and Suciu 2010; empirical Bayes: Robbins 1956; privacy of adaptively chosen epsilons: Rogers, Roth,

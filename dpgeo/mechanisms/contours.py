@@ -1,7 +1,8 @@
 """Contours: lines and bands of equal density, computed from noisy counts of cells.
 
 Idea. Count people in equal squares with the whole epsilon, compute a density surface from the noisy
-counts, and draw its contour lines. They tell a planner how many people to expect around any place.
+counts, and draw its contour lines. The lines tell a planner how many people to expect around any
+place.
 
 Privacy argument. The squares are public and disjoint. A privacy unit adds at most l in total to the
 counts (bounded by the view), so the vector's L1 sensitivity is l, and one `measure` with epsilon is

@@ -286,9 +286,10 @@ def _renumber(number: Ints, n: int) -> Callable[[Ints], Ints]:
 
 
 def _end(n: int, *, arriving: bool) -> Callable[[Ints], Ints]:
-    """Return a public function that maps a pair to its slice and its origin or destination.
+    """Return a public function that maps a pair to the pair's slice and one of its two regions.
 
-    It is the destination if `arriving` is true.
+    The region is the destination if `arriving` is true, and the origin otherwise. `n` is the number
+    of regions.
     """
 
     def region(pair: Ints) -> Ints:

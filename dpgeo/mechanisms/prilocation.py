@@ -284,7 +284,7 @@ def _blocks(area: StudyArea, cells: int) -> Places:
 def _hiding(places: Places) -> tuple[Phrase, ...]:
     """Return the sentences of `Places.hiding`, which warn of places that are not hidden.
 
-    They are cached for each layer of places.
+    The sentences are cached for each layer of places.
     """
     return tuple(places.hiding())
 

@@ -84,7 +84,7 @@ def find_mechanism(key: str) -> Mechanism:
 def current_parameters(key: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the stored parameters of a release, with deprecated names replaced.
 
-    `key` is that of the release's mechanism, which may no longer exist.
+    `key` is the key of the release's mechanism, which may no longer exist.
     """
     names = deprecated_names(MECHANISMS[key].params) if key in MECHANISMS else {}
     return {names.get(name, name): value for name, value in values.items()}

@@ -173,7 +173,7 @@ def ranges(figures: Sequence[tuple[float, float]]) -> list[Range]:
     most = max((value + margin for value, margin in figures), default=0.0) or 1.0
 
     def place(value: float) -> float:
-        """Return a value's position; noise can make values negative, which are placed at 0."""
+        """Return a value's position on a bar; values that noise made negative are placed at 0."""
         return min(max(100 * value / most, 0.0), 100.0)
 
     return [

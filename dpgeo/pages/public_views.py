@@ -81,7 +81,7 @@ class Download:
 
 @dataclass(frozen=True, slots=True)
 class Downloads:
-    """The files of one layer, or, where `layer` is "", those of the whole map."""
+    """The files of one layer or, if `layer` is "", the files that contain the whole map."""
 
     layer: str
     files: list[Download]
@@ -299,7 +299,7 @@ def release_context(release: Release) -> dict[str, Any]:
 
 
 def downloads(release: Release, summary: Summary) -> list[Downloads]:
-    """Return the files meant for people, layer by layer; those of the whole map come last.
+    """Return the files meant for people, layer by layer, and last the files of the whole map.
 
     The array of numbers that only the map's script reads is left out.
     """

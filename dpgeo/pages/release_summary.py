@@ -199,7 +199,8 @@ class Summary:
     flows: Flows | None
     """The flows as tables, or None for releases without flows."""
     places: tuple[PlaceList, ...]
-    """Ranked places, all together and by context; () for releases without places."""
+    """Rankings of places, for all contexts together and for each; () for releases without places.
+    """
     moved: Moved | None
     """How points were perturbed, or None for releases without points."""
     slices: tuple[Bar, ...]

@@ -146,7 +146,7 @@ def schema_org(request: HttpRequest, release: Release) -> dict[str, Any]:
 def _description(release: Release) -> str:
     """Return a description of a release that is long enough for dataset search engines.
 
-    These ignore datasets whose description has fewer than 50 characters.
+    Such search engines ignore datasets whose description has fewer than 50 characters.
     """
     noise = release.notion == NotionChoice.PURE_DP
     kind = "differentially private" if noise else "geo-indistinguishable"

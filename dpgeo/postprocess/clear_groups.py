@@ -4,8 +4,8 @@ A box is clear if its noisy count reaches a threshold that at most one empty box
 reaches. Where boxes are small and people few, hardly any box is clear, although many of them
 together hold people. Their counts have independent noise, so boxes that are not clear are added up
 within squares of 2, 4, 8, ... cells a side, up to a COARSEST-th of the map. If the noise of one
-count has the standard deviation sd, that of a sum of m counts has sd sqrt(m). A group is clear if
-its sum reaches
+count has the standard deviation sd, the noise of a sum of m counts has the standard deviation sd
+sqrt(m). A group is clear if its sum reaches
     ln 500 / sqrt(2) sd sqrt(m), which a single Laplace variable exceeds once in a thousand;
 relative to its standard deviation, a sum has lighter tails. A box belongs to the smallest group
 that is clear. Boxes whose own count is clear are left out of all sums, so one busy box never makes

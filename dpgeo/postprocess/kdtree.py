@@ -64,9 +64,9 @@ WORTH = 4.0
 class Rule:
     """Rule that decides whether a box is split.
 
-    `cell_variance` is the noise variance of a cell, and `total_variance` that of a box's fresh
-    total. Without `suspicion`, only an excess of variance, the first kind of evidence in the module
-    docstring, leads to a split, as in DPCube.
+    `cell_variance` is the noise variance of a cell, and `total_variance` the noise variance of a
+    box's fresh total. Without `suspicion`, only an excess of variance, the first kind of evidence
+    in the module docstring, leads to a split, as in DPCube.
     """
 
     cell_variance: float

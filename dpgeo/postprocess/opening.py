@@ -6,10 +6,10 @@ use the same rules, so they show the same figure for the same place:
 - The first layer is the finest one whose coloured boxes hold at least the share ENOUGH of the
   total. If there is none, it is the finest layer that shows nearly as much as the layer that shows
   the most. A layer marked with `Layer.opens` takes precedence.
-- Counts of boxes are stated per square on the ground, of the same size on all layers. Its side is
-  that of the smallest coloured box rounded up to a round length, or the next ones if that would
-  print fractions in the legend, but at most the largest round length within the typical coloured
-  box.
+- Counts of boxes are stated per square on the ground, of the same size on all layers. The square's
+  side is the side of the smallest coloured box, rounded up to a round length. A longer round length
+  is taken if the legend would print fractions, but at most the longest that fits in the typical
+  coloured box.
 - Edges of colour classes are a constant factor apart, unless one class would then hold nearly all
   of the map. Edges below 1 are left out where enough classes remain.
 """
@@ -130,7 +130,7 @@ def opening_layer(shown: Sequence[Layer]) -> Layer:
 def standing(layer: Layer) -> NDArray[np.bool_]:
     """Return a mask (n,) of the features that stand out from the noise.
 
-    These have positive counts that reach their threshold.
+    These features have positive counts that reach the feature's threshold.
     """
     return _reaching(layer, layer.threshold)
 

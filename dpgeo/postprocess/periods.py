@@ -59,8 +59,8 @@ def smoothed(
 def largest_by_noise(noise: DiscreteLaplace, regions: int) -> int:
     """Return the largest difference of two counts that noise alone may cause in any of n regions.
 
-    A larger difference stands out. If nothing changed, the probability that any of the n regions
-    stands out is at most CHANCE.
+    A difference larger than this stands out. If nothing changed, the probability that any of the n
+    regions stands out is at most CHANCE.
     """
     low, high = -1, 1
     while regions * _beyond(noise, high) > CHANCE:

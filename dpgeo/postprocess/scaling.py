@@ -10,7 +10,7 @@ where T is the bought total, of sightings if people are counted, otherwise of vi
 sum of all counts of the map (where a surface was inferred from several phases, the sum of that
 surface, which uses all counts). Under a bound of 1, M is the number of people with any row at all,
 for which the bought total of people is used. Otherwise M is the sum of the map's own noisy counts,
-which are measured independently of T. The true value of T is never below that of M, because B is at
+which are measured independently of T. Without noise, T would never be below M, because B is at
 least l; so f is at least 1. All this is post-processing of noisy figures.
 
 What a scaled figure assumes. The bound leaves out contributions of people who have more than l.
@@ -21,11 +21,11 @@ contributions beyond B remain left out.
 
 Intervals. T and M have independent noise with 95 % margins t and m. The factor's interval is that
 of Fieller's theorem, which is exact for normal noise and also holds for a large relative error of
-M. Its ends are
+M. The ends of the interval are
 
     (T M -+ sqrt(t^2 M^2 + m^2 T^2 - t^2 m^2)) / (M^2 - m^2).
 
-It is bounded only if M > m. A scaled count c f, with the margin k of c, has the interval
+The interval is bounded only if M > m. A scaled count c f, with the margin k of c, has the interval
 
     c f - sqrt((f k)^2 + (c d)^2) ... c f + sqrt((f k)^2 + (c u)^2),
 
@@ -152,7 +152,7 @@ def scaling_of(released: Released, layers: Sequence[Layer]) -> Scaling | None:
 def quotient(top: float, top_margin: float, base: float, base_margin: float) -> tuple[float, float]:
     """Return Fieller's interval for the quotient of two independent noisy numbers.
 
-    The margins are those of 95 % intervals. `top` and `base` must each exceed their margin.
+    The margins are half-widths of 95 % intervals. `top` and `base` must each exceed its own margin.
     """
     spread = top_margin**2 * base**2 + base_margin**2 * top**2 - (top_margin * base_margin) ** 2
     root, scale = math.sqrt(spread), base**2 - base_margin**2

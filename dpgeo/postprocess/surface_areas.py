@@ -51,7 +51,7 @@ WORK = 2
 
 
 def measurements_of(content: PhasedRelease, area: StudyArea) -> NodeMeasurements:
-    """Return the measurements of a release as those of quadtree nodes.
+    """Return the measurements of a release's boxes as measurements of quadtree nodes.
 
     A box at the edge of the grid is clipped, so several nodes may have the same cells; the smallest
     of them is taken, in every phase alike.

@@ -285,8 +285,8 @@ def _boxes_of(content: TreeRelease, area: StudyArea) -> BoxTree:
 def noise_variances(touched: Touched, variance: Shares, regions: int) -> Shares:
     """Return the variance (regions,) that noise causes in the sum over each region.
 
-    `variance` (nodes,) is that of each node's sum, given the counts at and below the node. The
-    formulas are in `postprocess.surface_areas`.
+    `variance` (nodes,) is the variance of each node's sum, given the counts at and below the node.
+    The formulas are in `postprocess.surface_areas`.
     """
     share, node = touched.share, touched.node
     slope, rest = share.copy(), np.zeros(len(share))

@@ -145,7 +145,7 @@ class Meter:
         """Return noisy sums of a measure's steps by region, int64 (2, ...); see `AveragesRelease`.
 
         The first entry of the first axis holds the sums of k, a record's distance in steps from the
-        lower limit; the second holds those of K - k, the distance from the upper limit. Raises
+        lower limit; the second holds the sums of K - k, the distance from the upper limit. Raises
         PrivacyError, before anything is drawn, if the request is refused.
         """
         if type(shares) is not PrivateShares:

@@ -64,7 +64,7 @@ WEIGHTS = {
 """Public shares of the epsilon for totals that people, sightings and visits get, by what the map
 counts.
 
-They add up to 1. Most goes to the total that the map is scaled to (`postprocess.scaling`).
+The shares add up to 1. The total to which the map is scaled gets the most (`postprocess.scaling`).
 """
 
 

@@ -85,7 +85,7 @@ class PrivateView(Protocol):
     def value_histogram(self, regions: ValuedRegions, measure: Measure, bins: int) -> PrivateCounts:
         """Return counts by region and by bin of the measure's range, (..., bins).
 
-        The counted records are those of `value_shares` or, if distinct people are counted, each
+        The records that `value_shares` keeps are counted or, if distinct people are counted, each
         person's value in a region. Each adds 1 to one bin (`Measure.to_bins`) of one region, so the
         L1 sensitivity of all counts together is `bound`.
         """

@@ -33,7 +33,7 @@ BUTTONS = {name: action.label for name, action in ACTIONS.items() if not action.
 
 @admin.register(Series)
 class SeriesAdmin(OrganisationScoped):
-    """Admin for series, which shows only those of the user's organisations."""
+    """Admin for series; it shows only the series of the user's organisations."""
 
     list_display = ["title", "dataset", "mechanism", "period", "protection", "drawn", "ending"]
     list_filter = ["period", "protection", ("dataset", admin.RelatedOnlyFieldListFilter)]
@@ -54,7 +54,7 @@ class SeriesAdmin(OrganisationScoped):
 
 @admin.register(Release)
 class ReleaseAdmin(OrganisationScoped):
-    """Admin for releases, which shows only those of the user's organisations."""
+    """Admin for releases; it shows only the releases of the user's organisations."""
 
     list_display = ["title", "dataset", "mechanism", "cost_shown", "state", "progress"]
     list_filter = ["state", "mechanism", ("dataset", admin.RelatedOnlyFieldListFilter)]

@@ -74,7 +74,8 @@ class Series(models.Model):
     that says how much each person has used of the allowance in these periods
     (`releases.series_state`); it is empty before the first draw, and if the protection needs no
     state. Both change only in the transaction that commits a draw. `salt` is used for all periods.
-    If a person is protected over the whole series, the series' id is that of its debit.
+    If a person is protected over the whole series, the series has the id of the debit that pays for
+    it.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -354,7 +355,8 @@ class Release(models.Model):
     def covers(self) -> tuple[datetime.date | None, datetime.date | None]:
         """The first and the last day that the release covers, each None if it is open.
 
-        These are the days of its window or, without one, those declared for the dataset.
+        These are the days of the release's window or, without a window, the days declared for the
+        dataset.
         """
         if self.window is not None:
             return self.window.first, self.window.last
@@ -401,7 +403,7 @@ class ReleaseFile(models.Model):
 
     `stored_name` is the file's name in the public storage "releases" if `public`, and otherwise in
     the private storage. If `gzipped`, a compressed copy has the same name with ".gz" appended.
-    `sha256` and `size` are those of the uncompressed bytes.
+    `sha256` and `size` refer to the uncompressed bytes.
     """
 
     release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="files")

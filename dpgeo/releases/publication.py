@@ -28,10 +28,10 @@ def move(release: Release, name: str, *, by: User | None = None, **facts: object
 
     The audit list records the action and the user `by` who takes it, but none of the `facts`. If
     the release ends, a file outside the database records this as well, since a database restored
-    from a backup may have lost it. This is a single conditional update, so that only one of two
-    simultaneous decisions takes effect. It also requires that the notes have not changed since
-    `release` was read. Raises Conflict if the release is not drawn, or its state does not allow the
-    action.
+    from a backup may have lost it. The state is changed by a single conditional update, so that
+    only one of two simultaneous decisions takes effect. The update also requires that the notes
+    have not changed since `release` was read. Raises Conflict if the release is not drawn, or its
+    state does not allow the action.
     """
     action = ACTIONS[name]
     if action.to is None or action.event is None:

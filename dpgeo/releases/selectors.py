@@ -39,10 +39,10 @@ class ReleaseGone(Release.DoesNotExist):
 class StoredFile:
     """A file of a release, stored in `storage` under the name `name`.
 
-    `gzip_name` is the name of its compressed copy, or "" if there is none. `sha256` and `size` are
-    those of the uncompressed bytes. `title` is the release's title, and `published` says whether
-    the release is published. This is not a model, because building a model would take longer than
-    sending the file.
+    `gzip_name` is the name of its compressed copy, or "" if there is none. `sha256` and `size`
+    refer to the uncompressed bytes. `title` is the release's title, and `published` says whether
+    the release is published. This class is not a model, because building a model would take longer
+    than sending the file.
     """
 
     title: str
@@ -109,7 +109,8 @@ def release_visible(user: Visitor, release_id: str) -> Release:
 def jobs_of_keys(organisation_id: int) -> Iterator[Job]:
     """Yield the recent jobs of an organisation that API keys may have started.
 
-    These include all maps of series, since a key that reports complete data has them drawn.
+    The jobs include those of all maps of series, since a key that declares days complete causes
+    maps to be drawn.
     """
     mine = Q(dataset__organisation_id=organisation_id)
     recent = Q(job__finished_at=None) | Q(job__finished_at__gt=timezone.now() - LONGEST_HIDDEN)

@@ -1,9 +1,9 @@
 """Services of series: declare one, record which days are complete, draw due periods, end it.
 
-The reaper calls `series_draw_due` every few seconds. It requests at most one period of a series at
-a time, and only if the period before is committed and API keys may know that no other job runs.
-Nothing here reads data: whether a period is due depends on the calendar and on the days that the
-owner declared complete.
+The reaper calls `series_draw_due` every few seconds. That function requests at most one period of a
+series at a time, and only if the period before is committed and API keys may know that no other job
+runs. Nothing here reads data: whether a period is due depends on the calendar and on the days that
+the owner declared complete.
 """
 
 from __future__ import annotations
@@ -82,7 +82,10 @@ def read_terms(
     most: object,
     epsilon: str | Fraction | None,
 ) -> Terms:
-    """Parse the privacy terms of a series. Raises InvalidInput, with the field at fault."""
+    """Parse the privacy terms of a series. Raises InvalidInput, with the field at fault.
+
+    The arguments are fields of `Terms`, as given in a form or an API call.
+    """
     if Unit(dataset.unit) is not Unit.PERSON:
         raise InvalidInput(
             "This dataset does not say which rows are of one person, and a series has to know; "

@@ -45,7 +45,7 @@ class StateMissing(Conflict):
 def lineage_of(release: Release) -> str:
     """Return the part of a draw's name that stands for the state from which it was made.
 
-    It is empty for releases that read no state.
+    The part is empty for releases that read no state.
     """
     series = release.series
     if series is None or not series.is_paid_once:

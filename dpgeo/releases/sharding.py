@@ -1,9 +1,9 @@
 """Perturbation of large point files in shards, divided among the workers.
 
 The release's job divides its people into shards, creates a job for each shard, and wakes the
-workers. It then perturbs shards itself as long as any remain, waits for shards that other workers
-have leased, and combines all shards. So one worker is enough to finish a release, and any number
-can help.
+workers. The release's job then perturbs shards itself as long as any remain, waits for shards that
+other workers have leased, and combines all shards. So one worker is enough to finish a release, and
+any number can help.
 
 Privacy argument. Before any shard exists, the whole cost is charged and `drawing` is set. Every
 person is in one shard of one version of the data, so their points are perturbed once

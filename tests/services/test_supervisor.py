@@ -72,7 +72,7 @@ def until(condition: Callable[[], object], what: str) -> None:
 
 
 def ids(folder: Path) -> list[list[int]]:
-    """Return, for each run of the program, its process id and that of its child."""
+    """Return, for each run of the program, the process ids of the program and its child."""
     path = folder / "ids"
     if not path.exists():
         return []

@@ -189,10 +189,10 @@ def array_numbers(array: NDArray[Any]) -> list[float]:
 def flow_numbers(content: FlowsRelease, difference: Difference) -> list[float]:
     """Return residuals of the pairs, departures and arrivals that the person's trips change.
 
-    Every record is a trip to the next cell, so the known counts are also those of pairs. If trips
-    are made of consecutive rows, the person stays in a cell, and no other trips within cells are
-    expected. The last number adds up the residuals of all three measurements, each clipped to the
-    most that the person can add; its extreme values reveal most.
+    Every record is a trip to the next cell, so the known counts of cells are also counts of pairs.
+    If trips are made of consecutive rows, the person stays in a cell, and no other trips within
+    cells are expected. The last number adds up the residuals of all three measurements, each
+    clipped to the most that the person can add; its extreme values reveal most.
     """
     n = len(content.zones)
     if content.gap_hours:

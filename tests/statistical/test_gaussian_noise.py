@@ -69,7 +69,7 @@ def classes(scale: float, draws: int) -> Ints:
 
 
 def log_chance_of_misfit(draws: Ints, scale: float) -> float:
-    """Return an upper bound on the log probability of a fit as bad as that of these draws."""
+    """Return an upper bound on the log probability that draws fit as badly as these do."""
     edges = classes(scale, draws.size)
     chances = np.diff(less_than(edges, scale), prepend=0.0, append=1.0)
     seen = np.bincount(np.searchsorted(edges, draws, side="right"), minlength=edges.size + 1)

@@ -57,7 +57,7 @@ def classes(noise: DiscreteLaplace, draws: int) -> Ints:
 
 
 def log_chance_of_misfit(draws: Ints, noise: DiscreteLaplace) -> float:
-    """Return an upper bound on the log probability of a fit as bad as that of these draws.
+    """Return an upper bound on the log probability that draws fit as badly as these do.
 
     The probability is that for draws that really have this noise.
     """

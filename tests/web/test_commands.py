@@ -120,7 +120,8 @@ def test_private_categories_and_measures_are_declared_and_divide_a_map(tmp_path:
             name = ask_for(release, file_name).files.get(name=file_name).stored_name
             with public_storage().open(name) as file:
                 (row,) = csv.DictReader(file.read().decode().splitlines())
-            # Noise may give a mean to an empty region, but must not withhold that of a large one.
+            # Noise may give a mean to an empty region, but must not withhold the mean of a large
+            # one.
             if mean is None:
                 assert float(row["records"]) < 100
             else:

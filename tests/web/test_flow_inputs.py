@@ -1,4 +1,4 @@
-"""From each form of input to a published map of flows: MDS trips, and a person's visits."""
+"""Published maps of flows from each form of input: trips of MDS, and a person's visits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The desk's steps to averages by district, maps by category and profiles of the week."""
+"""The owners' pages that lead to averages by district, maps by category and weekly profiles."""
 
 from __future__ import annotations
 

@@ -360,7 +360,7 @@ def test_only_administrators_merge_and_only_ledgers_of_their_organisation() -> N
 def test_the_total_of_recovered_points_is_what_was_found_and_makes_no_room() -> None:
     """The total of recovered points is what was found, also after a merger.
 
-    A merger may make the recovered budget for points that of a dataset that had none.
+    By a merger, the recovered budget for points may become the budget of a dataset that had none.
     """
     lost = ledger_recovering(
         slug="lost", title="Lost", publisher="city", notion=Notion.GEO_IND, radius=200

@@ -24,9 +24,9 @@ def compare(options: Options) -> Iterator[Line]:
     for name, (strategy, source) in strategies.items():
         error = expected_error(workload, strategy, options.budget)
         yield {"system": name, "source": source, "promise": "eps", "expected_error": error}
-    # dpgeo's zones and grids publish a noisy count of every bin, so their strategy is the
-    # identity matrix. `ratio` is the standard deviation of their discrete Laplace noise, divided
-    # by that of the continuous Laplace noise that `expected_error` assumes.
+    # dpgeo's zones and grids publish a noisy count of every bin, so their strategy is the identity
+    # matrix. `ratio` is the standard deviation of discrete Laplace noise, divided by the standard
+    # deviation of the continuous Laplace noise that `expected_error` assumes.
     decay = np.exp(-options.budget)
     ratio = np.sqrt(decay) / (1 - decay) * options.budget
     error = float(ratio) * expected_error(workload, np.eye(BINS), options.budget)

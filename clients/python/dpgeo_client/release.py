@@ -82,7 +82,7 @@ class Release:
     def attributes(self) -> dict[str, Any]:
         """Return the metadata that tables and plots of this release must carry, as JSON values.
 
-        They include epsilon, margins, licence, citation and publisher.
+        The metadata include epsilon, margins, licence, citation and publisher.
         """
         facts = self.facts
         return {

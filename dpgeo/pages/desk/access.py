@@ -72,8 +72,8 @@ def awaits_decision(dataset: Dataset) -> bool:
 def sees_counts(user: User, dataset: Dataset) -> bool:
     """Return whether a user may see exact numbers of rows.
 
-    They are hidden while a draft waits for a decision, which must depend on the draft alone
-    (`releases.services.release_reject`).
+    The numbers are hidden while a draft waits to be published or rejected, a decision that must
+    depend on the draft alone (`releases.services.release_reject`).
     """
     return may(user, dataset, "see_private") and not awaits_decision(dataset)
 

@@ -114,7 +114,8 @@ def _head(name: str) -> str:
 def ground_source(region: Region, file: Path) -> Source:
     """Return the source of a region's names and boundaries.
 
-    Its date is that of the region or, if unknown, the modification date of the file.
+    The source's date is the region's date or, if that is unknown, the modification date of the
+    file.
     """
     if region.date:
         return Source(name="OpenStreetMap", url=OPEN_STREET_MAP, date=region.date)

@@ -253,7 +253,7 @@ class MapSettings:
     def people(self) -> int:
         """The number of people that a simulated map invents.
 
-        This is the owner's estimate or a default. It is never looked up in the data.
+        This is the owner's estimate or a default. The number is never looked up in the data.
         """
         return min(max(self.guessed_people, LEAST_INVENTED), MOST_INVENTED)
 
@@ -268,7 +268,8 @@ class MapSettings:
     def most_shown(self, shows_from: int) -> int:
         """Return an upper bound on the number of places whose counts stand out from the noise.
 
-        It is computed from the owner's estimate and the noise alone; the file is not read.
+        The bound is computed from the owner's estimate and the noise alone; the file is not read. A
+        count stands out from `shows_from` on.
         """
         return self.guessed_people * self.bound // shows_from
 

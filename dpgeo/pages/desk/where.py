@@ -132,7 +132,7 @@ class WhereForm(AreaForm, PlaceForm):
 
     @property
     def zone(self) -> str:
-        """The time zone that the user entered, or else that of the place."""
+        """The time zone that the user entered, or else the time zone of the place."""
         typed: str = self.cleaned_data["time_zone"]
         if typed or self.named is not None:
             return typed or (self.named.time_zone if self.named else "")

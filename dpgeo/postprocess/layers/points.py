@@ -81,9 +81,9 @@ def _times(seconds: NDArray[np.int64]) -> NDArray[np.object_]:
 def _density(content: PointsRelease, area: StudyArea) -> BoxLayer:
     """Return the layer with the expected number of reports in each cell.
 
-    Margins are nominal: they are those of the number of points published in the cell, and ignore
-    the effect of deconvolution. Thresholds are those of the number of points that noise carries
-    into an empty cell.
+    Margins are nominal: they are margins of the number of points published in the cell, and ignore
+    the effect of deconvolution. Thresholds refer to the number of points that noise carries into an
+    empty cell.
     """
     row, column = np.nonzero(content.grid.inside(area))
     density = content.density[row, column]

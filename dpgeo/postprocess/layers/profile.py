@@ -118,7 +118,7 @@ def smoothed(content: ProfileRelease, zone: int) -> NDArray[Any]:
 def table_of(content: ProfileRelease, zone: int) -> NDArray[Any]:
     """Return one zone's counts as a table of days by hours.
 
-    It has one row without days, and one column without hours.
+    If time is not divided by days, the table has one row; if not by hours, one column.
     """
     counts: NDArray[np.int64] = content.counts[zone]
     return counts.reshape(7, 24) if counts.size == 7 * 24 else counts[None, :]

@@ -117,7 +117,10 @@ def _zone(
 
 
 def _step(value: int, guess: float, content: ProfileRelease, edges: Sequence[int]) -> int | None:
-    """Return the colour class of an hour; None if its count `value` may be just noise."""
+    """Return the colour class of an hour; None if its count `value` may be just noise.
+
+    `guess` is the estimate of the count, and `edges` are the lower edges of the classes.
+    """
     if value < content.noise.threshold():
         return None
     step = max(0, int(np.searchsorted(edges, guess, side="right")) - 1)

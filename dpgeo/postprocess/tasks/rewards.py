@@ -46,8 +46,8 @@ def uniform(tasks: int, total: float) -> Floats:
 def optimised(reach: Reach, tasks: int, total: float, least: float) -> Floats:
     """Pay every task the least reward, and divide the remainder in proportion to radius.
 
-    This is the radius that a task would need if all rewards were equal (steps 1 to 3 of Zhu, Li,
-    Zhou and Yu 2017, section 13.3.3.2).
+    A task's radius here is the one that it would need if all rewards were equal (steps 1 to 3 of
+    Zhu, Li, Zhou and Yu 2017, section 13.3.3.2).
     """
     radius = reach.stretch(uniform(tasks, total))
     return np.asarray(least + radius / radius.sum() * (total - least * tasks))
