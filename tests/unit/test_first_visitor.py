@@ -15,6 +15,7 @@ MOST_SECONDS = 0.5
 """Most processor time for the first request; without preparation it takes about a second."""
 
 SCRIPT = """
+import gc
 import time
 import dpgeo.config.wsgi
 from django.template.loader import get_template
@@ -24,6 +25,7 @@ from dpgeo.spatial.land import land_polygons
 from dpgeo.spatial.area import StudyArea
 
 assert land_polygons.cache_info().currsize == 1, "The land is not read before the first request."
+assert gc.get_freeze_count() > 100_000, "Garbage collections search all that is loaded."
 start = time.process_time()
 reverse("catalogue")
 get_template("public/release.html")

@@ -91,7 +91,7 @@ class DensitySurface:
         grid.
         """
         x, y = to_mercator(longitude, latitude)
-        column, row = self._place(x, y)
+        column, row = self._place(x, y, 0)
         return self._ruled(self._read(column, row, 0), rule)
 
     def noise_at(self, longitude: Floats, latitude: Floats) -> Floats:
@@ -117,19 +117,20 @@ class DensitySurface:
         densities = np.empty((len(x), len(edges) - 1))
         for start in range(0, len(x), TOGETHER):
             chunk = slice(start, start + TOGETHER)
-            place = self._place(x[chunk, None], y[chunk, None])
-            densities[chunk] = self._rings(*place, scale[chunk, None] / self.grid.cell, edges, rule)
+            densities[chunk] = self._rings(
+                x[chunk, None], y[chunk, None], scale[chunk, None] / self.grid.cell, edges, rule
+            )
         return densities
 
     def _rings(
-        self, column: Floats, row: Floats, scale: Floats, edges: Floats, rule: DensityRule
+        self, x: Floats, y: Floats, scale: Floats, edges: Floats, rule: DensityRule
     ) -> Floats:
-        """Compute `rings` for positions given as fractional columns (n, 1) and rows (n, 1).
+        """Compute `rings` for Web Mercator positions, as arrays (n, 1).
 
         `scale` (n, 1) is in cells per metre on the ground.
         """
         cell = self.grid.ground_cell_metres
-        densities = np.empty((len(column), len(edges) - 1))
+        densities = np.empty((len(x), len(edges) - 1))
         for ring, (inner, outer) in enumerate(itertools.pairwise(edges)):
             area = math.pi * (outer**2 - inner**2)
             points = int(np.clip(area / cell**2, FEWEST_POINTS, MOST_POINTS))
@@ -140,31 +141,49 @@ class DensitySurface:
             angle = 2 * math.pi * index / points
             radius = np.sqrt(inner**2 + index * GOLDEN_SHARE % 1 * (outer**2 - inner**2))
             east, north = radius * np.cos(angle), radius * np.sin(angle)
-            density = self._read(column + scale * east, row - scale * north, level)
+            # Scaled before they are spread out to all points, which is where the time goes.
+            column, row = self._place(x, y, level)
+            step = scale / 2**level
+            density = self._read(column + step * east, row - step * north, level)
             densities[:, ring] = self._ruled(density, rule).mean(axis=1)
         return densities
 
-    def _place(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Return the fractional columns and rows of Web Mercator positions."""
-        return (x - self.grid.west) / self.grid.cell, (self.grid.north - y) / self.grid.cell
+    def _place(self, x: Floats, y: Floats, level: int) -> tuple[Floats, Floats]:
+        """Return columns and rows of Web Mercator positions at one level of the pyramid.
+
+        They are fractional, measured from the centre of the first padding cell.
+        """
+        cell = self.grid.cell * 2**level
+        return (x - self.grid.west) / cell + 0.5, (self.grid.north - y) / cell + 0.5
 
     def _read(self, column: Floats, row: Floats, level: int) -> Floats:
-        """Interpolate bilinearly at one level of the pyramid; return 0 outside the grid."""
+        """Interpolate bilinearly at one level of the pyramid; return 0 outside the grid.
+
+        `column` and `row` are those of `_place`. A radius map reads millions of points, so the
+        arrays are changed in place.
+        """
         surface = self._pyramid[level]
         rows, columns = surface.shape[0] - 2, surface.shape[1] - 2
-        # Coordinates in cells of this level, measured from the centre of the first padding cell.
-        column, row = column / 2**level + 0.5, row / 2**level + 0.5
-        outside = (column < 0.5) | (column > columns + 0.5) | (row < 0.5) | (row > rows + 0.5)
-        column, row = np.clip(column, 0.5, columns + 0.5), np.clip(row, 0.5, rows + 0.5)
-        left, top = column.astype(np.int64), row.astype(np.int64)
-        column -= left
-        row -= top
-        place = top * (columns + 2) + left
+        across, along = np.clip(column, 0.5, columns + 0.5), np.clip(row, 0.5, rows + 0.5)
+        outside = across != column
+        outside |= along != row
+        left, top = across.astype(np.int64), along.astype(np.int64)
+        across -= left
+        along -= top
+        top *= columns + 2
+        top += left
         flat = surface.ravel()
-        upper, lower = flat.take(place), flat.take(place + columns + 2)
-        upper += (flat.take(place + 1) - upper) * column
-        lower += (flat.take(place + columns + 3) - lower) * column
-        upper += (lower - upper) * row
+        upper, right = flat.take(top), flat[1:].take(top)
+        right -= upper
+        right *= across
+        upper += right
+        lower, right = flat[columns + 2 :].take(top), flat[columns + 3 :].take(top)
+        right -= lower
+        right *= across
+        lower += right
+        lower -= upper
+        lower *= along
+        upper += lower
         upper[outside] = 0.0
         return np.asarray(upper)
 
