@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Iterator
+from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import Any
 from urllib.parse import quote, urlencode
+from uuid import UUID
 
 import pytest
 from django.http import HttpResponseBase
@@ -23,7 +25,16 @@ from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Release
 from tests.hostile import MINUTES, THOROUGH, json_text, seeds, value, word
 from tests.makers import SOURCE
-from tests.unit.artefacts.releases import contour_release, grid_release, points_release
+from tests.series_maps import install_series
+from tests.unit.artefacts.releases import (
+    contour_release,
+    flows_release,
+    grid_release,
+    places_release,
+    points_release,
+    zone_quartiles_release,
+    zones_release,
+)
 from tests.web.api import DECLARATION, REQUEST, Program, program
 from tests.web.published import install, make_dataset, make_member
 
@@ -36,7 +47,8 @@ CASES = 20_000 if THOROUGH else 600
 
 PAGES = (
     *("q", "kind", "publisher", "from", "to", "west", "south", "east", "north", "page"),
-    *("release", "campaign", "next", "lang", "format"),
+    *("release", "campaign", "next", "lang", "format", "near", "box", "url", "maxwidth"),
+    *("maxheight", "name", "go", "dataset", "spreadsheet", "waited", "outside"),
 )
 """Query parameters of pages, which, unlike API operations, do not declare them."""
 
@@ -61,8 +73,14 @@ ROUTES = sorted({one for one in routes(get_resolver().url_patterns) if "admin/" 
 
 @pytest.fixture
 def releases() -> list[Release]:
-    dataset: Dataset = make_dataset(points_budget=make_level("ln 16", 200))
-    return [install(dataset, make()) for make in (grid_release, contour_release, points_release)]
+    """Return published maps of several kinds, the last two of a series."""
+    dataset: Dataset = make_dataset(budget=Fraction(20), points_budget=make_level("ln 16", 200))
+    kinds = (
+        *(grid_release, contour_release, points_release, zones_release, flows_release),
+        *(places_release, zone_quartiles_release),
+    )
+    series = install_series(grid_release(), 2)
+    return [*(install(dataset, make()) for make in kinds), *series.releases.all()]
 
 
 def program_in(releases: list[Release]) -> Program:
@@ -78,7 +96,8 @@ def address(random: Random, releases: list[Release]) -> str:
         "release_id": [release.pk],
         "collection_id": [f"{release.pk}-{layer}" for layer in ("cells", "points")],
         "slug": [release.dataset.slug],
-        "layer": ["cells", "points", "contours"],
+        "series_id": [str(each.series_id) for each in releases if each.series_id],
+        "layer": ["cells", "points", "contours", "zones", "flows", "places"],
         "name": [each.name for each in release.files.all()],
         "key": ["dpcube"],
     }
@@ -88,7 +107,8 @@ def address(random: Random, releases: list[Release]) -> str:
         if kind == "int":
             return str(random.choice([0, 1, 3, 30, 2**31, 2**64, "9" * 400]))
         known = names.get(name, [])
-        return random.choice(known) if known and random.random() < 0.7 else quoted(word(random))
+        chosen = random.choice(known) if known and random.random() < 0.7 else ""
+        return chosen or (str(UUID(int=0)) if kind == "uuid" else quoted(word(random)))
 
     route, known_queries = random.choice(ROUTES if random.random() < 0.3 else STRICT)
     path = re.sub(r"<([^>]+)>", segment, route)
@@ -162,7 +182,13 @@ BODIES: dict[str, dict[str, Any]] = {
     "api/v1/datasets/walks/quote": REQUEST,
     "api/v1/datasets/walks/uploads": {"file_name": "a.csv", "size": 9},
     "api/v1/releases": {"dataset": "walks", **REQUEST},
+    "api/v1/datasets/walks/series": {
+        **{"title": "a", "mechanism": "uniform-grid", "parameters": {"cells": 8}},
+        **{"period": "week", "first_day": "2026-01-05", "each": 1, "most": 2, "epsilon": "0.5"},
+    },
     "api/v1/releases/RELEASE/query": {"regions": FEATURES, "layer": "cells"},
+    "api/v1/releases/RELEASE/query#flows": {"from": POLYGON, "to": POLYGON},
+    "api/v1/series/SERIES/query": {"polygon": POLYGON},
     "api/v1/plan": PLAN,
     "api/v1/plan/radius": {"release": "", "reward": 4, "lattice": 8, "target": 0.9},
     "api/v1/campaigns": {"name": "a", **PLAN, "settings": {"total_reward": 10}},
@@ -185,14 +211,17 @@ def spoiled(document: Any, random: Random) -> Any:
 def test_hostile_bodies_of_programs_are_answered(releases: list[Release]) -> None:
     client = program_in(releases)
     client.client = Client(raise_request_exception=False)
+    series = next(str(each.series_id) for each in releases if each.series_id)
     failures = {}
     for seed in seeds("bodies", CASES):
         random = Random(seed)  # noqa: S311 - the same in each run
-        release = random.choice(releases)
         route = random.choice(list(BODIES))
+        kinds = [each for each in releases if each.mechanism in route.partition("#")[2]]
+        release = random.choice(kinds or releases)
         plan = {"release": release.pk} if "release" in BODIES[route] else {}
         body = json_text(spoiled(BODIES[route] | plan, random))
-        where = "/" + route.replace("RELEASE", release.pk).replace("walks", release.dataset.slug)
+        path = route.partition("#")[0].replace("SERIES", series).replace("RELEASE", release.pk)
+        where = "/" + path.replace("walks", release.dataset.slug)
         answer = client.send("POST", where, body.encode(), Content_Type="application/json")
         if problem := failed(answer):
             failures[f"{where} {body}"[:300]] = problem
