@@ -10,8 +10,8 @@ from pathlib import Path
 from django.conf import settings
 
 from dpgeo.ground.map_names import MapName, WorldNames, map_names, sources_of
-from dpgeo.ground.regions import Bounds, regions
-from dpgeo.ground.world_search import WorldSearch
+from dpgeo.ground.regions import Bounds, regions, world_file
+from dpgeo.ground.world_search import IndexedSearch, NameSearch, WorldSearch
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.named_places import WorldPlaces
 
@@ -35,9 +35,22 @@ def world_names() -> WorldNames:
     return WorldNames(built / "country-names.tsv", world_places().cities.values())
 
 
+def world_search() -> NameSearch:
+    """Return the search among the world's countries and cities.
+
+    It knows the towns of the table that the operator has added, or else those of every site.
+    """
+    return added_towns() or _built_in_search()
+
+
+def added_towns() -> IndexedSearch | None:
+    """Return the search among the towns of the operator's table, or None without one."""
+    added = world_file(Path(settings.GROUND_DIR))
+    return IndexedSearch(added) if added.exists() else None
+
+
 @cache
-def world_search() -> WorldSearch:
-    """Return the search among the countries and cities that every site knows."""
+def _built_in_search() -> WorldSearch:
     return WorldSearch(world_places())
 
 

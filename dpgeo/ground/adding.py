@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.ground import archives, names, osm_names, osm_tiles
+from dpgeo.ground import archives, geonames, names, osm_names, osm_tiles
 from dpgeo.ground.osm_file import extract_date
 from dpgeo.ground.regions import (
     ATTRIBUTION,
@@ -23,7 +24,10 @@ from dpgeo.ground.regions import (
     region_of,
     region_save,
     store,
+    world_file,
 )
+from dpgeo.ground.world_search import countries
+from dpgeo.spatial.named_places import WorldPlaces
 
 EXTRACT = ".osm.pbf"
 
@@ -83,6 +87,23 @@ def search_build(folder: Path, name: str, extract: Path | None = None) -> Region
         region = replace(region, date=extract_date(extract))
     region_save(folder, region)
     return region
+
+
+def world_build(folder: Path, table: Path, world: WorldPlaces, date: str = "") -> int:
+    """Build the search among the world's towns, with their names in other languages.
+
+    `table` is one of GeoNames; `date` is the day of its data, by default that of the file. Returns
+    the number of places. Raises InvalidInput.
+    """
+    if not table.is_file() or table.suffix not in geonames.SUFFIXES:
+        raise InvalidInput("Give a table of GeoNames, such as cities15000.zip.", field="extract")
+    date = date or datetime.fromtimestamp(table.stat().st_mtime, UTC).date().isoformat()
+    with new_file(folder, NAMES) as path:
+        towns = geonames.towns(table, world.country_names)
+        count = names.build(path, [*countries(world), *towns], json.dumps({"date": date}))
+        path.chmod(0o644)
+        path.replace(world_file(folder))
+    return count
 
 
 def _named(folder: Path, region: Region, extract: Path | None) -> Region:

@@ -46,6 +46,11 @@ RANKS = {
 The importance of a place, `Place.rank`, is that of its kind plus log10 of its population.
 """
 
+OTHER_NAME, OTHER_BEGINNING = 7.5, 3.5
+"""Scores for a search that is, or begins, another name of a place; a little less than for its
+name on the map.
+"""
+
 MOST_SCORED = 500
 """Maximum number of rows scored for whole words, and again for beginnings of words."""
 
@@ -72,7 +77,8 @@ SCHEMA = """
 CREATE TABLE place (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, kind TEXT NOT NULL, within TEXT NOT NULL,
     rank REAL NOT NULL, longitude REAL NOT NULL, latitude REAL NOT NULL,
-    west REAL NOT NULL, south REAL NOT NULL, east REAL NOT NULL, north REAL NOT NULL, outline BLOB
+    west REAL NOT NULL, south REAL NOT NULL, east REAL NOT NULL, north REAL NOT NULL, outline BLOB,
+    others TEXT NOT NULL
 );
 CREATE VIRTUAL TABLE word USING fts5(
     keys, content='', columnsize=0, detail=none, prefix='1 2 3 4 5 6 7', tokenize='unicode61'
@@ -84,8 +90,13 @@ CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
 
 
+COLUMNS = (
+    "id, name, kind, within, rank, longitude, latitude, west, south, east, north, "
+    "outline IS NOT NULL"
+)
+
 Row: TypeAlias = tuple[Any, ...]
-"""A row of places: the fields of `Found` in their order, without the score."""
+"""A row of places: COLUMNS and the other names, folded, each between two line breaks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +139,11 @@ class Found:
     has_outline: bool
     score: float = 0.0
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether the whole search text is one of the place's names."""
+        return self.score - self.rank >= OTHER_NAME - 0.5
+
 
 def build(path: Path, places: Iterable[Place], source: str) -> int:
     """Write a new file of names and return the number of places in it.
@@ -141,10 +157,10 @@ def build(path: Path, places: Iterable[Place], source: str) -> int:
         database.execute("INSERT INTO about VALUES ('source', ?)", (source,))
         for number, place in enumerate(ranked, 1):
             database.execute(
-                "INSERT INTO place VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO place VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (number, *_values(place)),
             )
-            keys = {key for name in (place.name, *place.others) for key in spellings(name)}
+            keys = spellings(place.name) | _folded_others(place)
             keys |= {fold(place.within)} - {""}
             database.execute(
                 "INSERT INTO word (rowid, keys) VALUES (?, ?)", (number, " ".join(sorted(keys)))
@@ -188,6 +204,12 @@ def outline(path: Path, number: int) -> shapely.Geometry | None:
     return shapely.from_wkb(row[0]) if row and row[0] else None
 
 
+def source_of(path: Path) -> str:
+    """Return the source that `build` was given."""
+    database = _opened(path, path.stat().st_mtime_ns)
+    return str(database.one("SELECT value FROM about WHERE name = 'source'", ())[0])
+
+
 def kinds_within(path: Path, box: Sequence[float]) -> dict[tuple[str, bool], int]:
     """Count the places that intersect a box in degrees, by kind and by having an outline."""
     rows = _opened(path, path.stat().st_mtime_ns).all(
@@ -220,10 +242,10 @@ def places_within(
 
 def largest(path: Path, box: Sequence[float], kinds: Sequence[str], most: int) -> list[Found]:
     """Return the most important places of the given kinds that intersect a box in degrees."""
-    rows = _opened(path, path.stat().st_mtime_ns).all(
-        "SELECT id, name, kind, within, rank, longitude, latitude, west, south, east, north, "
-        "outline IS NOT NULL FROM place WHERE id <= ? AND east >= ? AND north >= ? AND west <= ? "
-        "AND south <= ? AND kind IN (SELECT value FROM json_each(?)) ORDER BY id LIMIT ?",
+    database = _opened(path, path.stat().st_mtime_ns)
+    rows = database.places(
+        "id <= ? AND east >= ? AND north >= ? AND west <= ? AND south <= ? "
+        "AND kind IN (SELECT value FROM json_each(?)) ORDER BY id LIMIT ?",
         (MOST_RANKED, *_corners(box), json.dumps([*kinds]), most),
     )
     return [found_in(row) for row in rows]
@@ -241,11 +263,19 @@ class _Database:
         self._connection = sqlite3.connect(
             f"file:{path}?mode=ro&immutable=1", uri=True, check_same_thread=False
         )
+        known = {row[1] for row in self.all("PRAGMA table_info(place)", ())}
+        # Files made before other names were kept for scoring do not have them.
+        others = "others" if "others" in known else "''"
+        self._select = f"SELECT {COLUMNS}, {others} FROM place"  # noqa: S608 - two constants
 
     def all(self, query: str, values: Sequence[Any]) -> list[Any]:
         """Run a query with these values, and return all rows of the result."""
         with self._lock:
             return self._connection.execute(query, values).fetchall()
+
+    def places(self, where: str, values: Sequence[Any]) -> list[Row]:
+        """Return the rows of the places that meet a condition in SQL, a constant of this module."""
+        return self.all(f"{self._select} WHERE {where}", values)
 
     def one(self, query: str, values: Sequence[Any]) -> Any:
         """Return the first row of a query's result, or None if there is none."""
@@ -261,7 +291,12 @@ def _values(place: Place) -> tuple[Any, ...]:
     middle = place.shape.representative_point()
     shape = None if place.outline is None else shapely.to_wkb(place.outline, output_dimension=2)
     facts = (place.name, place.kind, place.within, place.rank)
-    return (*facts, middle.x, middle.y, *place.shape.bounds, shape)
+    others = "\n".join(["", *sorted(_folded_others(place)), ""])
+    return (*facts, middle.x, middle.y, *place.shape.bounds, shape, others)
+
+
+def _folded_others(place: Place) -> set[str]:
+    return {key for name in place.others for key in spellings(name)}
 
 
 def _near_rows(words: Iterable[str]) -> set[tuple[int, int]]:
@@ -288,10 +323,8 @@ def _matching(
     groups = (" OR ".join(f'"{each}{end}' for each in spelled) for spelled in words)
     match = " AND ".join(f"({group})" for group in groups)
     looked_at = MOST_SCORED if box is None else MOST_IN_BOX
-    rows = database.all(
-        "SELECT id, name, kind, within, rank, longitude, latitude, west, south, east, north, "
-        "outline IS NOT NULL FROM place WHERE id IN "
-        "(SELECT rowid FROM word WHERE word MATCH ? LIMIT ?) "
+    rows = database.places(
+        "id IN (SELECT rowid FROM word WHERE word MATCH ? LIMIT ?) "
         "AND east >= ? AND north >= ? AND west <= ? AND south <= ? ORDER BY id LIMIT ?",
         (match, looked_at, *_corners(EVERYWHERE if box is None else box), MOST_SCORED),
     )
@@ -333,9 +366,11 @@ def score_of(row: Row, key: str) -> float:
 
     The match of the name counts more than the place's rank.
     """
-    title, rank = row[1], row[4]
+    title, rank, others = row[1], row[4], row[12]
     first = key.partition(" ")[0]
-    best = 0.0
+    best = (
+        OTHER_NAME if f"\n{key}\n" in others else OTHER_BEGINNING if f"\n{key}" in others else 0.0
+    )
     for name in spellings(title):
         if name == key:
             best = max(best, 8.0)

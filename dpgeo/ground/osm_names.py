@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,12 @@ OTHER_NAMES = (
     *("name:en", "name:de", "name:fr", "int_name"),
     *("alt_name", "old_name", "short_name", "loc_name"),
 )
+
+FURTHER_NAME = re.compile(
+    r'"(?:(?:alt_|old_|official_)?name:[a-z]{2,3}(?:[-_][^"]*)?|official_name)"'
+    r'=>"((?:[^"\\]|\\.)*)"'
+)
+"""A name in another language among the further tags of a feature, in the syntax of hstore."""
 
 OUTLINE_TOLERANCE = 2e-5
 """Largest distance between an outline and its source, in degrees; about 2 m."""
@@ -147,8 +154,11 @@ def _text(value: object) -> str:
 
 
 def _others(row: dict[str, Any]) -> list[str]:
-    given = (_text(row.get(each)) for each in OTHER_NAMES)
-    return [name for text in given for name in text.split(";") if name]
+    """Return the names of a feature in other languages, and its old and short ones."""
+    given = [_text(row.get(each)) for each in OTHER_NAMES]
+    further = FURTHER_NAME.findall(_text(row.get("other_tags")))
+    given += [re.sub(r"\\(.)", r"\1", text) for text in further]
+    return [name.strip() for text in given for name in text.split(";") if name.strip()]
 
 
 def _tenths(shapes: Any) -> Any:

@@ -26,6 +26,9 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 
 TILES, NAMES = ".pmtiles", ".sqlite"
 
+WORLD = "world"
+"""Name under which the search for towns of the world is built; no region can have it."""
+
 KEPT_SECONDS = 3 * 24 * 60 * 60
 """Age in seconds at which an unused file is deleted.
 
@@ -69,6 +72,11 @@ class Region:
         return own[0] < east and west < own[2] and own[1] < north and south < own[3]
 
 
+def world_file(folder: Path) -> Path:
+    """Return where the index of the world's towns lies if the operator has built one."""
+    return folder / f"{WORLD}{NAMES}"
+
+
 def regions(folder: Path) -> list[Region]:
     """Return all regions, ordered by name."""
     return [_read(path) for path in sorted(folder.glob("*.json"))]
@@ -84,7 +92,6 @@ def region_of(folder: Path, name: str) -> Region:
 
 def region_save(folder: Path, region: Region) -> None:
     """Add a region, or replace the one of the same name, and delete old files that are not used."""
-    checked_name(region.name)
     _touch_files(folder, region.name)
     with new_file(folder) as path:
         path.write_text(json.dumps(asdict(region), ensure_ascii=False, indent=1), encoding="utf-8")
@@ -93,7 +100,10 @@ def region_save(folder: Path, region: Region) -> None:
 
 
 def region_remove(folder: Path, name: str) -> None:
-    """Remove the region with a name. Raises InvalidInput if there is none."""
+    """Remove the region with a name, or the world's towns. Raises InvalidInput if there is none."""
+    if name == WORLD and world_file(folder).exists():
+        world_file(folder).unlink()
+        return
     region_of(folder, name)
     _touch_files(folder, name)
     (folder / f"{name}.json").unlink()
@@ -111,7 +121,7 @@ def _touch_files(folder: Path, name: str) -> None:
 def sweep(folder: Path) -> None:
     """Delete files that no region refers to and that were stored over `KEPT_SECONDS` ago."""
     named = {each.tiles_file(folder) for each in regions(folder)}
-    named |= {each.names_file(folder) for each in regions(folder)}
+    named |= {each.names_file(folder) for each in regions(folder)} | {world_file(folder)}
     for path in folder.glob("*"):
         if path.suffix not in {TILES, NAMES} or path in named:
             continue
@@ -146,6 +156,12 @@ def checked_name(name: str) -> str:
     if not NAME.fullmatch(name):
         raise InvalidInput(
             "Use 1 to 60 small letters a to z, digits and hyphens, such as liechtenstein.",
+            field="name",
+        )
+    if name == WORLD:
+        raise InvalidInput(
+            "The name {name!r} is that of the world's towns; choose another.",
+            name=name,
             field="name",
         )
     return name

@@ -1,22 +1,66 @@
 """Search by name among the world's countries and cities, which every site knows.
 
 It is used where no basemap region is installed. Like the search in a region, it matches the
-beginnings of words and tolerates one typing error, but it knows no streets and no outlines.
+beginnings of words and tolerates one typing error, but it knows no streets and no outlines. The
+names in other languages are known once the operator has added a table of GeoNames.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from functools import cached_property
+from pathlib import Path
+from typing import Protocol
 
-from dpgeo.ground.names import RANKS, Found, Row, found_in, score_of
+import shapely
+
+from dpgeo.ground import names
+from dpgeo.ground.names import RANKS, Found, Place, Row, found_in, score_of
 from dpgeo.ground.regions import Bounds
 from dpgeo.ground.words import LEAST_FORGIVEN, fold, is_near, spellings
-from dpgeo.spatial.named_places import WorldPlaces
+from dpgeo.spatial.named_places import CITY_KILOMETRES, Source, WorldPlaces
 
 CITY_DEGREES = 0.05
 """Half the side of the box around a city's position, in degrees."""
+
+
+COUNTRY_PEOPLE = 1e8
+"""Population that ranks every country above all cities."""
+
+
+ADDED = f"GeoNames, as added to this site (CC BY 4.0), {CITY_KILOMETRES} km around the city"
+
+
+class NameSearch(Protocol):
+    """Search for places of the world by name."""
+
+    def search(self, text: str, most: int = 8, box: Bounds | None = None) -> list[Found]:
+        """Return the places whose names begin with the words of a text, best matches first.
+
+        With a `box` in degrees, only places that touch it are returned.
+        """
+
+
+class IndexedSearch:
+    """Search in an index of towns with their alternative names, and of countries."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    @property
+    def source(self) -> Source:
+        """The public source of the towns, with the day of the operator's table."""
+        date = str(json.loads(names.source_of(self._path))["date"])
+        return Source(name=ADDED, url="https://www.geonames.org/", date=date)
+
+    def search(self, text: str, most: int = 8, box: Bounds | None = None) -> list[Found]:
+        """Implement NameSearch."""
+        try:
+            return names.search(self._path, text, most, box)
+        except FileNotFoundError:  # the operator has removed it at this moment
+            return []
 
 
 class WorldSearch:
@@ -50,16 +94,34 @@ class WorldSearch:
         return [found_in(row, score) for score, row in best[:most]]
 
     def _read(self) -> Iterator[tuple[str, Row]]:
+        highest = RANKS["country"] + math.log10(COUNTRY_PEOPLE)
         for name, box in self._places.country_boxes:
             middle = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-            row = (0, name, "country", "", RANKS["country"] + 8, *middle, *box, 0)
+            row = (0, name, "country", "", highest, *middle, *box, 0, "")
             yield f" {fold(name)}", row
         for city in self._places.cities.values():
             x, y = city.longitude, city.latitude
-            box = x - CITY_DEGREES, y - CITY_DEGREES, x + CITY_DEGREES, y + CITY_DEGREES
+            box = city_box(x, y)
             rank = RANKS["city"] + math.log10(max(city.population, 1))
             keys = " ".join(sorted(spellings(city.name) | {fold(city.country)}))
-            yield f" {keys}", (0, city.name, "city", city.country, rank, x, y, *box, 0)
+            yield f" {keys}", (0, city.name, "city", city.country, rank, x, y, *box, 0, "")
+
+
+def countries(places: WorldPlaces) -> Iterator[Place]:
+    """Yield the countries as places for an index."""
+    for name, box in places.country_boxes:
+        shape = shapely.box(*box)
+        yield Place(name=name, kind="country", shape=shape, population=COUNTRY_PEOPLE)
+
+
+def city_box(longitude: float, latitude: float) -> Bounds:
+    """Return the box, in degrees, that stands for a city at a position."""
+    return (
+        longitude - CITY_DEGREES,
+        latitude - CITY_DEGREES,
+        longitude + CITY_DEGREES,
+        latitude + CITY_DEGREES,
+    )
 
 
 def _is_like(typed: list[str], words: list[str]) -> bool:

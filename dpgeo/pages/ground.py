@@ -28,6 +28,7 @@ from django.views.decorators.http import require_safe
 
 from dpgeo.datasets.names_on_maps import world_search
 from dpgeo.ground import archives, names
+from dpgeo.ground.map_names import SETTLEMENTS
 from dpgeo.ground.names import Found
 from dpgeo.ground.outside import OutsideGround
 from dpgeo.ground.regions import KEY_LENGTH, NAMES, TILES, Bounds, Region, regions
@@ -42,6 +43,9 @@ A_DAY = "public, max-age=86400"
 KEY = re.compile(rf"[0-9a-f]{{{KEY_LENGTH}}}")
 
 HIGHEST_ZOOM = 22
+
+SETTLED = {*SETTLEMENTS, "municipality"}
+"""Kinds of places in a region that may also be among the towns of the world."""
 
 MOST_FOUND = 8
 MOST_LETTERS = 100
@@ -108,10 +112,11 @@ def places(request: HttpRequest) -> HttpResponse:
     matches: list[tuple[Found, Region | None]] = [
         (place, region) for region in own for place in _search(region, text, box)
     ]
+    settled = [place for place, _ in matches if place.kind in SETTLED]
     matches += [
         (place, None)
         for place in world_search().search(text, MOST_FOUND, box)
-        if place.kind == "country" or not any(_holds(region, place) for region in own)
+        if place.kind == "country" or not any(_is_same(place, each) for each in settled)
     ]
     matches.sort(key=lambda each: -each[0].score)
     answer = JsonResponse({"places": [_document(*each) for each in matches[:MOST_FOUND]]})
@@ -181,9 +186,9 @@ def _box(text: str) -> Bounds | None:
     return west, south, east, north
 
 
-def _holds(region: Region, place: Found) -> bool:
-    """Return whether a place lies in an installed region, which has better names of its own."""
-    west, south, east, north = region.bounds
+def _is_same(town: Found, place: Found) -> bool:
+    """Return whether a town of the world is a place that was found in an installed region."""
+    west, south, east, north = town.box
     return west <= place.longitude <= east and south <= place.latitude <= north
 
 

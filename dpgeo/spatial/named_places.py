@@ -140,14 +140,15 @@ class WorldPlaces:
         self._zones_source = time_zone_source(version)
 
     @cached_property
-    def _country_names(self) -> dict[str, str]:
+    def country_names(self) -> dict[str, str]:
+        """The names of countries by their ISO 3166 codes."""
         return {row[0]: row[1] for row in _rows(self._zones / "iso3166.tab", 2)}
 
     @cached_property
     def _zone_cities(self) -> list[City]:
         """The cities of the time zone database, with their time zones."""
         return [
-            _city(self._country_names.get(code, code), position, zone, self._zones_source)
+            _city(self.country_names.get(code, code), position, zone, self._zones_source)
             for code, position, zone in _rows(self._zones / "zone.tab", 3)
         ]
 
@@ -158,7 +159,7 @@ class WorldPlaces:
         for name, code, longitude, latitude, population in _rows(self._towns, 5):
             city = City(
                 name=name,
-                country=self._country_names.get(code, code),
+                country=self.country_names.get(code, code),
                 longitude=float(longitude),
                 latitude=float(latitude),
                 time_zone="",

@@ -16,9 +16,11 @@ from django.test import Client
 from dpgeo.ground import archives
 from dpgeo.ground.map_names import WorldNames
 from dpgeo.ground.world_search import WorldSearch
+from dpgeo.pages.desk.places import place_search
 from dpgeo.spatial.area import StudyArea
 from tests.maps import grid_release
 from tests.unit.ground.files import EXTRACT, TILES
+from tests.unit.ground.test_geonames import line
 from tests.unit.spatial.test_named_places import SHAPES
 from tests.unit.spatial.test_named_places import world as invented_world
 from tests.web.published import install, make_dataset
@@ -143,6 +145,48 @@ def test_maps_without_ground_have_names_of_the_world_and_a_search(client: Client
     assert [each["within"] for each in everywhere] == ["France", "United States"]
     for wrong in ("1,2", "a,b,c,d", "nan,0,1,1"):
         assert client.get("/places/", {"q": "x", "box": wrong}).status_code == 400
+
+
+@pytest.mark.django_db
+def test_towns_of_the_world_are_found_in_every_language_once_their_names_are_added(
+    client: Client, folder: Path, tmp_path: Path
+) -> None:
+    lines = [
+        line("Vaduz", "Fadoz", (9.52, 47.14), 5_000, code="PPLC", country="LI"),
+        line("Munich", "Monaco di Baviera,M\u00fcnchen", (11.58, 48.14), 1_500_000, country="DE"),
+    ]
+    table = tmp_path / "cities15000.txt"
+    table.write_text("\n".join(lines), encoding="utf-8")
+
+    def found(text: str) -> list[tuple[str, str]]:
+        answer = client.get("/places/", {"q": text}).json()["places"]
+        return [(each["name"], each["kind"]) for each in answer if each["within"] != "Vaduz"]
+
+    assert ("Munich", "city") not in found("monaco di bav")
+    assert "towns and countries" in ground("build-search", "world", table, "--date", "2026-11-01")
+    assert "world: towns of GeoNames" in ground("list")
+    assert found("monaco di bav") == [("Munich", "city")]
+    assert found("fadoz") == [("Vaduz", "capital")]
+    page = client.get("/", {"near": "m\u00fcnchen"}).content.decode()
+    assert 'name="near" value="m\u00fcnchen"' in page
+
+    search = place_search()
+    assert "Munich, Germany" in search.suggest("monaco di bav", 8)
+    munich = search.find("m\u00fcnchen")
+    assert munich is not None
+    assert (munich.name, munich.source.date, munich.time_zone) == (
+        *("Munich", "2026-11-01", "Europe/Berlin"),
+    )
+    assert munich.area.covers([11.58], [48.14]).all()
+
+    # A region names its own places; the table only adds the languages that the region lacks.
+    ground("add", TILES, "--name", "here")
+    assert [name for name, _ in found("vaduz")].count("Vaduz") == 1
+    assert found("fadoz") == [("Vaduz", "capital")]
+    with pytest.raises(CommandError, match=r"EXTRACT: .*GeoNames"):
+        ground("build-search", "world")
+    ground("remove", "world")
+    assert ("Munich", "city") not in found("monaco di bav")
 
 
 @pytest.mark.django_db

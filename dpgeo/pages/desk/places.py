@@ -6,6 +6,7 @@ countries and cities that every site has.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +18,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotFound, JsonRes
 from django.utils.translation import gettext
 from django.views.decorators.http import require_safe
 
-from dpgeo.datasets.names_on_maps import names_on, world_places, world_search
+from dpgeo.datasets.names_on_maps import added_towns, names_on, world_places, world_search
 from dpgeo.ground import names
 from dpgeo.ground.regions import Bounds, Region, regions
 from dpgeo.pages.ground import KINDS
@@ -26,6 +27,7 @@ from dpgeo.phrases import Phrase
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.named_places import (
     CITY_KILOMETRES,
+    DWARFED,
     NamedPlace,
     PlaceSearch,
     Source,
@@ -57,8 +59,8 @@ class SitePlaces:
         """Return up to `most` full names of places that match a text, best match first."""
         own = [full_name(place) for place, _ in self._outlined(text)]
         found = [*own, *self._world.suggest(text, most)]
-        if not found:  # The text may contain a typing error, so words similar to it are tried.
-            found = [full_name(place) for place in world_search().search(text, most)]
+        if len(found) < most:  # The text may contain a typing error, or be a name in a language.
+            found += [full_name(place) for place in world_search().search(text, most)]
         return list(dict.fromkeys(found))[:most]
 
     def find(self, name: str) -> NamedPlace | None:
@@ -72,11 +74,36 @@ class SitePlaces:
             for place, region in matches:
                 if fold(of_place(place)) == wanted:
                     return self._place(place, region)
-        meant = self._world.find(name)
+        meant = self._added_town(name) or self._world.find(name)
         if not matches or meant is None or _head(meant.name) == _head(name):
             return meant
         same = (each for each in matches if fold(each[0].name) == _head(meant.name))
         return next((self._place(*each) for each in same), None)
+
+    def _added_town(self, name: str) -> NamedPlace | None:
+        """Return the town of the operator's table with this name in any language, or None.
+
+        If several towns have it, the largest is meant, as in `WorldPlaces.find`.
+        """
+        search = added_towns()
+        towns = search.search(name, MOST_SUGGESTED) if search else []
+        if not search or (towns and towns[0].kind == "country"):
+            return None
+        chosen = [each for each in towns if fold(full_name(each)) == fold(name)]
+        chosen = chosen or [each for each in towns if each.is_exact]
+        if not chosen or (
+            len(chosen) > 1 and chosen[0].rank < chosen[1].rank + math.log10(DWARFED)
+        ):
+            return None
+        town = chosen[0]
+        return NamedPlace(
+            name=town.name,
+            kind=Phrase("city"),
+            area=square_around(town.longitude, town.latitude, CITY_KILOMETRES),
+            source=search.source,
+            time_zone=self.time_zone_at(town.longitude, town.latitude),
+            square_kilometres=CITY_KILOMETRES,
+        )
 
     def time_zone_at(self, longitude: float, latitude: float) -> str:
         """Return the time zone of the nearest known city."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -10,7 +12,7 @@ import shapely
 
 from dpgeo.ground import names
 from dpgeo.ground.names import Place
-from dpgeo.ground.osm_names import extract_names, tile_names
+from dpgeo.ground.osm_names import _others, extract_names, tile_names
 from dpgeo.ground.words import error_keys, fold, is_near, spellings
 from tests.unit.ground.files import EXTRACT, TILES
 
@@ -105,6 +107,38 @@ def test_tiles_without_an_extract_give_names_without_outlines(tmp_path: Path) ->
     assert found(path, "vaduz")[0] == ("Vaduz", "capital")
     assert ("Landstrasse", "street") in found(path, "landstrasse")
     assert not any(place.has_outline for place in names.search(path, "vaduz"))
+
+
+def test_names_in_any_language_come_from_an_extracts_further_tags() -> None:
+    tags = (
+        '"name:ja"=>"\u30d5\u30a1\u30c9\u30a5\u30fc\u30c4","name:zh-Hant"=>"A;B",'
+        '"official_name"=>"V \\"x\\"",'
+        '"old_name:gsw"=>"Fadoz","openGeoDB:name"=>"no","name:etymology"=>"no",'
+        '"website"=>"name:it"'
+    )
+    row = {"name:en": "Vaduz", "name:fr": None, "other_tags": tags}
+    given = ["Vaduz", "\u30d5\u30a1\u30c9\u30a5\u30fc\u30c4", "A", "B", 'V "x"', "Fadoz"]
+    assert _others(row) == given
+    assert _others({"other_tags": float("nan")}) == []
+
+
+def test_a_search_for_another_name_prefers_the_place_that_has_it(tmp_path: Path) -> None:
+    at = shapely.Point(1, 2)
+    path = tmp_path / "a.sqlite"
+    larger = Place(name="Wiener Wald", kind="city", shape=at, population=2e6)
+    vienna = Place(name="Vienna", kind="city", shape=at, others=["Wien"], population=1e6)
+    names.build(path, [larger, vienna], "")
+    assert [each.name for each in names.search(path, "wien")] == ["Vienna", "Wiener Wald"]
+
+
+def test_files_without_other_names_are_still_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    names.build(path, [Place(name="Vienna", kind="town", shape=shapely.Point(1, 2))], "")
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("ALTER TABLE place DROP COLUMN others")
+        database.commit()
+    assert [each.name for each in names.search(path, "vien")] == ["Vienna"]
+    assert [each.name for each in names.largest(path, (0, 1, 2, 3), ["town"], 5)] == ["Vienna"]
 
 
 def test_an_exact_name_comes_before_larger_places_that_begin_with_it(tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from dpgeo.commands.console import plain_errors
+from dpgeo.datasets.names_on_maps import world_places
 from dpgeo.ground import regions
-from dpgeo.ground.adding import ground_add, search_build
-from dpgeo.ground.regions import Bounds, Region
+from dpgeo.ground.adding import ground_add, search_build, world_build
+from dpgeo.ground.regions import WORLD, Bounds, Region
 
 
 class Command(BaseCommand):
@@ -31,12 +32,20 @@ class Command(BaseCommand):
         removing = actions.add_parser("remove", help="remove a region")
         removing.add_argument("name")
         building = actions.add_parser("build-search", help="build a region's search anew")
-        building.add_argument("name")
-        building.add_argument("extract", type=Path, nargs="?", help=".osm.pbf, for outlines, too")
+        building.add_argument("name", help=f"a region, or {WORLD} for the towns of the world")
+        building.add_argument(
+            "extract",
+            type=Path,
+            nargs="?",
+            help=".osm.pbf, for outlines and further names, too; "
+            f"for {WORLD} a table of GeoNames, such as cities15000.zip",
+        )
+        building.add_argument("--date", default="", help="day of that table: 2026-11-01")
 
     def handle(self, *args: Any, action: str, **options: Any) -> None:
         folder = Path(settings.GROUND_DIR)
-        with plain_errors({"file": "FILE", "name": "--name", "bbox": "--bbox"}):
+        fields = {"file": "FILE", "name": "--name", "bbox": "--bbox", "extract": "EXTRACT"}
+        with plain_errors(fields):
             if action == "add":
                 self._tell(
                     ground_add(
@@ -48,6 +57,8 @@ class Command(BaseCommand):
                         date=_day(options["date"]),
                     )
                 )
+            elif action == "build-search" and options["name"] == WORLD:
+                self._build_world(folder, options["extract"], _day(options["date"]))
             elif action == "build-search":
                 self._tell(search_build(folder, options["name"], options["extract"]))
             elif action == "remove":
@@ -55,6 +66,15 @@ class Command(BaseCommand):
             else:
                 for region in regions.regions(folder):
                     self._tell(region)
+                if regions.world_file(folder).exists():
+                    size = regions.world_file(folder).stat().st_size
+                    self.stdout.write(f"{WORLD}: towns of GeoNames, {size / 1e6:.1f} MB")
+
+    def _build_world(self, folder: Path, table: Path | None, day: str) -> None:
+        if table is None:
+            raise CommandError("EXTRACT: Give a table of GeoNames, such as cities15000.zip.")
+        count = world_build(folder, table, world_places(), day)
+        self.stdout.write(f"{WORLD}: {count:,} towns and countries, with all of their names.")
 
     def _tell(self, region: Region) -> None:
         west, south, east, north = region.bounds
