@@ -30,6 +30,7 @@ from benchmarks import (
     serving,
     speed,
     totals,
+    zcdp,
 )
 from benchmarks.literature import runner as literature
 from dpgeo.core.errors import DpgeoError
@@ -58,6 +59,7 @@ SUBCOMMANDS = (
     serving,
     speed,
     totals,
+    zcdp,
 )
 
 PACKAGES: dict[ModuleType, tuple[str, ...]] = {

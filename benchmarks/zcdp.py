@@ -1,0 +1,233 @@
+"""Errors of counts of people under pure differential privacy and under zCDP, by bound.
+
+Counting, bounding and noise are dpgeo's own: the counts come from `engine.duckdb_view`, Laplace
+noise from the Meter and Gaussian noise from the Gaussian Meter, whose squared sensitivity the view
+computes. Both currencies give the same epsilon, zCDP at the stated delta. The bounding box of the
+file's rows is stretched to a square. With more people than the file has, every person is counted
+several times, as several people with the same rows.
+
+Twelve maps: the rows of twelve months, each a map of its own. Under pure differential privacy each
+has a twelfth of epsilon, under zCDP a twelfth of rho.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.report import report
+from benchmarks.series import AREA
+from dpgeo.core.domain import Domain
+from dpgeo.core.epsilon import parse_epsilon
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.spend import Spend
+from dpgeo.core.zcdp import NANO, nano_rho_for
+from dpgeo.engine.duckdb_view import DuckDBView
+from dpgeo.mechanisms import auto
+from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.gaussian_meter import GaussianMeter, RhoSpend
+from dpgeo.privacy.mechanism import run
+from dpgeo.privacy.meter import Meter
+from dpgeo.spatial.grid import Grid
+from tests.randomness import SeededEntropy, ZeroNoise
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+BOUNDS = (1, 8, 20, 55, 135)
+
+EVERYTHING = 1_000_000
+"""A bound that nobody reaches."""
+
+MONTHS = 12
+
+BOXES = 2000
+"""Number of random boxes of cells over which sums are compared."""
+
+LABEL = "cells"
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows inside the box: person, position (metres, Web Mercator) and minute, all of shape (n,).
+
+    `minute` is None if the file has no times.
+    """
+
+    person: Ints
+    x: Floats
+    y: Floats
+    minute: Ints | None
+
+
+def add_to(subcommands: Any) -> None:
+    """Add the subcommand `zcdp` to the command line."""
+    parser = subcommands.add_parser("zcdp", help=__doc__)
+    parser.add_argument(
+        "--data", type=Path, required=True, help="Parquet with columns user, lat, lon; minute"
+    )
+    parser.add_argument(
+        "--box", nargs=4, type=float, default=(-74.05, 40.60, -73.75, 40.90), metavar="DEGREES"
+    )
+    parser.add_argument("--cells", type=int, default=64)
+    parser.add_argument("--epsilon", default="1")
+    parser.add_argument("--delta", default="1e-9")
+    parser.add_argument("--times", nargs="+", type=int, default=(1, 20), help="copies of a person")
+    parser.add_argument("--trials", type=int, default=5)
+    parser.add_argument("--json", action="store_true", help="one JSON object per line")
+    parser.set_defaults(run=measure)
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Print a line for each number of people and each bound, and for twelve maps."""
+    epsilon, delta = parse_epsilon(options.epsilon), Fraction(options.delta)
+    rho = Fraction(nano_rho_for(epsilon, delta), NANO)
+    rows = read(options.data, tuple(options.box))
+    grid = Grid.over(AREA, options.cells)
+    with tempfile.TemporaryDirectory(prefix="dpgeo-benchmark-") as folder:
+        for times in options.times:
+            path = write(Path(folder) / "rows.parquet", rows, times)
+            for line in by_bound([path], grid, epsilon, rho, options.trials):
+                report({"people": f"x {times}", "maps": 1, **line}, options.json)
+            if rows.minute is not None:
+                paths = list(months(Path(folder), rows, times))
+                parts = epsilon / MONTHS, rho / MONTHS
+                for line in by_bound(paths, grid, *parts, options.trials):
+                    report({"people": f"x {times}", "maps": MONTHS, **line}, options.json)
+
+
+def by_bound(
+    paths: Sequence[Path], grid: Grid, epsilon: Fraction, rho: Fraction, trials: int
+) -> Iterator[dict[str, float]]:
+    """Yield the errors of a map of each file at each bound, on average over files and trials.
+
+    `rmse` is that of a cell, `boxes` the mean absolute error of sums over random boxes. `auto` is
+    the mechanism of that name under pure differential privacy, with its inference.
+    """
+    truths = [exact(view_of(path, EVERYTHING).histogram(grid)) for path in paths]
+    for bound in BOUNDS:
+        found: dict[str, list[float]] = {}
+        for path, truth in zip(paths, truths, strict=True):
+            view = view_of(path, bound)
+            counts = view.histogram(grid)
+            for seed in range(trials):
+                drawn = {
+                    "laplace": laplace(counts, epsilon, seed),
+                    "gaussian": gaussian(counts, rho, seed),
+                }
+                if len(paths) == 1:
+                    drawn["auto"] = surface(view, grid, epsilon, seed)
+                for name, noisy in drawn.items():
+                    found.setdefault(f"rmse_{name}", []).append(rmse(noisy, truth))
+                    found.setdefault(f"boxes_{name}", []).append(boxes_error(noisy, truth))
+        figures = {name: float(np.mean(values)) for name, values in found.items()}
+        yield {"bound": bound, **figures}
+
+
+def exact(counts: PrivateCounts) -> Floats:
+    """Return the counts without noise."""
+    meter = Meter([Spend(label=LABEL, epsilon=Fraction(1))], ZeroNoise())
+    return meter.measure(LABEL, counts).astype(np.float64)
+
+
+def laplace(counts: PrivateCounts, epsilon: Fraction, seed: int) -> Floats:
+    """Return the counts with discrete Laplace noise."""
+    meter = Meter([Spend(label=LABEL, epsilon=epsilon)], SeededEntropy(seed))
+    return meter.measure(LABEL, counts).astype(np.float64)
+
+
+def gaussian(counts: PrivateCounts, rho: Fraction, seed: int) -> Floats:
+    """Return the counts with discrete Gaussian noise."""
+    meter = GaussianMeter([RhoSpend(label=LABEL, rho=rho)], SeededEntropy(seed))
+    return meter.measure(LABEL, counts).astype(np.float64)
+
+
+def surface(view: DuckDBView, grid: Grid, epsilon: Fraction, seed: int) -> Floats:
+    """Return the inferred counts of `auto` under pure differential privacy."""
+    params = auto.Params(cells=grid.rows)
+    content: Any = run(auto.MECHANISM, view, params, epsilon, SeededEntropy(seed), {}).content
+    return np.asarray(content.surface, dtype=np.float64)
+
+
+def rmse(noisy: Floats, truth: Floats) -> float:
+    """Return the root mean square error of a cell."""
+    return float(np.sqrt(np.mean((noisy - truth) ** 2)))
+
+
+def boxes_error(noisy: Floats, truth: Floats) -> float:
+    """Return the mean absolute error of sums over random boxes, which are always the same."""
+    rows, columns = truth.shape
+    table = np.zeros((rows + 1, columns + 1))
+    table[1:, 1:] = (noisy - truth).cumsum(0).cumsum(1)
+    random = np.random.default_rng(7)
+    top, bottom = np.sort(random.integers(0, rows + 1, (2, BOXES)), axis=0)
+    left, right = np.sort(random.integers(0, columns + 1, (2, BOXES)), axis=0)
+    sums = table[bottom, right] - table[top, right] - table[bottom, left] + table[top, left]
+    return float(np.abs(sums).mean())
+
+
+def read(path: Path, box: tuple[float, ...]) -> Rows:
+    """Read the rows inside the box (west, south, east, north), stretched to the study area."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    user, lat, lon = (np.asarray(table[name]) for name in ("user", "lat", "lon"))
+    west, south, east, north = box
+    inside = (lon > west) & (lon < east) & (lat > south) & (lat < north)
+    frame = Grid.over(AREA, 1)
+    return Rows(
+        user[inside].astype(np.int64),
+        frame.west + (lon[inside] - west) / (east - west) * frame.cell,
+        frame.north - (north - lat[inside]) / (north - south) * frame.cell,
+        np.asarray(table["minute"])[inside] if "minute" in table.column_names else None,
+    )
+
+
+def write(path: Path, rows: Rows, times: int, chosen: NDArray[np.bool_] | None = None) -> Path:
+    """Write a canonical file of the chosen rows, each person `times` over."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kept = np.ones(rows.person.size, dtype=np.bool_) if chosen is None else chosen
+    person, x, y = (np.tile(each[kept], times) for each in (rows.person, rows.x, rows.y))
+    copy = np.repeat(np.arange(times), int(kept.sum()))
+    table = pa.table(
+        {
+            "person_high": pa.array(copy.astype(np.uint64)),
+            "person_low": pa.array(person.astype(np.uint64)),
+            "x": pa.array(x),
+            "y": pa.array(y),
+            "time": pa.array([None] * x.size, pa.int64()),
+        }
+    )
+    pq.write_table(table, path)
+    return path
+
+
+def months(folder: Path, rows: Rows, times: int) -> Iterator[Path]:
+    """Write a canonical file for each twelfth of the time that the rows cover."""
+    assert rows.minute is not None
+    ends = np.linspace(rows.minute.min(), rows.minute.max() + 1, MONTHS + 1)
+    number = np.searchsorted(ends, rows.minute, side="right") - 1
+    for month in range(MONTHS):
+        yield write(folder / f"month{month}.parquet", rows, times, number == month)
+
+
+def view_of(path: Path, bound: int) -> DuckDBView:
+    """Return a view that counts people, each in at most `bound` cells."""
+    return DuckDBView(
+        path,
+        domain=Domain(AREA),
+        unit=Unit.PERSON,
+        counting=Counting.PEOPLE,
+        bound=bound,
+        salt=bytes(16),
+    )

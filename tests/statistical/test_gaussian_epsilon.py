@@ -1,0 +1,101 @@
+"""Audit of the Gaussian Meter at an epsilon and a delta: true claims hold, faults are proved.
+
+A coin chooses one of two neighbouring datasets, their counts are measured, and an attacker who
+knows everything but the coin guesses where the likelihood ratio exceeds e^epsilon. That rule is the
+best there is for the hockey-stick divergence (Neyman and Pearson), so a claim that is too small
+cannot hide from it. `tests.audit.bounds` turns guesses into proofs.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dpgeo.core.zcdp import epsilon_at
+from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.gaussian_meter import GaussianMeter, RhoSpend
+from tests.audit.bounds import Guesses, disproved
+from tests.randomness import SeededEntropy
+from tests.statistical.bounds import EFFORT, LOG_FALSE_ALARM, seed
+
+pytestmark = pytest.mark.statistical
+
+BOUND = 4
+RHO = Fraction(1, 2)
+DRAWS = 500_000 * EFFORT
+CHANCE = math.exp(LOG_FALSE_ALARM)
+
+DELTAS = [Fraction(1, 10**3), Fraction(1, 10**6)]
+
+Ints = NDArray[np.int64]
+
+IN_DIFFERENT_CELLS = np.ones(BOUND, dtype=np.int64)
+IN_ONE_CELL = np.array([BOUND], dtype=np.int64)
+
+
+def disproves(
+    change: Ints,
+    delta: Fraction,
+    *,
+    distinct: bool,
+    rho: Fraction = RHO,
+    epsilon: float | None = None,
+) -> bool:
+    """Let the attacker guess; return whether that disproves an epsilon at `delta`.
+
+    It is the epsilon that RHO claims, unless another is named. The datasets differ by `change`
+    (n,). The noise is that of `rho` and, if `distinct` is true, of a person who adds at most 1 to
+    each count.
+    """
+    claimed = float(epsilon_at(RHO, delta)) if epsilon is None else epsilon
+    entropy = SeededEntropy(seed(1))
+    right = wrong = 0
+    for present in (False, True):
+        # All draws are measured as one array of counts, whose sensitivity is that of one draw.
+        values = np.tile(change * present, (DRAWS, 1))
+        counts = PrivateCounts(values, sensitivity=int(change.sum()), distinct=distinct)
+        meter = GaussianMeter([RhoSpend(label="cells", rho=rho)], entropy)
+        scale = float(meter.noise("cells", counts).square_scale)
+        log_ratio = (meter.measure("cells", counts) @ change - (change @ change) / 2) / scale
+        says_present, says_absent = log_ratio > claimed, log_ratio < -claimed
+        right += int((says_present if present else says_absent).sum())
+        wrong += int((says_absent if present else says_present).sum())
+    guesses = Guesses(right, wrong, 2 * DRAWS - right - wrong)
+    return disproved(guesses, claimed, CHANCE, float(delta))
+
+
+@pytest.mark.parametrize("delta", DELTAS, ids=float)
+@pytest.mark.parametrize(
+    ("change", "distinct"),
+    [(IN_DIFFERENT_CELLS, True), (IN_ONE_CELL, False)],
+    ids=["people", "visits"],
+)
+def test_the_claim_at_a_delta_is_not_disproved(
+    change: Ints, distinct: bool, delta: Fraction
+) -> None:
+    assert not disproves(change, delta, distinct=distinct)
+
+
+@pytest.mark.parametrize("delta", DELTAS, ids=float)
+def test_noise_of_half_the_scale_is_proved(delta: Fraction) -> None:
+    assert disproves(IN_DIFFERENT_CELLS, delta, distinct=True, rho=4 * RHO)
+
+
+def test_noise_for_twice_the_rho_is_proved() -> None:
+    assert disproves(IN_DIFFERENT_CELLS, DELTAS[0], distinct=True, rho=2 * RHO)
+
+
+@pytest.mark.parametrize("delta", DELTAS, ids=float)
+def test_visits_that_are_claimed_to_be_distinct_are_proved(delta: Fraction) -> None:
+    assert disproves(IN_ONE_CELL, delta, distinct=True)
+
+
+def test_an_epsilon_without_a_delta_is_proved_to_be_too_small() -> None:
+    """Take sqrt(2 rho) for epsilon, as if the noise gave a pure guarantee."""
+    assert disproves(
+        IN_DIFFERENT_CELLS, DELTAS[0], distinct=True, epsilon=math.sqrt(2 * float(RHO))
+    )
