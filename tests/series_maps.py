@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 from datetime import date
+from typing import Any
 
 import numpy as np
 
 from dpgeo.core.epsilon import to_micro
 from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.core.released import GridRelease, Released, ZonesRelease
+from dpgeo.core.released import (
+    FlowsRelease,
+    GridRelease,
+    PlacesRelease,
+    Released,
+    SparseRelease,
+    ZonesRelease,
+)
 from dpgeo.core.series import Part, Period
 from dpgeo.releases.models import Release, Series
 from tests.maps import install
@@ -22,8 +30,8 @@ def install_series(first: Released, maps: int, *, title: str = "Week by week") -
     """Store a series of weekly maps; all count in the regions of the first.
 
     Every second map has the same true counts as the first; in the maps between, some people have
-    moved from the fullest region to the last one. All maps have independent noise. Only the newest
-    map has files.
+    moved from the fullest region to the last one, or from the last to the first. All maps have
+    independent noise. Only the newest map has files.
     """
     newest = _install(None, first, 1, title, files=maps == 1)
     series = Series.objects.create(
@@ -72,17 +80,34 @@ def _place(release: Release, series: Series, number: int) -> None:
 
 def _changed(first: Released, number: int) -> Released:
     content = first.content
-    assert isinstance(content, (GridRelease, ZonesRelease))
+    if isinstance(content, FlowsRelease):
+        return dataclasses.replace(first, content=_changed_flows(content, number))
+    assert isinstance(content, (GridRelease, ZonesRelease, PlacesRelease, SparseRelease))
     counts = content.counts.copy().ravel()
     used = np.flatnonzero(counts)
     if number % 2 == 0:
         fullest = used[np.argmax(counts[used])]
         moved = counts[fullest] // 2
         counts[fullest] -= moved
-        counts[used[-1]] += moved
+        counts[used[-1] if used[-1] != fullest else used[0]] += moved
     counts[used] += _noise(content.noise, used.size, number)
-    changed = dataclasses.replace(content, counts=counts.reshape(content.counts.shape))
-    return dataclasses.replace(first, content=changed)
+    changes: dict[str, Any] = {"counts": counts.reshape(content.counts.shape)}
+    if isinstance(content, SparseRelease):
+        listed = counts >= content.threshold
+        changes = {"counts": counts[listed], "cells": content.cells[listed]}
+    return dataclasses.replace(first, content=dataclasses.replace(content, **changes))
+
+
+def _changed_flows(content: FlowsRelease, number: int) -> FlowsRelease:
+    """Return flows of which, in every second map, the largest one is halved."""
+    pairs, arriving = content.pairs.copy(), content.arriving.copy()
+    if number % 2 == 0:
+        largest = int(np.argmax(pairs))
+        moved = pairs[largest] // 2
+        pairs[largest] -= moved
+        arriving[0, largest % len(content.zones)] -= moved
+    pairs += _noise(content.noise, pairs.size, number)
+    return dataclasses.replace(content, pairs=pairs, arriving=arriving)
 
 
 def _noise(

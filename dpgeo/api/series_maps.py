@@ -199,6 +199,6 @@ def answers_of(maps: SeriesMaps, shape: Any) -> list[PeriodAnswer]:
 
     Raises InvalidInput, or Conflict if the maps do not count in the same regions.
     """
-    if not maps.regular:
+    if maps.compared is None:
         raise Conflict("The maps of this series do not count in the same places.")
     return [PeriodAnswer(one, Ranges(one.released).answer([shape])[0]) for one in maps.maps]

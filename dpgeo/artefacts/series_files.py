@@ -20,12 +20,15 @@ from numpy.typing import NDArray
 
 from dpgeo.artefacts import csv, geoparquet, map_array
 from dpgeo.artefacts.formats import LayerFormat
-from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import Released
 from dpgeo.core.window import Window
+from dpgeo.postprocess.compared import Compared, Table, compared, slim
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer, layers
+from dpgeo.postprocess.layers.features import ARRIVALS, FLOWS
+from dpgeo.postprocess.layers.layer import same, unit_boxes
 from dpgeo.postprocess.noise_sums import margin_of_sum
-from dpgeo.postprocess.periods import largest_by_noise, smoothed
+from dpgeo.postprocess.periods import smoothed
+from dpgeo.postprocess.summary import total
 
 ARRAY = "series.bin"
 
@@ -58,16 +61,24 @@ class PeriodMap:
     """The id of the map's release."""
     released: Released
 
-    @property
-    def layer(self) -> Layer:
-        """The layer with the map's counts."""
-        return next(each for each in layers(self.released) if each.kind == "measured")
+
+def _long(shown: Sequence[Layer]) -> Layer:
+    """Return the layer whose features the long files have: of undivided flows, the flows."""
+    return next(
+        (each for each in shown if each.features is FLOWS and not each.sliced),
+        next(each for each in shown if each.kind == "measured"),
+    )
+
+
+def _drawn(shown: Sequence[Layer]) -> Layer:
+    """Return the layer that the array holds: of flows, the arrivals."""
+    return next((each for each in shown if each.features is ARRIVALS), _long(shown))
 
 
 class SeriesMaps:
     """The released maps of a series, in their order; at least one.
 
-    Maps can be compared only if the series is `regular`: all of them count in the same regions.
+    Maps can be compared only if `compared` is not None.
     """
 
     def __init__(self, newest_first: Iterable[PeriodMap]) -> None:
@@ -75,11 +86,18 @@ class SeriesMaps:
         counted = 0
         kept: list[tuple[PeriodMap, Layer]] = []
         for each in newest_first:
-            layer = each.layer
+            shown = layers(each.released)
+            layer = _long(shown)
             counted += len(layer)
-            if kept and counted > MOST_VALUES:
+            if not kept:
+                self._shown = _drawn(shown)
+            elif counted > MOST_VALUES:
                 break
-            kept.append((each, layer))
+            content = slim(each.released.content)
+            one = dataclasses.replace(
+                each, released=dataclasses.replace(each.released, content=content)
+            )
+            kept.append((one, layer))
             if len(kept) == MOST_MAPS:
                 break
         self.maps = [each for each, _ in reversed(kept)]
@@ -91,54 +109,38 @@ class SeriesMaps:
         return self.maps[-1]
 
     @cached_property
-    def noise(self) -> DiscreteLaplace | None:
-        """The noise of every count; None if the maps do not count in the same regions."""
-        contents: list[Any] = [each.released.content for each in self.maps]
-        if not all(each.comparable for each in contents):
+    def compared(self) -> Compared | None:
+        """The counts of all maps; None if these cannot be compared."""
+        contents = [each.released.content for each in self.maps]
+        return compared(contents, self.newest.released.area)
+
+    @cached_property
+    def _smoothed(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Smoothed counts and their standard deviations; None unless all counts are known."""
+        if self.compared is None or self.compared.main.least:
             return None
-        noises = {each.noise for each in contents}
-        alike = len({len(each) for each in self._layers}) == 1 == len(noises)
-        return noises.pop() if alike else None
-
-    @property
-    def regular(self) -> bool:
-        """Whether all maps count in the same regions."""
-        return self.noise is not None
-
-    @cached_property
-    def counts(self) -> NDArray[np.int64]:
-        """The counts (periods, regions) of a regular series."""
-        return np.array([each.value for each in self._layers], dtype=np.int64)
-
-    @cached_property
-    def _smoothed(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        if self.noise is None:
-            raise ValueError("These maps do not count in the same regions.")
-        return smoothed(self.counts.astype(np.float64), self.noise.variance)
+        return _smoothed(self.compared.main)
 
     def array(self) -> bytes:
-        """Return the `map_array` file of a regular series; the module's docstring describes it."""
-        layer = self._layers[-1]
+        """Return the `map_array` file of maps that can be compared; see the module's docstring."""
+        of_all = self.compared
+        if of_all is None:
+            raise ValueError("These maps cannot be compared.")
+        newest, shown = self.newest.released, self._shown
+        most = MOST_VALUES // max(of_all.main.counts.shape[1], 1)
+        table = dataclasses.replace(of_all.main, counts=of_all.main.counts[-most:])
+        if table.keys is not None and isinstance(shown, BoxLayer):
+            shown = _cells_listed(shown, table)
         return map_array.encode(
-            self.newest.released, [layer], lambda add: {"series": self._header(layer, add)}
+            newest, [shown], lambda add: {"series": self._header(table, shown, of_all, add)}
         )
 
-    def _header(self, layer: Layer, add: Callable[[NDArray[Any]], Any]) -> dict[str, Any]:
-        noise, counts = self.noise, self.counts
-        if noise is None:
-            raise ValueError("These maps do not count in the same regions.")
-        levels, deviations = self._smoothed
-        # A smoothed count stands out if it is as many of its own standard deviations above 0 as a
-        # noisy count must be of the noise's.
-        clear = levels >= noise.threshold() / np.sqrt(noise.variance) * deviations
-        steps = np.rint(np.where(clear, levels, 0) / SMOOTH_STEP).astype(np.int64)
-        regions = len(layer)
-        if isinstance(layer, BoxLayer):
-            place = layer.boxes[:, 0].astype(np.int64) * layer.grid.columns + layer.boxes[:, 2]
-            counts, steps = (
-                np.array([map_array.spread(each, place, layer.grid.size) for each in values])
-                for values in (counts, steps)
-            )
+    def _header(
+        self, table: Table, layer: Layer, of_all: Compared, add: Callable[[NDArray[Any]], Any]
+    ) -> dict[str, Any]:
+        maps = self.maps[-len(table.counts) :]
+        of_total = {} if table.least else _of_totals(table)
+        listed = self._layers[-len(maps) :] if table.least else [None] * len(maps)
         return {
             "periods": [
                 {
@@ -147,19 +149,31 @@ class SeriesMaps:
                     "to": each.window.last.isoformat(),
                     "release": each.release,
                     "total": int(row.sum()),
+                    **({} if of is None else {"margin": total(of).margin}),
                 }
-                for each, row in zip(self.maps, self.counts, strict=True)
+                for each, row, of in zip(maps, table.counts, listed, strict=True)
             ],
-            "regions": counts.shape[1],
-            "counts": add(map_array.smallest(counts.ravel())),
-            "smoothed": add(map_array.smallest(steps.ravel())),
-            "smooth_step": SMOOTH_STEP,
-            "margin": noise.margin(),
-            "threshold": noise.threshold(),
-            "total_margin": margin_of_sum({noise: regions}),
-            "change_margin": margin_of_sum({noise: 2}),
-            "total_change_margin": margin_of_sum({noise: 2 * regions}),
-            "by_noise": largest_by_noise(noise, regions),
+            **_counts(table, layer, add),
+            **of_total,
+            **self._flows(of_all, len(maps), layer, add),
+        }
+
+    def _flows(
+        self, of_all: Compared, most: int, layer: Layer, add: Callable[[NDArray[Any]], Any]
+    ) -> dict[str, Any]:
+        departures, pairs = of_all.departures, of_all.pairs
+        if departures is None or pairs is None or pairs.keys is None:
+            return {}
+        n = departures.counts.shape[1]
+        of_pairs = dataclasses.replace(pairs, counts=pairs.counts[-most:])
+        leaving = dataclasses.replace(departures, counts=departures.counts[-most:])
+        return {
+            "departures": _counts(leaving, layer, add),
+            "pairs": {
+                "origin": add((pairs.keys // n).astype(np.int32)),
+                "destination": add((pairs.keys % n).astype(np.int32)),
+                **_counts(of_pairs, layer, add),
+            },
         }
 
     def write(self, name: str, title: str, path: Path) -> None:
@@ -175,8 +189,9 @@ class SeriesMaps:
             key: np.repeat(np.array(values, dtype=np.int32 if key == "period" else object), lengths)
             for key, values in texts.items()
         }
-        if self.regular:
-            levels, deviations = self._smoothed
+        smooth = None if self._layers[-1].features is FLOWS else self._smoothed
+        if smooth is not None:
+            levels, deviations = smooth
             further = {
                 "smoothed": levels.ravel().round(3),
                 "smoothed_deviation": deviations.ravel().round(3),
@@ -187,6 +202,63 @@ class SeriesMaps:
         about = {key: text for key, text in newest.about.items() if not key.endswith("_day")}
         released = dataclasses.replace(newest, about={**about, "title": title})
         LONG[name].write(released, _stacked(self._layers, columns, further), path)
+
+
+def _smoothed(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return smoothed(table.counts.astype(np.float64), table.noise.variance)
+
+
+def _of_totals(table: Table) -> dict[str, int]:
+    """Return the margins of sums over all features, and of changes of these sums."""
+    return {
+        "total_margin": margin_of_sum({table.noise: table.possible}),
+        "total_change_margin": margin_of_sum({table.noise: 2 * table.possible}),
+    }
+
+
+def _counts(table: Table, layer: Layer, add: Callable[[NDArray[Any]], Any]) -> dict[str, Any]:
+    """Add the counts of a table, and smoothed ones if all are known; return their entries.
+
+    Counts of a grid of which all are known are spread over all its cells.
+    """
+    counts, steps = table.counts, None
+    if not table.least:
+        levels, deviations = _smoothed(table)
+        # A smoothed count stands out if it is as many of its own standard deviations above 0 as a
+        # noisy count must be of the noise's.
+        scores = table.noise.threshold() / np.sqrt(table.noise.variance)
+        clear = np.where(levels >= scores * deviations, levels, 0)
+        steps = np.rint(clear / SMOOTH_STEP).astype(np.int64)
+    if isinstance(layer, BoxLayer) and steps is not None:
+        place = layer.boxes[:, 0].astype(np.int64) * layer.grid.columns + layer.boxes[:, 2]
+        counts, steps = (
+            np.array([map_array.spread(each, place, layer.grid.size) for each in values])
+            for values in (counts, steps)
+        )
+    return {
+        "regions": counts.shape[1],
+        "counts": add(map_array.smallest(counts.ravel())),
+        "smoothed": None if steps is None else add(map_array.smallest(steps.ravel())),
+        "smooth_step": SMOOTH_STEP,
+        **table.facts(),
+    }
+
+
+def _cells_listed(layer: BoxLayer, table: Table) -> BoxLayer:
+    """Return a layer with the cells that any map lists, and the counts of the newest map."""
+    if table.keys is None:
+        raise ValueError("All cells are known.")
+    row, column = np.divmod(table.keys, layer.grid.columns)
+    facts = table.facts()
+    return dataclasses.replace(
+        layer,
+        boxes=unit_boxes(row, column),
+        cells=same(1, row.size),
+        value=table.counts[-1],
+        margin=same(float(facts["margin"]), row.size),
+        threshold=same(float(facts["threshold"]), row.size),
+        columns={},
+    )
 
 
 def _stacked(

@@ -45,13 +45,6 @@ class Content:
     product: ClassVar[Product] = "Summary statistics"
     """Type of data product, a term of the Differential Privacy Deployments Registry."""
 
-    comparable: ClassVar[bool] = False
-    """Whether a region's counts can be compared between the maps of a series.
-
-    This holds if all `counts` are of the same regions, each with independent noise of the
-    distribution `noise`.
-    """
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GridRelease(Content):
@@ -62,8 +55,6 @@ class GridRelease(Content):
     are publicly known to be empty. If `threshold` is above 0, a second layer shows counts below the
     threshold as 0.
     """
-
-    comparable = True
 
     grid: Grid
     counts: NDArray[np.int64]
@@ -221,8 +212,6 @@ class ClustersRelease(Content):
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ZonesRelease(Content):
     """Noisy counts, int64 (n,), of declared zones in the study area."""
-
-    comparable = True
 
     zones: Zones
     counts: NDArray[np.int64]

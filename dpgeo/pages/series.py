@@ -28,6 +28,7 @@ from dpgeo.pages.public_views import drawn_from, file_url, promises, release_con
 from dpgeo.pages.release_summary import summary_of
 from dpgeo.pages.rendering import say
 from dpgeo.pages.shared_caches import shared
+from dpgeo.postprocess.compared import can_compare
 from dpgeo.releases.models import Release, Series
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.series_maps import maps_public
@@ -92,7 +93,7 @@ def series(request: HttpRequest, series_id: uuid.UUID) -> HttpResponse:
             *(found.title, WIDTH, HEIGHT),
         ),
     }
-    if released_of(newest).content.comparable:
+    if can_compare(released_of(newest).content):
         return render(request, "public/series.html", context | _drawn(newest, found))
     context |= {
         "release": newest,

@@ -64,9 +64,9 @@ def _map_of(release: Release) -> PeriodMap:
 
 @lru_cache(maxsize=8)
 def array_of(shown: Shown) -> StoredArray | None:
-    """Return the array file of the maps; None if the maps do not count in the same regions."""
+    """Return the array file of the maps; None if they cannot be compared."""
     maps = maps_together(shown)
-    if not maps.regular:
+    if maps.compared is None:
         return None
     plain = maps.array()
     return StoredArray(plain, gzip.compress(plain, 6, mtime=0))

@@ -9,25 +9,28 @@ planted fault in the state, it is. Counting, bounding and noise are done by dpge
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+import shapely
 from numpy.typing import NDArray
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.released import GridRelease
 from dpgeo.engine.series_view import Allowances, SeriesView
-from dpgeo.mechanisms import uniform_grid
-from dpgeo.privacy.mechanism import run
+from dpgeo.mechanisms import flows, places, sparse_grid, uniform_grid, zones
+from dpgeo.privacy.mechanism import Mechanism, run
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.places import Places
+from dpgeo.spatial.zones import Zones
 from tests.audit.bounds import Guesses, disproved, least_epsilon
 from tests.audit.datasets import Counted
 from tests.audit.guessing import Rule, play
@@ -37,11 +40,83 @@ from tests.unit.engine.canonical import AREA, Row, centre, write
 
 pytestmark = pytest.mark.statistical
 
+Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 EPSILON, ALLOWANCE = Fraction(2), 4
 PARAMS = uniform_grid.Params(cells=2)
 GRID = Grid.over(AREA, PARAMS.cells)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A mechanism, and how to read its figures and their shares of the epsilon from a release."""
+
+    mechanism: Mechanism
+    params: Any
+    figures: Callable[[Any], tuple[Ints, Floats]]
+
+
+def one_count_each(content: Any) -> tuple[Ints, Floats]:
+    """Return counts (n,) that are measured with the whole epsilon."""
+    return content.counts.ravel(), np.ones(content.counts.size)
+
+
+def of_list(content: Any) -> tuple[Ints, Floats]:
+    """Return the counts of all cells, with those not listed just below the threshold."""
+    counts = np.full(content.grid.size, content.threshold - 1)
+    counts[content.cells] = content.counts
+    return counts, np.ones(counts.size)
+
+
+def of_flows(content: Any) -> tuple[Ints, Floats]:
+    """Return pairs, departures and arrivals, with their shares of the epsilon."""
+    parts = (content.pairs, content.leaving.ravel(), content.arriving.ravel())
+    shares = [np.full(part.size, float(share)) for part, share in zip(parts, SHARES, strict=True)]
+    return np.concatenate(parts), np.concatenate(shares)
+
+
+SHARES = flows.SHARES.values()
+
+GRID_KIND = Kind(mechanism=uniform_grid.MECHANISM, params=PARAMS, figures=one_count_each)
+
+KINDS = {
+    "zones": Kind(
+        mechanism=zones.MECHANISM, params=zones.Params(zones="halves"), figures=one_count_each
+    ),
+    "sparse grid": Kind(
+        mechanism=sparse_grid.MECHANISM,
+        params=sparse_grid.Params(cells=2, threshold=20),
+        figures=of_list,
+    ),
+    "places": Kind(
+        mechanism=places.MECHANISM,
+        params=places.Params(places="spots", reach=20_000),
+        figures=one_count_each,
+    ),
+    "flows": Kind(
+        mechanism=flows.MECHANISM, params=flows.Params(cells=2, gap_hours=1), figures=of_flows
+    ),
+}
+"""Kinds of series other than the uniform grid, which the other tests use."""
+
+WEST, SOUTH, EAST, NORTH = AREA.bounds
+
+DOMAIN = Domain(
+    AREA,
+    {
+        "halves": Zones(
+            keys=("w", "e"),
+            names=("West", "East"),
+            shapes=shapely.box([WEST, 13.1], SOUTH, [13.1, EAST], NORTH),
+        ),
+        "spots": Places.of_cells(AREA, 2),
+    },
+    "UTC",
+)
+
+EXACT = Fraction(4000)
+"""An epsilon with which all noise is 0, except with a probability below e^-300."""
 
 PERSON = 99
 DIGEST = (3).to_bytes(8) + PERSON.to_bytes(8)
@@ -83,21 +158,35 @@ FAULTS = {
 """For each fault, the correct steps and the steps with the fault."""
 
 
-def rows_of_period(*, person: bool) -> list[Row]:
-    """Return rows of three people and, with `person`, six rows of one more."""
-    x, y = centre(GRID, 0, 0)
-    others: list[Row] = [(who, x, y, who) for who in range(3)]
-    return others + [(PERSON, x, y, 10 + number) for number in range(6 if person else 0)]
+DAY = 86_400
+
+OTHERS = 60
+"""Number of other people, so many that a list holds the cell where they are."""
+
+
+def rows_of_period(*, person: bool, apart: bool = False) -> list[Row]:
+    """Return a row each of the others and, with `person`, twelve rows of one more.
+
+    If `apart`, every second row of the person is in another cell, and so soon after the one before
+    that only these two make a trip.
+    """
+    middles = [centre(GRID, 0, 0), centre(GRID, 0, 1 if apart else 0)]
+    others: list[Row] = [(100 + who, *middles[0], who) for who in range(OTHERS)]
+    own = range(12 if person else 0)
+    return others + [(PERSON, *middles[each % 2], each // 2 * DAY + each % 2) for each in own]
 
 
 def copy_to(target: Path, source: Path) -> None:
     shutil.copy(source, target)
 
 
-def views_of(steps: Sequence[Step], folder: Path, *, each: int, person: bool) -> list[Counted]:
+def views_of(
+    steps: Sequence[Step], folder: Path, kind: Kind, *, each: int, person: bool
+) -> list[Counted]:
     """Count the maps of a sequence one after another; return a view of each."""
     views: list[Counted] = []
-    path = write(folder / "rows.parquet", rows_of_period(person=person))
+    rows = rows_of_period(person=person, apart=kind is KINDS["flows"])
+    path = write(folder / "rows.parquet", rows)
     for number, step in enumerate(steps):
         before = None if step.state is None else folder / f"{step.state}.used"
         if before is not None and step.forgotten:
@@ -113,7 +202,7 @@ def views_of(steps: Sequence[Step], folder: Path, *, each: int, person: bool) ->
                 erased=[DIGEST] if step.erased else [],
                 keep=partial(copy_to, after),
             ),
-            domain=Domain(AREA),
+            domain=DOMAIN,
             unit=Unit.PERSON,
             counting=Counting.VISITS,
             bound=ALLOWANCE,
@@ -121,54 +210,74 @@ def views_of(steps: Sequence[Step], folder: Path, *, each: int, person: bool) ->
             threads=1,
         )
         views.append(Counted(view))
-        views[-1].histogram(GRID)
+        figures_of(kind, views[-1], EXACT, SeededEntropy(0))  # counts, and stores the state
     return views
+
+
+def figures_of(
+    kind: Kind, view: Counted, epsilon: Fraction, entropy: SeededEntropy
+) -> tuple[Ints, Floats]:
+    """Draw one map; return its figures and their shares of epsilon."""
+    return kind.figures(run(kind.mechanism, view, kind.params, epsilon, entropy, {}).content)
 
 
 class Sequences:
     """Sequences drawn with and without the person, and the exact counts behind them."""
 
-    def __init__(self, steps: Sequence[Step], folder: Path, *, each: int, first_seed: int) -> None:
-        self._views = []
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        folder: Path,
+        kind: Kind = GRID_KIND,
+        *,
+        each: int,
+        first_seed: int,
+    ) -> None:
+        self._kind, self._views = kind, []
         for side in (0, 1):
             own = folder / str(side)
             own.mkdir(parents=True)
-            self._views.append(views_of(steps, own, each=each, person=bool(side)))
+            self._views.append(views_of(steps, own, kind, each=each, person=bool(side)))
         self._entropy = [SeededEntropy(seed(first_seed + side)) for side in (0, 1)]
 
     def exact(self, side: int) -> Floats:
-        """Return the exact counts of all maps of a sequence, (n,)."""
-        counts = [view.histogram(GRID)._read_by_meter().ravel() for view in self._views[side]]
-        return np.concatenate(counts).astype(np.float64)
+        """Return the exact figures of all maps of a sequence, (n,)."""
+        return self._sequence(side, EXACT)
+
+    @cached_property
+    def shares(self) -> Floats:
+        """The share of epsilon with which each figure of a sequence is measured, (n,)."""
+        entropy = SeededEntropy(0)
+        parts = [figures_of(self._kind, each, EXACT, entropy)[1] for each in self._views[0]]
+        return np.concatenate(parts)
 
     def draw(self, side: int, number: int) -> Floats:
         """Return the noisy counts of `number` sequences, (number, n)."""
         return np.array([self._sequence(side) for _ in range(number)])
 
-    def _sequence(self, side: int) -> Floats:
-        maps = []
-        for view in self._views[side]:
-            drawn = run(
-                uniform_grid.MECHANISM, view, PARAMS, EPSILON, self._entropy[side], {}
-            ).content
-            assert isinstance(drawn, GridRelease)
-            maps.append(drawn.counts.ravel())
+    def _sequence(self, side: int, epsilon: Fraction = EPSILON) -> Floats:
+        entropy = self._entropy[side]
+        maps = [figures_of(self._kind, each, epsilon, entropy)[0] for each in self._views[side]]
         return np.concatenate(maps).astype(np.float64)
 
     @property
     def moved(self) -> float:
-        """How much the person changes the counts of all maps together."""
-        return float(np.abs(self.exact(1) - self.exact(0)).sum())
+        """How much the person changes the figures of all maps together, weighted by shares."""
+        return round(float((self.shares * np.abs(self.exact(1) - self.exact(0))).sum()), 6)
 
-    def rule(self) -> Rule:
-        """Return the rule that guesses only if every number exceeds what a person can change."""
-        without, within = self.exact(0), self.exact(1)
+    def rule(self, share: float = 1.0) -> Rule:
+        """Return the rule that guesses only if every number exceeds what a person can change.
+
+        With a smaller share, numbers may do so on average to this share.
+        """
+        without, within, shares = self.exact(0), self.exact(1), self.shares
 
         def score(sequences: Floats) -> Floats:
             distances = np.abs(sequences - without) - np.abs(sequences - within)
-            return np.asarray(distances.sum(axis=1))
+            return np.asarray((shares * distances).sum(axis=1)).round(6)
 
-        return Rule("all numbers", score, -self.moved, self.moved, promise=0.0)
+        least = share * self.moved
+        return Rule("all numbers", score, -least, least, promise=0.0)
 
     def play(self, rule: Rule, coin: int) -> Guesses:
         """Guess for many sequences whether they include the person; `coin` seeds the choice."""
@@ -202,3 +311,18 @@ def test_all_of_epsilon_is_spent_at_once_or_spread_over_periods(tmp_path: Path, 
     guesses = sequences.play(sequences.rule(), 63)
     assert not disproved(guesses, float(EPSILON), CHANCE)
     assert least_epsilon(guesses, CHANCE) > 0.6
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_lost_state_is_caught_in_every_kind_and_the_product_is_not(
+    tmp_path: Path, name: str
+) -> None:
+    """A person's contributions are cells, zones, places or trips."""
+    product, faulty = (
+        Sequences(steps, tmp_path / part, KINDS[name], each=ALLOWANCE, first_seed=80)
+        for part, steps in (("product", BUILT[:2]), ("faulty", [FIRST] * 4))
+    )
+    assert product.moved == ALLOWANCE
+    assert faulty.moved == 4 * ALLOWANCE
+    assert disproved(faulty.play(faulty.rule(0.5), 64), float(EPSILON), CHANCE)
+    assert not disproved(product.play(product.rule(0.5), 65), float(EPSILON), CHANCE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import struct
@@ -21,7 +22,11 @@ from django.urls import reverse
 
 from dpgeo.artefacts import series_files
 from dpgeo.artefacts.series_files import PeriodMap, SeriesMaps
+from dpgeo.core.released import FlowsRelease, Released
 from dpgeo.core.window import Window
+from dpgeo.postprocess.compared import compared, slim
+from dpgeo.postprocess.layers.flows import content_of
+from dpgeo.postprocess.periods import largest_by_noise
 from dpgeo.postprocess.ranges import Ranges
 from dpgeo.releases.models import Release, Series
 from dpgeo.releases.selectors import released_of
@@ -275,15 +280,88 @@ def test_nothing_is_public_of_a_series_without_published_maps(series: Series) ->
 
 
 @pytest.mark.parametrize("make", [sparse_release, places_release, flows_release])
-def test_lists_that_differ_from_map_to_map_have_long_files(make: Any, tmp_path: Path) -> None:
+def test_every_kind_has_long_files(make: Any, tmp_path: Path) -> None:
     one, window = make(), Window(FIRST, FIRST + timedelta(days=6))
     maps = SeriesMaps([PeriodMap(number, window, str(number), one) for number in (2, 1)])
-    assert not maps.regular
     path = tmp_path / "all.csv"
     maps.write("all-periods.csv", "Weeks", path)
     rows = list(csv.DictReader(path.open()))
     assert {row["period"] for row in rows} == {"1", "2"}
-    assert len(rows) == 2 * len(maps.newest.layer)
+    assert len(rows) % 2 == 0
+    assert ("smoothed" in rows[0]) == (make is places_release)
+
+
+def test_lists_of_cells_are_compared_with_what_is_known_of_them() -> None:
+    series = install_series(sparse_release(listed=9), 4)
+    header, data = header_of(content(file_of(series, "series.bin")))
+    about = header["series"]
+    stored = read(about["counts"], data).reshape(4, -1)
+    contents: list[Any] = [released_of(each).content for each in series.releases.order_by("number")]
+    cells = sorted({int(cell) for each in contents for cell in each.cells})
+    for row, each in zip(stored, contents, strict=True):
+        known = dict(zip(each.cells.tolist(), each.counts.tolist(), strict=True))
+        assert row.tolist() == [known.get(cell, 0) for cell in cells]
+    [layer] = header["layers"]
+    boxes = read(layer["box"], data).reshape(-1, 4)
+    assert (boxes[:, 0] * header["grid"]["columns"] + boxes[:, 2]).tolist() == cells
+    assert (about["smoothed"], about["listed"]["least"]) == (None, contents[0].threshold)
+    possible = int(contents[0].grid.inside(released_of(series.releases.all()[0]).area).sum())
+    assert about["by_noise"] == largest_by_noise(contents[0].noise, possible)
+    assert possible > len(cells)
+    assert "total_margin" not in about
+    assert all(each["margin"] > about["margin"] for each in about["periods"])
+
+
+def test_places_are_compared_by_all_their_counts() -> None:
+    series = install_series(places_release(), 3)
+    header, data = header_of(content(file_of(series, "series.bin")))
+    stored = read(header["series"]["counts"], data).reshape(3, -1)
+    np.testing.assert_array_equal(stored, counts_of(series))
+    assert header["layers"][0]["names"][:2] == ["Post", "Harbour"]
+    assert header["series"]["listed"] is None
+    results = query(series, {"bbox": [-10, 50, 10, 54]}).json()["results"]
+    assert [each["estimate"] for each in results] == stored.sum(axis=1).tolist()
+
+
+def one_slice_of_flows(*, sparse: bool = False) -> Released:
+    both = flows_release(sparse=sparse)
+    assert isinstance(both.content, FlowsRelease)
+    alone = dataclasses.replace(content_of(both.content, 0), keys=("",), titles=("",))
+    return dataclasses.replace(both, content=alone)
+
+
+def test_flows_are_compared_by_arrivals_departures_and_listed_pairs(tmp_path: Path) -> None:
+    series = install_series(one_slice_of_flows(), 4)
+    header, data = header_of(content(file_of(series, "series.bin")))
+    about = header["series"]
+    contents: list[Any] = [released_of(each).content for each in series.releases.order_by("number")]
+    stored = read(about["counts"], data).reshape(4, -1)
+    np.testing.assert_array_equal(stored, [each.arriving[0] for each in contents])
+    leaving = read(about["departures"]["counts"], data).reshape(4, -1)
+    np.testing.assert_array_equal(leaving, [each.leaving[0] for each in contents])
+    pairs = about["pairs"]
+    key = 3 * read(pairs["origin"], data) + read(pairs["destination"], data)
+    counts = read(pairs["counts"], data).reshape(4, -1)
+    for row, each in zip(counts, contents, strict=True):
+        assert row.tolist() == [count if count >= 26 else 0 for count in each.pairs[key].tolist()]
+    assert pairs["listed"]["least"] == 26
+    assert pairs["by_noise"] == largest_by_noise(contents[0].noise, 6)
+    assert header["layers"][0]["name"] == "arrivals"
+    rows = list(csv.DictReader(io.StringIO(content(file_of(series, "all-periods.csv")).decode())))
+    assert {"origin", "destination", "period"} <= rows[0].keys()
+    page = Client().get(reverse("series", args=[series.pk])).content.decode()
+    assert 'id="counted"' in page
+
+
+def test_all_flows_are_compared_as_those_that_are_listed() -> None:
+    kept = [
+        compared([slim(one_slice_of_flows(sparse=each).content)], AREA) for each in (False, True)
+    ]
+    for one in kept:
+        assert one is not None
+        assert one.pairs is not None
+        assert one.pairs.counts.tolist() == [[410, 96, 33, 250]]
+    assert compared([slim(flows_release().content)], AREA) is None  # by time
 
 
 @pytest.mark.parametrize("most", ["MOST_VALUES", "MOST_MAPS"])

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { changesOf, countsOf, type Period, periodBefore, type Series, smoothedOf, yearBefore } from "./series-array";
+import { changeMarginOf, changesOf, countsOf, marginOf, type Period, periodBefore, type Series, smoothedOf, yearBefore } from "./series-array";
 
 const DAY = 86_400_000;
 
@@ -14,7 +14,7 @@ function series(periods: Period[], regions = 2): Series {
   const counts = Int8Array.from({ length: periods.length * regions }, (_, index) => index * index);
   return {
     periods, regions, counts, smoothed: counts, smoothStep: 0.25, margin: 1, totalMargin: 1, changeMargin: 2,
-    totalChangeMargin: 2, threshold: 2, byNoise: 3,
+    totalChangeMargin: 2, threshold: 2, byNoise: 3, listed: null, departures: null, pairs: null,
   };
 }
 
@@ -25,6 +25,15 @@ describe("periods of a series", () => {
     expect([...smoothedOf(three, 2)]).toEqual([16, 25]);
     expect([...changesOf(three, 1, 0)]).toEqual([4, 8]);
     expect([...changesOf(three, 0, 1)]).toEqual([-4, -8]);
+  });
+
+  it("change by at least what is known where one of them does not list a count", () => {
+    const listed = { least: 40, reach: 8, changeReach: 9, changeMargin: 7 };
+    const list = { ...series(weeks([1, 2]), 4), counts: Int16Array.of(0, 50, 60, 0, 45, 0, 41, 0), listed };
+    expect([...changesOf(list, 1, 0)]).toEqual([6, -11, -19, 0]);
+    expect([0, 1, 2, 3].map((region) => changeMarginOf(list, 1, 0, region))).toEqual([null, null, 9 + 41, null]);
+    expect([40, 47, 48].map((count) => marginOf(list, count))).toEqual([40, 47, 8]);
+    expect(changeMarginOf(series(weeks([1, 2])), 1, 0, 0)).toBe(2);
   });
 
   it("have none before them where its map is not published", () => {

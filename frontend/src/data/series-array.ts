@@ -13,29 +13,50 @@ export type Period = {
   to: string;
   /** The id of its release. */
   release: string;
-  /** All its counts added up. */
+  /** All its counts added up, and the margin of that where it differs from period to period. */
   total: number;
+  margin?: number;
 };
 
 type Stored = Int8Array | Int16Array | Int32Array;
 
-export type Series = {
-  periods: Period[];
-  /** How many counts a period has: one for each cell of the grid, or for each zone. */
+/**
+ * Of counts that are listed from `least` on: a count at least `reach` above that is within `reach`,
+ * another within the larger of itself and the margin. The two others fail half as often, so that
+ * two such margins added up are one of a change (dpgeo/postprocess/compared.py).
+ */
+export type Listed = { least: number; reach: number; changeReach: number; changeMargin: number };
+
+/** Counts of the same regions in all periods. */
+export type Table = {
+  /** How many counts a period has: one for each cell, zone, place or pair of regions. */
   regions: number;
-  /** The counts of the periods, one after another. */
+  /** The counts of the periods, one after another; 0 where one is not listed. */
   counts: Stored;
-  /** Smoothed counts are `smoothStep * smoothed`; 0 where they cannot be told from none. */
-  smoothed: Stored;
+  /** Smoothed counts are `smoothStep * smoothed`; 0 where they cannot be told from none. Null of lists. */
+  smoothed: Stored | null;
   smoothStep: number;
-  /** Half-widths of the 95 % intervals of a count, of a total, and of their changes. */
+  /** Half-widths of the 95 % intervals of a count and of a change, where all counts are known. */
   margin: number;
-  totalMargin: number;
   changeMargin: number;
-  totalChangeMargin: number;
   threshold: number;
   /** The largest change that noise may make in any region where none changed. */
   byNoise: number;
+  /** Null where all counts are known. */
+  listed: Listed | null;
+};
+
+/** Pairs of regions, in a table of their flows. */
+export type Pairs = Table & { origin: Int32Array; destination: Int32Array };
+
+export type Series = Table & {
+  periods: Period[];
+  /** Half-widths of the intervals of a total and of its changes; null of lists. */
+  totalMargin: number | null;
+  totalChangeMargin: number | null;
+  /** Of flows, whose main table has the arrivals. */
+  departures: Table | null;
+  pairs: Pairs | null;
 };
 
 export type OpenSeries = OpenRelease & { series: Series };
@@ -54,18 +75,24 @@ export async function openSeries(array: string, basemap: string, files: string):
   return { release, series, scene: { bounds, area, counting, nouns, basemap: ground, urlOf } };
 }
 
-type Raw = {
-  periods: Period[];
+type RawTable = {
   regions: number;
   counts: Reference;
-  smoothed: Reference;
+  smoothed: Reference | null;
   smooth_step: number;
   margin: number;
   threshold: number;
-  total_margin: number;
   change_margin: number;
-  total_change_margin: number;
   by_noise: number;
+  listed: { least: number; reach: number; change_reach: number; change_margin: number } | null;
+};
+
+type Raw = RawTable & {
+  periods: Period[];
+  total_margin?: number;
+  total_change_margin?: number;
+  departures?: RawTable;
+  pairs?: RawTable & { origin: Reference; destination: Reference };
 };
 
 export function decodeSeriesArray(file: ArrayBuffer): { release: ReleaseArray; series: Series } {
@@ -73,39 +100,75 @@ export function decodeSeriesArray(file: ArrayBuffer): { release: ReleaseArray; s
   const { header, data } = readHeader(file);
   const raw = (header as unknown as { series?: Raw }).series;
   if (!raw?.periods?.length) throw new UnreadableArray(t("The maps' data cannot be read. Use the files."));
-  const length = raw.periods.length * raw.regions;
-  const read = (reference: Reference): Stored => readArray(file, data, reference, length) as Stored;
+  const table = (given: RawTable): Table => {
+    const length = raw.periods.length * given.regions;
+    const read = (reference: Reference): Stored => readArray(file, data, reference, length) as Stored;
+    const { listed } = given;
+    return {
+      regions: given.regions,
+      counts: read(given.counts),
+      smoothed: given.smoothed && read(given.smoothed),
+      smoothStep: given.smooth_step,
+      margin: given.margin,
+      threshold: given.threshold,
+      changeMargin: given.change_margin,
+      byNoise: given.by_noise,
+      listed: listed && { least: listed.least, reach: listed.reach, changeReach: listed.change_reach, changeMargin: listed.change_margin },
+    };
+  };
+  const { pairs } = raw;
+  const end = (reference: Reference): Int32Array => readArray(file, data, reference, pairs!.regions) as Int32Array;
   return {
     release,
     series: {
+      ...table(raw),
       periods: raw.periods,
-      regions: raw.regions,
-      counts: read(raw.counts),
-      smoothed: read(raw.smoothed),
-      smoothStep: raw.smooth_step,
-      margin: raw.margin,
-      threshold: raw.threshold,
-      totalMargin: raw.total_margin,
-      changeMargin: raw.change_margin,
-      totalChangeMargin: raw.total_change_margin,
-      byNoise: raw.by_noise,
+      totalMargin: raw.total_margin ?? null,
+      totalChangeMargin: raw.total_change_margin ?? null,
+      departures: raw.departures ? table(raw.departures) : null,
+      pairs: pairs ? { ...table(pairs), origin: end(pairs.origin), destination: end(pairs.destination) } : null,
     },
   };
 }
 
 /** The counts of a period. */
-export function countsOf({ counts, regions }: Series, at: number): Stored {
+export function countsOf({ counts, regions }: Table, at: number): Stored {
   return counts.subarray(at * regions, (at + 1) * regions);
 }
 
-export function smoothedOf({ smoothed, regions }: Series, at: number): Stored {
-  return smoothed.subarray(at * regions, (at + 1) * regions);
+export function smoothedOf({ smoothed, regions }: Table, at: number): Stored {
+  return smoothed!.subarray(at * regions, (at + 1) * regions);
 }
 
-/** By how much each count of a period differs from that of another. */
-export function changesOf(series: Series, at: number, before: number): Int32Array {
-  const [now, then] = [countsOf(series, at), countsOf(series, before)];
-  return Int32Array.from(now, (count, region) => count - then[region]!);
+/**
+ * By how much each count of a period differs from that of another. Where it is listed in one of
+ * them only, this is the least that it can be.
+ */
+export function changesOf(table: Table, at: number, before: number): Int32Array {
+  const [now, then] = [countsOf(table, at), countsOf(table, before)];
+  const most = table.listed ? table.listed.least - 1 : 0;
+  return Int32Array.from(now, (count, region) => {
+    const other = then[region]!;
+    if (!table.listed || (count && other)) return count - other;
+    return Math.max(0, count - most) - Math.max(0, other - most);
+  });
+}
+
+/** The half-width of a count's interval. */
+export function marginOf({ listed, margin }: Table, count: number): number {
+  if (!listed) return margin;
+  return count - listed.least >= listed.reach ? listed.reach : Math.max(count, margin);
+}
+
+/** The half-width of a change's interval; null where it is listed in one of both periods only. */
+export function changeMarginOf(table: Table, at: number, before: number, region: number): number | null {
+  const { listed } = table;
+  if (!listed) return table.changeMargin;
+  const [one, other] = [at, before].map((period) => countsOf(table, period)[region]!) as [number, number];
+  if (!one || !other) return null;
+  const half = (count: number): number =>
+    count - listed.least >= listed.changeReach ? listed.changeReach : Math.max(count, listed.changeMargin);
+  return half(one) + half(other);
 }
 
 /** The period as many periods before; -1 where its map is not there. */

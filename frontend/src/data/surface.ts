@@ -22,10 +22,17 @@ export class Surface {
   /** The index of each cell's box, or NOWHERE outside the study area. */
   readonly boxOf: Int32Array;
 
-  /** `inside` marks the cells that touch the study area; null where all do. */
-  constructor(grid: Grid, inside: Uint8Array | null, layer: BoxLayer) {
+  /**
+   * `inside` marks the cells that touch the study area; null where all do. `alike` is a surface of
+   * the same boxes, with which the index of boxes is shared.
+   */
+  constructor(grid: Grid, inside: Uint8Array | null, layer: BoxLayer, alike?: Surface) {
     this.grid = grid;
     this.layer = layer;
+    if (alike) {
+      this.boxOf = alike.boxOf;
+      return;
+    }
     this.boxOf = layer.boxes ? spread(layer.boxes, grid) : count(grid);
     if (!inside) return;
     for (let cell = 0; cell < inside.length; cell++) if (!inside[cell]) this.boxOf[cell] = NOWHERE;

@@ -114,8 +114,8 @@ export interface MapLayer {
 export type Wording = {
   /** `side` is that of a square in words, "" of zones. */
   legend(side: string): Pick<LegendContent, "title" | "note"> & Partial<LegendContent>;
-  /** `place` says where, such as "in this 100 m square"; "" of zones. */
-  words(value: number, standsOut: boolean, place: string): Pick<Spot, "figure" | "margin" | "note">;
+  /** `place` says where, such as "in this 100 m square"; "" of zones. `region` is its index in the layer. */
+  words(value: number, standsOut: boolean, place: string, region: number): Pick<Spot, "figure" | "margin" | "note">;
 };
 
 /** The function that each kind exports as `load`. Throws an Error whose message is for the reader. */

@@ -61,7 +61,9 @@ export class AreaTool {
     const given = this.panel.ends.filter((end) => corners[end]);
     this.areas = Object.fromEntries(given.map((end) => [end, fromCorners(corners[end]!)]));
     if (corners.from && !corners.to) this.panel.goOn();
-    if (given.length) void this.count();
+    if (!given.length) return;
+    this.asked(this.areas);
+    void this.count();
   }
 
   /** The areas and what stands on them, as they are seen. */

@@ -72,7 +72,7 @@ export function formatLink(link: Link): string {
   }
   for (const end of ENDS) {
     const corners = areas[end];
-    if (corners) parts.push(`${end}=${corners.map((corner) => corner.join(",")).join(";")}`);
+    if (corners) parts.push(`${end}=${formatCorners(corners)}`);
   }
   return parts.length ? `#${parts.join("&")}` : "";
 }
@@ -97,7 +97,11 @@ function parseAreas(get: (name: string) => string): Ends<Corners> {
   return Object.fromEntries(found.filter(([, corners]) => corners));
 }
 
-function parseCorners(text: string): Corners | null {
+export function formatCorners(corners: Corners): string {
+  return corners.map((corner) => corner.join(",")).join(";");
+}
+
+export function parseCorners(text: string): Corners | null {
   const corner = "-?\\d+(?:\\.\\d+)?,-?\\d+(?:\\.\\d+)?";
   if (!new RegExp(`^${corner}(?:;${corner})+$`).test(text)) return null;
   const corners = text.split(";").map((pair) => pair.split(",").map(Number)) as Corners;

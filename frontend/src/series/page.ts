@@ -1,6 +1,8 @@
 /** The page of a series: which period its map shows, and everything that follows it. */
 import { onThemeChange, type Palette, readPalette } from "../colour/ramps";
 import { type OpenSeries, periodBefore, yearBefore } from "../data/series-array";
+import type { Corners, Ends } from "../geometry/area-shape";
+import type { Flows } from "../layers/flows/flows";
 import type { MapLayer } from "../layers/map-layer";
 import { drawAhead, InteractiveStage, openingView, type Stage, StillStage } from "../map/stage";
 import { showNotice } from "../map/notice";
@@ -10,7 +12,7 @@ import { describe } from "../release/words";
 import { choices } from "../ui/controls";
 import { need } from "../ui/dom";
 import { t } from "../ui/translate";
-import { formatSeriesLink, parseSeriesLink, type SeriesLink, type Shows } from "./link";
+import { type Counted, formatSeriesLink, parseSeriesLink, type SeriesLink, type Shows } from "./link";
 import type { PeriodLayers } from "./period-layers";
 import { placeName } from "./place-name";
 import { Profile } from "./profile";
@@ -55,6 +57,7 @@ export class SeriesPage {
     need<HTMLElement>(frame, ".map-loading").hidden = true;
     this.installChoices();
     this.tell();
+    if (this.link.place !== null) this.showPlace(this.link.place);
     const module = await library;
     if (module) {
       const hooks = { moved: () => {}, seenAt: (x: number) => this.comparison?.seenAt(x) ?? null };
@@ -66,7 +69,11 @@ export class SeriesPage {
       this.comparison = new Comparison(sheet, stage.drawn, module, names, 50, () => {});
       const panel = document.querySelector<HTMLElement>("#area");
       const asked = ({ area }: { area?: Parameters<Profile["ofArea"]>[0] }): void => void this.profile.ofArea(area);
-      if (panel) this.areas = new AreaTool(panel, sheet, stage.map, stage.hover, () => {}, asked);
+      if (panel) {
+        const changed = ({ area }: Ends<Corners>): void => this.remember({ area: area ?? null, ...(area ? { place: null } : {}) });
+        this.areas = new AreaTool(panel, sheet, stage.map, stage.hover, changed, asked);
+        if (this.link.area) this.areas.restore({ area: this.link.area });
+      }
       stage.map.on("style.load", () => {
         this.standing = true;
         this.show();
@@ -84,12 +91,16 @@ export class SeriesPage {
     const { periods } = this.opened.series;
     const moved = at !== this.at;
     this.at = at;
-    this.link = { ...this.link, ...part, day: at === periods.length - 1 ? "" : periods[at]!.from };
-    history.replaceState(null, "", formatSeriesLink(this.link) || location.pathname);
+    this.remember({ ...part, day: at === periods.length - 1 ? "" : periods[at]!.from });
     this.restyle();
     this.tell();
     this.show();
     if (moved) this.areas?.askAgain();
+  }
+
+  private remember(part: Partial<SeriesLink>): void {
+    this.link = { ...this.link, ...part };
+    history.replaceState(null, "", formatSeriesLink(this.link) || location.pathname);
   }
 
   /** The period that the one shown is compared with, -1 for none. */
@@ -108,14 +119,14 @@ export class SeriesPage {
 
   /** Makes the layer of what is chosen; a change that there is none of shows the period itself. */
   private restyle(): void {
-    const { shows, smooth } = this.link;
+    const { shows, smooth, counted } = this.link;
     const { before } = this;
     const changes = (shows === "change" || shows === "year") && before >= 0;
     this.frame.dataset.ramp = changes ? "drift" : "tide";
     const palette = readPalette(this.frame);
     this.layer = changes
-      ? this.layers.change(this.at, before, daysOf(this.opened.series.periods[before]!), palette)
-      : this.layers.period(this.at, smooth, palette);
+      ? this.layers.change(this.at, before, daysOf(this.opened.series.periods[before]!), counted, palette)
+      : this.layers.period(this.at, smooth, counted, palette);
     this.layer.choose = (position) => this.choose(this.layer, position);
     describe(this.frame, this.layer);
   }
@@ -128,7 +139,7 @@ export class SeriesPage {
     if (link.shows !== "beside") return comparison.close();
     const palette: Palette = readPalette(this.frame);
     const { periods } = opened.series;
-    const other = this.layers.period(this.before, link.smooth, palette);
+    const other = this.layers.period(this.before, link.smooth, link.counted, palette);
     need(this.frame, "[data-side=left]").textContent = daysOf(periods[this.at]!);
     comparison.openLayer(opened, other, palette, daysOf(periods[this.before]!));
   }
@@ -140,7 +151,8 @@ export class SeriesPage {
     this.timeline.mark(at, link.shows === "period" ? -1 : before);
     this.profile.mark(at);
     tell(need(document, "#period"), opened, at, before);
-    listChanges(need(document, "#changes"), opened, at, before, (region) => this.nameOf(region));
+    const table = this.layers.tableOf(link.counted);
+    listChanges(need(document, "#changes"), opened, table, at, before, (region) => this.changeName(region));
     for (const shows of ["change", "year"] as const) {
       const there = shows === "change" ? periodBefore(opened.series, at, 1) : yearBefore(opened.series, at);
       need<HTMLButtonElement>(document, `#shows [data-value=${shows}]`).disabled = there < 0;
@@ -148,6 +160,7 @@ export class SeriesPage {
     for (const part of document.querySelectorAll<HTMLElement>("[data-with]")) {
       part.hidden = !part.dataset.with!.split(" ").includes(link.shows);
     }
+    if (!table.smoothed) need<HTMLElement>(document, "#smooth").hidden = true;
     if (this.select && before >= 0) this.select.value = periods[before]!.from;
     const { release } = periods[at]!;
     const panel = document.querySelector<HTMLElement>("#area");
@@ -161,17 +174,41 @@ export class SeriesPage {
     need<HTMLElement>(document, "#series-shows").hidden = periods.length < 2;
     choices(need(document, "#shows"), this.link.shows, (shows) => this.change({ shows: shows as Shows }));
     choices(need(document, "#smooth"), String(this.link.smooth), (smooth) => this.change({ smooth: smooth === "true" }));
+    const counted = document.querySelector<HTMLElement>("#counted");
+    if (counted) choices(counted, this.link.counted, (chosen) => this.change({ counted: chosen as Counted, place: null }));
     if (!this.select) return;
     this.select.replaceChildren(...periods.map((period) => new Option(daysOf(period), period.from)));
     this.select.addEventListener("change", () => this.change({ beside: this.select!.value }));
   }
 
   private choose(layer: MapLayer, position: Parameters<MapLayer["at"]>[0]): boolean {
-    const spot = layer.at(position, 0);
+    const spot = layer.at(position, this.stage?.place().perPixel ?? 0);
     if (!spot?.key) return false;
-    const region = Number(spot.key);
-    this.profile.ofRegion(region, this.nameOf(region));
+    const { flows } = this.layers;
+    const region = "flows" in layer ? (layer as Flows).flows.regions.findIndex(({ key }) => key === spot.key) : Number(spot.key);
+    if (this.link.counted === "flows" && flows) {
+      flows.take(region);
+      this.change({});
+    }
+    this.remember({ place: region });
+    this.showPlace(region);
     return true;
+  }
+
+  /** Shows a region over time: of flows, its arrivals or its departures. */
+  private showPlace(region: number): void {
+    const { flows } = this.layers;
+    const { counted } = this.link;
+    const table = this.layers.tableOf(counted === "flows" ? (flows?.direction ?? "arrivals") : counted);
+    if (region < table.regions) this.profile.ofRegion(table, region, this.nameOf(region));
+  }
+
+  /** The name of a change's region, or of the two of a flow. */
+  private changeName(region: number): string {
+    const { pairs } = this.opened.series;
+    if (this.link.counted !== "flows" || !pairs) return this.nameOf(region);
+    const [from, to] = [pairs.origin, pairs.destination].map((end) => this.layers.nameOf(end[region]!));
+    return t("{from} to {to}", { from: from!, to: to! });
   }
 
   private nameOf(region: number): string {

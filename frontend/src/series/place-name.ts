@@ -10,10 +10,11 @@ const NEAR = 6;
 export function placeName({ release, scene }: OpenSeries, region: number): string {
   const { grid } = release;
   if (!grid) return "";
-  const middle = toDegrees(
-    grid.west + ((region % grid.columns) + 0.5) * grid.cell,
-    grid.north - (Math.floor(region / grid.columns) + 0.5) * grid.cell,
-  );
+  const [layer] = release.layers;
+  const box = layer && "boxes" in layer ? layer.boxes?.subarray(4 * region, 4 * region + 4) : null;
+  const row = box ? box[0]! : Math.floor(region / grid.columns);
+  const column = box ? box[2]! : region % grid.columns;
+  const middle = toDegrees(grid.west + (column + 0.5) * grid.cell, grid.north - (row + 0.5) * grid.cell);
   const position = formatPosition(middle.longitude, middle.latitude);
   const size = toDegrees(grid.west + grid.cell, 0).longitude - toDegrees(grid.west, 0).longitude;
   const narrow = Math.cos((middle.latitude * Math.PI) / 180);

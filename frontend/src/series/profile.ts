@@ -1,6 +1,6 @@
 /** The course over time of one place or area: a picture with intervals, and its figures in a table. */
 import type { AreaShape } from "../geometry/area-shape";
-import { countsOf, type OpenSeries } from "../data/series-array";
+import { countsOf, marginOf, type OpenSeries, type Table } from "../data/series-array";
 import { element, need } from "../ui/dom";
 import { messageOf } from "../ui/errors";
 import { capitalise, formatMargin, formatNumber } from "../ui/format";
@@ -28,12 +28,12 @@ export class Profile {
     this.draw();
   }
 
-  /** Shows the course of one region, from the published counts. */
-  ofRegion(region: number, name: string): void {
+  /** Shows the course of one region, from the published counts; none where it is not listed. */
+  ofRegion(table: Table, region: number, name: string): void {
     this.questions++;
-    const { series } = this.opened;
-    const values = series.periods.map((_, at) => countsOf(series, at)[region]!);
-    this.show(name, { values, margins: values.map(() => series.margin) });
+    const counts = this.opened.series.periods.map((_, at) => countsOf(table, at)[region] ?? 0);
+    const values = counts.map((count) => (table.listed && !count ? null : count));
+    this.show(name, { values, margins: values.map((count) => (count === null ? null : marginOf(table, count))) });
   }
 
   /** Asks for the course of an area that a reader has drawn; none hides it. */

@@ -59,7 +59,7 @@ export class Timeline {
 
   private draw(): void {
     const { periods, totalMargin } = this.opened.series;
-    const course = { values: periods.map(({ total }) => total), margins: periods.map(() => totalMargin) };
+    const course = { values: periods.map(({ total }) => total), margins: periods.map(({ margin }) => margin ?? totalMargin) };
     drawCourse(this.picture, periods, course, this.input.valueAsNumber, this.before);
   }
 

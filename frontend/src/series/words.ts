@@ -1,5 +1,5 @@
 /** What the page says of a period: its days, its total, and its largest changes. */
-import { changesOf, type OpenSeries, type Period } from "../data/series-array";
+import { changeMarginOf, changesOf, type OpenSeries, type Period, type Table } from "../data/series-array";
 import { formatChange } from "../layers/changes";
 import { element } from "../ui/dom";
 import { formatMargin, formatNumber } from "../ui/format";
@@ -20,9 +20,13 @@ export function tell(panel: HTMLElement, { series, scene }: OpenSeries, at: numb
   panel.querySelector(".total")!.replaceChildren(
     formatNumber(period.total),
     " ",
-    element("span", "pm", `${formatMargin(series.totalMargin)} ${t(scene.nouns.sum)}`),
+    element("span", "pm", `${formatMargin(period.margin ?? series.totalMargin ?? 0)} ${sumWords(series, t(scene.nouns.sum))}`),
   );
-  panel.querySelector(".change")!.textContent = before < 0 ? "" : changeWords(series.periods, series.totalChangeMargin, at, before);
+  panel.querySelector(".change")!.textContent = before < 0 || series.totalChangeMargin === null ? "" : changeWords(series.periods, series.totalChangeMargin, at, before);
+}
+
+function sumWords(table: Table, noun: string): string {
+  return table.listed ? t("{noun} in the squares that are listed", { noun }) : noun;
 }
 
 function changeWords(periods: readonly Period[], margin: number, at: number, before: number): string {
@@ -39,10 +43,10 @@ const MOST = 8;
 export type Changed = { region: number; change: number };
 
 /** The regions whose change noise would not make, the largest first. */
-export function changed(opened: OpenSeries, at: number, before: number): Changed[] {
+export function changed(table: Table, at: number, before: number): Changed[] {
   const found: Changed[] = [];
-  changesOf(opened.series, at, before).forEach((change, region) => {
-    if (Math.abs(change) > opened.series.byNoise) found.push({ region, change });
+  changesOf(table, at, before).forEach((change, region) => {
+    if (Math.abs(change) > table.byNoise) found.push({ region, change });
   });
   return found.sort((a, b) => Math.abs(b.change) - Math.abs(a.change));
 }
@@ -51,27 +55,34 @@ export function changed(opened: OpenSeries, at: number, before: number): Changed
 export function listChanges(
   panel: HTMLElement,
   opened: OpenSeries,
+  table: Table,
   at: number,
   before: number,
   nameOf: (region: number) => string,
 ): void {
   panel.hidden = before < 0;
   if (before < 0) return;
-  const found = changed(opened, at, before);
-  const { series } = opened;
-  panel.querySelector("h2")!.textContent = t("Largest changes since {days}", { days: daysOf(series.periods[before]!) });
-  const inside = opened.release.inside?.reduce((sum, each) => sum + each, 0) ?? series.regions;
-  panel.querySelector(".found")!.textContent = t("In {count} of {all} places the change is more than noise would make.", {
-    count: formatNumber(found.length),
-    all: formatNumber(inside),
-  });
+  const found = changed(table, at, before);
+  panel.querySelector("h2")!.textContent = t("Largest changes since {days}", { days: daysOf(opened.series.periods[before]!) });
+  panel.querySelector(".found")!.textContent = foundWords(opened, table, found.length);
   const most = Math.max(1, ...found.map(({ change }) => Math.abs(change)));
   panel.querySelector("tbody")!.replaceChildren(...found.slice(0, MOST).map(({ region, change }) => {
     const bar = element("span", change > 0 ? "more" : "fewer");
     bar.style.setProperty("--share", String(Math.abs(change) / most));
     const name = element("th", "", nameOf(region));
     name.scope = "row";
-    return element("tr", "", name, element("td", "diverging", bar), element("td", "r num", formatChange(change), " ", element("span", "pm", formatMargin(series.changeMargin))));
+    const margin = changeMarginOf(table, at, before, region);
+    const figure = margin === null
+      ? [t("At least {change}", { change: formatChange(change) })]
+      : [formatChange(change), " ", element("span", "pm", formatMargin(margin))];
+    return element("tr", "", name, element("td", "diverging", bar), element("td", "r num", ...figure));
   }));
   panel.querySelector("table")!.hidden = found.length === 0;
+}
+
+function foundWords(opened: OpenSeries, table: Table, found: number): string {
+  const count = formatNumber(found);
+  if (table.listed) return t("Changes that are more than noise would make: {count}.", { count });
+  const inside = opened.release.inside?.reduce((sum, each) => sum + each, 0) ?? table.regions;
+  return t("In {count} of {all} places the change is more than noise would make.", { count, all: formatNumber(inside) });
 }

@@ -143,7 +143,7 @@ export class Heatmap implements MapLayer {
     const { layer, grid } = this.surface;
     const { square } = this.image!;
     const words = this.wording
-      ? this.wording.words(reading.value, reading.standsOut, t("in this {side} square", { side: square.side }))
+      ? this.wording.words(reading.value, reading.standsOut, t("in this {side} square", { side: square.side }), box)
       : speak(reading, layer, this.scene.nouns, square, groundCell(grid));
     return { key: String(box), name: "", ...words, middle, outline: this.bounds(reading.box) };
   }

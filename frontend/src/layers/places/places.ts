@@ -1,6 +1,6 @@
 /** Layer of counted places: circles with areas proportional to counts, with the places' names. */
 import type { ExpressionSpecification, Map as MapLibre } from "maplibre-gl";
-import { STEPS } from "../../colour/classes";
+import { classOf, STEPS } from "../../colour/classes";
 import type { Palette } from "../../colour/ramps";
 import { type PointLayer, type ReleaseArray, sliceTitle } from "../../data/release-array";
 import type { Scene } from "../../data/scene";
@@ -10,8 +10,8 @@ import { type Arrow, walk } from "../../geometry/shapes";
 import { capitalise, formatMargin, formatNumber } from "../../ui/format";
 import { t } from "../../ui/translate";
 import { drawLabel, setLabelImage } from "../label-image";
-import { collection, feature, setFeatures } from "../map-features";
-import { type LegendContent, type LoadLayer, type MapLayer, PLAIN_STYLE, type Show, type Spot, type Style } from "../map-layer";
+import { collection, feature, setFeatures, stepColours } from "../map-features";
+import { type LegendContent, type LegendKey, type LoadLayer, type MapLayer, PLAIN_STYLE, type Show, type Spot, type Style, type Wording } from "../map-layer";
 import { doubtNote, plainRange } from "../uncertainty";
 import { busiestOf, type Counted, exampleCounts, isPerhaps, largestOf, placesOf, radiusOf, standsOut } from "./circles";
 import { drawRing, RingImages } from "./rings";
@@ -24,7 +24,7 @@ const LABELS = "places-labels";
 const NARROW = 600;
 const ON_NARROW = 0.6;
 
-/** Step of the ramp that all circles have: their size says how many, not their colour. */
+/** Step of the ramp that all circles of counts have: their size says how many, not their colour. */
 const STEP = Math.floor(STEPS * 0.6);
 
 /** Most places that are named on the map; the busiest have precedence. */
@@ -45,7 +45,17 @@ export const load: LoadLayer = async (layer, release, scene) => {
   return new Places(layer, release, scene);
 };
 
-class Places implements MapLayer {
+/** How places look whose values are not counts of the release as they were drawn. */
+export type Look = {
+  /** The value with the largest circle. */
+  largest: number;
+  standsOut: (value: number) => boolean;
+  /** Lower edges of the classes that circles are coloured by; null where all have one colour. */
+  edges: readonly number[] | null;
+  wording: Wording | null;
+};
+
+export class Places implements MapLayer {
   readonly name: string;
   readonly shows: readonly Show[] = ["estimate"];
   readonly scales = false;
@@ -62,10 +72,11 @@ class Places implements MapLayer {
     private readonly layer: PointLayer,
     release: ReleaseArray,
     private readonly scene: Scene,
+    private readonly look: Look | null = null,
   ) {
     this.name = layer.name;
     this.places = placesOf(layer);
-    this.largest = largestOf(layer, release);
+    this.largest = look?.largest ?? largestOf(layer, release);
     this.busiest = busiestOf(layer.of);
   }
 
@@ -83,14 +94,13 @@ class Places implements MapLayer {
       words: formatNumber(count),
       size: 2 * radiusOf(count, this.largest) * scaleFor(innerWidth),
     }));
-    const perhaps = this.places.some((place) => isPerhaps(place, this.busiest))
-      ? [{ swatch: "dashed", words: t("Perhaps among the {count} busiest, perhaps not", { count: formatNumber(this.busiest) }) }]
-      : [];
+    const perhaps = this.places.some((place) => isPerhaps(place, this.busiest)) ? [perhapsKey(this.busiest)] : [];
+    if (this.look?.wording) return legendOf(this.look.wording, this.look.edges ? [] : sizes);
     return {
       title: capitalise(t("{noun} at each place", { noun: counting })) + (this.layer.slice ? `: ${sliceTitle(this.layer)}` : ""),
       classes: [],
       words: "",
-      keys: [...sizes, ...perhaps, { swatch: "hollow", words: t("Too few to tell from none") }],
+      keys: [...sizes, ...perhaps, TOO_FEW()],
       note: margins.length ? t("Every count is give or take {range} {counting}.", { range: plainRange(margins), counting }) : "",
     };
   }
@@ -148,15 +158,15 @@ class Places implements MapLayer {
     const scale = Math.min(1, place.width / 480);
     pen.save();
     pen.lineWidth = 1;
-    for (const each of [...this.places].sort((a, b) => b.value - a.value)) {
+    for (const each of [...this.places].sort((a, b) => Math.abs(b.value) - Math.abs(a.value))) {
       const { x, y } = pixelOf(place, each.middle);
-      const told = standsOut(each);
+      const told = this.standsOut(each);
       const perhaps = isPerhaps(each, this.busiest);
       const filled = told && !perhaps;
       pen.globalAlpha = this.style.opacity * opacityOf(told, perhaps);
       pen.beginPath();
       pen.arc(x, y, this.radius(each) * scale, 0, 2 * Math.PI);
-      pen.fillStyle = filled ? palette.ramp[STEP]! : palette.land;
+      pen.fillStyle = filled ? palette.ramp[this.stepOf(each)]! : palette.land;
       pen.strokeStyle = filled ? palette.ink : palette.hatch;
       pen.fill();
       pen.globalAlpha = this.style.opacity;
@@ -188,26 +198,28 @@ class Places implements MapLayer {
   }
 
   private radius(place: Counted): number {
-    return standsOut(place) ? radiusOf(place.value, this.largest) : EMPTY;
+    return this.standsOut(place) ? radiusOf(Math.abs(place.value), this.largest) : EMPTY;
+  }
+
+  private standsOut(place: Counted): boolean {
+    return this.look ? this.look.standsOut(place.value) : standsOut(place);
+  }
+
+  /** The step of the ramp of a place that stands out. */
+  private stepOf({ value }: Counted): number {
+    return this.look?.edges ? classOf(value, this.look.edges) : STEP;
   }
 
   /** The busiest places that stand out, busiest first. */
   private named(): Counted[] {
-    return this.places.filter(standsOut).sort((a, b) => b.value - a.value).slice(0, MOST_NAMED);
+    return this.places.filter((place) => this.standsOut(place)).sort((a, b) => Math.abs(b.value) - Math.abs(a.value)).slice(0, MOST_NAMED);
   }
 
   private spot(place: Counted): Spot {
-    const { index, name, middle, value, margin, best, worst } = place;
-    const rank = best === worst ? t("rank {best}", { best }) : t("rank {best} to {worst}", { best, worst });
-    return {
-      key: String(index),
-      name,
-      figure: formatNumber(value),
-      margin: `${formatMargin(margin)} ${t(this.scene.nouns.one)}`,
-      note: doubtNote(value, standsOut(place)) || (best ? rank : ""),
-      middle,
-      outline: null,
-    };
+    const { index, name, middle, value } = place;
+    const told = this.standsOut(place);
+    const words = this.look?.wording?.words(value, told, "", index) ?? wordsOf(place, told, this.scene);
+    return { key: String(index), name, ...words, middle, outline: null };
   }
 
   private repaint(map: MapLibre): void {
@@ -225,22 +237,45 @@ class Places implements MapLayer {
         const radius = this.radius(place) * scale;
         const label = named.has(place.index) ? place.index : -1;
         const ring = isPerhaps(place, this.busiest) ? Math.round(2 * radius) : 0;
-        const told = standsOut(place);
+        const told = this.standsOut(place);
         const filled = told && !ring ? 1 : 0;
+        const step = filled ? this.stepOf(place) : -1;
         const opacity = opacityOf(told, ring > 0) * this.style.opacity;
-        const properties = { radius, filled, ring, opacity, label, below: [0, radius + BELOW] };
+        const properties = { radius, filled, step, ring, opacity, label, below: [0, radius + BELOW] };
         if (ring) rings.add(ring);
         return feature({ type: "Point", coordinates: [longitude, latitude] }, properties, place.index);
       }),
     );
     this.rings?.paint(rings, palette.ink);
     const either = (filled: string, empty: string): ExpressionSpecification => ["case", ["==", ["get", "filled"], 1], filled, empty];
-    map.setPaintProperty(POINTS, "circle-color", either(palette.ramp[STEP]!, palette.land));
+    map.setPaintProperty(POINTS, "circle-color", stepColours(palette));
     map.setPaintProperty(POINTS, "circle-stroke-color", either(palette.ink, palette.hatch));
     map.setPaintProperty(POINTS, "circle-opacity", ["get", "opacity"]);
     map.setPaintProperty(POINTS, "circle-stroke-opacity", ["case", [">", ["get", "ring"], 0], 0, this.style.opacity]);
     map.setPaintProperty(RINGS, "icon-opacity", this.style.opacity);
   }
+}
+
+function perhapsKey(busiest: number): LegendKey {
+  return { swatch: "dashed", words: t("Perhaps among the {count} busiest, perhaps not", { count: formatNumber(busiest) }) };
+}
+
+/** The key of places without a count that stands out. */
+const TOO_FEW = (): LegendKey => ({ swatch: "hollow", words: t("Too few to tell from none") });
+
+function legendOf(wording: Wording, sizes: LegendKey[]): LegendContent {
+  const said = wording.legend("");
+  const keys = said.keys?.map((key) => ({ ...key, swatch: "hollow" })) ?? [TOO_FEW()];
+  return { classes: [], words: "", ...said, keys: [...sizes, ...keys] };
+}
+
+function wordsOf({ value, margin, best, worst }: Counted, told: boolean, { nouns }: Scene): Pick<Spot, "figure" | "margin" | "note"> {
+  const rank = best === worst ? t("rank {best}", { best }) : t("rank {best} to {worst}", { best, worst });
+  return {
+    figure: formatNumber(value),
+    margin: `${formatMargin(margin)} ${t(nouns.one)}`,
+    note: doubtNote(value, told) || (best ? rank : ""),
+  };
 }
 
 function opacityOf(told: boolean, perhaps: boolean): number {

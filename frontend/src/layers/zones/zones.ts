@@ -16,6 +16,8 @@ export type Properties = {
   threshold?: number;
   /** Whether it is coloured, where the threshold does not say so. */
   told?: boolean;
+  /** Its index in the layer, for wordings. */
+  region?: number;
 };
 
 export const load: LoadLayer = async (layer, _release, scene) =>
@@ -65,7 +67,7 @@ export class Zones extends Regions<Properties> {
 
   protected words(properties: Properties): Pick<Spot, "figure" | "margin" | "note"> {
     const { estimate, margin } = properties;
-    if (this.wording) return this.wording.words(estimate, standsOut(properties), "");
+    if (this.wording) return this.wording.words(estimate, standsOut(properties), "", properties.region ?? 0);
     const counting = t(this.scene.nouns.one);
     return {
       figure: formatNumber(estimate),
