@@ -58,7 +58,7 @@ def record_attempt(kind: EventKind, name: str) -> None:
 
     The name is recorded only if there is such an account, since people sometimes type a password
     where the name belongs. If the database cannot be written, nothing is recorded, so that the
-    response is sent all the same.
+    response is still sent.
     """
     user = User.objects.filter(username__iexact=name).first() if name else None
     try:

@@ -2,8 +2,8 @@
 
 If there is too little space or the disk is read-only, requests that store something are refused
 before their body is read. Requests that only read, sign in or free space are let through; if such a
-request fails because of the outage, it gets the same response: 507 if a file does not fit,
-otherwise 503.
+request fails because of the outage, the response is the same as to a refused request: 507 if a file
+does not fit, otherwise 503.
 """
 
 from __future__ import annotations

@@ -629,7 +629,10 @@ def _collection(document: dict[str, Any]) -> list[tuple[Any, Any]]:
 
 
 def _leaps(shape: Any) -> bool:
-    """Return whether any edge of a polygon spans more than 180 degrees of longitude."""
+    """Return whether any edge of a polygon spans more than 180 degrees of longitude.
+
+    Such an edge is usually part of a ring that was meant to cross the antimeridian.
+    """
     rings = shapely.get_rings(shapely.get_parts(shape))
     longitude, ring = shapely.get_coordinates(rings, return_index=True)
     steps = np.abs(np.diff(longitude[:, 0]))

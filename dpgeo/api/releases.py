@@ -116,8 +116,8 @@ class ReleasesView(DocumentView):
     def post(self, request: Request) -> Response:
         """Request a release: debit its cost and queue its job.
 
-        The response describes the job. If the same request is sent again, the response is 200 and
-        describes the same job.
+        The response describes the job. If the request is sent again with its idempotency key, the
+        response is 200 and describes the same job.
         """
         release, known = request_release(request, self.actor)
         headers = {

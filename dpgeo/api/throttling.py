@@ -64,7 +64,10 @@ def count_time(request: Request, seconds: float) -> None:
 
 
 def count_tasks(request: Request, tasks: int) -> None:
-    """Count `tasks` more tasks planned from an IP address, with or without an API key."""
+    """Count `tasks` more tasks planned from an IP address, with or without an API key.
+
+    Raises Throttled if the tasks of a minute exceed the limit.
+    """
     who = f"tasks {address_of(request)}"
     wait = count(who, settings.DPGEO_TASKS_A_MINUTE, more=tasks)
     if wait is not None:

@@ -192,5 +192,8 @@ class TopView(DocumentView):
 
 @lru_cache(maxsize=8)
 def _top(release_id: str, sha256: str, context: str) -> TopPlaces:
-    """Return the ranked places of one context of a release. The object is cached."""
+    """Return a release's ranked places in one context. The object is cached.
+
+    A context is a time slice or a value of a category.
+    """
     return TopPlaces.of(drawn_release(release_id, sha256).content, context)

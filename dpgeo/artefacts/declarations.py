@@ -184,7 +184,10 @@ def choice_words(released: Released) -> list[Phrase]:
 
 
 def change_words(released: Released) -> list[Phrase]:
-    """Return sentences on files opened before the study area was declared, and on area changes."""
+    """Return sentences on files opened before the study area was declared, and on area changes.
+
+    The list is empty if no file was opened and the study area was not changed.
+    """
     seen, exchange = json.loads(released.about.get(SEEN, "null")), _exchange(released)
     return [*([_seen(seen)] if seen else []), *([_exchanged(exchange)] if exchange else [])]
 

@@ -1,4 +1,4 @@
-"""Flows as a matrix of origins and destinations, and in the form of flowmap.gl.
+"""Flows as a matrix of origins and destinations, and in the file format of flowmap.gl.
 
 Each file shows one slice of time. The matrix holds the noisy count of every pair as it was drawn,
 which may be negative; cells of pairs that were not drawn are empty. The other file holds the flows

@@ -117,7 +117,8 @@ def colours(view: View) -> Expression | str:
         stops = [part for rule in others for part in (rule.low, hexadecimal(rule.colour))]
         steps = ["step", figure, steps, *stops]
     if view.layer.told is not None:
-        # "told" is true or false in GeoJSON, and 1 or 0 in tiles.
+        # The property "told" says whether a mean is shown; it is true or false in GeoJSON, 1 or 0
+        # in tiles.
         told = ["==", ["to-number", ["get", "told"]], 1]
         return ["case", told, steps, hexadecimal(NOISE)]
     if not view.least:

@@ -111,7 +111,7 @@ LISTED_PLACES = RegionWords(
 
 @singledispatch
 def regions(content: Content) -> RegionWords:
-    """Return the words for what people are counted in."""
+    """Return the words for the regions, such as cells or zones, in which people are counted."""
     return CELLS
 
 

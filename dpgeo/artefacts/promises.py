@@ -3,9 +3,9 @@
 All pages, statements and API responses use these sentences. `core.guessing` computes the figures
 and proves them. The sentences answer the following questions:
 
-- Counts: is a privacy unit in the data, if somebody knows all others? The first figure is for the
-  map's own epsilon, the second for the dataset's lifetime total E. Moved points are never included
-  in these figures, because they reveal presence; a sentence says so.
+- Counts: is one privacy unit in the data? The guesser may know all other units. The first figure
+  is for the map's own epsilon, the second for the dataset's lifetime total E. Moved points are
+  never included in these figures, because they reveal presence; a sentence says so.
 - Moved points: did the reports of a privacy unit come from one set of places, or from places up to
   r metres away? The distance is between the positions as reported; snapping may move them further
   apart (`snapped_apart`). For all points and counts together, a change of places removes the old

@@ -3,7 +3,7 @@
 There is a rule for each class of the legend, under a heading with the unit; features that do not
 stand out from the noise are grey. The rules use only the columns of the files, so one style fits
 every format. QGIS loads `cells.qml` automatically if it is in the same folder as `cells.geojson`,
-and a GeoPackage holds the same text in its table `layer_styles`.
+and a GeoPackage holds the same style in its table `layer_styles`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 They are computed from the released maps alone. The array is a `map_array` file of the newest map,
 whose header has a further member `series` with the counts of all periods. Counts are not rounded,
-so the differences of two periods equal those of the published figures. Smoothed counts that do not
+so differences between periods equal those of the published figures. Smoothed counts that do not
 stand out from the noise are stored as 0.
 """
 

@@ -148,7 +148,8 @@ def _properties(layer: Layer) -> dict[str, NDArray[Any]]:
     ends = (end for column in typical for end in interval_of(column))
     names = (*MEASURES, "cells", FROM, TO, DENSITY, *typical, *ends)
     stored = {name: each for name, each in every.items() if name in names or is_text(each)}
-    # Tiles cannot store missing numbers: for a withheld mean, which is NaN, `told` is 0.
+    # Tiles cannot store missing numbers. For a withheld mean, which is NaN, the property `told` is
+    # 0.
     return stored if layer.told is None else stored | {"told": layer.told.astype(np.float64)}
 
 
@@ -422,7 +423,7 @@ def _rounded(
     points = np.rint(places).astype(np.int64)
     moved = np.any(np.diff(points, axis=0, prepend=0) != 0, axis=1)
     first, last = np.diff(path, prepend=-1) != 0, np.diff(path, append=-1) != 0
-    # A ring ends where it begins, so its first vertex counts only if the last step moved.
+    # A ring ends where it begins, so its first vertex is kept only if the step to its end moved.
     moved[first] = np.where(is_ring[path[first]], moved[last], True)
     moved[last & is_ring[path]] = False
     size = np.bincount(path[moved], minlength=len(paths)).astype(np.int64)

@@ -117,7 +117,10 @@ def archive_members(
 
 
 def archive_verify(path: Path, identities: Sequence[Any]) -> dict[str, Any]:
-    """Read an archive from end to end, and return the content of its member ABOUT."""
+    """Read an archive from end to end, and return the content of its member ABOUT.
+
+    Raises InvalidInput if the archive is damaged, incomplete, or of another format.
+    """
     try:
         about = _verify(path, identities)
     except (tarfile.TarError, EOFError, ValueError):

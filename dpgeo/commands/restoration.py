@@ -153,7 +153,7 @@ def check_empty() -> None:
 
 
 def restore_keys(path: Path, identities: Sequence[Any]) -> None:
-    """Put the keys back. Raises Conflict if others are in place."""
+    """Put the keys back. Raises Conflict if other keys are in place."""
     files, present = key_files(), present_keys()
     present_names = {
         name.removeprefix(KEYS): content.read()
@@ -373,6 +373,6 @@ def _lost_mergers(journal: Sequence[Decision]) -> set[int]:
 
 
 def waiting_erasures() -> list[Upload]:
-    """Return the uploads still to be made that are copies of others without an erased person."""
+    """Return the uploads that are still to be made as copies of data without an erased person."""
     uploads = Upload.objects.filter(state=UploadState.QUEUED).exclude(erasing=None)
     return list(uploads.order_by("created_at"))

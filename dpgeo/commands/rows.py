@@ -40,7 +40,11 @@ def tables() -> list[type[models.Model]]:
 
 @contextmanager
 def snapshot() -> Iterator[str]:
-    """Yield the alias of a connection that sees the database as it is now, not later changes."""
+    """Yield the alias of a connection that sees the database as it is now, not later changes.
+
+    Writers are not blocked: PostgreSQL uses a repeatable-read transaction, and SQLite a read
+    transaction on its write-ahead log.
+    """
     usual = connections["default"]
     other = cast(Any, usual).copy(SNAPSHOT)
     if other.vendor == "sqlite":

@@ -68,8 +68,8 @@ def content_security_policy(
 def _worker_origin(request: HttpRequest) -> str:
     """Return the origin whose tiles the requested worker script may fetch, or "".
 
-    A worker's policy is that of its file. Browsers cache the file, with its policy, for a year, so
-    maps with a basemap from another server request it by a URL of its own.
+    A worker has the policy with which its script file was sent. Browsers cache the file, with its
+    policy, for a year, so maps with a basemap from another server request it by a URL of its own.
     """
     if not request.path.startswith(f"{settings.STATIC_URL}{MAP_WORKER}"):
         return ""

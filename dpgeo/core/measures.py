@@ -2,7 +2,8 @@
 
 A publisher types the limits of a measure, its unit and its title; none of them is taken from the
 data. A value is clipped to the limits and rounded to one of K + 1 evenly spaced steps, K = 1000 for
-numbers and K = 1 for answers of yes or no. The step of a value depends on its own row alone.
+numbers and K = 1 for answers of yes or no. The step of a value depends on the value's own row
+alone.
 """
 
 from __future__ import annotations

@@ -362,9 +362,9 @@ class PlacesRelease(Content):
     The n places have `keys`, `names` and positions in degrees. A row counts at the nearest place
     that is at most `reach` metres away or, if `reach` is 0, at the place whose key it names.
     `counts`, int64 (n,), are the noisy counts of places. `pairs`, int64 (h, n), are the noisy
-    counts of each place in each of the h contexts that `slices` names; without contexts, h is 0.
-    If `adds_up` is true, both were measured on the same sample of rows, so a place's true counts
-    by context add up to its true count.
+    counts of each place in each of the h contexts that `slices` names; without contexts, h is 0. If
+    `adds_up` is true, `counts` and `pairs` were measured on the same sample of rows, so a place's
+    true counts by context add up to its true count.
     """
 
     keys: tuple[str, ...]

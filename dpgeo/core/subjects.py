@@ -170,4 +170,4 @@ SUBJECTS: Mapping[str, Subject] = {
         REPORTS,
     )
 }
-"""Every subject by its key; forms start with the first one selected."""
+"""Every subject by its key; forms begin with the first subject selected."""

@@ -400,10 +400,10 @@ def dataset_share_budget(*, dataset: Dataset, ledger: Ledger) -> Dataset:
 def dataset_merge_ledgers(*, dataset: Dataset, ledger: Ledger, by: User | None) -> Ledger:
     """Merge another ledger about the same people into a dataset's ledger, and return the latter.
 
-    This cannot be undone: all datasets of the other ledger draw on the merged ledger from then on.
-    Only people who may set budgets can merge ledgers; API keys cannot, and the software never does
-    so by itself. `by` is None at the console. Raises NotAllowed, InvalidInput if the datasets
-    protect different privacy units, or Conflict.
+    This cannot be undone: from then on, the merged ledger pays for releases of all datasets that
+    used the other one. Only people who may set budgets can merge ledgers; API keys cannot, and the
+    software never does so by itself. `by` is None at the console. Raises NotAllowed, InvalidInput
+    if the datasets protect different privacy units, or Conflict.
     """
     organisation = dataset.organisation
     others = ledger.datasets.all()

@@ -42,7 +42,7 @@ def ground_add(
     extract: Path | None = None,
     date: str = "",
 ) -> Region:
-    """Add a basemap region from a file, or replace the region of that name, with its name search.
+    """Add a basemap region with its name search from a file, or replace the region of that name.
 
     `file` is a PMTiles or MBTiles file in the Shortbread schema or an extract (.osm.pbf), and
     `bounds` select a part of it. If tiles come with an `extract`, names are read from the extract,

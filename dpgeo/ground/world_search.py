@@ -125,7 +125,7 @@ def city_box(longitude: float, latitude: float) -> Bounds:
 
 
 def _is_like(typed: list[str], words: list[str]) -> bool:
-    """Return whether each typed word is the beginning of a word, with at most one error each."""
+    """Return whether each typed word begins one of `words`, with at most one error each."""
     return all(any(is_near(each, word) for word in words) for each in typed)
 
 

@@ -39,9 +39,11 @@ CATCH = Fraction(11, 10)
 PLAIN, PADDED = "planar-laplace", "planar-laplace, padded"
 
 CELLS, REACH = 24, 3.0
-"""Number of cells along each side of the square, and half of the side's length.
+"""Number of cells along each side of the square in which points are counted, and half of the
+square's side.
 
-The length is in units of the noise's mean distance.
+The side is in units of the noise's mean distance. All points outside the square are in one further
+cell.
 """
 
 METRES = 400

@@ -323,7 +323,10 @@ def link(rel: str, href: str, media_type: str, title: str = "") -> Json:
 
 
 def themselves(request: Request, form: str, media_type: str = JSON) -> list[Json]:
-    """Return the links to this document as JSON and as an HTML page."""
+    """Return the links to this document as JSON and as an HTML page.
+
+    The link in the requested form `form` has the relation "self".
+    """
     json_url, html_url = in_form(request, "json"), in_form(request, "html")
     here, other = ("self", "alternate") if form == "json" else ("alternate", "self")
     return [link(here, json_url, media_type, "As JSON"), link(other, html_url, HTML, "As a page")]

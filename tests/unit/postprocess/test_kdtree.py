@@ -102,7 +102,7 @@ def test_pure_noise_is_seldom_split_on_variance_alone() -> None:
 
 
 def test_a_city_hidden_in_the_noise_of_cells_is_split() -> None:
-    """A city that is hidden in the noise of single cells is split all the same.
+    """A city that is hidden in the noise of single cells is still split.
 
     The left half has 5,000 people, but neither single cells nor the variance of the cells shows
     this.
@@ -127,7 +127,7 @@ def test_a_half_that_noise_made_look_empty_is_still_suspected() -> None:
     """A half that looks empty because of noise is still suspected to hold people.
 
     The cells of the left half add up to less than 0, and those of the right half are all equal. The
-    left half is divided all the same.
+    left half is divided nevertheless.
     """
     cells = np.full((64, 64), 25)
     cells[:, :32] = -3

@@ -35,7 +35,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> Keys:
 
 
 def words_of_a_child(stream: SystemWords) -> NDArray[np.uint64]:
-    """Return the words that a forked process draws from an inherited stream."""
+    """Return the 64-bit words that a forked process draws from an inherited stream."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:

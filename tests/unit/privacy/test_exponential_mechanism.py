@@ -101,7 +101,8 @@ def test_without_noise_every_place_is_kept() -> None:
 
 
 def test_uniform_numbers_reject_words_that_would_bias_them() -> None:
-    # 2^64 = 3 * 6148914691236517205 + 1, so there is one word too many: the largest is rejected.
+    # 2^64 = 3 * 6148914691236517205 + 1, so there is one 64-bit word too many: the largest is
+    # rejected.
     words = CraftedWords([2**64 - 1, 5, 7])
     assert draw_uniform(np.array([3, 4]), words).tolist() == [7 % 3, 1]
 

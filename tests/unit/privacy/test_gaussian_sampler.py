@@ -1,7 +1,7 @@
 """The discrete Gaussian sampler: each step has exactly the probabilities that it should have.
 
-The words are crafted or come from fixed seeds, so nothing here depends on chance. Whether many
-draws together follow the right distribution is tested in tests/statistical.
+The random 64-bit words are crafted or come from fixed seeds, so nothing here depends on chance.
+Whether many draws together follow the right distribution is tested in tests/statistical.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def test_a_proposal_beyond_the_table_is_compared_exactly() -> None:
     assert table.low.size <= size
     with mpmath.workprec(700):
         leading = int(mpmath.floor(chance(square, size) * mpmath.mpf(2) ** 320)) >> 64
-    # p is about exp(-184) = 2^-265, so four words of zeros do not decide.
+    # p is about exp(-184) = 2^-265, so four 64-bit words of zeros do not decide the comparison.
     assert leading >> 256 == 0
     assert not table.accepts(np.array([size]), CraftedWords([1]))[0]
     assert not table.accepts(np.array([size]), CraftedWords([0, 0, 0, 1]))[0]

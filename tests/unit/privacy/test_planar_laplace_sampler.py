@@ -57,8 +57,8 @@ def test_without_noise_a_report_is_only_snapped() -> None:
 
 
 def test_every_distance_can_be_drawn() -> None:
-    # The first exponential begins with a word of zeros (all ones when inverted), so it exceeds 64
-    # ln 2.
+    # The first exponential begins with a 64-bit word of zeros (all ones when inverted), so it
+    # exceeds 64 ln 2.
     ones = (1 << 64) - 1
     arcs = draw_arcs(1e5, 1, CraftedWords([ones, 0, 0, 0, 0]))
     assert arcs[0] * 1e5 >= 64 * math.log(2)

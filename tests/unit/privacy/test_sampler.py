@@ -1,7 +1,7 @@
 """The noise sampler: each step of a draw has exactly the probabilities that it should have.
 
-The words are crafted or come from fixed seeds, so nothing here depends on chance. Whether many
-draws together follow the right distribution is tested in tests/statistical.
+The random 64-bit words are crafted or come from fixed seeds, so nothing here depends on chance.
+Whether many draws together follow the right distribution is tested in tests/statistical.
 """
 
 from __future__ import annotations
@@ -152,7 +152,8 @@ def test_beyond_the_table_a_new_draw_is_added() -> None:
 
 
 def test_noise_of_epsilon_1000_can_still_differ_from_zero() -> None:
-    # exp(-1000) = 2^-1442.7, so 22 words of ones equal the boundary and the 23rd word decides.
+    # exp(-1000) = 2^-1442.7, so 22 64-bit words of ones equal the boundary and the 23rd word
+    # decides.
     noise = DiscreteLaplace(Fraction(1000), 1)
     assert sample(noise, 1, CraftedWords([*[MAX] * 23, 0]))[0] == -1
     assert not sample(noise, 10_000, SeededWords(3)).any()

@@ -36,8 +36,10 @@ LONGEST_WAIT = timedelta(minutes=10)
 LOCAL = {"127.0.0.1", "localhost", "::1", "[::1]"}
 
 NO_MAIL = "dpgeo.accounts.W001"
-"""Id of a warning that Django's system check `accounts.mail.check_mail` also gives; the function
-`check_mail` here reports it with its own words."""
+"""Id of the warning of Django's system check for mail.
+
+`check_settings` leaves this warning out, because `check_mail` reports the same fault.
+"""
 
 OLDEST_POSTGRESQL = 140_000
 OLDEST_SQLITE = (3, 35)
