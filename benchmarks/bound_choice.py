@@ -128,7 +128,7 @@ def _summary(found: Floats) -> dict[str, float]:
 
 
 def choose(each: Ints, quantile: float, epsilon: float, random: Generator) -> int:
-    """Choose a bound, given each person's number of contributions (people,), privately."""
+    """Choose a bound privately, given each person's number of contributions (people,)."""
     below = np.array([np.count_nonzero(each <= candidate) for candidate in CANDIDATES])
     utility = -np.abs(below - quantile * len(each))
     weight = np.exp(epsilon / (2 * max(quantile, 1 - quantile)) * (utility - utility.max()))

@@ -292,7 +292,7 @@ def _limits(
 
 
 def _generated_points(kind: str, map_seed: int, reports: int, cells: int) -> Places:
-    """Return positions drawn from a generated map, whose grid cells are as wide as with files."""
+    """Return positions drawn from a generated map, with cells as wide as those used for files."""
     side = math.degrees(SIDE_METRES * cells / 128 / EARTH_RADIUS_METRES)
     area = StudyArea.from_bounds(10.0, -side / 2, 10.0 + side, side / 2)
     random = np.random.default_rng([map_seed, reports])

@@ -263,7 +263,7 @@ def baselines(
 
 
 def schemes(epsilon: Fraction, weeks: int) -> Iterator[Scheme]:
-    """Yield the protections of series and, for comparison, epsilon divided among all weeks."""
+    """Yield each protection of a series and, for comparison, epsilon divided among all weeks."""
     yield Scheme(name="epsilon divided among weeks", each=1, epsilon=epsilon / weeks)
     for allowance in (20, 40):
         name = f"person over the series, L = {allowance}"

@@ -60,7 +60,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> ZonesRelease:
 
 
 def regions(params: Params, domain: Domain) -> Zones:
-    """Return the zones, by whose popularity popular bounding ranks them.
+    """Return the zones; popular bounding ranks zones by their popularity.
 
     If a privacy unit is in more zones than the bound, the most popular of these are kept.
     """

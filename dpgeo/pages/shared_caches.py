@@ -21,7 +21,7 @@ from django.utils.cache import get_conditional_response, patch_vary_headers
 PROXY_SECONDS = 1
 """Seconds for which the proxy in front of the site answers by itself (`deploy/nginx.conf`).
 
-Even of a map that a thousand people read each second, it asks for a page once a second.
+So the proxy asks the site for a page at most once a second, even if a thousand people read it.
 """
 
 P = ParamSpec("P")

@@ -45,8 +45,8 @@ from dpgeo.spatial.near_places import NearPlaces
 from dpgeo.spatial.zones import Zones
 
 Listed: TypeAlias = Zones | NearPlaces
-"""Declared regions: zones, or places, where a place's region is the ground nearer to it than to
-others.
+"""Declared regions: zones, or places, where a place's region is the ground nearer to that place
+than to any other.
 """
 
 Regions: TypeAlias = Grid | Listed

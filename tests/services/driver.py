@@ -323,7 +323,7 @@ def debits(ledger: int, count: int, epsilon: str) -> dict[str, Any]:
 
 
 def merge(ledger: int, into: int) -> dict[str, Any]:
-    """Merge two ledgers; the result says whether this worked or another process was faster."""
+    """Merge a ledger into another; return whether this worked or another process was faster."""
     from dpgeo.budgets.merging import ledger_merge
     from dpgeo.budgets.models import Ledger
     from dpgeo.core.errors import Conflict

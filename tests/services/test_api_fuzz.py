@@ -110,7 +110,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Fixture:
 
 @contextmanager
 def served(folder: Path, held: Fixture) -> Iterator[tuple[str, dict[str, str], Words]]:
-    """Run a server on a copy of that installation.
+    """Run a server on a copy of the installation of `held`.
 
     Yields its address, headers with a key, and the fuzzer's dictionaries. Afterwards no API request
     may have failed.

@@ -68,7 +68,8 @@ def hold(path: Path, document: Any, *, sort_keys: bool) -> None:
     if os.environ.get("DPGEO_WRITE_CONTRACT"):
         path.write_text(text)
     committed = path.read_text()
-    if connection.vendor != "sqlite":  # PostgreSQL does not keep the order of stored members
+    # PostgreSQL does not keep the order of members in stored JSON.
+    if connection.vendor != "sqlite":
         text, committed = (
             json.dumps(json.loads(each), sort_keys=True) for each in (text, committed)
         )

@@ -283,8 +283,8 @@ def test_a_restored_ledger_cannot_be_spent_again(backups: Backups, new_machine: 
         assert sum(entry.units for entry in entries) == ledger.spent_units
         with pytest.raises(BudgetExceeded):
             desk.request(Dataset.objects.get(pk=dataset.pk), epsilon="0.01")
-        # The waiting release may have been drawn since the backup, so it is not drawn again for one
-        # price.
+        # The waiting release may have been drawn since the backup; drawing it again would be a
+        # second draw for the price of one.
         job = Job.objects.get(release=waiting.pk)
         assert (job.state, job.drawing) == (JobState.FAILED, True)
         assert not release_run(release_id=waiting.pk)

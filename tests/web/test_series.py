@@ -268,9 +268,9 @@ def test_a_period_waits_for_the_one_before(dataset: Dataset) -> None:
     series = declare(dataset)
     complete(series, 2)
     assert series_draw_due() == 1
-    assert series_draw_due() == 0  # the first is not committed yet
+    assert series_draw_due() == 0  # the first map is not committed yet
     assert series_request_period(series, 2) is None
-    assert series_request_period(series, 1) is None  # requested already
+    assert series_request_period(series, 1) is None  # the first map was requested already
     assert Release.objects.filter(series=series).count() == 1
 
 

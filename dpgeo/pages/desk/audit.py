@@ -1,4 +1,4 @@
-"""Page of the audit list, with a filter and its export as CSV or JSON lines."""
+"""Page of the audit list, with a filter, and export of the filtered list as CSV or JSON lines."""
 
 from __future__ import annotations
 

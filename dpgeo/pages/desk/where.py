@@ -155,7 +155,7 @@ class WhereForm(AreaForm, PlaceForm):
 
     @property
     def default_title(self) -> str:
-        """The title that the user entered, or else the name of the place, even of a drawn one."""
+        """The title that the user entered, or else the name of the chosen place or drawn area."""
         title: str = self.cleaned_data["title"]
         if title or self.named is not None:
             return title or (self.named.name if self.named else "")
