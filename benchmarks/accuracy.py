@@ -168,7 +168,7 @@ def _trials(
 def _points_errors(
     released: Released, boxes: NDArray[np.int64], truth: NDArray[np.float64]
 ) -> dict[str, float]:
-    """Return the errors of range counts from synthetic points, and from the counts behind them."""
+    """Return errors of range counts from synthetic points, and from the counts they are made of."""
     counted = counted_layers(released, layers(released))
     [layer] = [layer for layer in counted if isinstance(layer, BoxLayer)]
     points = synthetic_points(counted, released.area, hashlib.sha256(encode(released)).digest())

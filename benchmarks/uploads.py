@@ -1,4 +1,4 @@
-"""Processor time from an upload to its canonical file, compared with DuckDB's own."""
+"""Processor time from an upload to its canonical file, compared with the time that DuckDB takes."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ COPY (
 ) TO '{target}' (FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '\t')
 """
 
-# Two hashes of 64 bits stand for the person's keyed hash of 128 bits. DuckDB's are no protection,
-# but the time is that of its quickest.
+# Two hashes of 64 bits stand for the person's keyed hash of 128 bits. DuckDB's hashes protect
+# nobody, but the time is measured for its quickest hash function.
 _DUCKDB = """
 COPY (
     SELECT hash($key, person) AS person_high, hash(person, $key) AS person_low,
@@ -49,9 +49,9 @@ COPY (
 
 
 def ingested(canonical: Path, options: argparse.Namespace) -> Iterator[Line]:
-    """Yield the times to read CSV, beside DuckDB's, and GeoJSON by lines, beside that of CSV.
+    """Yield times to read CSV, compared with DuckDB, and GeoJSON by lines, compared with CSV.
 
-    Times are the processor's. Left out are the transfer of the file and its preview.
+    Times are processor times. The transfer of the file and its preview are left out.
     """
     with tempfile.TemporaryDirectory(prefix="dpgeo-benchmark-") as name:
         folder = Path(name)

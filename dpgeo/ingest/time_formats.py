@@ -109,7 +109,7 @@ def read_text(text: pa.Array, code: str, to_utc: Offsets) -> Read:
 
 
 def _by_patterns(text: pa.Array, code: str, to_utc: Offsets) -> Read:
-    """Read texts by the patterns of a format, each by the first that it fits."""
+    """Read texts by the patterns of a format, each text by the first pattern that it fits."""
     result = Read(np.zeros(len(text)), np.zeros(len(text), dtype=bool))
     for pattern in PATTERNS[code]:
         times = _calendar(pc.extract_regex(text, pattern), to_utc)

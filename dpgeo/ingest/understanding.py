@@ -49,7 +49,7 @@ class Question:
     """A question to the owner that the file leaves open; each answer is a declaration to try next.
 
     `kind` is "day_or_month", "swapped" or "missing". A question of kind "missing" usually offers no
-    answers; the owner then has to state the member `field` of `Columns`.
+    answers; the owner then has to name the column for the member `field` of `Columns`.
     """
 
     kind: str

@@ -168,7 +168,8 @@ def release(view: PrivateView, params: Params, meter: Meter) -> FlowsRelease:
 def listing_threshold(noise: DiscreteLaplace, pairs: int) -> int:
     """Return the smallest T >= 1 that at most one of `pairs` empty pairs is expected to reach.
 
-    P(noise >= T) = a^T/(1+a), so T is the smallest integer with pairs a^T/(1+a) <= 1.
+    With a = exp(-rate), P(noise >= T) = a^T/(1+a). So T is the smallest integer for which `pairs`
+    times this probability is at most 1.
     """
     return noise.threshold(1 / max(pairs, 1))
 

@@ -1,10 +1,10 @@
-"""Public pages in caches that visitors share, such as the proxy's.
+"""Public pages in caches that visitors share, such as the cache of the proxy.
 
 Privacy argument. An answer may be shared only if the request carried no cookie and no
-authorisation, the answer sets no cookie and the page has no token against forged requests. It is
-then what everybody gets, so that nothing about a person can be stored. Caches ask again after
-DPGEO_CACHE_SECONDS, as they do for files, so that withdrawals hold; browsers ask each time, because
-the same address shows something else once its reader has signed in.
+authorisation, the answer sets no cookie and the page has no token against forged requests. Such an
+answer is the same for everybody, so that nothing about a person can be stored. Caches ask again
+after DPGEO_CACHE_SECONDS, as they do for files, so that withdrawals hold; browsers ask each time,
+because the same address shows something else once its reader has signed in.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response, patch_vary_headers
 
 PROXY_SECONDS = 1
-"""Seconds for which the proxy in front of the site answers by itself (`deploy/nginx.conf`).
+"""Seconds for which the proxy in front of the site answers without asking the site
+(`deploy/nginx.conf`).
 
 So the proxy asks the site for a page at most once a second, even if a thousand people read it.
 """
@@ -53,6 +54,6 @@ def _same_for_all(request: HttpRequest, answer: HttpResponse) -> bool:
         or request.COOKIES
         or "Authorization" in request.headers
         or answer.cookies
-        # Set by whoever asked for a token, whose cookie is added after the view.
+        # This entry is set if a token was asked for; the token's cookie is added after the view.
         or "CSRF_COOKIE" in request.META
     )

@@ -74,7 +74,9 @@ def update_centres(
 
 
 def _step_fractions(centres: Centres, step_x: Floats, step_y: Floats, error: Floats) -> Floats:
-    """Return the fraction (k,), from 0 to 1, of its step that each centre moves to its noisy mean.
+    """Return the fraction (k,) of the way to its noisy mean that each centre moves.
+
+    `step_x` and `step_y` (k,) lead from each centre to its noisy mean.
 
     `error` (k,) is the standard deviation of the noise of each mean.
     """

@@ -11,9 +11,10 @@ case. A label is closed before its noise is drawn, so an interrupted draw stays 
 request is refused, with PrivacyError, before anything is drawn for it. Refusals depend on labels
 and public types alone.
 
-Where it pays. Of l distinct people's counts, one person changes at most l by 1 each: D2 = l, and
-the noise grows with the square root of l, where Laplace noise grows with l. Where one person may
-add all l to one count (visits, sums of several cells), D2 = l^2, and nothing is gained.
+When Gaussian noise is smaller. If distinct people are counted, one person changes at most l counts,
+each by 1. So D2 = l, and the noise grows with the square root of l, whereas Laplace noise grows
+with l. If one person may add all l contributions to one count (visits, sums of several cells), D2 =
+l^2, and nothing is gained.
 """
 
 from __future__ import annotations

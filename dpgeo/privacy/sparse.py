@@ -162,7 +162,7 @@ def summed(
 ) -> PrivateSparseCounts:
     """Return counts from amounts (n,) of cells (n,) in any order.
 
-    Amounts of the same cell are added up. `distinct` holds for these sums.
+    Amounts of the same cell are added up. `distinct` (see the class) must hold for these sums.
     """
     occupied, index = np.unique(cells, return_inverse=True)
     totals = np.zeros(occupied.size, dtype=np.int64)

@@ -92,7 +92,7 @@ def _declare_released(
 
 @contextmanager
 def _opened(release: Release, name: str) -> Iterator[BinaryIO]:
-    """Open a file of a release; one that is not made yet is written for the purpose."""
+    """Open a file of a release; a file that is not made yet is written to a temporary folder."""
     try:
         stored = stored_file(release, name)
     except FileUnmade:

@@ -12,6 +12,9 @@ import unicodedata
 
 
 def number_of_key(key: str) -> int:
-    """Return the number of a key, compared in Unicode's composed form without outer blanks."""
+    """Return the number that stands for a key.
+
+    Keys that are equal in Unicode's composed form without outer blanks have the same number.
+    """
     text = unicodedata.normalize("NFC", key.strip())
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")

@@ -1,9 +1,10 @@
-"""Raster over zones that tells for most positions which zones contain them, without geometry.
+"""Raster over zones from which the zones that contain a position follow, mostly without geometry.
 
-Every cell of the raster that an outline may touch is marked. Between two positions in marked-free
-cells that adjoin, no outline is crossed, so the same zones contain both: one exact test for a patch
-of such cells answers for all positions in it. Positions in marked cells are left to the exact test.
-The zones of a position follow from the position and the zones alone, as with the exact test.
+Every cell of the raster that an outline may intersect is marked. No outline separates positions in
+two adjoining cells that are not marked, so the same zones contain both positions: one exact test
+for a patch of such cells answers for all positions in the patch. Positions in marked cells are left
+to the exact test. The zones of a position follow from the position and the zones alone, as with the
+exact test.
 """
 
 from __future__ import annotations
@@ -21,20 +22,21 @@ Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Positions and zones (m,) each, ordered by position, then zone."""
 
 CELLS_PER_ZONE = 40
-"""Cells along each side for a zone of average size."""
+"""Number of cells along each side of a zone of average size."""
 
 MOST_CELLS, FEWEST_CELLS = 4096, 32
 """Largest and smallest number of cells along each side."""
 
 MOST_SAMPLES = 16_000_000
-"""Samples of outlines, in all; the raster is coarser where outlines are long."""
+"""Largest number of samples of all outlines; the raster is coarser if outlines are long."""
 
 SAMPLES_AT_ONCE = 1_000_000
 
 STEP = 0.25
-"""Distance in cells between samples of an outline, and how far around each cells are marked.
+"""Largest distance, in cells, between samples of an outline; cells this close to a sample are
+marked.
 
-Every point of an outline is within half of it from a sample, so the other half is left for
+Every point of an outline is within half of this distance from a sample; the other half allows for
 rounding.
 """
 
@@ -45,7 +47,7 @@ MARKED, OUTSIDE = -1, -2
 class ZoneRaster:
     """Patches of cells (rows, columns), numbered from 0, and the zones that contain each patch.
 
-    Zones of patch i are `zones[first[i] : first[i + 1]]`. Cells that an outline may touch are
+    Zones of patch i are `zones[first[i] : first[i + 1]]`. Cells that an outline may intersect are
     `MARKED`.
     """
 
@@ -57,7 +59,7 @@ class ZoneRaster:
 
     @classmethod
     def over(cls, shapes: NDArray[np.object_], exact: Callable[..., Pairs]) -> ZoneRaster | None:
-        """Make the raster of zones; None where outlines are too long for one.
+        """Make the raster of zones, or return None if outlines are too long for a raster.
 
         `exact(longitude, latitude)` returns the pairs of a position and a zone that contains it.
         """
@@ -69,7 +71,7 @@ class ZoneRaster:
         side = min(side, int((MOST_SAMPLES - 2 * len(starts)) * STEP / max(length, 1.0)))
         if side < FEWEST_CELLS:
             return None
-        scale = (side - 2) / span  # leaves a free cell on every side
+        scale = (side - 2) / span  # this leaves a row or column of free cells on every side
         low = low - 1 / scale
         marked = _marked((starts - low) * scale, (ends - low) * scale, side)
         patches, row, column = _patches(marked)
@@ -79,9 +81,10 @@ class ZoneRaster:
         return cls(low, scale, patches, first, zones)
 
     def locate(self, longitude: Any, latitude: Any) -> tuple[Pairs, NDArray[np.int64]]:
-        """Return the pairs of positions in patches, and the indices of positions left to test.
+        """Return pairs for positions in patches, and the indices of positions left to test exactly.
 
-        Positions (n,) are in degrees. Those outside the raster are in no zone.
+        A pair is a position and a zone that contains it. Positions (n,) are in degrees. Positions
+        outside the raster are in no zone.
         """
         side = len(self.patches)
         column = np.floor((longitude - self.low[0]) * self.scale[0])

@@ -1,4 +1,4 @@
-"""The limit on open uploads, tested by many processes that announce files at the same time."""
+"""The limit on open uploads, tested by many processes that register files at the same time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
 
 PROCESSES = 6
 START_SECONDS = 8
-"""Number of seconds after which most processes are ready to announce files."""
+"""Number of seconds after which most processes are ready to register files."""
 
 
 def test_files_announced_at_once_stay_within_the_limit_of_open_uploads(

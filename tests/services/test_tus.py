@@ -30,7 +30,7 @@ def client_of(port: int, slug: str, headers: dict[str, str]) -> Any:
 
 
 def break_off(address: str, headers: dict[str, str], content: bytes, at: int, sent: int) -> None:
-    """Announce the rest of a file, send only `sent` bytes of it, and close the connection."""
+    """Begin a request for the rest of a file, send `sent` bytes of it, and close the connection."""
     url = urlsplit(address)
     named = {
         **headers,

@@ -307,7 +307,7 @@ def structure_scores(structures: list[list[int]], teach: slice) -> tuple[Floats,
 
 
 def best_threshold(one: Floats, other: Floats, trials: int) -> tuple[float, float]:
-    """Return the largest bound of an event `score >= threshold`, and its threshold.
+    """Return the largest bound of an event `score >= threshold`, and the event's threshold.
 
     The bound is what `trials` releases with the same shares would prove. A bound below 0 proves
     nothing.

@@ -83,7 +83,7 @@ def test_who_asks_first_is_told_to_wait_and_then_gets_the_file(
 
 
 def test_however_many_ask_there_is_one_job(client: Client, release: Release) -> None:
-    # Each has read the row before any of them has written to it.
+    # Each of five requests has read the row before any of them has written to it.
     unmade = [row(release) for _ in range(5)]
     for file in unmade:
         file_want(file=file)

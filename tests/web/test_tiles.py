@@ -1,4 +1,5 @@
-"""Vector tiles over HTTP, read from the archive for readers who may see the release."""
+"""Vector tiles over HTTP, from a release's archive of tiles, for readers who may see the release.
+"""
 
 from __future__ import annotations
 

@@ -344,7 +344,7 @@ class DatasetForm(AreaForm):
     def _read_budget(self, values: Mapping[str, Any]) -> None:
         shared, own = values.get("ledger"), values.get("budget")
         if self.dataset and not self.dataset.ledger.total and own is None:
-            return  # An administrator can set the budget later.
+            return  # No budget is needed now, since an administrator can set one later.
         if own is None and shared is None:
             self.add_error("budget", gettext("Give the total budget, such as 2."))
         if own is not None and shared is not None:
