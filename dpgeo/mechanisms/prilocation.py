@@ -219,7 +219,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
 
 def _alone(places: Places, params: Params) -> tuple[Phrase, ...]:
-    """Return a warning if visible units have a single place each, since it is not hidden then."""
+    """Return a warning if a visible unit contains only one place, which is then not hidden."""
     names = places.alone(params.hidden)
     if not names:
         return ()

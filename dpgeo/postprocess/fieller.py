@@ -81,7 +81,7 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class ShareNoise:
-    """Noise of each of a region's two sums; a record adds `steps` steps to both together."""
+    """Noise of each of a region's two sums, to which one record adds `steps` steps in all."""
 
     noise: DiscreteLaplace
     steps: int

@@ -1,4 +1,4 @@
-"""Raster over zones from which the zones that contain a position follow, mostly without geometry.
+"""Raster that says which zones contain a position, for most positions without geometry.
 
 Every cell of the raster that an outline may intersect is marked. No outline separates positions in
 two adjoining cells that are not marked, so the same zones contain both positions: one exact test

@@ -1,4 +1,4 @@
-"""From a file to a published map of averages, with its files and its answers."""
+"""A file of rows becomes a published map of averages, with the map's files and answers."""
 
 from __future__ import annotations
 

@@ -297,7 +297,7 @@ def test_a_restored_ledger_cannot_be_spent_again(backups: Backups, new_machine: 
 
 
 def surviving(tmp_path: Path, name: str) -> Path:
-    """Move the private storage of the lost machine to the new one."""
+    """Move the private storage of the lost machine to the new machine."""
     target = tmp_path / name
     target.mkdir()
     (tmp_path / "old" / "private").rename(target / "private")

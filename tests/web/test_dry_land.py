@@ -46,7 +46,7 @@ def desk(tmp_path: Path, settings: Any) -> Desk:
 
 @pytest.fixture
 def coast(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Give a function that moves the coast of the world to a longitude, with land east of it."""
+    """Return a function that moves the world's coast to a longitude; the land lies east of it."""
 
     def move(longitude: float) -> None:
         land = np.array([shapely.box(longitude, 40, 20, 60)], dtype=object)

@@ -188,7 +188,8 @@ def test_a_key_sees_the_same_with_and_without_one_person(desk: Desk, name: str) 
         answers = [answer(program, method, path, body) for method, path, body in requests]
         plain = json.dumps(answers).replace(dataset.slug, "SLUG")
         plain = re.sub(r'(\\"(size|offset)\\":) ?\d+', r"\1 N", plain)
-        Upload.objects.update(job=None)  # a key has one job at a time
+        # A key may have one job at a time, so the earlier job is detached.
+        Upload.objects.update(job=None)
         seen.append(plain)
     assert seen[0] == seen[1]
     assert "[202, " in seen[0]

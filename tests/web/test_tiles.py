@@ -1,5 +1,4 @@
-"""Vector tiles over HTTP, from a release's archive of tiles, for readers who may see the release.
-"""
+"""Vector tiles over HTTP, from a release's tile archive, for readers who may see the release."""
 
 from __future__ import annotations
 

@@ -45,12 +45,15 @@ def categories_field() -> forms.CharField:
 
 
 def read_measures(text: str) -> list[dict[str, Any]]:
-    """Return the measures of lines. Raises ValidationError for a line that is not understood."""
+    """Return the measures that lines of text declare. Raises ValidationError."""
     return _read(text, read_measure)
 
 
 def read_categories(text: str) -> list[dict[str, Any]]:
-    """Return the categories of lines. Raises ValidationError for a line without a colon."""
+    """Return the categories that lines of text declare.
+
+    Raises ValidationError for a line without a colon.
+    """
     return _read(text, read_category)
 
 

@@ -44,7 +44,7 @@ TOO_LARGE = 413
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload_new(request: HttpRequest, slug: str) -> HttpResponse:
-    """Receive a file; reject users without the right and large files before reading the body.
+    """Receive a file. Before the body is read, refuse files too large and users without the right.
 
     Scripts that accept JSON receive {"next": address} or {"errors": [...]} instead of a page.
     """

@@ -214,7 +214,7 @@ def _with_contours(
 ) -> RadiusMap:
     """Add the bands, the lines and the part out of reach to a radius map.
 
-    `continued` holds the radii from `_continued`, which `generator` draws.
+    `continued` holds the radii from `_continued`, and `generator` makes contours of them.
     """
     highest = min(float(np.nanmax(continued)), reach)
     levels = levels_between(float(np.nanmin(continued)), highest)
