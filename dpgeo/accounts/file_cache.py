@@ -33,7 +33,10 @@ class CountsInFiles(BaseCache):
     def add(
         self, key: str, value: int, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None
     ) -> bool:
-        """Create a counter unless it exists, and return whether it was created."""
+        """Create a counter that expires after `timeout` seconds, unless the counter exists.
+
+        Returns whether it was created.
+        """
         path = self._path(key, version)
         with self._locked():
             if _read(path):

@@ -178,7 +178,8 @@ def session_end(*, session: SignedIn) -> None:
 def key_revoke(*, key: ApiKey, by: User) -> ApiKey:
     """Revoke an API key permanently. Repeating this is safe.
 
-    Raises NotAllowed if the user does not administer the key's organisation.
+    Raises NotAllowed if the user does not administer the key's organisation. `by` is the user who
+    revokes the key.
     """
     _check_administers(by, key.organisation)
     with transaction.atomic():

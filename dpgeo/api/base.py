@@ -150,7 +150,10 @@ class DocumentView(ApiView):
     def text(
         self, body: bytes, *, personal: bool = False, media_type: str = "application/json"
     ) -> HttpResponse:
-        """Return a response with `body`, which is already JSON text."""
+        """Return a response with `body`, which is already text of the media type.
+
+        Caches may not store the response if it is `personal`.
+        """
         return HttpResponse(
             body, content_type=media_type, headers={"Cache-Control": caching(personal)}
         )

@@ -86,7 +86,10 @@ class Operation:
 
 
 def operation(name: str, summary: str, answer: Any = None, **facts: Any) -> Callable[[F], F]:
-    """Return a decorator that describes a view's method; `facts` are fields of Operation."""
+    """Return a decorator that describes a view's method.
+
+    `answer` is the serializer of the response, and `facts` are further fields of Operation.
+    """
     described = Operation(name=name, summary=summary, answer=answer, **facts)
 
     def decorate(method: F) -> F:

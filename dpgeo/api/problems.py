@@ -259,7 +259,8 @@ def answer(
 ) -> HttpResponse:
     """Return a response with a problem document.
 
-    Caches may not store it, because the cause of the problem may go away.
+    Caches may not store it, because the cause of the problem may go away. `headers` are added to
+    those of the response.
     """
     document = kind.document(detail, field=field)
     response = JsonResponse(document, status=kind.status, content_type=MEDIA_TYPE, headers=headers)

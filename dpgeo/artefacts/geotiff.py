@@ -220,7 +220,10 @@ def _directory_size(tags: list[Tag], tiles: int) -> int:
 
 
 def _directory(tags: list[Tag], start: int, *, last: bool) -> bytes:
-    """Encode a directory at the offset `start`, followed by the values to which it points."""
+    """Encode a directory at the offset `start`, followed by the values to which it points.
+
+    `last` is true for the last directory of the file, which refers to no next one.
+    """
     head = 2 + 12 * len(tags) + 4
     position = start + _up_to_8(head)
     entries, beside = [], []

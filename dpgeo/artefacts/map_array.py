@@ -86,7 +86,10 @@ class Further(Protocol):
 
 
 def encode(released: Released, shown: Sequence[Layer], further: Further = lambda _: {}) -> bytes:
-    """Return the bytes of map.bin for these layers; all layers of boxes share one grid."""
+    """Return the bytes of map.bin for these layers; all layers of boxes share one grid.
+
+    `further` returns more members of the header.
+    """
     grid = next((layer.grid for layer in shown if isinstance(layer, BoxLayer)), None)
     inside = None if grid is None else _inside(grid, released.area)
     data, nouns = _Data(), nouns_of(released)

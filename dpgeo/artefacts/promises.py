@@ -301,7 +301,8 @@ def bound_of(epsilon: Fraction) -> Bound:
 def of_counts(epsilon: Fraction, unit: Unit, noun: str = "", source: str = THIS_MAP) -> Promise:
     """Return the promise about somebody's presence, for counts with this epsilon.
 
-    `source` is the phrase that names the maps covered by the promise.
+    `source` is the phrase that names the maps covered by the promise. `noun` is the owner's noun
+    for rows, or "".
     """
     bound = bound_of(epsilon)
     protection, ending = Phrase(PROTECTION[bound.verdict]), bound.guess(source)
@@ -325,7 +326,7 @@ def of_points(
 
     `loss` is the largest log-ratio of the odds if all `reports` of a privacy unit are moved by the
     radius. If the privacy unit is a record, the promise is about one report, and says that somebody
-    with many reports is protected less.
+    with many reports is protected less. `noun` is the owner's noun for rows, or "".
     """
     bound = bound_of(loss)
     metres, named = Figure(f"{radius:,}"), noun_of(noun, REPORT)
@@ -347,7 +348,7 @@ def in_places_and_groups(epsilon: Fraction, unit: Unit, noun: str = "") -> Seque
     """Return sentences on cases in which epsilon counts several times.
 
     If the privacy unit is a person, these are several places and groups of people; if it is a
-    record, several rows of one person.
+    record, several rows of one person. `noun` is the owner's noun for rows, or "".
     """
     where = Phrase(WHERE, bound=bound_of(2 * epsilon).words)
     group = bound_of(FAMILY * epsilon).words

@@ -298,7 +298,7 @@ def add_labels(root: ET.Element, text: str, along_lines: bool) -> None:
 
 
 def rgba(colour: Colour, alpha: int = 255) -> str:
-    """Return a colour as QGIS writes it."""
+    """Return a colour as QGIS writes it; `alpha` is the opacity, from 0 to 255."""
     return ",".join(map(str, (*colour, alpha)))
 
 

@@ -31,7 +31,10 @@ POINT_NUMBER = r"^(-?[0-9]+)\.([0-9]+(?:[eE][-+]?[0-9]+)?)$"
 
 
 def for_spreadsheets(csv: bytes, *, decimal_comma: bool) -> bytes:
-    """Return the rows of a layer's CSV file in the form that spreadsheets read."""
+    """Return the rows of a layer's CSV file in the form that spreadsheets read.
+
+    With `decimal_comma`, numbers have a decimal comma and columns are separated by semicolons.
+    """
     import pyarrow as pa
     import pyarrow.csv
 

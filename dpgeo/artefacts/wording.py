@@ -170,7 +170,11 @@ def bound(
     bounding: Bounding = Bounding.RANDOM,
     regions: RegionWords = CELLS,
 ) -> str:
-    """Return a sentence that explains the contribution bound."""
+    """Return a sentence that explains the contribution bound.
+
+    `limit` is the bound. `bounding` says which contributions of a person are kept, and `regions`
+    are the words for the counted regions.
+    """
     if unit is Unit.RECORD:
         return regions.of_record
     things = f"distinct {regions.many}" if counting is Counting.PEOPLE else "records"
@@ -181,7 +185,7 @@ def bound(
 
 
 def not_protected(unit: Unit, notion: Notion = Notion.PURE_DP) -> list[str]:
-    """Return sentences on what the guarantee does not hide."""
+    """Return sentences on what a guarantee of this privacy notion does not hide."""
     visible = [
         "That reports were made, and how many in all: who knows that a report can only be "
         "somebody's learns that they are in the data.",
@@ -216,7 +220,10 @@ def known_limits(
     notion: Notion = Notion.PURE_DP,
     regions: RegionWords = CELLS,
 ) -> list[str]:
-    """Return sentences on the limits of the counts or points."""
+    """Return sentences on the limits of counts or, for geo-indistinguishability, of points.
+
+    `limit` is the contribution bound, and `regions` are the words for the counted regions.
+    """
     if notion is Notion.GEO_IND:
         return _limits_of_points(limit)
     things = regions.many if counting is Counting.PEOPLE else "records"

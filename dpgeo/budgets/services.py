@@ -186,8 +186,9 @@ def check_fits(*, ledger: Ledger, cost: Guarantee, refunds: bool = True) -> None
 def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: str) -> Entry:
     """Debit the cost of a job from `ledger` or, after a merger, from the target ledger.
 
-    Raises BudgetExceeded if too little is left, Conflict if the job was debited before, or
-    TypeError if the cost and the ledger have different notions of privacy.
+    `what` and `who` are stored in the entry: what is paid for, and who requested it. Raises
+    BudgetExceeded if too little is left, Conflict if the job was debited before, or TypeError if
+    the cost and the ledger have different notions of privacy.
     """
     units = _units(ledger, cost)
     enough = Q(total_units__gte=F("spent_units") + units)
@@ -309,7 +310,7 @@ def ledger_recovering(
 
     The ledger is created for the first such draw. Its total is the sum of the recovered draws, so
     nothing else can be paid from it. `radius` is the radius in metres for drawn points; it is not
-    used for counts.
+    used for counts. `slug`, `title` and `publisher` are those of the missing dataset.
     """
     counts_ledger, _ = Ledger.objects.get_or_create(
         recovers=slug[:80],

@@ -70,10 +70,11 @@ class Backup:
 def backup_make(
     *, folder: Path, recipients: Sequence[Any], key_recipients: Sequence[Any], plain: bool = False
 ) -> Backup:
-    """Write and verify both archives in `folder`; return their paths.
+    """Write and verify an archive of the data and one of the keys, both in `folder`.
 
-    The data are encrypted, too, unless `plain` is true. Raises Conflict if files keep vanishing,
-    and InvalidInput if an archive that was written cannot be read back.
+    The data are encrypted for `recipients`, unless `plain` is true, and the keys for
+    `key_recipients`. Raises Conflict if files keep vanishing, and InvalidInput if an archive that
+    was written cannot be read back.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     name = f"dpgeo-{timezone.now():%Y%m%dT%H%M%SZ}"

@@ -69,7 +69,8 @@ def job_wait(
     """Wait until a job ends; if no worker picks it up, run it in this process.
 
     A worker has `patience` seconds to pick up the job, or PATIENCE_SECONDS if `patience` is None.
-    After that, `run` leases and runs the job in this process, as a worker would.
+    After that, `run` leases and runs the job in this process, as a worker would. Progress is
+    written to `output`.
     """
     patience = PATIENCE_SECONDS if patience is None else patience
     line = ProgressLine(output)

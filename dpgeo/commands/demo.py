@@ -207,7 +207,10 @@ class Demo:
 
 
 def make_user(name: str, *, superuser: bool = False) -> User:
-    """Return the account with this name; create it without a password if it does not exist."""
+    """Return the account with this name; create it without a password if it does not exist.
+
+    `superuser` applies to a new account only.
+    """
     known = User.objects.filter(username=name).first()
     if known is not None:
         return known

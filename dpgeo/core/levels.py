@@ -96,7 +96,7 @@ def parse_level(value: object, *, field: str = "level") -> str:
 
 
 def parse_radius(value: object, *, field: str = "radius") -> int:
-    """Parse a radius in whole metres. Raises InvalidInput if it is invalid."""
+    """Parse a radius in whole metres. Raises InvalidInput, which names `field`."""
     text = str(value).strip()
     if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_RADIUS:
         raise InvalidInput(
@@ -110,7 +110,8 @@ def parse_radius(value: object, *, field: str = "radius") -> int:
 def make_level(level: object, radius: object, *, field: str = "level") -> Level:
     """Parse a level within a radius.
 
-    Raises InvalidInput if either is invalid or the ledger cannot store the level.
+    Raises InvalidInput if either is invalid or the ledger cannot store the level. The error names
+    `field`, except for a wrong radius.
     """
     parsed = Level(parse_level(level, field=field), parse_radius(radius))
     if parsed.pico < 1:

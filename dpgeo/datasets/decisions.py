@@ -42,7 +42,10 @@ class Decision:
 
 
 def decision_record(kind: str, **facts: Any) -> None:
-    """Write a decision to the private storage. Call it last in the decision's transaction."""
+    """Write a decision with its `facts` to the private storage.
+
+    Call this last in the decision's transaction.
+    """
     at = timezone.now()
     name = f"{JOURNAL}/{at:%Y%m%dT%H%M%S%f}-{secrets.token_hex(8)}.json"
     document = {"kind": kind, "at": at.isoformat(), **facts}

@@ -46,7 +46,11 @@ POSITIONS = frozenset(
 
 
 def clean_text(value: object, *, field: str, longest: int, required: bool = False) -> str:
-    """Return a public text without surrounding spaces. Raises InvalidInput if it is invalid."""
+    """Return a public text of at most `longest` characters, without surrounding spaces.
+
+    Raises InvalidInput, which names `field`, for longer texts, for control characters, and for an
+    empty text that is `required`.
+    """
     text = str(value or "").strip()
     if required and not text:
         raise InvalidInput("Must not be empty; write a few words.", field=field)
@@ -114,7 +118,7 @@ def clean_contact(address: object) -> str:
 def clean_day(day: object, *, field: str) -> datetime.date | None:
     """Return a calendar day, such as "2026-03-31", or None if none is given.
 
-    Raises InvalidInput for an invalid day.
+    Raises InvalidInput, which names `field`, for an invalid day.
     """
     if day is None or isinstance(day, datetime.date):
         return day

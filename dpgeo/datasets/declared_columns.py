@@ -70,7 +70,10 @@ class ColumnList:
         return name, self.line(title, LONGEST_TITLE) or name
 
     def line(self, text: object, longest: int, *, required: bool = False) -> str:
-        """Return a valid one-line text without surrounding spaces. Raises InvalidInput."""
+        """Return a one-line text of at most `longest` characters, without surrounding spaces.
+
+        Raises InvalidInput for any other text, and for an empty one that is `required`.
+        """
         if not isinstance(text, str):
             raise self.refusal()
         return clean_line(text, field=self.field, longest=longest, required=required)

@@ -37,7 +37,8 @@ def leave_out_water(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return an area without the sea and large lakes, and how it was chosen.
 
-    Only public geometry is used. Raises InvalidInput if the area is invalid or all water.
+    Only public geometry is used. Raises InvalidInput if the area is invalid or all water. `choice`
+    says how the area was chosen so far; the sources of the water are added to it.
     """
     folder = Path(settings.GROUND_DIR)
     area = StudyArea.from_geojson(clean_area(study_area))

@@ -139,7 +139,7 @@ def _replace(upload: Upload, current: Upload, lease: JobLease, **result: Any) ->
 
     Releases without a committed draw then use the new version, which has the old rows except the
     person's. A draw that was made from the old rows but not committed is not used
-    (`releases.blobs`).
+    (`releases.blobs`). `result` holds the fields to store with the new version.
     """
     dataset = upload.dataset
     Dataset.objects.select_for_update().get(pk=dataset.pk)

@@ -107,7 +107,7 @@ def files_open(dataset: Dataset, key: ApiKey | None) -> list[Transfer | Upload]:
 
 
 def transfer_append(*, transfer: Transfer, offset: int, stream: IO[bytes], length: int) -> int:
-    """Store up to `length` bytes at `offset` and return the new offset.
+    """Store up to `length` bytes of `stream` at `offset` and return the new offset.
 
     If the connection breaks, the bytes that arrived before are kept. Raises Conflict if `offset` is
     not the end of the stored bytes or if another request stored this piece first, or InvalidInput

@@ -225,8 +225,9 @@ def places_within(
 ) -> list[tuple[str, str, shapely.Geometry]]:
     """Return each place of the given kinds that intersects a box: name, surroundings and shape.
 
-    The surroundings are the municipality or country around the place. A shape is the place's
-    outline if one is stored, or else a point.
+    The surroundings are the municipality or country around the place. If `outlined`, only places
+    with a stored outline are returned, which is then their shape. Otherwise, only places without an
+    outline are returned, and their shape is a point.
     """
     rows = _opened(path, path.stat().st_mtime_ns).all(
         "SELECT name, within, longitude, latitude, outline FROM place "
@@ -332,7 +333,7 @@ def _matching(
 
 
 def found_in(row: Row, score: float = 0.0) -> Found:
-    """Return a row of the index as the result of a search."""
+    """Return a row of the index as the result of a search with this score."""
     return Found(
         id=row[0],
         name=row[1],

@@ -141,7 +141,7 @@ def store(folder: Path, path: Path) -> str:
 
 @contextmanager
 def new_file(folder: Path, suffix: str = "") -> Iterator[Path]:
-    """Yield a path for a new file in the folder; delete whatever is still there at the end."""
+    """Yield a path with this suffix for a new file; delete whatever is still there at the end."""
     folder.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=".new-", suffix=suffix, dir=folder)
     os.close(handle)

@@ -135,13 +135,14 @@ class JobLease:
 def job_run(
     *, job_id: UUID, work: Callable[[JobLease], None], on_progress: ProgressCallback | None = None
 ) -> bool:
-    """Lease a job and run it until it ends or fails; return whether it could be leased.
+    """Lease a job and run `work` until it ends or fails; return whether a lease was taken.
 
-    A DpgeoError, which a user can act on, fails the job, and its message is stored as the reason.
-    After any other error, the job returns to the queue for another attempt. Only the type and the
-    traceback of such an error are logged, because its message may contain private data. If the disk
-    lacks space, the job waits in the queue and the attempt is not counted, unless noise was drawn
-    and lost, because the number of attempts bounds how often noise is drawn.
+    `on_progress` is called with the steps of the job. A DpgeoError, which a user can act on, fails
+    the job, and its message is stored as the reason. After any other error, the job returns to the
+    queue for another attempt. Only the type and the traceback of such an error are logged, because
+    its message may contain private data. If the disk lacks space, the job waits in the queue and
+    the attempt is not counted, unless noise was drawn and lost, because the number of attempts
+    bounds how often noise is drawn.
     """
     if read_disk_space().short:
         return False
@@ -159,7 +160,7 @@ def job_run(
 
 
 def _run_work(lease: JobLease, work: Callable[[JobLease], None]) -> None:
-    """Run the work of a job and record how it ended. Raises LeaseLost."""
+    """Run the work of a job and record how the job ended. Raises LeaseLost."""
     names = {"job_id": lease.job_id, "lease": lease.token}
     try:
         work(lease)

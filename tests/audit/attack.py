@@ -268,7 +268,8 @@ def learned(
 ) -> tuple[Reading, Rule]:
     """Return a `Reading` and a guessing rule, learned from `runs` releases of each dataset.
 
-    Two fifths of the releases train the scores; the others choose the rule.
+    Two fifths of the releases train the scores; the others choose the rule. `thorough` is that of
+    `learned_scores`.
     """
     seen = target.seen(case, runs, first_seed)
     some = 2 * runs // 5
@@ -293,7 +294,7 @@ def audit(case: Case, factors: tuple[Fraction, ...], effort: float = 1.0) -> Ite
     """Audit a case under planted factors, on the pair of datasets that reveals most.
 
     The pair and the guessing rule are chosen only once, with the smallest fault that must be caught
-    planted.
+    planted. `effort` is the share of the usual number of draws.
     """
     most = max(BATCH, int(case.most * effort))
     with TemporaryDirectory() as folder:

@@ -105,7 +105,8 @@ def audit_points(
 ) -> Iterator[Finding]:
     """Audit, under planted factors, the claim for two places that are METRES apart.
 
-    Every point counts as one draw, because different people's reports have independent noise.
+    Every point counts as one draw, because different people's reports have independent noise. With
+    `padded`, the releases have padding reports. `effort` is the share of the usual number of draws.
     """
     name = PADDED if padded else PLAIN
     most = int((MOST_PADDED if padded else MOST) * effort)

@@ -53,10 +53,10 @@ class OgcView(ApiView):
         text: Callable[[], str | bytes] | None = None,
         **context: Any,
     ) -> HttpResponse:
-        """Return a response in the requested form.
+        """Return a response in the requested form, with `title` as the title of an HTML page.
 
-        The JSON is what `text` returns, or `document` if `text` is None. `context` is used only by
-        the page.
+        The JSON is what `text` returns, or `document` if `text` is None; `media_type` is that of
+        the JSON. `context` is used only by the page.
         """
         if self.form == "json":
             body = text() if text else json.dumps(document, ensure_ascii=False)
@@ -70,7 +70,10 @@ class OgcView(ApiView):
         return answer
 
     def written(self, serializer: type[OgcDocument], instance: Any = None, **context: Any) -> Json:
-        """Return the document of `instance` that `serializer` writes in the requested form."""
+        """Return the document of `instance` that `serializer` writes in the requested form.
+
+        `context` is added to the serializer's context.
+        """
         context |= {"request": self.request, "form": self.form}
         return serializer(context=context).to_representation(instance)
 

@@ -446,7 +446,7 @@ def places_release(*, area: StudyArea = TRIANGLE, by_time: bool = False) -> Rele
 
 
 def profile_release(*, area: StudyArea = TRIANGLE) -> Released:
-    """Return counts of two zones by the hour of the week."""
+    """Return counts of two zones by the hour of the week, in the study area `area`."""
     noise = DiscreteLaplace(Fraction("0.5"), 3)
     whole = zone_averages_release(area=area).content
     assert isinstance(whole, ZoneAverages)
