@@ -2,12 +2,12 @@
 
 Counting, bounding and noise are dpgeo's own: the counts come from `engine.duckdb_view`, Laplace
 noise from the Meter and Gaussian noise from the Gaussian Meter, whose squared sensitivity the view
-computes. Both currencies give the same epsilon, zCDP at the stated delta. The bounding box of the
-file's rows is stretched to a square. With more people than the file has, every person is counted
-several times, as several people with the same rows.
+computes. Both give the same epsilon, zCDP only at the stated delta. The bounding box of the file's
+rows is stretched to a square. If more people are requested than the file has, every person is
+counted as several people with the same rows.
 
-Twelve maps: the rows of twelve months, each a map of its own. Under pure differential privacy each
-has a twelfth of epsilon, under zCDP a twelfth of rho.
+Twelve maps are made as well, one of each twelfth of the time. Under pure differential privacy each
+map gets a twelfth of epsilon, under zCDP a twelfth of rho.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Ints = NDArray[np.int64]
 BOUNDS = (1, 8, 20, 55, 135)
 
 EVERYTHING = 1_000_000
-"""A bound that nobody reaches."""
+"""A contribution bound that nobody reaches."""
 
 MONTHS = 12
 
@@ -109,8 +109,9 @@ def by_bound(
 ) -> Iterator[dict[str, float]]:
     """Yield the errors of a map of each file at each bound, on average over files and trials.
 
-    `rmse` is that of a cell, `boxes` the mean absolute error of sums over random boxes. `auto` is
-    the mechanism of that name under pure differential privacy, with its inference.
+    `rmse` is the root mean square error of a cell, and `boxes` the mean absolute error of sums over
+    random boxes. `auto` stands for the mechanism of that name under pure differential privacy, with
+    its inference.
     """
     truths = [exact(view_of(path, EVERYTHING).histogram(grid)) for path in paths]
     for bound in BOUNDS:
@@ -158,7 +159,7 @@ def surface(view: DuckDBView, grid: Grid, epsilon: Fraction, seed: int) -> Float
 
 
 def rmse(noisy: Floats, truth: Floats) -> float:
-    """Return the root mean square error of a cell."""
+    """Return the root mean square error of the counts of cells."""
     return float(np.sqrt(np.mean((noisy - truth) ** 2)))
 
 

@@ -1,16 +1,16 @@
 """Counts of the same features in several maps of a series, from which readers see changes.
 
-Everything is computed from published counts, so it costs no privacy. Which maps can be compared:
-all counts of one grid, of zones or of places; lists of cells or of pairs of regions, of which a
-count is known only if it reached a public threshold; and undivided flows, which consist of
-departures, arrivals and a list of pairs.
+Everything is computed from published counts, so it costs no privacy. Three kinds of maps can be
+compared: maps with all counts of a grid, of zones or of places; maps with lists of cells or of
+pairs of regions, in which a count is known only if it reached a public threshold; and flows that
+are not divided into slices, which consist of departures, arrivals and a list of pairs.
 
-Lists. A feature that is not listed in a map has a noisy count below the threshold T. If it is
-listed in both of two maps, the change is the difference of the two counts. If it is listed in one,
-with the count z, its noisy counts differ by at least z - (T - 1). If it is listed in neither,
-nothing is known. So the rule for changes that stand out (`postprocess.periods`) holds with n
-possible features, listed or not: a known difference or bound that is larger than c proves that the
-difference of the two noisy counts is.
+Lists. A feature that is not listed in a map has a noisy count below the threshold T. If a feature
+is listed in both of two maps, the change is the difference of the two counts. If it is listed in
+one map only, with the count z, its two noisy counts differ by at least z - (T - 1). If it is listed
+in neither map, nothing is known about a change. So the rule for changes that stand out
+(`postprocess.periods`) holds with n possible features, listed or not: if the known difference, or
+the lower bound on it, is larger than c, the difference of the two noisy counts is larger than c.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ from dpgeo.spatial.area import StudyArea
 Ints = NDArray[np.int64]
 
 MOST_PLACES = 200_000
-"""Largest number of places whose maps are compared; a map stores only a part of more of them."""
+"""Largest number of places whose maps are compared; if there are more places, a map stores only a
+part of them.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,11 +66,11 @@ class Table:
         return largest_by_noise(self.noise, self.possible)
 
     def facts(self) -> dict[str, Any]:
-        """Return what a page needs to tell counts and changes from noise.
+        """Return what a page needs to distinguish counts and changes from noise, as JSON values.
 
         A listed count has the margin of `selected_margin`: `reach` if it is at least that far above
-        the threshold, else the larger of the count and `margin`. The numbers with `change_` fail
-        half as often, so that the sum of two such margins is one of a change.
+        the threshold, else the larger of the count and `margin`. Margins with `change_` in their
+        names fail half as often, so that the sum of two such margins is a margin of the change.
         """
         rate = float(self.noise.rate)
         listed = {
@@ -88,9 +90,9 @@ class Table:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compared:
-    """The counts that a map shows, and of flows also departures and listed pairs.
+    """The counts that a map shows; for flows, departures and listed pairs, too.
 
-    Of flows, `main` has the arrivals, and a pair's key is origin * n + destination.
+    For flows, `main` holds the arrivals, and the key of a pair is origin * n + destination.
     """
 
     main: Table
@@ -170,7 +172,10 @@ def _all(rows: Sequence[Ints], noise: DiscreteLaplace) -> Table:
 def _listed(
     maps: Sequence[tuple[Ints, Ints]], noise: DiscreteLaplace, possible: int, least: int
 ) -> Table:
-    """Return the table of lists of (keys, counts); keys are ascending."""
+    """Return the table of maps that list counts; each map is a pair (keys, counts).
+
+    Keys are ascending. `possible` and `least` are explained at `Table`.
+    """
     keys = np.unique(np.concatenate([keys for keys, _ in maps]))
     counts = np.zeros((len(maps), keys.size), dtype=np.int64)
     for row, (listed, values) in zip(counts, maps, strict=True):

@@ -62,7 +62,9 @@ from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.sampler import Bounds, exp_bounds
 
 TABLE_SCALES = 14
-"""Number of the proposals' scales that a table covers; one proposal in a million exceeds it."""
+"""A table covers absolute values up to this multiple of the proposals' scale, which one proposal in
+a million exceeds.
+"""
 
 LONGEST_TABLE = 1 << 16
 """Largest number of entries in a table."""

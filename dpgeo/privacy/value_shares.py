@@ -13,9 +13,9 @@ Both sums come from one query that returns the number n of records and the sum U
 = K n - U. If U and D came from two queries that keep different records of a person, the sensitivity
 could be 2 l K.
 
-The squared L2 sensitivity is l K^2 if each contribution goes to another region, as where a person
-has one value a region: k^2 + (K - k)^2 is at most (k + (K - k))^2 = K^2. Otherwise all l
-contributions may be K at one entry, and it is l^2 K^2.
+The squared L2 sensitivity is l K^2 if a privacy unit's contributions go to different regions, as
+they do if a person has one value in each region: k^2 + (K - k)^2 is at most (k + (K - k))^2 = K^2.
+Otherwise all l contributions may add K to one entry, and the squared L2 sensitivity is l^2 K^2.
 
 Utility. (U + D)/K estimates the number of records, and U/(U + D) their mean as a fraction m of the
 range between the limits. With s = l/epsilon, the variance of U/(U + D) is about 2 s^2 ((1 - m)^2 +

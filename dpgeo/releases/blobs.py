@@ -144,7 +144,7 @@ def _set_drawing(release: Release, lease: JobLease | None) -> None:
 
 
 def is_anothers(release: Release, name: str) -> bool:
-    """Return whether a blob stored under the id of a release's job belongs to another request."""
+    """Return whether a blob stored under the id of a release's job is of another request."""
     with private_storage().open(name, "rb") as file:
         blob = file.read()
     try:

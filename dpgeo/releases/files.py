@@ -30,7 +30,7 @@ def checksum(path: Path) -> str:
 
 
 def list_files(release: Release, planned: Iterable[PlannedFile]) -> None:
-    """List files that are made on request in the database; those already listed stay as is."""
+    """Enter files that are made on request in the database; files already entered stay as is."""
     ReleaseFile.objects.bulk_create(
         [
             ReleaseFile(release=release, name=file.name, media_type=file.media_type)

@@ -106,7 +106,7 @@ class Quote:
 
     @property
     def warnings(self) -> list[Phrase]:
-        """Warnings about this request, from public inputs and guesses alone."""
+        """Warnings about this request, from public inputs and the owner's estimates alone."""
         least = self.forecast.stands_out_from
         warning = None if least is None else _warning(least, self.guess)
         if warning is None:

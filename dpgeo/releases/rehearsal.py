@@ -43,7 +43,7 @@ MEMORY_BYTES = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """A rehearsed map: the contents of its files by file name, and its opening view.
+    """A rehearsed map: the contents of its files by file name, and what it shows first.
 
     `looks` names the renderer of each layer, see `postprocess.layers.features`.
     """

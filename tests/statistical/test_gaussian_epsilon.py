@@ -47,15 +47,15 @@ def disproves(
 ) -> bool:
     """Let the attacker guess; return whether that disproves an epsilon at `delta`.
 
-    It is the epsilon that RHO claims, unless another is named. The datasets differ by `change`
-    (n,). The noise is that of `rho` and, if `distinct` is true, of a person who adds at most 1 to
-    each count.
+    By default, it is the epsilon that RHO claims. The counts of the datasets differ by `change`
+    (n,). The noise is for `rho` and, if `distinct` is true, for a person who adds at most 1 to each
+    count.
     """
     claimed = float(epsilon_at(RHO, delta)) if epsilon is None else epsilon
     entropy = SeededEntropy(seed(1))
     right = wrong = 0
     for present in (False, True):
-        # All draws are measured as one array of counts, whose sensitivity is that of one draw.
+        # All draws are measured as one array of counts, with the sensitivity of a single draw.
         values = np.tile(change * present, (DRAWS, 1))
         counts = PrivateCounts(values, sensitivity=int(change.sum()), distinct=distinct)
         meter = GaussianMeter([RhoSpend(label="cells", rho=rho)], entropy)
@@ -95,7 +95,7 @@ def test_visits_that_are_claimed_to_be_distinct_are_proved(delta: Fraction) -> N
 
 
 def test_an_epsilon_without_a_delta_is_proved_to_be_too_small() -> None:
-    """Take sqrt(2 rho) for epsilon, as if the noise gave a pure guarantee."""
+    """The claim of epsilon = sqrt(2 rho), as if the noise gave a pure guarantee, is disproved."""
     assert disproves(
         IN_DIFFERENT_CELLS, DELTAS[0], distinct=True, epsilon=math.sqrt(2 * float(RHO))
     )

@@ -51,7 +51,7 @@ def less_than(edges: Ints, scale: float) -> Floats:
 def classes(scale: float, draws: int) -> Ints:
     """Return the edges of at most 400 classes, each with enough expected draws.
 
-    The outermost ones begin where LEAST_EXPECTED of the draws are left.
+    The outermost classes begin where LEAST_EXPECTED draws are expected beyond.
     """
     share = max(LEAST_EXPECTED / draws, 1 / 400)
     reach = scale * math.sqrt(2 * math.log(draws / LEAST_EXPECTED))
@@ -96,7 +96,7 @@ def test_the_classes_reach_far_into_the_tails() -> None:
 
 @pytest.mark.parametrize("scale", ["1", "30", "1000"])
 def test_the_tail_beyond_three_scales_fits_by_itself(scale: str) -> None:
-    """Fit the law given that a draw is beyond three scales, which one in 370 is."""
+    """Draws beyond three scales, one in 370, have the conditional distribution that they should."""
     edge = math.ceil(3 * float(scale))
     sizes = np.abs(sample(noise_of(scale), 10 * DRAWS, SeededWords(seed(12))))
     tail = sizes[sizes >= edge]
@@ -142,7 +142,7 @@ def test_proposals_that_are_all_accepted_are_noticed(scale: str) -> None:
 def test_a_zero_counted_twice_is_noticed(scale: str) -> None:
     draws = sample(noise_of(scale), DRAWS, SeededWords(seed(19)))
     mass_of_zero = np.mean(draws == 0)
-    # With one sign too many, the other values lose as much as zero gains.
+    # If zero is drawn too often, the other values are drawn less often by as much.
     replaced = np.arange(DRAWS) % round(1 / mass_of_zero) == 0
     doubled = np.where(replaced, 0, draws)
     assert log_chance_of_misfit(doubled, float(scale)) < LOG_FALSE_ALARM

@@ -108,7 +108,7 @@ def test_digits_that_depend_on_each_other_are_noticed() -> None:
 def log_pairs(first: Ints, second: Ints, classes: int) -> float:
     """Return an upper bound on the log probability of so uneven a table of pairs by chance.
 
-    The bound is that of the table's chi-square statistic, for independent numbers.
+    The bound holds for the chi-square statistic of a table of independent numbers.
     """
     table = np.bincount(first * classes + second, minlength=classes**2).reshape(classes, classes)
     expected = table.sum(1)[:, None] * table.sum(0)[None, :] / first.size

@@ -1,4 +1,4 @@
-"""Public pages in shared caches: what may be stored and for how long, and that nothing personal is.
+"""Public pages in shared caches: what may be stored and for how long, and nothing personal.
 
 A page may be stored only if its request had no cookie and no key.
 """
