@@ -11,6 +11,13 @@ case. A label is closed before its noise is drawn, so an interrupted draw stays 
 request is refused, with PrivacyError, before anything is drawn for it. Refusals depend on labels
 and public types alone.
 
+`measure_sparse` returns the cells whose noisy counts reach a public threshold. Its result has the
+same distribution as if `measure` added noise to all cells and those below the threshold were then
+left out, which is post-processing. Occupied cells get noise of their own; for empty cells,
+`privacy.gaussian_threshold` draws which would reach the threshold if all cells were empty, occupied
+cells are dropped from that list, and the rest get noise given that it reaches the threshold. The
+result is sorted by cell, because another order could tell occupied cells from empty ones.
+
 When Gaussian noise is smaller. If distinct people are counted, one person changes at most l counts,
 each by 1. So D2 = l, and the noise grows with the square root of l, whereas Laplace noise grows
 with l. If one person may add all l contributions to one count (visits, sums of several cells), D2 =
@@ -23,6 +30,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +39,10 @@ from dpgeo.core.errors import PrivacyError
 from dpgeo.core.noise import DiscreteGaussian
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.gaussian_sampler import sample
+from dpgeo.privacy.gaussian_threshold import check_scale, sample_beyond, sample_passing
+from dpgeo.privacy.meter import MOST_PASSING
 from dpgeo.privacy.randomness import Entropy
+from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.value_shares import PrivateShares
 
 
@@ -56,6 +67,10 @@ class RhoMeasured:
     noise: DiscreteGaussian | None
 
 
+Measurable: TypeAlias = PrivateCounts | PrivateShares | PrivateSparseCounts
+"""Private values whose squared sensitivity the Gaussian Meter reads."""
+
+
 class GaussianMeter:
     """Measures private counts under a declared plan in rho and records what was spent."""
 
@@ -66,9 +81,9 @@ class GaussianMeter:
         self._entropy = entropy
         self._trace: list[RhoMeasured] = []
 
-    def noise(self, label: str, counts: PrivateCounts | PrivateShares) -> DiscreteGaussian:
-        """Return the noise that `measure` would add to the counts under the rho of `label`."""
-        if type(counts) not in (PrivateCounts, PrivateShares):
+    def noise(self, label: str, counts: Measurable) -> DiscreteGaussian:
+        """Return the noise that would be added to the counts under the rho of `label`."""
+        if type(counts) not in (PrivateCounts, PrivateShares, PrivateSparseCounts):
             # Accept only the exact classes, since a subclass could claim a different sensitivity.
             raise PrivacyError("Only private counts that a view made can be measured.")
         if label not in self._open:
@@ -82,14 +97,43 @@ class GaussianMeter:
 
         Raises PrivacyError, before anything is drawn, if the request is refused.
         """
+        if type(counts) not in (PrivateCounts, PrivateShares):
+            raise PrivacyError("Only private counts that a view made can be measured.")
         noise = self.noise(label, counts)
-        self._trace.append(RhoMeasured(label=label, rho=self._open.pop(label), noise=noise))
+        self._close(label, noise)
         noisy = sample(noise, math.prod(counts.shape), self._entropy.stream())
         return noisy.reshape(counts.shape) + counts._read_by_meter()
 
+    def measure_sparse(
+        self, label: str, counts: PrivateSparseCounts, threshold: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the cells (n,) whose noisy counts reach `threshold`, and these counts (n,).
+
+        Raises PrivacyError or InvalidInput, before anything is drawn, if the request is refused. A
+        request is also refused if too many empty cells would reach the threshold.
+        """
+        if type(counts) is not PrivateSparseCounts or threshold < 1:
+            raise PrivacyError("Sparse private counts are measured above a threshold of 1 or more.")
+        noise = self.noise(label, counts)
+        check_scale(noise)
+        if counts.size * noise.above(threshold) > MOST_PASSING:
+            raise PrivacyError("Too many empty cells would pass; raise the threshold.")
+        self._close(label, noise)
+        stream = self._entropy.stream()
+        occupied, values = counts._read_by_meter()
+        noisy = values + sample(noise, values.size, stream)
+        passing = sample_passing(noise, threshold, counts.size, stream)
+        empty = passing[~np.isin(passing, occupied)]
+        above = sample_beyond(noise, threshold, empty.size, stream)
+        cells = np.concatenate([occupied[noisy >= threshold], empty])
+        order = np.argsort(cells)
+        return cells[order], np.concatenate([noisy[noisy >= threshold], above])[order]
+
     def finish(self) -> tuple[RhoMeasured, ...]:
         """Charge all declared measurements not yet made; return the trace of all spends."""
-        for label, rho in self._open.items():
-            self._trace.append(RhoMeasured(label=label, rho=rho, noise=None))
-        self._open.clear()
+        for label in tuple(self._open):
+            self._close(label, None)
         return tuple(self._trace)
+
+    def _close(self, label: str, noise: DiscreteGaussian | None) -> None:
+        self._trace.append(RhoMeasured(label=label, rho=self._open.pop(label), noise=noise))

@@ -20,11 +20,10 @@ random bits. A table holds, for every |Y| up to 14 t, two 64-bit words that encl
 bits of p(Y). They come from integer bounds on exponentials, which are rounded outwards at every
 step. A random word below the lower one means that u < p(Y); a word above the upper one means that u
 > p(Y). If the word is neither, or |Y| is not in the table, more bits of u and tighter bounds on
-p(Y) are computed until one of both is certain, which happens with probability 1: g(y) is rational,
-so p(y) is either 1 or transcendental (Lindemann), and its bits can always be computed. No
-floating-point number takes part. If t is large, one entry of the table serves several neighbouring
-values of |Y|; its words then enclose p at all of them, and about one proposal in a few thousand
-needs the exact comparison.
+p(Y) are computed until one of both is certain. That happens with probability 1: bounds of b bits
+leave it open only while u is within about 2^-b of p(Y). No floating-point number takes part. If t
+is large, one entry of the table serves several neighbouring values of |Y|; its words then enclose p
+at all of them, and about one proposal in a few thousand needs the exact comparison.
 
 Privacy argument. Let v and v' be integer vectors with sum (v_i - v'_i)^2 <= D2, and let X_i be
 independent with s = D2/(2 rho). Then v + X is rho-zCDP (Bun and Steinke 2016): for every order a >
@@ -46,8 +45,8 @@ depends on the noise, so the timings of releases are kept private.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
@@ -79,57 +78,15 @@ GREATEST = (1 << 64) - 1
 
 def sample(noise: DiscreteGaussian, size: int, random: RandomWords) -> NDArray[np.int64]:
     """Draw `size` independent values of discrete Gaussian noise, int64."""
-    table = _table(noise.square_scale)
-    drawn = np.empty(size, dtype=np.int64)
-    filled = 0
-    while filled < size:
-        missing = size - filled
-        proposals = sampler.sample(table.proposal, min(sampler.CHUNK, 2 * missing + 8), random)
-        accepted = proposals[table.accepts(np.abs(proposals), random)][:missing]
-        drawn[filled : filled + accepted.size] = accepted
-        filled += accepted.size
-    return drawn
+    scale = proposal_scale(noise.square_scale)
+    proposal = DiscreteLaplace(Fraction(1, scale), 1)
+    table = acceptance_table(noise.square_scale, noise.square_scale / scale, TABLE_SCALES * scale)
 
+    def propose(count: int) -> NDArray[np.int64]:
+        proposals = sampler.sample(proposal, count, random)
+        return proposals[table.accepts(np.abs(proposals), random)]
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Table:
-    """Bounds on the probability of accepting a proposal, for `square_scale` s.
-
-    Entry b is for the absolute values from b 2^shift to (b + 1) 2^shift - 1. A word below `low[b]`
-    accepts all of them, and a word above `high[b]` accepts none.
-    """
-
-    square_scale: Fraction
-    proposal: DiscreteLaplace
-    shift: int
-    low: NDArray[np.uint64]
-    high: NDArray[np.uint64]
-
-    def accepts(self, sizes: NDArray[np.int64], random: RandomWords) -> NDArray[np.bool_]:
-        """Draw which proposals are accepted, by their absolute values (n,); bool (n,)."""
-        words = random.words(sizes.size)
-        entries = np.minimum(sizes >> self.shift, self.low.size - 1)
-        accepted: NDArray[np.bool_] = words < self.low[entries]
-        unsure = ~accepted & (words <= self.high[entries])
-        unsure |= sizes >= self.low.size << self.shift
-        for position in np.flatnonzero(unsure).tolist():
-            accepted[position] = self._settle(int(sizes[position]), int(words[position]), random)
-        return accepted
-
-    def _settle(self, size: int, word: int, random: RandomWords) -> bool:
-        """Decide exactly whether a string of random bits that begins with `word` is below p."""
-        exponent = _exponent(self.square_scale, size)
-        if exponent == 0:
-            return True
-        bits, extra = 64, 64
-        while True:
-            low, high = exp_bounds(exponent, bits + extra)
-            if (word + 1) << extra <= low:
-                return True
-            if word << extra >= high:
-                return False
-            word = word << 64 | int(random.words(1)[0])
-            bits += 64
+    return accepted_values(propose, size)
 
 
 def proposal_scale(square_scale: Fraction) -> int:
@@ -137,40 +94,98 @@ def proposal_scale(square_scale: Fraction) -> int:
     return isqrt(floor(square_scale)) + 1
 
 
-def _exponent(square_scale: Fraction, size: int) -> Fraction:
-    """Return g(size), the negative logarithm of the probability to accept a proposal."""
-    return (size - square_scale / proposal_scale(square_scale)) ** 2 / (2 * square_scale)
+def accepted_values(propose: Callable[[int], NDArray[np.int64]], size: int) -> NDArray[np.int64]:
+    """Return the first `size` values of a sequence that `propose(count)` continues.
+
+    `propose` makes that many proposals and returns those that are accepted.
+    """
+    drawn = np.empty(size, dtype=np.int64)
+    filled = 0
+    while filled < size:
+        missing = size - filled
+        accepted = propose(min(sampler.CHUNK, 2 * missing + 8))[:missing]
+        drawn[filled : filled + accepted.size] = accepted
+        filled += accepted.size
+    return drawn
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AcceptanceTable:
+    """Bounds on p(y) = exp(-(y - peak)^2 / (2 square_scale)) for integers y >= 0.
+
+    Entry b is for the values from b 2^shift to (b + 1) 2^shift - 1. A word below `low[b]` accepts
+    all of them, and a word above `high[b]` accepts none.
+    """
+
+    square_scale: Fraction
+    peak: Fraction
+    shift: int
+    low: NDArray[np.uint64]
+    high: NDArray[np.uint64]
+
+    def accepts(self, values: NDArray[np.int64], random: RandomWords) -> NDArray[np.bool_]:
+        """Draw which of the values (n,) are accepted, each with p of itself; bool (n,)."""
+        words = random.words(values.size)
+        entries = np.minimum(values >> self.shift, self.low.size - 1)
+        accepted: NDArray[np.bool_] = words < self.low[entries]
+        unsure = ~accepted & (words <= self.high[entries])
+        unsure |= values >= self.low.size << self.shift
+        for position in np.flatnonzero(unsure).tolist():
+            accepted[position] = self._settle(int(values[position]), int(words[position]), random)
+        return accepted
+
+    def _settle(self, value: int, word: int, random: RandomWords) -> bool:
+        exponent = self.exponent(value)
+        if exponent == 0:
+            return True
+        return is_below(word, lambda bits: exp_bounds(exponent, bits), random)
+
+    def exponent(self, value: int) -> Fraction:
+        """Return the negative logarithm of p(value)."""
+        return (value - self.peak) ** 2 / (2 * self.square_scale)
+
+
+def is_below(word: int, bounds: Callable[[int], Bounds], random: RandomWords) -> bool:
+    """Decide whether a string of random bits in [0, 1) is below a real number.
+
+    The string begins with the 64 bits of `word`; more are drawn if they are needed. `bounds(bits)`
+    returns integers that enclose the number times 2^bits.
+    """
+    bits, extra = 64, 64
+    while True:
+        low, high = bounds(bits + extra)
+        if (word + 1) << extra <= low:
+            return True
+        if word << extra >= high:
+            return False
+        word = word << 64 | int(random.words(1)[0])
+        bits += 64
 
 
 @lru_cache(maxsize=16)
-def _table(square_scale: Fraction) -> _Table:
-    """Build the table of a discrete Gaussian."""
-    scale = proposal_scale(square_scale)
-    shift = max(0, ((TABLE_SCALES * scale - 1) // LONGEST_TABLE).bit_length())
-    count = -(-TABLE_SCALES * scale >> shift)
-    # An entry for several values needs p at its first value and at that of the next entry, between
-    # which p is monotonic unless the value s/t, where p is 1, is one of them.
-    edges = _edge_bounds(square_scale, shift, count + 1)
+def acceptance_table(square_scale: Fraction, peak: Fraction, reach: int) -> AcceptanceTable:
+    """Build the table for all values below `reach`."""
+    shift = max(0, ((reach - 1) // LONGEST_TABLE).bit_length())
+    count = -(-reach >> shift)
+    table = AcceptanceTable(square_scale, peak, shift, *np.empty((2, 0), dtype=np.uint64))
+    edges = _edge_bounds(table, count + 1)
     low, high = (np.array(bounds, dtype=np.uint64) for bounds in zip(*edges, strict=True))
     if shift == 0:
         low, high = low[:-1], high[:-1]
     else:
+        # An entry for several values needs p at its first value and at that of the next entry,
+        # between which p is monotonic unless the peak, where p is 1, lies between them.
         low, high = np.minimum(low[:-1], low[1:]), np.maximum(high[:-1], high[1:])
-        high[_peak(square_scale) >> shift] = GREATEST
-    return _Table(square_scale, DiscreteLaplace(Fraction(1, scale), 1), shift, low, high)
+        high[floor(peak) >> shift] = GREATEST
+    return replace(table, low=low, high=high)
 
 
-def _peak(square_scale: Fraction) -> int:
-    """Return the integer part of s/t, the value at which the probability of acceptance is 1."""
-    return floor(square_scale / proposal_scale(square_scale))
-
-
-def _edge_bounds(square_scale: Fraction, shift: int, count: int) -> list[Bounds]:
+def _edge_bounds(table: AcceptanceTable, count: int) -> list[Bounds]:
     """Enclose the first 64 bits of p at the first `count` multiples of 2^shift."""
-    step = 1 << shift
-    start = _peak(square_scale) >> shift
-    falling = _walk(square_scale, start * step, step)
-    rising = _walk(square_scale, start * step, -step)
+    step = 1 << table.shift
+    start = floor(table.peak) >> table.shift
+    falling = _walk(table, start * step, step)
+    rising = _walk(table, start * step, -step)
     bounds = [*reversed(list(islice(rising, 1, start + 1))), *islice(falling, count - start)]
     # 1 itself does not fit in 64 bits; the greatest word never decides an acceptance of its own.
     return [
@@ -179,25 +194,24 @@ def _edge_bounds(square_scale: Fraction, shift: int, count: int) -> list[Bounds]
     ]
 
 
-def _walk(square_scale: Fraction, start: int, step: int) -> Iterator[Bounds]:
+def _walk(table: AcceptanceTable, start: int, step: int) -> Iterator[Bounds]:
     """Yield bounds on p(start), p(start + step), ..., times 2^PRECISION.
 
     The first step may lead over the peak; after it, p decreases. The quotient of p at two
-    successive values is p(y + d)/p(y) = exp(-(2 d (y - s/t) + d^2)/(2 s)), and each quotient is the
-    one before, times exp(-d^2/s).
+    successive values is p(y + d)/p(y) = exp(-(2 d (y - peak) + d^2)/(2 s)), and each quotient is
+    the one before, times exp(-d^2/s).
     """
     second = start + step
-    yield _probability(square_scale, start)
-    low, high = _probability(square_scale, second)
-    growth = _exponent(square_scale, second + step) - _exponent(square_scale, second)
-    quotient = exp_bounds(growth, PRECISION)
-    factor = exp_bounds(step * step / square_scale, PRECISION)
+    yield _probability(table, start)
+    low, high = _probability(table, second)
+    quotient = exp_bounds(table.exponent(second + step) - table.exponent(second), PRECISION)
+    factor = exp_bounds(step * step / table.square_scale, PRECISION)
     while True:
         yield low, high
         low, high = low * quotient[0] >> PRECISION, -(-high * quotient[1] >> PRECISION)
         quotient = quotient[0] * factor[0] >> PRECISION, -(-quotient[1] * factor[1] >> PRECISION)
 
 
-def _probability(square_scale: Fraction, size: int) -> Bounds:
-    exponent = _exponent(square_scale, size)
+def _probability(table: AcceptanceTable, value: int) -> Bounds:
+    exponent = table.exponent(value)
     return exp_bounds(exponent, PRECISION) if exponent else (1 << PRECISION, 1 << PRECISION)

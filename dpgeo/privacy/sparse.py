@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.privacy.counts import Opaque, PrivateCounts
+from dpgeo.privacy.counts import Opaque, PrivateCounts, squared_sensitivity
 from dpgeo.privacy.vector_sums import PrivateSums
 from dpgeo.spatial.cell_runs import CellRuns
 from dpgeo.spatial.centres import Centres, nearest
@@ -75,6 +75,11 @@ class PrivateSparseCounts(Opaque):
     def sensitivity(self) -> int:
         """Largest L1 change when one privacy unit is added or removed."""
         return self._sensitivity
+
+    @property
+    def squared_sensitivity(self) -> int:
+        """Upper bound on the squared L2 change when one privacy unit is added or removed."""
+        return squared_sensitivity(self._sensitivity, self._distinct)
 
     def within(self, runs: CellRuns) -> PrivateSparseCounts:
         """Restrict the counts to a public set of cells.

@@ -58,6 +58,15 @@ def sample_passing(
     number of cells that pass.
     """
     rate = candidate_rate(noise, threshold)
+    candidates = sample_candidates(rate, size, random)
+    return candidates[_accepted(noise.rate, threshold, rate, candidates.size, random)]
+
+
+def sample_candidates(rate: Fraction, size: int, random: RandomWords) -> NDArray[np.int64]:
+    """Draw which of the cells 0 to `size` - 1 are candidates, each with chance 1 - exp(-rate).
+
+    Returns their indices in ascending order.
+    """
     chunks = []
     last = -1
     while last < size:
@@ -68,8 +77,7 @@ def sample_passing(
         cells = last + np.cumsum(np.minimum(gaps, size) + 1)
         chunks.append(cells[cells < size])
         last = int(cells[-1])
-    candidates = np.concatenate(chunks)
-    return candidates[_accepted(noise.rate, threshold, rate, candidates.size, random)]
+    return np.concatenate(chunks)
 
 
 def candidate_rate(noise: DiscreteLaplace, threshold: int) -> Fraction:

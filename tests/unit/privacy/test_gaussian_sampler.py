@@ -6,6 +6,7 @@ Whether many draws together follow the right distribution is tested in tests/sta
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -16,7 +17,12 @@ import pytest
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.noise import DiscreteGaussian
 from dpgeo.privacy import gaussian_sampler, sampler
-from dpgeo.privacy.gaussian_sampler import proposal_scale, sample
+from dpgeo.privacy.gaussian_sampler import (
+    AcceptanceTable,
+    acceptance_table,
+    proposal_scale,
+    sample,
+)
 from tests.randomness import CraftedWords, SeededWords, ZeroWords
 
 MAX = (1 << 64) - 1
@@ -35,6 +41,12 @@ SQUARES = [
 def of_square(square: Fraction | int) -> DiscreteGaussian:
     """Return the noise with this parameter s."""
     return DiscreteGaussian(1 / Fraction(2 * square), 1)
+
+
+def table_of(square: Fraction) -> AcceptanceTable:
+    """Return the table that `sample` uses."""
+    scale = proposal_scale(square)
+    return acceptance_table(square, square / scale, gaussian_sampler.TABLE_SCALES * scale)
 
 
 def chance(square: Fraction, size: int) -> Any:
@@ -67,11 +79,11 @@ def test_it_draws_the_requested_number(size: int) -> None:
 
 @pytest.mark.parametrize("square", SQUARES, ids=str)
 def test_the_words_of_a_table_enclose_the_probability_at_all_values(square: Fraction) -> None:
-    table = gaussian_sampler._table(square)
+    table = table_of(square)
     width = 1 << table.shift
     assert table.low.size <= gaussian_sampler.LONGEST_TABLE
-    assert 14 * table.proposal.rate**-1 <= table.low.size * width
-    peak = gaussian_sampler._peak(square) >> table.shift
+    assert 14 * proposal_scale(square) <= table.low.size * width
+    peak = math.floor(table.peak) >> table.shift
     entries = {0, 1, peak, peak + 1, table.low.size // 3, table.low.size - 1}
     with mpmath.workprec(700):
         for entry in entries | {max(peak - 1, 0)}:
@@ -87,7 +99,7 @@ def test_the_words_of_a_table_enclose_the_probability_at_all_values(square: Frac
 @pytest.mark.parametrize("square", SQUARES, ids=str)
 @pytest.mark.parametrize("size", [0, 1, 2, 5000])
 def test_acceptance_is_decided_by_the_exact_probability(square: Fraction, size: int) -> None:
-    table = gaussian_sampler._table(square)
+    table = table_of(square)
     with mpmath.workprec(700):
         bits = int(mpmath.floor(chance(square, size) * mpmath.mpf(2) ** 192))
     first, second, third = bits >> 128, bits >> 64 & MAX, bits & MAX
@@ -108,7 +120,7 @@ def test_acceptance_is_decided_by_the_exact_probability(square: Fraction, size: 
 
 def test_a_proposal_beyond_the_table_is_compared_exactly() -> None:
     square = Fraction(9)
-    table = gaussian_sampler._table(square)
+    table = table_of(square)
     size = 60
     assert table.low.size <= size
     with mpmath.workprec(700):
