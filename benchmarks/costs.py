@@ -203,7 +203,10 @@ def star(random: np.random.Generator, corners: int) -> dict[str, Any]:
 
 
 def stripes(number: int, slant: float = 0.0) -> dict[str, Any]:
-    """Return a multipolygon of stripes that cross the whole map."""
+    """Return a multipolygon of stripes that cross the whole map.
+
+    The larger `slant` is, the more they rise from west to east; 0 is horizontal.
+    """
     step = (NORTH - SOUTH) / (number + 1) / (1 + slant)
     rise = slant * (NORTH - SOUTH) / (1 + slant)
     parts = []

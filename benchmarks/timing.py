@@ -16,7 +16,8 @@ def best_of(
 ) -> tuple[float, float]:
     """Return the shortest time of each function.
 
-    The two functions run alternately, so that both see the same load.
+    The two functions run alternately, so that both see the same load. `clock` returns seconds, by
+    default of elapsed time.
     """
     times: list[tuple[float, float]] = []
     for _ in range(repeat):

@@ -56,10 +56,10 @@ def grouped(
     """Return GS's counts (Kellaris and Papadopoulos 2013): means of groups of similar places.
 
     `sample` (n,) counts one visit of each person, so its sensitivity is 1. The visit must be chosen
-    by the person's own records alone. Half of epsilon is spent on noisy counts of the sample, by
-    which places are sorted and grouped; the other half is spent on the sums of `counts` over
-    groups, which together have sensitivity M. (A mean over w places has noise of scale M/(w
-    epsilon), so grouping pays where places are alike.)
+    by the person's own records alone. A group has `size` places. Half of epsilon is spent on noisy
+    counts of the sample, by which places are sorted and grouped; the other half is spent on the
+    sums of `counts` over groups, which together have sensitivity M. (A mean over w places has noise
+    of scale M/(w epsilon), so grouping pays where places are alike.)
     """
     half = epsilon / 2
     order = np.argsort(sample + random.laplace(0, 1 / half, len(sample)), kind="stable")

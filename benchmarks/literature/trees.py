@@ -27,7 +27,10 @@ CUT_SHARE = 0.3
 
 
 def kd_tree(counts: Floats, epsilon: float, random: Generator, *, levels: int) -> Floats:
-    """Return an estimate (rows, columns): the leaves' counts, spread evenly over their cells."""
+    """Return an estimate (rows, columns): the leaves' counts, spread evenly over their cells.
+
+    `levels` is the number of levels below the root.
+    """
     cut_epsilon = CUT_SHARE * epsilon / levels
     count_epsilon = (1 - CUT_SHARE) * epsilon / (levels + 1)
     boxes = [(0, counts.shape[0], 0, counts.shape[1])]

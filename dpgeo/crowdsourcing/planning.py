@@ -148,7 +148,8 @@ def parse_plan_request(
 ) -> PlanRequest:
     """Parse tasks and settings. Raises InvalidInput, which names the field at fault.
 
-    An unreadable task is not an error: the plan states why that task is not planned.
+    An unreadable task is not an error: the plan states why that task is not planned. `allocations`
+    are keys of `Allocation`, and `geocast` says whether task regions are wanted.
     """
     if len(tasks) > MOST_TASKS:
         raise InvalidInput(

@@ -62,7 +62,10 @@ class LatticeValues:
 def parse_radius_request(
     *, reward: float, settings: Mapping[str, Any], lattice: int
 ) -> RadiusRequest:
-    """Parse a request, with numbers rounded. Raises InvalidInput, with the field at fault."""
+    """Parse a request, with numbers rounded. Raises InvalidInput, with the field at fault.
+
+    `lattice` is the number of points along the longer side of the lattice.
+    """
     check_number(reward, "reward", 0.0, LARGEST)
     values = {
         name: _significant(value) if isinstance(value, float) else value

@@ -72,9 +72,9 @@ EASTING, NORTHING = replace(LONGITUDE, limit=inf), replace(LATITUDE, limit=inf)
 def numbers(values: Any, axis: Axis, sieve: Sieve, form: str = "") -> NDArray[np.float64]:
     """Parse coordinates as float64 (n,); the values of refused rows have no meaning.
 
-    Text must be a number in the declared format (`position_formats`), which is by default a plain
-    decimal number with a point. It is rounded to the nearest double, so a number and its shortest
-    text give the same position.
+    Text must be a number in the declared format `form` (`position_formats`), which is by default a
+    plain decimal number with a point. It is rounded to the nearest double, so a number and its
+    shortest text give the same position.
     """
     parsed = _parsed(values, axis, sieve, form) if is_text(values.type) else values
     result: NDArray[np.float64] = (

@@ -89,7 +89,7 @@ def check_stated(stated: str, declared: str, what: Phrase = THE_FILE) -> None:
     """Raise InvalidInput if a file states another coordinate system than the declared one.
 
     `stated` is the code of the system that the file states, its name if the file gives no code, or
-    "" if it states none.
+    "" if it states none. `what` is what the error message calls the file.
     """
     known = clean_crs(stated)
     if not stated or known == declared or {known, declared} <= IN_DEGREES:

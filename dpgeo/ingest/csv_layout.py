@@ -133,7 +133,10 @@ def _width(text: str, delimiter: str) -> int:
 
 
 def split_line(text: str, delimiter: str, *, strict: bool = False) -> list[str]:
-    """Return the fields of a line, for the header and previews. Raises csv.Error."""
+    """Return the fields of a line, for the header and previews.
+
+    Raises csv.Error; with `strict`, also for misplaced quotation marks.
+    """
     if delimiter == BLANKS:
         text = re.sub(r"[ \t]+", " ", text.strip(" \t"))
     return next(csv.reader([text], delimiter=delimiter, strict=strict), [])

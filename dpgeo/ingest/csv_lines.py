@@ -61,6 +61,8 @@ class Bytes(Protocol):
 def read_lines(file: Bytes, block_bytes: int = BLOCK_BYTES, *, first: int = 1) -> Iterator[Lines]:
     """Yield the lines of `file` from its position on, numbered from `first`.
 
+    The file is read in blocks of `block_bytes` bytes.
+
     Memory holds at most one block and one line, however long the line is.
     """
     remainder, after_cr = b"", False

@@ -64,7 +64,10 @@ def split_time_formats(declared: str) -> tuple[str, ...]:
 
 
 def check_position_format(code: str, *, geometry: bool) -> None:
-    """Raise InvalidInput (field "columns.position_format") for an unknown format."""
+    """Raise InvalidInput (field "columns.position_format") for an unknown format.
+
+    If `geometry` is true, positions are in one column, otherwise in a pair of columns.
+    """
     known = {"", *PAIRS} if geometry else POSITION_SENTENCES.keys() - PAIRS
     if code not in known:
         raise InvalidInput(

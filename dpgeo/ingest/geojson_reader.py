@@ -132,7 +132,10 @@ def read_document(
 
 
 def head(file: IO[bytes], size: int, *, document: bool) -> tuple[str, list[Feature]]:
-    """Return the stated CRS ("" if none), and the usable features of the first `size` records."""
+    """Return the stated CRS ("" if none), and the usable features of the first `size` records.
+
+    `document` is false for newline-delimited files.
+    """
     file.seek(0)
     crs = ""
     if document:
@@ -156,7 +159,10 @@ def head(file: IO[bytes], size: int, *, document: bool) -> tuple[str, list[Featu
 
 
 def read_head(path: Path, *, document: bool) -> Head:
-    """Return the first features as rows, with a column for every property in them."""
+    """Return the first features as rows, with a column for every property in them.
+
+    `document` is false for newline-delimited files.
+    """
     with path.open("rb") as file:
         crs, features = head(file, PREVIEW_ROWS, document=document)
     names = list(dict.fromkeys(name for each in features for name in each.properties))
@@ -304,8 +310,9 @@ def parse(text: bytes) -> tuple[Any, bool]:
 def feature(text: bytes, *, too_long: bool, document: bool) -> Feature:
     """Parse a record as a feature.
 
-    Raises Unusable for a record that is refused alone, or ValueError for a record that is not JSON,
-    for which the whole document is refused.
+    `too_long` says whether the record is too long. Raises Unusable for a record that is refused
+    alone, or, for a `document`, ValueError for a record that is not JSON, for which the whole
+    document is refused.
     """
     if too_long and not document:
         raise Unusable(Reason.LINE_TOO_LONG)

@@ -130,7 +130,11 @@ def open_list(
     rows: Callable[[bytes], Iterator[Record]],
     names: list[str] | None = None,
 ) -> Iterator[Table]:
-    """Open a JSON document's list as a table of records. Raises InvalidInput."""
+    """Open a JSON document's list as a table of records. Raises InvalidInput.
+
+    `rows` yields the rows of one element's text. `names` are the columns, or None if they are not
+    known in advance.
+    """
     total = path.stat().st_size
     with path.open("rb") as file:
         begin = find_list(file)

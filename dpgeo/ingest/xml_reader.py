@@ -186,7 +186,11 @@ def _unreadable() -> InvalidInput:
 def open_document(
     path: Path, layout: Layout | None, *, points: Callable[[], Points], names: list[str] | None
 ) -> Iterator[Table]:
-    """Open a GPX or KML document as a table of records."""
+    """Open a GPX or KML document as a table of records.
+
+    `points` makes the collector for the format. `names` are the columns, or None if they are not
+    known in advance.
+    """
     total = path.stat().st_size
     with path.open("rb") as file:
         yield Table(names, _records(file, points()), file.tell, total)

@@ -179,7 +179,8 @@ def _measure(
 ) -> tuple[Ints, Ints]:
     """Return the indices of the pairs whose counts were drawn, and these noisy counts.
 
-    The first array is empty if all pairs were drawn.
+    If `sparse` is true, only counts that reach `threshold` are drawn. Otherwise all are, and the
+    first array is empty.
     """
     if sparse:
         return meter.measure_sparse(PAIRS, trips, threshold)

@@ -145,7 +145,7 @@ def ground_under(area: StudyArea, most: int = 4) -> list[dict[str, Any]]:
     """Return the basemaps of a study area in the form that the map's script needs.
 
     These are the installed regions that intersect the area or, if there are none, another server's
-    basemap, if the operator has set one.
+    basemap, if the operator has set one. At most `most` regions are returned.
     """
     own = _regions_under(area)[:most]
     if not own and (outside := outside_ground()):

@@ -28,7 +28,7 @@ class Row:
 
 
 def rows_of(layer: Layer, most: int = TABLE_ROWS) -> tuple[Row, ...]:
-    """Return the largest counts that stand out from the noise, in descending order."""
+    """Return at most `most` of the largest counts that stand out from the noise, largest first."""
     chosen = largest(layer, most).tolist()
     return tuple(_row(layer, index) for index in chosen)
 

@@ -172,7 +172,8 @@ def covers_of(
     """Build the cover of each of m query regions.
 
     `totals` (m,) holds, for each query region, the sum of the counts of its whole measured regions.
-    `wholes` (m, k) says how many of these were measured with each of the k `noises`.
+    `wholes` (m, k) says how many of these were measured with each of the k `noises`. `notes` are
+    sentences to show with every answer.
     """
     rates = np.array([float(each.rate) for each in noises])
     order = np.argsort(parts.region, kind="stable")

@@ -185,7 +185,8 @@ def recover(
     """Estimate the density of the unperturbed reports from published points (n,) in degrees.
 
     The estimate sums to the number of points. The iteration starts from `prior`, a public density
-    of the grid's shape, or from a uniform density if it is None.
+    of the grid's shape, or from a uniform density if it is None. `progress(done, most)` is called
+    after each update of the search for the best number.
     """
     if not len(longitude):
         return Recovered(np.zeros(grid.shape), 0)

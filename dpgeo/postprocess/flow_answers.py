@@ -127,7 +127,8 @@ class FlowAnswers:
     ) -> RangeAnswer:
         """Return the sum of noisy counts, each times its share.
 
-        `single` is true if the sum consists of a single pair.
+        `single` is true if the sum consists of a single pair. `notes` are sentences to show with
+        the answer.
         """
         released = self._released
         counted = counted_in_sum(released.counting, released.bound)

@@ -90,7 +90,10 @@ def strip_edges(first: int, last: int) -> Cells:
 
 
 def placed(grid: Grid, strips: tuple[Cells, Floats, Floats], *, columns: bool) -> tuple[Strip, ...]:
-    """Return strips in degrees, given their limits (s + 1,), sums (s,) and margins (s,)."""
+    """Return strips in degrees, given their limits (s + 1,), sums (s,) and margins (s,).
+
+    The limits are column indices if `columns` is true, otherwise row indices.
+    """
     edges, value, margin = strips
     x, y = grid.west + edges * grid.cell, grid.north - edges * grid.cell
     longitude, latitude = to_degrees(x, y)

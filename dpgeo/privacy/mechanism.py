@@ -105,7 +105,7 @@ def forecast_cells(
     """Return the forecast for counts with `noise` on a grid of `cells` along each side.
 
     The forecast also holds for other regions, provided that there are no more of them than cells in
-    the study area.
+    the study area. `region`, `cautions` and `alike` are fields of `Forecast`.
     """
     grid = Grid.over(domain.area, cells)
     return Forecast(
@@ -238,7 +238,9 @@ def run(
 ) -> Released:
     """Run a mechanism once and return its release, which may be published.
 
-    `about` is the publisher's public description of the release; see `Released.about`.
+    `about` is the publisher's public description of the release; see `Released.about`. `bounding`
+    is the method of contribution bounding, and `totals` the plan for totals of all the data, if
+    any.
     """
     plan = checked_plan(mechanism, params, epsilon, bounding, totals, view.counting)
     meter = Meter(plan, entropy)

@@ -57,7 +57,7 @@ class PrivateVisits(Opaque):
         """Store pairs of a person (n,) and an item (n,), both as integers from 0.
 
         Items are below `size`. `people` is the number of virtual users, or 0 if the persons are
-        still real persons.
+        still real persons. A real person has at most `sensitivity` items.
         """
         if operator.index(sensitivity) < 1:
             raise ValueError("The sensitivity of visits is at least 1.")

@@ -44,7 +44,8 @@ class PrivateSparseCounts(Opaque):
     ) -> None:
         """Store the counts of the occupied cells.
 
-        `cells` (n,) are ascending indices below `size`, and `values` (n,) are their counts.
+        `cells` (n,) are ascending indices below `size`, and `values` (n,) are their counts. The
+        class explains `sensitivity` and `distinct`.
         """
         if np.asarray(values).dtype.kind not in "iu" or np.asarray(cells).dtype.kind not in "iu":
             # Truncating fractions would change the sensitivity.

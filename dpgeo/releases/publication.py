@@ -51,7 +51,10 @@ def move(release: Release, name: str, *, by: User | None = None, **facts: object
 
 
 def release_record(release: Release, kind: EventKind, by: User | None, detail: str = "") -> None:
-    """Record an action on a release in the audit list, by the release's id and its dataset."""
+    """Record an action on a release in the audit list, by the release's id and its dataset.
+
+    `detail` is a further text for the list.
+    """
     event_record(
         kind,
         by=by,

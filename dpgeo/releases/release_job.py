@@ -211,6 +211,8 @@ def _points_total(release: Release) -> dict[str, str]:
 def commit(release: Release, released: Released, lease: JobLease | None = None) -> None:
     """Store a draw and commit it; delete it if another draw was committed before.
 
+    `lease` is the lease of the worker that runs the job, if a worker does.
+
     A draw is also deleted if a person was erased from the data while it was made. DataChanged is
     then raised, and the job draws again from the new version. As after a kill (`private_draw`),
     this costs nothing more: nobody saw the draw, and the erasure did not depend on its noise.

@@ -152,7 +152,11 @@ def read_map(
     counting: str,
     window: Window | None = None,
 ) -> ReleaseRequest:
-    """Return the request of one map of a series. Raises InvalidInput."""
+    """Return the request of one map of a series. Raises InvalidInput.
+
+    The mechanism, parameters and counting are given as in `requests.read_request`. `window` holds
+    the days whose rows the map uses, if they are known.
+    """
     request = read_request(
         dataset,
         mechanism=mechanism,
@@ -304,7 +308,8 @@ def series_complete(*, series: Series, through: object, by: User | None) -> Seri
 def series_end(*, series: Series, by: User | None) -> Series:
     """End a series, so that no further map is drawn.
 
-    Its cost stays spent, unless no map was requested yet. Raises NotAllowed or Conflict.
+    The series' cost stays spent, unless no map was requested yet. `by` is None for the operator at
+    the console. Raises NotAllowed or Conflict.
     """
     _check_may(series.dataset, by)
     _check_open(series)

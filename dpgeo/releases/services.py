@@ -229,6 +229,7 @@ def release_run(*, release_id: str, on_progress: ProgressCallback | None = None)
     """Run the job of a release: draw once, write its files, and publish it if requested.
 
     Returns False if the job cannot be leased, because it has ended or another worker has it.
+    `on_progress` is called with the job's progress.
     """
     release = Release.objects.get(pk=release_id)
     return job_run(

@@ -65,7 +65,10 @@ def wait_for_every_process(port: int) -> None:
 
 
 def ask_again_and_again(port: int, times: int, together: Barrier | None = None) -> list[str]:
-    """Send requests on one open connection, and return the process id of each response."""
+    """Send requests on one open connection, and return the process id of each response.
+
+    With the barrier `together`, requests start when all clients have connected.
+    """
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     with contextlib.closing(connection):
         if together:

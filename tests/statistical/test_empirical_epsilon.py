@@ -258,7 +258,11 @@ def audited(
     totals: TotalsPlan | None = None,
     **chosen: object,
 ) -> float:
-    """Return a lower bound on epsilon, from releases with and without the added person."""
+    """Return a lower bound on epsilon, from releases with and without the added person.
+
+    `runs` releases of either dataset are drawn. `totals` is a plan for totals, if they are audited,
+    and `chosen` are parameters that replace those of `chosen_of`.
+    """
     params = parse_parameters(mechanism.params, chosen_of(mechanism) | chosen)
 
     def draws(view: CountedOnce, entropy: SeededEntropy) -> Callable[[], Released]:

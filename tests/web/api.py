@@ -95,7 +95,7 @@ class Program:
 def program(
     organisation: Organisation, user: User, scopes: Collection[str] = EVERYTHING
 ) -> Program:
-    """Return an API client with a new key of `user`."""
+    """Return an API client with a new key of `user`, which has all scopes unless some are given."""
     _, secret = key_create(
         organisation=organisation, name="program", scopes=scopes, created_by=user
     )

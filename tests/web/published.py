@@ -73,7 +73,7 @@ def install(
     pk: str = "",
     **private: Any,
 ) -> Release:
-    """Store a release with the given content.
+    """Store a release with the given content, by default a small map; `pk` is its id, if given.
 
     `private` contains facts about the upload that nobody may see.
     """

@@ -57,7 +57,10 @@ Route = tuple[str, tuple[str, ...]]
 
 
 def routes(patterns: list[URLPattern | URLResolver], before: str = "") -> Iterator[Route]:
-    """Yield all of the project's routes, each with its query parameters."""
+    """Yield all of the project's routes, each with its query parameters.
+
+    `before` is the path to which `patterns` are relative.
+    """
     for each in patterns:
         written = str(each.pattern) if isinstance(each.pattern, RoutePattern) else ""
         if isinstance(each, URLResolver):

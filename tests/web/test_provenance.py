@@ -56,7 +56,10 @@ POINTS: dict[str, Any] = {
 
 
 def squares_around(rows: bytes, side: float = 0.0005) -> bytes:
-    """Return a density of small squares around the positions of the rows, one person in each."""
+    """Return a density of small squares around the positions of the rows, one person in each.
+
+    The squares have sides of `side` degrees.
+    """
     features = []
     for line in rows.decode().splitlines()[1:]:
         _, lat, lon = line.split(",")

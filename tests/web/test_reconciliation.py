@@ -54,7 +54,10 @@ def age(path: str | Path, by: timedelta = SAFE_AGE * 2) -> None:
 
 
 def leave(name: str, *, old: bool = True) -> str:
-    """Store a private file that no database row refers to, and return its name."""
+    """Store a private file that no database row refers to, and return its name.
+
+    If `old`, the file looks old enough to be deleted.
+    """
     stored = private_storage().save(name, ContentFile(b"abandoned"))
     if old:
         age(private_storage().path(stored))

@@ -64,7 +64,11 @@ class Catalogue(AbstractContextManager["Catalogue"]):
         published_from: date | None = None,
         published_to: date | None = None,
     ) -> Iterator[Release]:
-        """Return the matching releases, newest first. Raises ApiError or NetworkError."""
+        """Return the matching releases, newest first. Raises ApiError or NetworkError.
+
+        Without arguments, all releases match. `bbox` is (west, south, east, north) in degrees, and
+        `published_from` and `published_to` are the first and the last day of publication.
+        """
         pages = self._connection.pages(
             "/api/v1/releases",
             bbox=None if bbox is None else ",".join(map(str, bbox)),
@@ -112,6 +116,8 @@ class Catalogue(AbstractContextManager["Catalogue"]):
         progress: bool = True,
     ) -> Upload:
         """Send a file to a dataset, confirm its columns, and wait until it has been read.
+
+        With `progress`, progress bars are shown if tqdm is installed.
 
         An interrupted transfer is resumed. `columns` maps roles to column names: longitude and
         latitude, or geometry; person if the dataset protects persons; time. Without it, the file

@@ -256,8 +256,8 @@ class Release:
     ) -> types.Answer:
         """Return the trips from one region to another, with their margin of error.
 
-        Regions are as in `query`; None means anywhere. `layer` names the flows of one slice of
-        time.
+        The trips lead from `origin` to `destination`. Both are regions as in `query`; None means
+        anywhere. `layer` names the flows of one slice of time.
         """
         body = {}
         for name, region in (("from", origin), ("to", destination)):

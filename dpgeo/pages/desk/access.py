@@ -45,8 +45,9 @@ def upload_for(request: HttpRequest, upload_id: object, action: str = "view") ->
 def opened_upload(request: HttpRequest, upload_id: object, action: str = "view") -> Upload:
     """Return the upload whose page a member opens, and record that it was opened. Raises Http404.
 
-    Every page that may show an upload's rows starts with this call. Whether a page then shows any
-    rows depends on the file, and the record must not depend on the file.
+    Every page that may show an upload's rows starts with this call. `action` is what the user must
+    be allowed to do. Whether a page then shows any rows depends on the file, and the record must
+    not depend on the file.
     """
     upload = upload_for(request, upload_id, action)
     upload_shown(upload=upload)

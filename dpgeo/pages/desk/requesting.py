@@ -50,7 +50,10 @@ def release_new(request: HttpRequest, slug: str) -> HttpResponse:
 def form_for(
     request: HttpRequest, dataset: Dataset, *, data: Any = None, initial: Any = None
 ) -> ReleaseForm:
-    """Return the form; by default it starts with the settings of the last release."""
+    """Return the form, bound to `data` or filled with `initial` values.
+
+    By default it starts with the settings of the last release.
+    """
     last = dataset.releases.order_by("-created_at").first()
     if initial is None and last:
         initial = like(last)

@@ -288,6 +288,8 @@ class MapSettings:
     def request(self, detail: str, method: str = "") -> ReleaseRequest | None:
         """Return the release request for a level of detail; None without a total budget.
 
+        `method` is the key of the mechanism, by default the chosen one.
+
         Raises InvalidInput.
         """
         key = method or self.method

@@ -82,7 +82,8 @@ def by_slice(
     """Return the layer of a release, or one layer for each slice of the release.
 
     `layer` builds the layer of the slice with a given index; for a release without slices, the
-    index is an Ellipsis (...).
+    index is an Ellipsis (...). The names, titles and notes of the layers of slices begin with
+    `name`, `heading` and `note`.
     """
     if not names:
         return [layer(...)]

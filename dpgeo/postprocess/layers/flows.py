@@ -113,7 +113,10 @@ class Slice:
         return posterior(self.count / scale, guess / scale).mean * scale
 
     def other(self, *, arriving: bool) -> tuple[Floats, Floats]:
-        """Return each region's trips (n,) that are in no listed flow, and their margins (n,)."""
+        """Return each region's trips (n,) that are in no listed flow, and their margins (n,).
+
+        These are arrivals if `arriving` is true, otherwise departures.
+        """
         ends = self.pair % self.n if arriving else self.pair // self.n
         sums = (self.arriving if arriving else self.leaving).astype(np.float64)
         if self.estimates is not None:
@@ -214,7 +217,7 @@ def _lines(part: Slice, number: int) -> ShapeLayer:
 
 
 def _sums(content: FlowsRelease, slices: list[Slice], *, arriving: bool) -> ShapeLayer:
-    """Return the departures or arrivals of each region, over all slices."""
+    """Return the departures of each region, or with `arriving` the arrivals, over all slices."""
     zones, n = content.zones, len(content.zones)
     counts = (content.arriving if arriving else content.leaving).sum(axis=0)
     terms = {content.sum_noise: len(slices)}

@@ -87,8 +87,9 @@ class DensitySurface:
     def at(
         self, longitude: Floats, latitude: Floats, rule: DensityRule = DensityRule.BILINEAR
     ) -> Floats:
-        """Return the number of people per square metre at positions (n,) in degrees; 0 off the
-        grid.
+        """Return the number of people per square metre at positions (n,) in degrees.
+
+        The density is read by `rule`; it is 0 outside the grid.
         """
         x, y = to_mercator(longitude, latitude)
         column, row = self._place(x, y, 0)

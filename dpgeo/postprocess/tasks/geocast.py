@@ -104,6 +104,7 @@ class Partition:
     ) -> Geocast:
         """Grow the task region around a task's position in degrees.
 
+        `reward` is the task's reward, and `acceptance` the model by which workers accept it.
         `target` is the required task success probability; `share` is the share of people who are
         workers.
         """
