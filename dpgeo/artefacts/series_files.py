@@ -63,7 +63,11 @@ class PeriodMap:
 
 
 def _long(shown: Sequence[Layer]) -> Layer:
-    """Return the layer whose features the long files have: of undivided flows, the flows."""
+    """Return the layer whose features are in the table of all periods.
+
+    Of flows that are not divided into slices, it is the layer of flows; otherwise, it is the
+    measured layer.
+    """
     return next(
         (each for each in shown if each.features is FLOWS and not each.sliced),
         next(each for each in shown if each.kind == "measured"),
@@ -71,7 +75,7 @@ def _long(shown: Sequence[Layer]) -> Layer:
 
 
 def _drawn(shown: Sequence[Layer]) -> Layer:
-    """Return the layer that the array holds: of flows, the arrivals."""
+    """Return the layer whose counts are in the array: for flows, the layer of arrivals."""
     return next((each for each in shown if each.features is ARRIVALS), _long(shown))
 
 
@@ -116,7 +120,7 @@ class SeriesMaps:
 
     @cached_property
     def _smoothed(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """Smoothed counts and their standard deviations; None unless all counts are known."""
+        """Smoothed counts and their standard deviations; None if maps list only some counts."""
         if self.compared is None or self.compared.main.least:
             return None
         return _smoothed(self.compared.main)
@@ -209,7 +213,7 @@ def _smoothed(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def _of_totals(table: Table) -> dict[str, int]:
-    """Return the margins of sums over all features, and of changes of these sums."""
+    """Return the margins of a map's sum over all features, and of a change of this sum."""
     return {
         "total_margin": margin_of_sum({table.noise: table.possible}),
         "total_change_margin": margin_of_sum({table.noise: 2 * table.possible}),
@@ -217,9 +221,10 @@ def _of_totals(table: Table) -> dict[str, int]:
 
 
 def _counts(table: Table, layer: Layer, add: Callable[[NDArray[Any]], Any]) -> dict[str, Any]:
-    """Add the counts of a table, and smoothed ones if all are known; return their entries.
+    """Add a table's counts to the file, and smoothed counts unless maps list only some.
 
-    Counts of a grid of which all are known are spread over all its cells.
+    Returns the entries of the header for them. If every cell of a grid has a count, the arrays have
+    an entry for each cell.
     """
     counts, steps = table.counts, None
     if not table.least:

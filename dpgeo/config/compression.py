@@ -6,7 +6,8 @@ from django.http import HttpRequest, HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 
 COMPRESSED = ("application/", "image/svg+xml", "text/")
-"""Beginnings of the media types whose answers are text. Of `application`, only JSON and XML are."""
+"""Prefixes of the media types of text; of the types of `application/`, only JSON and XML are
+text."""
 
 
 class CompressedText(GZipMiddleware):

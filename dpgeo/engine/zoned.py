@@ -23,7 +23,7 @@ PAIRS = 500_000
 
 
 NOT_COUNTED = {"attributes", "place_key", "destination_x", "destination_y"}
-"""Columns of canonical files of which no count in zones or places depends."""
+"""Columns of canonical files on which no count in zones or places depends."""
 
 
 def write_zoned(
@@ -45,7 +45,8 @@ def write_zoned(
         names = [name for name in file.schema_arrow.names if name not in NOT_COUNTED]
         kept = [file.schema_arrow.field(name) for name in names]
         schema = pa.schema([*kept, pa.field("cell", pa.uint64(), nullable=False)])
-        # The file is read a few times and then gone, so it is packed for speed.
+        # The file is read only a few times and then deleted, so fast compression matters more than
+        # size.
         with pq.ParquetWriter(target, schema, compression="lz4", use_dictionary=False) as writer:
             for batch in file.iter_batches(batch_size=size):
                 if isinstance(zones, NearPlaces) and zones.by_key:

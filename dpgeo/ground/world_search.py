@@ -39,7 +39,7 @@ class NameSearch(Protocol):
     def search(self, text: str, most: int = 8, box: Bounds | None = None) -> list[Found]:
         """Return the places whose names begin with the words of a text, best matches first.
 
-        With a `box` in degrees, only places that touch it are returned.
+        With a `box` in degrees, only places that intersect it are returned.
         """
 
 
@@ -56,10 +56,10 @@ class IndexedSearch:
         return Source(name=ADDED, url="https://www.geonames.org/", date=date)
 
     def search(self, text: str, most: int = 8, box: Bounds | None = None) -> list[Found]:
-        """Implement NameSearch."""
+        """Return the places found, as `NameSearch` describes."""
         try:
             return names.search(self._path, text, most, box)
-        except FileNotFoundError:  # the operator has removed it at this moment
+        except FileNotFoundError:  # The operator has just removed the index.
             return []
 
 

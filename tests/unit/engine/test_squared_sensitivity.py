@@ -65,7 +65,10 @@ def rows_of_people() -> list[Row]:
 
 
 def values_of(path: Path, rows: list[Row], door: str, counting: Counting) -> tuple[Any, int]:
-    """Return the values behind a door, which only tests may read, and the squared sensitivity."""
+    """Return the values of one way to count, which only tests may read, and the claim.
+
+    `door` names the way in DOORS; the claim is the squared L2 sensitivity.
+    """
     table = pq.read_table(write(path, rows))
     speeds = [SPEED.steps] * len(rows)
     column = pa.array(speeds, pa.int32())
@@ -94,7 +97,7 @@ def test_no_person_changes_more_than_the_view_claims(tmp_path: Path, door: str) 
             without, _ = values_of(tmp_path / "without.parquet", others, door, counting)
             squares.append(int(((whole - without) ** 2).sum()))
         assert max(squares) <= claimed
-        # A claim that nobody reaches would be noise for nothing.
+        # If nobody reached the claimed sensitivity, the noise would be larger than needed.
         assert max(squares) == claimed
 
 
