@@ -110,7 +110,8 @@ def gaussian(options: argparse.Namespace) -> Iterator[Line]:
     space = (dp.vector_domain(dp.atom_domain(T=int)), dp.l2_distance(T=float))
     for scale in GAUSSIAN_SCALES:
         law = DiscreteGaussian(Fraction(1, 2 * scale**2), 1)
-        gaussian_sampler.sample(law, 1, words)  # makes the table, which is kept
+        # The first draw makes a table that later draws reuse.
+        gaussian_sampler.sample(law, 1, words)
         peer = dp.m.make_gaussian(*space, scale=float(scale))
         ours, reference = best_of(
             options.repeat,

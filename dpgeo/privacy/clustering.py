@@ -86,8 +86,8 @@ def _step_fractions(centres: Centres, step_x: Floats, step_y: Floats, error: Flo
     squared = offset_x**2 + offset_y**2
     np.fill_diagonal(squared, np.inf)
     prior_variance = squared.min(axis=1) / 4
-    # A centre has the same distance to another at offset o (the midline) after the fraction
-    # (|o|^2/2) / (step . o) of its step.
+    # Another centre lies at offset o. After the fraction (|o|^2/2) / (step . o) of its step, a
+    # centre reaches the midline between the two.
     projection = step_x[:, None] * offset_x + step_y[:, None] * offset_y
     limit = np.divide(
         squared / 2, projection, out=np.full_like(squared, np.inf), where=projection > 0

@@ -173,8 +173,8 @@ def acceptance_table(square_scale: Fraction, peak: Fraction, reach: int) -> Acce
     if shift == 0:
         low, high = low[:-1], high[:-1]
     else:
-        # An entry for several values needs p at its first value and at that of the next entry,
-        # between which p is monotonic unless the peak, where p is 1, lies between them.
+        # An entry for several values needs p at its first value and at the first value of the next
+        # entry. Between the two, p is monotonic unless the peak, where p is 1, lies between them.
         low, high = np.minimum(low[:-1], low[1:]), np.maximum(high[:-1], high[1:])
         high[floor(peak) >> shift] = GREATEST
     return replace(table, low=low, high=high)
@@ -187,7 +187,8 @@ def _edge_bounds(table: AcceptanceTable, count: int) -> list[Bounds]:
     falling = _walk(table, start * step, step)
     rising = _walk(table, start * step, -step)
     bounds = [*reversed(list(islice(rising, 1, start + 1))), *islice(falling, count - start)]
-    # 1 itself does not fit in 64 bits; the greatest word never decides an acceptance of its own.
+    # A bound of 2^64 does not fit in a word, so the greatest word stands for it. A random word that
+    # equals the greatest one then decides nothing, and the exact comparison follows.
     return [
         (min(low >> PRECISION - 64, GREATEST), min(high >> PRECISION - 64, GREATEST))
         for low, high in bounds

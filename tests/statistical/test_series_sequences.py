@@ -210,7 +210,8 @@ def views_of(
             threads=1,
         )
         views.append(Counted(view))
-        figures_of(kind, views[-1], EXACT, SeededEntropy(0))  # counts, and stores the state
+        # This counts the map, and stores the state for the next map.
+        figures_of(kind, views[-1], EXACT, SeededEntropy(0))
     return views
 
 

@@ -188,6 +188,7 @@ def test_every_example_of_a_problem_occurs(desk: Desk, release: Release, throttl
         assert (document["type"], document["title"]) in problems(operation(name))
         seen.add((document["type"], document["title"]))
     every = [each for methods in schema()["paths"].values() for each in methods.values()]
-    by_the_web_server = ADDRESS_TOO_LONG.document()  # tested in services/test_web_workers.py
+    # This refusal is tested in services/test_web_workers.py.
+    by_the_web_server = ADDRESS_TOO_LONG.document()
     seen.add((by_the_web_server["type"], by_the_web_server["title"]))
     assert seen == set().union(*map(problems, every))

@@ -242,7 +242,7 @@ def test_other_sites_may_read_what_is_public(client: Client) -> None:
         assert "Access-Control-Allow-Credentials" not in response
 
 
-# Lists: pages and filters
+# The next tests are about pages and filters of lists.
 
 
 def test_no_public_answer_reveals_the_hour_of_publication() -> None:
@@ -447,7 +447,7 @@ def test_an_unexpected_error_reveals_nothing(
     assert b"person 42" not in answer.content
 
 
-# Mechanisms and datasets
+# The next tests are about mechanisms and datasets.
 
 
 def test_mechanisms_have_a_json_schema(client: Client) -> None:

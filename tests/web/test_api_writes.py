@@ -105,7 +105,7 @@ def test_a_program_declares_uploads_requests_and_publishes(desk: Desk) -> None:
     assert (withdrawn["state"], withdrawn["files"]) == ("withdrawn", [])
 
 
-# Who may
+# The next tests are about who may write.
 
 
 def writes(desk: Desk) -> dict[str, tuple[Scope, str, str, Any, dict[str, str]]]:
@@ -302,7 +302,7 @@ def test_private_answers_to_a_key_are_stored_in_no_cache(desk: Desk) -> None:
         assert program.send("GET", address)["Cache-Control"] == "private, no-store"
 
 
-# Bad input
+# The next tests are about invalid input.
 
 
 @pytest.mark.parametrize(
@@ -1007,7 +1007,7 @@ def test_an_unreadable_file_is_done_and_not_usable(desk: Desk) -> None:
     assert program.ask("GET", confirmed["job_url"])["has_result"] is False
 
 
-# Open transfers
+# The next tests are about open transfers.
 
 
 def test_open_files_are_listed_and_can_be_given_up(desk: Desk) -> None:

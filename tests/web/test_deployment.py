@@ -215,7 +215,7 @@ def test_collected_files_are_readable_by_all_and_private_folders_by_their_owner(
         assert any(path.suffix == ".gz" for path in collected)
         modes = {(path.is_dir(), stat.S_IMODE(path.stat().st_mode)) for path in collected}
         assert modes == {(True, 0o755), (False, 0o644)}
-        static.chmod(0o700)  # as an earlier version left it
+        static.chmod(0o700)  # an earlier version left the folder like this
     private = [tmp_path / "var", *(tmp_path / "var").iterdir()]
     assert {stat.S_IMODE(path.stat().st_mode) & 0o077 for path in private} == {0}
 

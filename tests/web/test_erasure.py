@@ -344,7 +344,7 @@ def test_a_stored_draw_that_holds_an_erased_person_is_paid_for_and_never_used(
     release.refresh_from_db()
     assert release.job.state == JobState.DONE
     assert release.blob_name not in ("", old)
-    assert private_storage().exists(old)  # until the debit is committed
+    assert private_storage().exists(old)  # the draw is kept until the debit is committed
     assert spent_on(dataset) == 2 * release.cost_units
     with django_capture_on_commit_callbacks(execute=True):
         assert releases_sweep().debited == 0

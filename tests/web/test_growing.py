@@ -112,7 +112,8 @@ def test_a_release_keeps_the_files_that_it_was_requested_from(dataset: Dataset) 
     late = confirm(dataset, month(2, range(30, 50)))
     waiting = make_request(dataset, **EXACT)
     add(dataset, month(3, range(50, 60)))
-    assert upload_ingest(upload_id=late.pk)  # confirmed before the request, ready after it
+    # The file was confirmed before the request, and is ready after it.
+    assert upload_ingest(upload_id=late.pk)
     assert release_run(release_id=waiting.pk)
     waiting.refresh_from_db()
     assert counted(waiting) == 30

@@ -112,9 +112,12 @@ def test_a_drawn_area_is_named_after_the_public_place_it_lies_in(
     monkeypatch.setattr("dpgeo.pages.desk.places.world_places", lambda: world)
     in_town = 2.45, 1.45, 2.55, 1.55
     assert drawn_title(desk, *in_town) == "Oddtown"
-    assert drawn_title(desk, 2.51, 1.51, 2.55, 1.55) == "Oddtown"  # beside its middle
-    assert drawn_title(desk, 1.1, 1.0, 3.0, 2.6) == "Oddland"  # larger than any town
-    assert drawn_title(desk, -30.0, -31.0, -29.0, -30.0) == "Where people are"  # the open sea
+    # The drawn area lies beside the middle of the town.
+    assert drawn_title(desk, 2.51, 1.51, 2.55, 1.55) == "Oddtown"
+    # The drawn area is larger than any town.
+    assert drawn_title(desk, 1.1, 1.0, 3.0, 2.6) == "Oddland"
+    # The drawn area lies in the open sea.
+    assert drawn_title(desk, -30.0, -31.0, -29.0, -30.0) == "Where people are"
     dataset = Dataset.objects.latest("created_at")
     kind = MapSettings(dataset, {"kind": "time", "total": "1"})
     assert initial(dataset, kind)["title"] == "By time of day or week"
@@ -264,7 +267,7 @@ def test_the_path_says_how_much_of_the_map_will_show_without_reading_the_file(
     page = answer.content.decode()
     assert f"stands out from about {least} people" in page
     assert ("Expect an almost empty map." in page) == (people in {"179", "20"})
-    assert "stands out from" not in desk.page(address)  # nobody has chosen a total yet
+    assert "stands out from" not in desk.page(address)  # nobody has chosen a lifetime total yet
 
 
 def test_an_owner_hears_in_time_that_columns_to_average_are_named_first(desk: Desk) -> None:

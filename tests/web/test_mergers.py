@@ -115,7 +115,8 @@ def test_debits_and_refunds_of_a_merged_ledger_reach_the_one_that_continues_it()
     debit(ledger, "1", before)
     ledger_merge(ledger=ledger, into=between, who="ann")
     ledger_merge(ledger=between, into=into, who="ann")
-    entry = debit(ledger, "0.5", after)  # requested before the merger, paid afterwards
+    # This release was requested before the merger, and is paid for afterwards.
+    entry = debit(ledger, "0.5", after)
     assert entry.ledger_id == into.pk
     assert budget_refund(job=before) is not None
     assert budget_refund(job=before) is None

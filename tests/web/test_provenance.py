@@ -149,7 +149,7 @@ def test_a_file_counts_from_its_first_piece(dataset: Dataset) -> None:
     by = make_user(dataset.organisation)
     transfer = transfer_begin(dataset=dataset, file_name="a.csv", size=len(CSV), by=by)
     assert isinstance(transfer, Transfer)
-    assert crowd(dataset).before_upload is True  # no byte has arrived
+    assert crowd(dataset).before_upload is True  # no byte of an upload has arrived yet
     transfer_append(transfer=transfer, offset=0, stream=io.BytesIO(CSV), length=5)
     with pytest.raises(InvalidInput, match="could have been made from its rows"):
         crowd(dataset, name="later")
@@ -479,7 +479,7 @@ def test_an_upload_waits_for_a_layer_that_is_being_declared(
 
     Otherwise a layer could claim to be older than an upload that came first.
     """
-    if connection.vendor == "sqlite":  # there, every transaction waits for all others
+    if connection.vendor == "sqlite":  # with SQLite, every transaction waits for all others
         assert connection.settings_dict["OPTIONS"]["transaction_mode"] == "IMMEDIATE"
         return
     create = PublicLayer.objects.create

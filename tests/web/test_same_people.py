@@ -119,7 +119,7 @@ def test_a_file_is_compared_with_all_files_of_another_dataset(organisation: Orga
     for start in (0, 150):
         read(grown, rows(range(start, start + 150)))
     later = make_dataset(organisation)
-    read(later, rows(range(100)))  # all are in the older file
+    read(later, rows(range(100)))  # all of these people are in the older file
     assert warned(later)
 
 
@@ -207,7 +207,7 @@ def test_an_answer_is_about_the_files_read_before_it(
 ) -> None:
     second = make_dataset(first.organisation)
     steward = make_user(first.organisation)
-    read(second, rows(range(270, 570)))  # a tenth of the people
+    read(second, rows(range(270, 570)))  # 30 of 300 people, a tenth, are in both files
     people_answer(dataset=second, by=None, reason="Few.")
     assert make_request(second, steward).pk
     read(second, rows(range(1000, 1300)))
@@ -242,7 +242,7 @@ def test_a_key_is_refused_alike_until_an_approver_has_answered(
     first: Dataset, people: range
 ) -> None:
     key = by_key(first.organisation)
-    assert make_request(first, key).pk  # confirmed while there was no other budget
+    assert make_request(first, key).pk  # this file was confirmed while there was no other budget
     second = make_dataset(first.organisation)
     read(second, rows(people))
     with pytest.raises(Conflict) as refused:
@@ -286,12 +286,12 @@ def test_confirmations_are_limited_where_there_are_several_budgets(
     settings.DPGEO_CONFIRMATIONS_AN_HOUR = 1
     steward = make_user(first.organisation)
     read(first, rows(range(300)), steward)
-    read(first, rows(range(300)), steward)  # there is one budget, so nothing to find out
+    read(first, rows(range(300)), steward)  # there is only one budget, so files are not compared
     second = make_dataset(first.organisation)
     read(second, rows(range(300)), steward)
     with pytest.raises(Conflict, match="within an hour"):
         read(second, rows(range(300)), steward)
-    read(second, rows(range(300)))  # uploaded at the console
+    read(second, rows(range(300)))  # this file is uploaded at the console
 
 
 def asked(dataset: Dataset) -> dict[str, Any]:

@@ -59,7 +59,8 @@ class SitePlaces:
         """Return up to `most` full names of places that match a text, best match first."""
         own = [full_name(place) for place, _ in self._outlined(text)]
         found = [*own, *self._world.suggest(text, most)]
-        if len(found) < most:  # The text may contain a typing error, or be a name in a language.
+        # The text may contain a typing error, or be a name in another language.
+        if len(found) < most:
             found += [full_name(place) for place in world_search().search(text, most)]
         return list(dict.fromkeys(found))[:most]
 
