@@ -47,6 +47,15 @@ area = StudyArea.from_bounds(*maps.BOUNDS)
 print(maps.install({made}, "Measured").pk)
 """
 
+INSTALL_SERIES = """
+from dpgeo.spatial.area import StudyArea
+from tests import maps
+from tests.series_maps import install_series
+
+area = StudyArea.from_bounds(*maps.BOUNDS)
+print(install_series({made}, {maps}).pk)
+"""
+
 GRID = "maps.grid_release(area, {cells})"
 ZONES = "maps.many_zones_release(area, {zones})"
 
@@ -57,7 +66,7 @@ MEASURE = """() => {
   return {
     seconds: at("dpgeo:heatmap"),
     idle: at("dpgeo:drawn"),
-    map: bytes(loaded.filter(({ name }) => /map\\.bin|geojson|basemap\\.json/.test(name))),
+    map: bytes(loaded.filter(({ name }) => /(map|series)\\.bin|geojson|basemap\\.json/.test(name))),
     scripts: bytes(loaded.filter(({ name }) => /\\.m?js(\\?|$)/.test(name))),
     all: bytes(loaded),
   };
@@ -72,6 +81,7 @@ def add_to(subcommands: Any) -> None:
     parser.add_argument(
         "--embed", action="store_true", help="measure the frame that other pages and notebooks show"
     )
+    parser.add_argument("--series", type=int, help="measure the page of a series of so many maps")
     parser.add_argument("--repeat", type=int, default=5, help="visits, each with an empty cache")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     parser.set_defaults(run=measure)
@@ -82,8 +92,11 @@ def measure(options: argparse.Namespace) -> None:
     made, words = GRID.format(cells=options.cells), f"{options.cells} x {options.cells} cells"
     if options.zones:
         made, words = ZONES.format(zones=options.zones), f"{options.zones} zones"
-    with site(INSTALL.format(made=made)) as measured:
-        folder = "embed" if options.embed else "maps"
+    install, folder = INSTALL.format(made=made), "embed" if options.embed else "maps"
+    if options.series:
+        install = INSTALL_SERIES.format(made=made, maps=options.series)
+        folder, words = "series", f"{options.series} maps of {words}"
+    with site(install) as measured:
         address = f"{measured.address}/{folder}/{measured.release}/"
         visits = list(visit(address, options.repeat))
     seconds = [each["seconds"] for each in visits]
@@ -94,6 +107,7 @@ def measure(options: argparse.Namespace) -> None:
         "seconds_most": max(seconds),
         "seconds_promised": SECONDS,
         "seconds_until_it_moves": statistics.median(each["idle"] for each in visits),
+        "processor_seconds": statistics.median(each["processor"] for each in visits),
         "map_bytes": max(each["map"] for each in visits),
         "map_bytes_promised": TRANSFER,
         "script_bytes": max(each["scripts"] for each in visits),
@@ -105,7 +119,10 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def visit(address: str, repeat: int) -> Iterator[dict[str, float]]:
-    """Yield the figures of `repeat` visits, each with an empty cache."""
+    """Yield the figures of `repeat` visits, each with an empty cache.
+
+    `processor` is the time of a processor that the page's main thread took until it was asked.
+    """
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
@@ -113,9 +130,15 @@ def visit(address: str, repeat: int) -> Iterator[dict[str, float]]:
         for count in range(repeat + 1):
             context = browser.new_context(viewport=VIEWPORT)
             page = context.new_page()
+            session = context.new_cdp_session(page)
+            session.send("Performance.enable", {"timeDomain": "threadTicks"})
             page.goto(address)
             page.wait_for_selector("#map[data-state=idle]", state="attached", timeout=60_000)
             figures: dict[str, float] = page.evaluate(MEASURE)
+            metrics = session.send("Performance.getMetrics")["metrics"]
+            figures["processor"] = next(
+                each["value"] for each in metrics if each["name"] == "TaskDuration"
+            )
             context.close()
             if count:
                 # The first visit warms up the server and is not counted.

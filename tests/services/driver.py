@@ -132,6 +132,14 @@ def request_due() -> dict[str, Any]:
     return {"requested": series_draw_due()}
 
 
+def moved_on_or(look: Callable[[], list[int]]) -> list[int]:
+    """Return what `look` finds, or [] if a worker has deleted the state that it was to read."""
+    try:
+        return look()
+    except FileNotFoundError:
+        return []
+
+
 def look_at_series(series: str) -> dict[str, Any]:
     """Return a series' progress, what its maps count and cost, and the number of stored draws."""
     from dpgeo.datasets.orphan_files import stored_names
@@ -147,7 +155,7 @@ def look_at_series(series: str) -> dict[str, Any]:
         "drawn": stored.drawn,
         "ended": stored.ending,
         "counts": [counted(each) for each in releases],
-        "used": used(stored) if stored.state_name else [],
+        "used": moved_on_or(lambda: used(stored)) if stored.state_name else [],
         "draws": [sum(job in name for name in names) for job in jobs],
         "spent": stored.dataset.ledger.spent_units,
         "entries": stored.dataset.ledger.entries.count(),
