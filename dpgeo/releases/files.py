@@ -123,17 +123,26 @@ def check_stored(release: Release) -> None:
 
 
 def make_public(release: Release) -> None:
-    """Move a published release's files to the public storage. Repeating this is safe."""
+    """Move a published release's files to the public storage. Repeating this is safe.
+
+    If the release is withdrawn meanwhile, no copy stays: whoever changes a file's row first
+    (`remove_all` locks it) decides who deletes the copies.
+    """
     private, public = private_storage(), public_storage()
     for file in made_files(release).filter(public=False):
         name = f"{release.pk}/{file.name}"
-        for suffix in ("", ".gz") if file.gzipped else ("",):
-            public.delete(name + suffix)
-            with private.open(file.stored_name + suffix, "rb") as content:
-                public.save(name + suffix, File(content))
+        suffixes = ("", ".gz") if file.gzipped else ("",)
+        try:
+            for suffix in suffixes:
+                public.delete(name + suffix)
+                with private.open(file.stored_name + suffix, "rb") as content:
+                    public.save(name + suffix, File(content))
+        except FileNotFoundError:
+            if ReleaseFile.objects.filter(pk=file.pk, public=False).exists():
+                raise
         if not ReleaseFile.objects.filter(pk=file.pk).update(public=True, stored_name=name):
             # The release was withdrawn while the file was copied, so the copies are deleted.
-            for suffix in ("", ".gz"):
+            for suffix in suffixes:
                 public.delete(name + suffix)
         _remove_stored(file)
 
@@ -141,12 +150,17 @@ def make_public(release: Release) -> None:
 def remove_all(release: Release) -> None:
     """Delete all files of a withdrawn or rejected release, but keep its private blob.
 
-    Workers that are making a file of the release lose their lease, because the file's job is
-    deleted.
+    Each file's row is locked while the file is deleted, so that no other process moves the file to
+    the public storage at the same time. Workers that are making a file of the release lose their
+    lease, because the file's job is deleted.
     """
-    for file in release.files.all():
-        _remove_stored(file)
-        file.delete()
+    for key in list(release.files.values_list("pk", flat=True)):
+        with transaction.atomic():
+            file = ReleaseFile.objects.select_for_update().filter(pk=key).first()
+            if file is None:
+                continue
+            _remove_stored(file)
+            file.delete()
         if file.job_id is not None:
             Job.objects.filter(pk=file.job_id).delete()
 

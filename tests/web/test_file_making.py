@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from django.core.files import File
+from django.core.files.base import ContentFile
 from django.test import Client
 from django.utils import timezone
 
@@ -157,6 +158,55 @@ def test_a_withdrawal_while_files_are_moved_leaves_none(
     file_make(file)
     assert not public_storage().exists(f"{release.pk}/{NAME}")
     assert not public_storage().exists(f"{release.pk}/{NAME}.gz")
+
+
+def test_what_is_made_public_while_other_files_are_deleted_is_deleted_too(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever moves a file finds its row before the withdrawal does, or not at all."""
+    made = files.made_files(release).order_by("pk")
+    first, second = made[0], made[1]
+    stored = second.stored_name
+    made.filter(pk=second.pk).update(public=False, stored_name="artefacts/second")
+    delete, moved = files._remove_stored, f"{release.pk}/moved"
+
+    def removed(file: ReleaseFile) -> None:
+        delete(file)
+        if file.pk == first.pk:
+            public_storage().save(moved, ContentFile(b"copy"))
+            made.filter(pk=second.pk).update(public=True, stored_name=moved, gzipped=False)
+
+    monkeypatch.setattr(files, "_remove_stored", removed)
+    release_withdraw(release=release, by=None)
+    assert not public_storage().exists(moved)
+    public_storage().delete(stored)
+
+
+def test_a_move_whose_source_is_gone_ends_quietly_only_after_a_withdrawal(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = files.made_files(release)[0]
+    files.made_files(release).filter(pk=file.pk).update(
+        public=False, stored_name="artefacts/gone", gzipped=False
+    )
+    with pytest.raises(FileNotFoundError):
+        files.make_public(release)
+    listed = files.made_files(release).filter(pk=file.pk, public=False)
+    monkeypatch.setattr(files, "made_files", lambda _: ReadThenDeleted(listed))
+    files.make_public(release)
+    assert not public_storage().exists(f"{release.pk}/{file.name}")
+
+
+class ReadThenDeleted:
+    """A query set whose rows are deleted by a withdrawal as soon as they are read."""
+
+    def __init__(self, rows: Any) -> None:
+        self._rows = rows
+
+    def filter(self, **_: Any) -> list[ReleaseFile]:
+        read = list(self._rows)
+        self._rows.delete()
+        return read
 
 
 def test_a_file_that_cannot_be_made_is_tried_again_after_an_hour(
