@@ -15,19 +15,17 @@ AREA = StudyArea.from_bounds(10.0, 50.0, 10.5, 50.3)
 # Each person has a home, and every trip ends within a few kilometres of it. Some people travel far
 # more than others.
 _TRIPS = """
-COPY (
-    WITH people AS (
-        SELECT i, floor($people * pow((hash(i, 1) % 1000000007) / 1000000007.0, 2))::UBIGINT AS who
-        FROM range($rows) AS numbers(i)
-    )
-    SELECT hash(who, 17) AS person_high, hash(who, 18) AS person_low,
-        $west + $width * (0.8 * (hash(who, 2) % 1000003) + 0.2 * (hash(i, 3) % 1000003)) / 1000003
-            AS x,
-        $south + $height * (0.8 * (hash(who, 4) % 1000003) + 0.2 * (hash(i, 5) % 1000003)) / 1000003
-            AS y,
-        (hash(i, 6) % 31536000)::BIGINT AS time
-    FROM people
-) TO '{path}' (FORMAT parquet, COMPRESSION zstd)
+WITH people AS (
+    SELECT i, floor($people * pow((hash(i, 1) % 1000000007) / 1000000007.0, 2))::UBIGINT AS who
+    FROM range($rows) AS numbers(i)
+)
+SELECT hash(who, 17) AS person_high, hash(who, 18) AS person_low,
+    $west + $width * (0.8 * (hash(who, 2) % 1000003) + 0.2 * (hash(i, 3) % 1000003)) / 1000003
+        AS x,
+    $south + $height * (0.8 * (hash(who, 4) % 1000003) + 0.2 * (hash(i, 5) % 1000003)) / 1000003
+        AS y,
+    (hash(i, 6) % 31536000)::BIGINT AS time, NULL::INTEGER AS attributes
+FROM people
 """
 
 _PLAIN = """
@@ -35,6 +33,17 @@ SELECT cell, count(*) AS amount
 FROM (
     SELECT TRY_CAST(floor(($north - y) / $cell) * $columns + floor((x - $west) / $cell) AS UBIGINT)
         AS cell
+    FROM read_parquet($path)
+)
+GROUP BY cell
+"""
+
+_DISTINCT = """
+SELECT cell, count(DISTINCT who) AS amount
+FROM (
+    SELECT (person_high, person_low) AS who,
+        TRY_CAST(floor(($north - y) / $cell) * $columns + floor((x - $west) / $cell) AS UBIGINT)
+            AS cell
     FROM read_parquet($path)
 )
 GROUP BY cell
@@ -58,14 +67,17 @@ GROUP BY 1
 
 
 def write(path: Path, *, rows: int, people: int) -> None:
-    """Write a canonical file of `rows` trips by `people` people."""
+    """Write a canonical file of `rows` trips by `people` people, as ingestion writes it."""
     import duckdb
+    import pyarrow as pa
+
+    from dpgeo.ingest.canonical import CANONICAL, canonical_file
 
     west, south, east, north = AREA.mercator_bounds
-    with duckdb.connect() as connection:
-        connection.execute(
-            _TRIPS.replace("{path}", str(path)),
-            {
+    with duckdb.connect() as connection, canonical_file(path) as writer:
+        query = connection.sql(
+            _TRIPS,
+            params={
                 "people": people,
                 "rows": rows,
                 "west": west,
@@ -74,11 +86,18 @@ def write(path: Path, *, rows: int, people: int) -> None:
                 "height": north - south,
             },
         )
+        for batch in query.to_arrow_reader(1 << 17):
+            writer.write(pa.RecordBatch.from_arrays(batch.columns, schema=CANONICAL))
 
 
 def plain_counts(path: Path, grid: Grid) -> NDArray[np.int64]:
     """Return the cell counts (rows, columns) without a contribution bound or noise."""
     return _run(_PLAIN, path, grid)
+
+
+def distinct_counts(path: Path, grid: Grid) -> NDArray[np.int64]:
+    """Return the numbers of people (rows, columns) without a contribution bound or noise."""
+    return _run(_DISTINCT, path, grid)
 
 
 def bounded_counts(path: Path, grid: Grid, bound: int) -> NDArray[np.int64]:

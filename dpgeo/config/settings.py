@@ -257,6 +257,9 @@ DPGEO_CACHE_SECONDS = env.int("DPGEO_CACHE_SECONDS", default=60)
 DPGEO_JOB_SLOTS = sorted(env.list("DPGEO_JOB_SLOTS", cast=int, default=[1, 5, 15, 60]))
 """Minutes after a request at which API keys may learn that its job has ended; see `jobs.slots`."""
 
+DPGEO_COUNT_MEMORY_MIB = env.int("DPGEO_COUNT_MEMORY_MIB", default=1024)
+"""Memory in MiB that a worker's count may take; it changes times, never counts."""
+
 DPGEO_GROUND_URL = env.str("DPGEO_GROUND_URL", default="")
 """URL of another server's vector tiles, for maps outside the site's own basemaps.
 

@@ -10,7 +10,7 @@ WITH located AS (
         floor((x - $west) / $cell) AS column_number,
         floor(($north - y) / $cell) AS row_number
     FROM read_parquet($path)
-    WHERE hash(person_high, person_low) % $passes::UBIGINT = $number::UBIGINT
+    WHERE person_high BETWEEN $first_person::UBIGINT AND $last_person::UBIGINT
 ), rows_in_regions AS (
     SELECT *,
         TRY_CAST(row_number * $columns + column_number AS UBIGINT) AS cell
@@ -22,7 +22,7 @@ WITH located AS (
 IN_ZONES = """
 WITH rows_in_regions AS (
     SELECT * FROM read_parquet($path)
-    WHERE hash(person_high, person_low) % $passes::UBIGINT = $number::UBIGINT
+    WHERE person_high BETWEEN $first_person::UBIGINT AND $last_person::UBIGINT
 )"""
 
 UNDIVIDED = """, rows_inside AS (SELECT * FROM rows_in_regions)"""

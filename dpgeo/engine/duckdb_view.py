@@ -16,6 +16,10 @@ counts, and does not change any other sample. This holds whatever the quality of
 sensitivity is `bound`. Rows are grouped by all 128 bits of the person, so two people never share a
 sample.
 
+Passes. Where one pass would take too much memory, people are divided by the range of their hashes,
+each into one pass (`people_of`). Keys depend neither on the pass nor on the order of rows, so a
+file that is clustered by person (`ingest.canonical`) has the same samples as one that is not.
+
 Ties. A key has 64 bits. The cells of a grid of 4096 x 4096 take 24 of them, so 40 are left for the
 hash (34 on a grid of 32768 x 32768), or about 12 fewer with ranks. Two items of one person agree in
 40 bits with probability 2^-40. The index of the cell then decides, which is still a function of the
@@ -77,6 +81,9 @@ HEAP_BYTES = 50
 LIST_BYTES = 40
 """Measured bytes of memory that `list(key)` takes for each key, including the sorted copy."""
 
+HASHES = 1 << 64
+"""Number of values of one half of a person's hash."""
+
 HEAP_LIMIT = 999_999
 """Largest number of keys that DuckDB's `min(key, n)` supports."""
 
@@ -86,8 +93,8 @@ class Sampling:
     """How DuckDB finds each person's smallest keys; it affects time and memory but not the counts.
 
     With `heap`, the smallest keys are kept in memory that is reserved in advance. Otherwise, all
-    keys are listed and sorted. DuckDB cannot spill heaps or lists to disk, so the file is read
-    `passes` times, each time for a different group of people.
+    keys are listed and sorted. DuckDB cannot spill heaps or lists to disk, so the people
+    are counted in `passes` groups, one after the other (`people_of`).
     """
 
     heap: bool
@@ -339,7 +346,7 @@ class DuckDBView:
                 query, passes = self._value_query(connection, regions, measure, parameters, queries)
                 query = located + valued + query
                 for number in range(passes):
-                    parameters |= {"passes": passes, "number": number}
+                    parameters |= people_of(number, passes)
                     found = connection.execute(query, inputs_of(query, parameters)).fetchnumpy()
                     yield [np.asarray(found[name]).astype(np.int64) for name in names]
                     if self._progress:
@@ -430,7 +437,7 @@ class DuckDBView:
         limits: Parameters = {"most_sightings": sightings, "most_visits": visits}
         with self._file.scratch() as folder, self._file.connected(folder) as connection:
             located, parameters = self._located(regions, folder)
-            parameters |= limits | {"passes": 1, "number": 0}
+            parameters |= limits | people_of(0, 1)
             found = connection.execute(located + sql.TOTALS, parameters).fetchall()
         people, seen, rows = (
             PrivateCounts(np.array([total], dtype=np.int64), sensitivity=most)
@@ -547,7 +554,7 @@ class DuckDBView:
         else:
             query, passes = rows + (sql.PERSON_ROWS if by_person else sql.COUNT_ROWS), 1
         for number in range(passes):
-            parameters |= {"passes": passes, "number": number}
+            parameters |= people_of(number, passes)
             result = connection.execute(query, inputs_of(query, parameters)).fetchnumpy()
             yield [np.asarray(result[name]).astype(np.int64) for name in columns]
             if self._progress:
@@ -606,6 +613,17 @@ class DuckDBView:
         }
         _put_ranks(connection, table, rank_shift)
         return items + sql.POPULAR
+
+
+def people_of(number: int, passes: int) -> Parameters:
+    """Return the inputs of a query that choose the people of one of `passes` passes.
+
+    They are those with the first half of their hash in an equal part of its range. In files that
+    are clustered by person, a pass then reads only the row groups with these people; in others, it
+    reads all of them.
+    """
+    first, after = (end * HASHES // passes for end in (number, number + 1))
+    return {"first_person": first, "last_person": after - 1}
 
 
 def inputs_of(query: str, parameters: Parameters) -> Parameters:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-ROWS = 131_072
-"""Number of rows in memory at a time."""
+ROWS = 65_536
+"""Number of rows in memory at a time, and in a row group: that of the files that are read."""
 
 
 def gather(

@@ -30,7 +30,7 @@ from dpgeo.core.errors import PrivacyError
 from dpgeo.core.guarantees import Unit
 from dpgeo.engine import counting_sql as sql
 from dpgeo.engine.canonical_file import Parameters, as_pattern
-from dpgeo.engine.duckdb_view import DuckDBView, inputs_of
+from dpgeo.engine.duckdb_view import DuckDBView, inputs_of, people_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -84,7 +84,7 @@ class SeriesView(DuckDBView):
         cell_bits = {"cell_bits": parameters["cell_bits"]}
         self._prepare(connection)
         for number in range(sampling.passes):
-            parameters |= {"passes": sampling.passes, "number": number}
+            parameters |= people_of(number, sampling.passes)
             connection.execute(sql.KEEP_ALLOWED + query, inputs_of(query, parameters))
             connection.execute(sql.KEEP_USED)
             result = connection.execute(sql.COUNT_ALLOWED, cell_bits).fetchnumpy()

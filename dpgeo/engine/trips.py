@@ -31,7 +31,7 @@ from dpgeo.spatial.zones import Locator, Zones
 PAIRS = 500_000
 """Maximum number of pairs of a position and a nearby zone in memory."""
 
-_CHOSEN = "hash(person_high, person_low) % $passes::UBIGINT = $number::UBIGINT"
+_CHOSEN = "person_high BETWEEN $first_person::UBIGINT AND $last_person::UBIGINT"
 
 # The float64 operations are those of `Grid.locate`; see `duckdb_view`.
 _CELL = """CASE WHEN {x} < 'infinity'::DOUBLE

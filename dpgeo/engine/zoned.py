@@ -22,6 +22,12 @@ PAIRS = 500_000
 """Maximum number of pairs of a position and a nearby zone in memory, at about 200 bytes each."""
 
 
+SPREAD = np.uint64(0x9E3779B97F4A7C15)
+"""Odd factor that spreads indices over all 64-bit numbers, each to another (2^64 / golden ratio).
+
+Passes over a file divide it by the first half of what stands for a person.
+"""
+
 NOT_COUNTED = {"attributes", "place_key", "destination_x", "destination_y"}
 """Columns of canonical files on which no count in zones or places depends."""
 
@@ -59,8 +65,8 @@ def write_zoned(
                     rows = rows.take(pa.array(place))
                 columns = rows.columns
                 if unit is Unit.RECORD:
-                    columns[0] = pa.array(np.zeros(place.size, dtype=np.uint64))
-                    columns[1] = pa.array((before + place).astype(np.uint64))
+                    index = (before + place).astype(np.uint64)
+                    columns[:2] = pa.array(index * SPREAD), pa.array(index)
                 cells = pa.array(zone.astype(np.uint64))
                 writer.write_batch(pa.record_batch([*columns, cells], schema=schema))
                 before += batch.num_rows

@@ -40,6 +40,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from django.conf import settings
 from django.db import Error as DatabaseError
 
 from dpgeo.core.errors import Conflict
@@ -131,21 +132,22 @@ def read_and_draw(
     with canonical_paths(upload) as paths, work_folder() as folder:
         if release.by_key:
             lease.set_drawing()
-        settings: dict[str, Any] = {
+        counted: dict[str, Any] = {
             "domain": domain,
             "unit": Unit(dataset.unit),
             "counting": request.counting,
             "bound": request.bound,
             "salt": bytes(release.salt),
             "folder": folder,
+            "memory_bytes": settings.DPGEO_COUNT_MEMORY_MIB << 20,
             "progress": lambda done, total: lease.step(COUNTING, done, total),
         }
         rows = _counted_rows(paths, request.window, dataset, folder, lease)
         allowances = allowances_of(release, folder)
         view = (
-            DuckDBView(rows, **settings)
+            DuckDBView(rows, **counted)
             if allowances is None
-            else SeriesView(rows, allowances=allowances, **settings)
+            else SeriesView(rows, allowances=allowances, **counted)
         )
         entropy = AnnouncedEntropy(lease)
         try:

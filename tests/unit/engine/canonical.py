@@ -15,15 +15,22 @@ from dpgeo.spatial.grid import Grid
 
 AREA = StudyArea.from_bounds(13.0, 52.0, 13.2, 52.1)
 
+SPREAD = 0x9E3779B97F4A7C15
+
 Row = tuple[int, float, float, int | None]
 """A row: person number, x, y and time."""
 
 
 def write(path: Path, rows: Sequence[Row], *, person_high: int = 3) -> Path:
-    """Write a canonical file with these rows; the person number is the low half of the hash."""
+    """Write a canonical file with these rows; the person number is the low half of the hash.
+
+    The high half is `person_high` beyond a number that follows from the low one, so that passes
+    over the file divide the people.
+    """
+    highs = [(person_high + row[0] * SPREAD) % 2**64 for row in rows]
     table = pa.table(
         {
-            "person_high": pa.array([person_high] * len(rows), pa.uint64()),
+            "person_high": pa.array(highs, pa.uint64()),
             "person_low": pa.array([row[0] for row in rows], pa.uint64()),
             "x": pa.array([row[1] for row in rows], pa.float64()),
             "y": pa.array([row[2] for row in rows], pa.float64()),

@@ -15,7 +15,13 @@ from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.released import NO_TIME
-from dpgeo.engine.duckdb_view import HEAP_LIMIT, DuckDBView, Sampling, choose_sampling
+from dpgeo.engine.duckdb_view import (
+    HEAP_LIMIT,
+    DuckDBView,
+    Sampling,
+    choose_sampling,
+    people_of,
+)
 from dpgeo.privacy.positions import WHOLE, Shard
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import to_degrees
@@ -84,6 +90,15 @@ def test_it_locates_every_position_as_the_grid_does(tmp_path: Path, cells: int) 
     counts = count(write(tmp_path / "canonical.parquet", rows), grid, unit=Unit.RECORD, bound=1)
 
     np.testing.assert_array_equal(counts, expected)
+
+
+@pytest.mark.parametrize("passes", [1, 3, 8])
+def test_every_person_belongs_to_one_pass(passes: int) -> None:
+    groups = [people_of(number, passes) for number in range(passes)]
+    assert groups[0]["first_person"] == 0
+    assert groups[-1]["last_person"] == 2**64 - 1
+    for one, following in itertools.pairwise(groups):
+        assert following["first_person"] == int(str(one["last_person"])) + 1
 
 
 @BOTH

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import Unit
 from dpgeo.ingest import canonical
 from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.report import Report
@@ -74,17 +75,34 @@ def test_the_report_survives_json_and_names_rows(tmp_path: Path) -> None:
     assert "\x1b" not in report.examples[-1].value
 
 
-def test_the_canonical_file_is_written_in_row_groups(
+def test_the_canonical_file_is_clustered_by_person_in_runs_of_row_groups(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(canonical, "ROW_GROUP", 10)
-    lines = [f"p{i},45,{i / 100}\n" for i in range(37)]
+    monkeypatch.setattr(canonical, "RUN", 40)
+    lines = [f"p{i % 50},45,{i / 100}\n" for i in range(107)]
     target = tmp_path / "c.parquet"
     run(upload(tmp_path, HEADER + "".join(lines)), target)
     file = pq.ParquetFile(target)
     groups = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
-    assert groups == [10, 10, 10, 7]
-    assert np.all(np.diff(file.read()["x"].to_numpy()) > 0)
+    assert groups == [10] * 10 + [7]
+    rows = file.read()
+    bits = rows["person_high"].to_numpy() >> np.uint64(48)
+    x = rows["x"].to_numpy()
+    for first, last in ((0, 40), (40, 80), (80, 107)):
+        assert np.all(np.diff(bits[first:last].astype(int)) >= 0)
+        assert len(set(bits[first:last])) > 20
+        assert x[first:last].max() < x[last : last + 40].min(initial=np.inf)
+    same = np.diff(bits.astype(int)) == 0  # the rows of one person keep their order in a run
+    assert np.all(np.diff(x)[same] > 0)
+
+
+def test_records_keep_their_order(tmp_path: Path) -> None:
+    lines = [f"p{i % 50},45,{i / 100}\n" for i in range(37)]
+    declared = schema(unit=Unit.RECORD)
+    path = upload(tmp_path, HEADER + "".join(lines))
+    ingest(path, "a.csv", declared, KEY, tmp_path / "c", lambda done, total: None)
+    assert np.all(np.diff(pq.read_table(tmp_path / "c")["x"].to_numpy()) > 0)
 
 
 def test_progress_increases_and_ends_complete(tmp_path: Path) -> None:
