@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import itertools
 from pathlib import Path
@@ -17,9 +18,10 @@ from dpgeo.postprocess.flow_answers import FlowAnswers
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
 from dpgeo.spatial.area import StudyArea
-from tests.browser.opening import PATIENCE, Open, unfold
+from tests.browser.opening import DRAWN, PATIENCE, Open, unfold
 from tests.browser.pixels import read_png, screenshot, share, where
 from tests.browser.test_accessibility import violations
+from tests.makers import ask_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -211,3 +213,45 @@ def test_both_areas_are_drawn_over_the_map(open_page: Open, published: Release) 
     page.locator("#area [data-end=from]").click()
     page.get_by_role("button", name="Remove").click()
     assert page.locator(ANSWER).count() == 0
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
+def test_a_transport_planner_takes_flows_from_the_catalogue_to_a_model(
+    open_page: Open, published: Release, size: tuple[int, int]
+) -> None:
+    """A planner asks who comes to B2 before noon, compares it with the afternoon, and takes the
+    matrix of the morning along.
+    """
+    matrix = next(each.name for each in published.files.all() if "00-12.matrix" in each.name)
+    ask_for(published, matrix)
+    page = open_page(reverse("catalogue"), size, wait=".scripted")
+    page.get_by_role("link", name="Rides to work").first.click()
+    page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
+    page.locator("#flow-region").select_option("B2")
+    rows = page.locator("#flows .told tbody tr")
+    told = {
+        row.locator("th").inner_text(): int(
+            row.locator("td").last.inner_text().split()[0].replace(",", "")
+        )
+        for row in rows.all()
+        if "smaller" not in row.inner_text()
+    }
+    assert len(told) > 5
+    assert "00:00 to 12:00" in page.inner_text("#time-slices output")
+    unfold(page, "Data")
+    page.locator(".group summary", has_text="00:00 to 12:00").first.click()
+    with page.expect_download() as download:
+        page.locator(f"a[href*='{matrix}']").first.click()
+    table = list(csv.reader(download.value.path().read_text().splitlines()))
+    column = next(at for at, name in enumerate(table[0]) if name == "B2")
+    counts = {row[0]: row[column] for row in table[1:]}
+    assert {name: int(counts[name]) for name in told} == told
+    before = page.inner_text("#flows .total")
+    page.get_by_role("slider", name="By time").press("End")
+    page.wait_for_function(
+        "(before) => document.querySelector('#flows .total').innerText !== before",
+        arg=before,
+        timeout=PATIENCE,
+    )
+    assert page.locator("#flow-region").input_value() == "B2"
+    assert violations(page) == []
