@@ -24,6 +24,7 @@ from dpgeo.ground.regions import (
     region_of,
     region_save,
     store,
+    temporary_files_in,
     world_file,
 )
 from dpgeo.ground.world_search import countries
@@ -52,7 +53,7 @@ def ground_add(
     if not file.is_file():
         raise InvalidInput("There is no such file.", field="file")
     given = ""
-    with new_file(folder, TILES) as tiles:
+    with temporary_files_in(folder), new_file(folder, TILES) as tiles:
         if file.name.endswith(EXTRACT):
             covered = osm_tiles.build_tiles(file, tiles, bounds)
         else:
@@ -110,7 +111,7 @@ def _named(folder: Path, region: Region, extract: Path | None) -> Region:
     """Return the region with a newly built file of names."""
     tiles = region.tiles_file(folder)
     source = json.dumps({"region": region.name, "attribution": region.attribution})
-    with new_file(folder, NAMES) as path:
+    with temporary_files_in(folder), new_file(folder, NAMES) as path:
         if extract:
             places = osm_names.extract_names(extract)
         else:

@@ -19,6 +19,7 @@ from typing import Any, TypeAlias
 
 import shapely
 
+from dpgeo.ground.regions import new_file
 from dpgeo.ground.words import LEAST_FORGIVEN, error_keys, fold, is_near, spellings
 
 RANKS = {
@@ -146,13 +147,13 @@ class Found:
 
 
 def build(path: Path, places: Iterable[Place], source: str) -> int:
-    """Write a new file of names and return the number of places in it.
+    """Write a new file of names at a path without one and return the number of places in it.
 
     `source` says where the names come from.
     """
     ranked = sorted(places, key=lambda place: -place.rank)
     words: dict[str, None] = {}
-    with closing(sqlite3.connect(path)) as database:
+    with new_file(path.parent) as loose, closing(sqlite3.connect(loose)) as database:
         database.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {SCHEMA}")
         database.execute("INSERT INTO about VALUES ('source', ?)", (source,))
         for number, place in enumerate(ranked, 1):
@@ -170,7 +171,8 @@ def build(path: Path, places: Iterable[Place], source: str) -> int:
         database.executemany("INSERT INTO near VALUES (?, ?)", sorted(_near_rows(words)))
         database.execute("INSERT INTO word (word) VALUES ('optimize')")
         database.commit()
-        database.execute("VACUUM")
+        # A plain VACUUM writes a copy into the system's folder for temporary files first.
+        database.execute("VACUUM INTO ?", (str(path),))
     return len(ranked)
 
 

@@ -151,6 +151,24 @@ def new_file(folder: Path, suffix: str = "") -> Iterator[Path]:
         Path(name).unlink(missing_ok=True)
 
 
+@contextmanager
+def temporary_files_in(folder: Path) -> Iterator[None]:
+    """Let libraries make their temporary files in a folder.
+
+    Those of a country's ground are large, and the usual folder of a container holds 64 MB.
+    """
+    import pyogrio
+
+    folder.mkdir(parents=True, exist_ok=True)
+    before, tempfile.tempdir = tempfile.tempdir, str(folder)
+    pyogrio.set_gdal_config_options({"CPL_TMPDIR": str(folder)})
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before
+        pyogrio.set_gdal_config_options({"CPL_TMPDIR": None})
+
+
 def checked_name(name: str) -> str:
     """Return `name` if it is a valid name for a region; raise InvalidInput otherwise."""
     if not NAME.fullmatch(name):

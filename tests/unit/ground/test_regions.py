@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -12,7 +14,10 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.ground import archives, regions
 from dpgeo.ground.adding import ground_add, search_build
 from dpgeo.ground.names import search
+from tests.disks import small_disk
 from tests.unit.ground.files import EXTRACT, TILES
+
+ROOT = Path(__file__).parents[3]
 
 BOX = (9.50, 47.12, 9.54, 47.16)
 
@@ -68,6 +73,19 @@ def test_names_that_could_be_paths_are_refused(tmp_path: Path, name: str) -> Non
     with pytest.raises(InvalidInput, match="small letters"):
         ground_add(tmp_path, TILES, name=name)
     assert not list(tmp_path.iterdir())
+
+
+def test_temporary_files_lie_beside_the_ground(tmp_path: Path) -> None:
+    """A container has little room for temporary files elsewhere."""
+    folder = tmp_path / "ground"
+    run = "import sys; from pathlib import Path; from dpgeo.ground.adding import ground_add; "
+    run += "ground_add(Path(sys.argv[1]), Path(sys.argv[2]), name='here')"
+    with small_disk(tmp_path / "tmp", 64 * 1024) as disk:
+        places = dict.fromkeys(("TMPDIR", "SQLITE_TMPDIR", "CPL_TMPDIR"), str(disk.folder))
+        command = [sys.executable, "-c", run, str(folder), str(TILES)]
+        subprocess.run(command, cwd=ROOT, env={**os.environ, **places}, check=True, timeout=300)
+    assert [path.suffix for path in sorted(folder.iterdir())].count(".pmtiles") == 1
+    assert len(list(folder.iterdir())) == 3
 
 
 def test_a_broken_file_leaves_nothing(tmp_path: Path) -> None:
