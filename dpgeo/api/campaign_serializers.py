@@ -22,7 +22,7 @@ from dpgeo.crowdsourcing.planning import (
 
 
 class PlannedTaskSerializer(Document):
-    """The plan of a task by one allocation of the reward.
+    """The plan of a task under one method of dividing the total reward among tasks.
 
     `success` is the target probability if there is a notification radius; otherwise, it is the
     success probability if everybody within the travel limit is notified. `notified_margin` is a

@@ -140,9 +140,8 @@ def counted_requests(
 def class_of(part: str, status: int) -> str:
     """Return the class of a status, such as "4xx".
 
-    In PRIVATE parts, it is "answered" for all statuses below 500.
-
-    In these parts, the status can depend on rows, for example on the share of usable rows.
+    In PRIVATE parts of the site, the class is "answered" for all statuses below 500. There, the
+    status can depend on rows, for example on the share of usable rows.
     """
     return "answered" if part in PRIVATE and status < 500 else f"{status // 100}xx"
 

@@ -125,7 +125,7 @@ class OperationSchema(AutoSchema):
         return not hasattr(getattr(self.view, self.method.lower(), None), "operation")
 
     def get_operation_id(self) -> str:
-        """Return the operation's name, after which client generators name their functions."""
+        """Return the operation's name, which client generators use to name their functions."""
         return self.stated.name
 
     def get_summary(self) -> str:

@@ -86,7 +86,7 @@ class SeriesMaps:
     """
 
     def __init__(self, newest_first: Iterable[PeriodMap]) -> None:
-        """Read maps, newest first, until there are enough for a file."""
+        """Read maps, newest first, until they fill a file (MOST_VALUES, MOST_MAPS)."""
         counted = 0
         kept: list[tuple[PeriodMap, Layer]] = []
         for each in newest_first:

@@ -46,7 +46,7 @@ def rule(released: Released, shown: Sequence[Layer]) -> list[str]:
 
 
 def has_points(released: Released, shown: Sequence[Layer]) -> bool:
-    """Return whether points can be made up from a release, because it counts regions."""
+    """Return whether a release counts in regions, so that points can be made up from it."""
     return bool(counted_layers(released, shown))
 
 

@@ -57,7 +57,7 @@ def new_identity(path: Path) -> str:
 
 
 def passing_identity() -> Any:
-    """Return an identity that exists only in this process, to verify what it encrypts."""
+    """Return an identity that exists only in this process, to decrypt archives for verification."""
     from pyrage import x25519
 
     return x25519.Identity.generate()

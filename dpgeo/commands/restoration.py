@@ -184,7 +184,7 @@ def _write_key(path: Path, key: bytes) -> None:
 
 
 def restore_files(data: Path, identities: Sequence[Any]) -> int:
-    """Put the archive's files back where they are missing or cut short; return their number."""
+    """Put the archive's files back where they are missing or cut short; return how many were."""
     number = 0
     storages = ((PRIVATE, private_storage()), (PUBLIC, public_storage()))
     with work_folder() as folder:

@@ -78,7 +78,7 @@ def _apps() -> set[str]:
 
 
 def dump_rows(model: type[models.Model], using: str) -> Iterator[bytes]:
-    """Yield the rows of a table as lines of JSON, in the order of their keys."""
+    """Yield the rows of a table as lines of JSON, in the order of the rows' primary keys."""
     fields = model._meta.concrete_fields
     rows = model._base_manager.using(using).order_by("pk")
     for row in rows.iterator(chunk_size=2_000):

@@ -56,7 +56,7 @@ def test_errors_of_boxes_are_those_of_their_sums() -> None:
     one_off = truth.copy()
     one_off[0, 0] = 8
     share = boxes_error(one_off, truth) / 8
-    # A random box begins at the first of five edges, along each axis, in 9 of 25 draws.
+    # Along each axis, 8 of 25 pairs of edges enclose the first of the four cells.
     assert share == pytest.approx((8 / 25) ** 2, abs=0.03)
 
 

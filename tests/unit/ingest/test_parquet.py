@@ -232,7 +232,8 @@ def test_one_huge_value_in_every_row_is_stored_once(tmp_path: Path) -> None:
     assert path.stat().st_size < 10_000_000
     _, report = read_columns(path, schema())
     assert report.refused == {"a declared field is longer than 1,000 bytes": 20_000}
-    assert pa.default_memory_pool().max_memory() < 1_000_000_000  # without the dictionary: 20 GB
+    # Without the dictionary, the values would take 20 GB.
+    assert pa.default_memory_pool().max_memory() < 1_000_000_000
 
 
 def test_memory_does_not_grow_with_the_number_of_row_groups(tmp_path: Path) -> None:

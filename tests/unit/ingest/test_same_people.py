@@ -33,7 +33,7 @@ def write(path: Path, people: range) -> People:
     ("one", "other", "many"),
     [
         (range(200), range(200), True),
-        (range(200), range(180, 5000), True),  # a tenth of the smaller one
+        (range(200), range(180, 5000), True),  # They share a tenth of the smaller file's people.
         (range(200), range(181, 5000), False),
         (range(1000), range(995, 1095), False),
         (range(1000), range(990, 1090), True),
