@@ -446,7 +446,7 @@ def tree_drawn(exact: Floats, *, scale: float, seed: int, fitted: bool) -> Float
 
 
 def nodes_in(first: int, last: int) -> int:
-    """Return the least number of nodes of a binary tree that make up periods first to last - 1."""
+    """Return the least number of tree nodes that together cover periods first to last - 1."""
     number, width = 0, 1
     while first < last:
         if first // width % 2:

@@ -310,9 +310,9 @@ def parse(text: bytes) -> tuple[Any, bool]:
 def feature(text: bytes, *, too_long: bool, document: bool) -> Feature:
     """Parse a record as a feature.
 
-    `too_long` says whether the record is too long. Raises Unusable for a record that is refused
-    alone, or, for a `document`, ValueError for a record that is not JSON, for which the whole
-    document is refused.
+    `too_long` says whether the record is too long. Raises Unusable if only this record is refused.
+    If the record belongs to a `document` and is not JSON, raises ValueError, since the whole
+    document is then refused.
     """
     if too_long and not document:
         raise Unusable(Reason.LINE_TOO_LONG)

@@ -68,7 +68,7 @@ SHARES = {PAIRS: Fraction(3, 5), LEAVING: Fraction(1, 5), ARRIVING: Fraction(1, 
 
 MOST_PAIRS = 4_000_000
 """Largest number of pairs for which every noisy count is drawn; beyond it, only counts that reach
-the threshold are.
+the threshold are drawn.
 """
 
 AS_DECLARED, DESTINATIONS, FOLLOWING = "as declared", "destination columns", "consecutive rows"

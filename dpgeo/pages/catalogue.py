@@ -144,9 +144,9 @@ class Counted:
 
 
 def count_maps(wanted: Wanted) -> Counted:
-    """Count the maps that match, and those of each kind and publisher that match all else.
+    """Count the maps that match, also for each other choice of kind or publisher.
 
-    One query groups the maps by dataset and mechanism, which an index contains, so that the
+    One query groups the maps by dataset and mechanism. An index contains both columns, so the
     catalogue stays quick however many maps it lists.
     """
     others = releases_wanted(replace(wanted, kind="", publisher="")).order_by()

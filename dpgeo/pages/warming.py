@@ -20,8 +20,9 @@ def warm() -> None:
     """Load land, names of cities, translations, URLs and the public pages' templates.
 
     What is loaded then stays out of garbage collections: searching through it cost each request
-    that makes many objects 0.1 s of processor time. Warming takes more than a second of it. The
-    database is not queried, because a process must be able to start while the database is down.
+    that makes many objects 0.1 s of processor time. Warming itself takes more than a second of
+    processor time. The database is not queried, because a process must be able to start while the
+    database is down.
     """
     land_polygons(land_file())
     world_names()

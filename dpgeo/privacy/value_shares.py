@@ -17,10 +17,10 @@ The squared L2 sensitivity is l K^2 if a privacy unit's contributions go to diff
 they do if a person has one value in each region: k^2 + (K - k)^2 is at most (k + (K - k))^2 = K^2.
 Otherwise all l contributions may add K to one entry, and the squared L2 sensitivity is l^2 K^2.
 
-Utility. (U + D)/K estimates the number of records, and U/(U + D) their mean as a fraction m of the
-range between the limits. With s = l/epsilon, the variance of U/(U + D) is about 2 s^2 ((1 - m)^2 +
-m^2)/n^2. Near the middle of the range, this is half the variance of the ratio of a sum and a count
-that are measured with epsilon/2 each.
+Utility. (U + D)/K estimates the number of records. U/(U + D) estimates the mean of their values, as
+a fraction m of the range between the limits. With s = l/epsilon, the variance of U/(U + D) is about
+2 s^2 ((1 - m)^2 + m^2)/n^2. Near the middle of the range, this is half the variance of the ratio of
+a sum and a count that are measured with epsilon/2 each.
 """
 
 from __future__ import annotations

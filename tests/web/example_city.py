@@ -271,7 +271,7 @@ def play() -> dict[str, Any]:
         **{name: BODIES["dataset_create"][name] for name in DECLARED},
     )
     published = install(dataset, grid_release(16, area=AREA), pk=RELEASE_ID)
-    # As it would be for a file without rows.
+    # The upload of a file without rows would fail in the same way.
     Upload.objects.filter(pk=published.upload_id).update(state=UploadState.FAILED)
     _public(city)
     _declare(city)

@@ -181,7 +181,8 @@ def test_an_erased_person_is_in_no_comparison_and_no_checksum(first: Dataset) ->
         assert upload_ingest(upload_id=version.pk)
     assert not first.uploads.exclude(checksum=None).exists()
     second = make_dataset(first.organisation)
-    read(second, rows([0, 1, *range(271, 569)]))  # 29 of the 298 who are left
+    # 29 of the first file's remaining 298 people are in this file.
+    read(second, rows([0, 1, *range(271, 569)]))
     assert not warned(second)
 
 

@@ -147,8 +147,8 @@ def places(settings: MapSettings) -> list[tuple[int, bool]]:
 def expected(settings: MapSettings, card: Card) -> dict[str, Any]:
     """Return how many places can stand out for the owner's estimate of the number of people.
 
-    Of averages, return how close means will be. Only public numbers are used. The result is empty
-    for other maps that do not count people, and before a lifetime total is chosen.
+    For maps of averages, return how close the means will be. Only public numbers are used. The
+    result is empty for other maps that do not count people, and before a lifetime total is chosen.
     """
     if card.means:
         return {"means": card.means}
