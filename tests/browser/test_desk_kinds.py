@@ -75,7 +75,7 @@ def speeds(path: Path, districts: Path) -> Path:
         for at in range(4)
     ]
     districts.write_text(json.dumps({"type": "FeatureCollection", "features": shapes}))
-    lines = ["car,time,lat,lon,v_kmh,vehicle"]
+    lines = ["device,time,lat,lon,v_kmh,kind"]
     for car, (east, north) in enumerate(random.uniform(0, 0.1, (6_000, 2)).tolist()):
         speed = 20 + 10 * int(east * 40) + random.normal(0, 2)
         lines.append(
