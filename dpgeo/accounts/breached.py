@@ -2,8 +2,8 @@
 
 Django refuses the 20,000 most common passwords. An installation can name a longer list
 (DPGEO_BREACHED_PASSWORDS) in the format of Have I Been Pwned's download, `HASH:COUNT` lines with
-upper-case SHA-1 hashes in ascending order. It is searched on the disk, and no password or part of
-its hash leaves this machine.
+upper-case SHA-1 hashes in ascending order. The list is searched on the disk, and no password or
+part of its hash leaves this machine.
 """
 
 from __future__ import annotations

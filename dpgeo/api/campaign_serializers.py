@@ -51,7 +51,7 @@ class PlannedTaskSerializer(Document):
 
 
 class PlanTotalsSerializer(Document):
-    """Sums over the planned tasks of one allocation."""
+    """Sums over the planned tasks under one method of dividing the reward."""
 
     planned = serializers.IntegerField()
     not_planned = serializers.IntegerField()

@@ -266,7 +266,8 @@ def cache_control(public: bool) -> str:
 def _headers(stored: StoredFile, etag: str) -> dict[str, str]:
     return {
         "ETag": etag,
-        # For the proxy in front of the site, which passes it to nobody (`deploy/nginx.conf`).
+        # This header is for the proxy in front of the site, which does not pass it on
+        # (`deploy/nginx.conf`).
         **({"X-Accel-Expires": "1"} if stored.published else {}),
         "Content-Type": stored.media_type,
         "Cache-Control": cache_control(stored.published),

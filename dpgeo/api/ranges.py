@@ -369,7 +369,7 @@ class AnswerSerializer(Document):
         return known(region.answer.estimate + region.answer.margin)
 
     def get_people_low(self, region: RegionAnswer) -> int | None:
-        """Return the fewest people in the interval, or None where the field's help text says so."""
+        """Return the least number of people in the interval, or None if it cannot be stated."""
         return region.answer.people[0] if region.answer.people else None
 
     def get_people_high(self, region: RegionAnswer) -> int | None:

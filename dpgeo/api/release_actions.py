@@ -144,7 +144,7 @@ class Quoted(Priced):
 
 
 class Titled(Body):
-    """The dataset of a release, and the texts shown with it."""
+    """Request fields for the dataset of a release, and for the texts shown with the release."""
 
     dataset = Text("The dataset's slug.")
     title = Text("The map's title. Public.")
@@ -161,7 +161,7 @@ class Requested(Titled, Priced):
 
 
 class Publication(Body):
-    """A request body for publishing a draft, with the checksum of the notes that were read."""
+    """A request body for publishing a draft, with the checksum of the notes that were seen."""
 
     notes_sha256 = Text(
         "The checksum of the draft's notes, as its description gives it: needed where there are "

@@ -75,7 +75,7 @@ class SeriesFileView(ApiView):
         usual=False,
     )
     def get(self, request: Request, series_id: UUID, name: str) -> HttpResponseBase:
-        """Get all published maps of a series in one file, with a row for each period and place."""
+        """Get all published maps of a series in one file, one row for each period and feature."""
         series, shown = public_or_404(series_id)
         if name != ARRAY and name not in LONG:
             raise Http404

@@ -48,10 +48,11 @@ class SpreadsheetView(ApiView):
     )
     @heavy
     def get(self, request: Request, release_id: str, layer: str) -> HttpResponse:
-        """Get a layer's CSV with a byte order mark, centres, and the requested decimal sign.
+        """Get a layer's CSV for spreadsheets.
 
-        The CSV has no outlines. For a layer of more than 4 MB the response is 404, because no
-        spreadsheet opens it well.
+        It begins with a byte order mark, has the requested decimal sign, and the centre of each
+        feature instead of its outline. For a layer of more than 4 MB the response is 404, because
+        no spreadsheet opens it well.
         """
         release = release_of(request, release_id)
         check_served(release)

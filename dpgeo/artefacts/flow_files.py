@@ -35,7 +35,7 @@ def _slice(released: Released, layer: Layer) -> Slice:
 
 
 def write_matrix(released: Released, layer: Layer, path: Path) -> None:
-    """Write a row for each origin and a column for each destination, by their keys."""
+    """Write a row for each origin and a column for each destination, headed by regions' keys."""
     part = _slice(released, layer)
     keys, n = part.content.zones.keys, part.n
     ends = np.searchsorted(part.pair, np.arange(n + 1) * n)

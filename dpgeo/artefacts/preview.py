@@ -184,9 +184,10 @@ def source_words(about: Mapping[str, str]) -> str:
 
 
 def _draw_key(pen: Any, view: View, top: int) -> int:
-    """Draw a swatch for every class, and the limit between two classes below their border.
+    """Draw a swatch for every class and, below each border of two swatches, the classes' limit.
 
-    Returns the x coordinate from which the legend can continue to the right.
+    `top` is the y coordinate of the swatches. Returns the x coordinate from which the legend can
+    continue to the right.
     """
     edges = view.edges
     left = EDGE

@@ -164,7 +164,7 @@ class Bound:
     def guess(self, source: str) -> Phrase:
         """Return the sentence that compares how often a guess is right with tossing a coin.
 
-        `source` is the phrase that names the maps from which somebody guesses.
+        `source` is the phrase that names the maps on which the guess is based.
         """
         maps = Phrase(source)
         if self.figure is None:

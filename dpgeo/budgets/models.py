@@ -128,7 +128,8 @@ class Ledger(models.Model):
     def lifetime_units(self) -> int:
         """The most that can ever be spent on these people: the budget, or more after a merger.
 
-        A refund after a merger does not reduce it, since that would reveal a private debit.
+        A refund after a merger does not reduce this amount, since that would reveal a private
+        debit.
         """
         return max(self.total_units, self.merged_units)
 

@@ -65,7 +65,10 @@ def passing_identity() -> Any:
 
 @contextmanager
 def encrypted(target: IO[bytes], recipients: Sequence[Any]) -> Iterator[IO[bytes]]:
-    """Yield a stream whose bytes are encrypted to `target` for the recipients."""
+    """Yield a stream that encrypts for the recipients what is written to it.
+
+    The encrypted bytes are written to `target`.
+    """
     from pyrage import encrypt_io
 
     with _thread(lambda source: encrypt_io(source, target, list(recipients)), "r") as stream:

@@ -172,8 +172,8 @@ def _add_files(archive: ArchiveWriter, named: Iterable[tuple[bool, str]], missin
         if (public, name) not in added and _add_file(archive, public, name, missing):
             added.add((public, name))
     # A restore needs draws and decisions newer than the snapshot: those draws were paid for, and
-    # those erasures must be repeated. The sweep may delete a second draw meanwhile; by then it has
-    # been debited.
+    # those erasures must be repeated. The sweep may delete a second draw meanwhile; by then, that
+    # draw has been debited.
     for folder in (BLOBS, JOURNAL):
         for name in list(stored_names(private_storage(), folder)):
             if (False, name) not in added and _add_file(archive, False, name, {name}):

@@ -282,7 +282,7 @@ def _check_may(dataset: Dataset, by: User | None) -> None:
 
 
 def _clean_name(dataset: Dataset, name: str) -> str:
-    """Return the name wished for a new layer, without blanks around it.
+    """Return the requested name of a new layer, without blanks around it.
 
     Raises InvalidInput if the name is invalid or in use, or Conflict if there are too many layers.
     """

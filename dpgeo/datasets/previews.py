@@ -35,7 +35,7 @@ def upload_preview(*, upload: Upload, file_format: str = "") -> Preview:
     if upload.failure and not file_format:
         raise InvalidInput(upload.failure, field="file")
     with preview_slot():
-        upload.refresh_from_db()  # somebody else may have opened its page meanwhile
+        upload.refresh_from_db()  # Somebody else may have opened the upload's page in the meantime.
         return _seen(upload, file_format) or _look(upload, file_format)
 
 

@@ -87,7 +87,7 @@ TRIPS = """, items AS (
 def located(
     pairs: TripPairs, path: Path, folder: Path, *, category: str | None
 ) -> tuple[str, Parameters]:
-    """Return SQL for the trips in `rows_inside`, each with its pair as `cell`, and its parameters.
+    """Return SQL for the trips in `rows_inside`, each with its pair as `cell`, and the parameters.
 
     The parameters for a pass over the file are not included. `folder` is a temporary folder.
     `category` is the column with the codes of the category by which trips are divided, or None.

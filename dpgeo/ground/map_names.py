@@ -168,7 +168,7 @@ def _name_of(city: City) -> MapName:
 
 
 def _spread(found: list[MapName], bounds: Bounds, most: int) -> list[MapName]:
-    """Return the most important names that are not near a more important one."""
+    """Return at most `most` names, the most important first, leaving out those close to others."""
     (west, east), (south, north) = to_mercator([bounds[0], bounds[2]], [bounds[1], bounds[3]])
     apart = APART * float(max(east - west, north - south))
     ranked = sorted(found, key=lambda place: -place.rank)

@@ -161,7 +161,7 @@ def _clipped(shapes: Any, bounds: Bounds) -> Iterator[shapely.Geometry]:
 def _from_shore(
     water: shapely.Geometry, metres: float, within: shapely.Geometry
 ) -> shapely.Geometry:
-    """Return the large waters without the strip along their shores.
+    """Return the large waters without a strip of `metres` along their shores.
 
     The edge of `within` does not count as a shore.
     """

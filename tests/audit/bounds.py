@@ -69,8 +69,8 @@ def log_capital(counts: Floats, epsilon: float, delta: float = 0.0) -> Floats:
     `counts` (..., 3) are the right guesses, wrong guesses and abstentions. If epsilon and delta
     hold, the log ever reaches log(1/chance) with probability at most `chance`.
     """
-    # A wrong guess counts -(e^epsilon + delta), so dividing by that makes it lose at most
-    # everything.
+    # A wrong guess counts -(e^epsilon + delta). Bets are divided by this, so that a wrong guess
+    # loses at most the whole capital.
     most = math.exp(epsilon) + delta
     bets = BETS / most
     factors = np.log1p([bets * (1 - delta), -bets * most, -bets * delta])

@@ -119,7 +119,7 @@ export type Plan = {
   geocast?: RegionTotals;
 };
 
-/** Sums over the planned tasks of one allocation. */
+/** Sums over the planned tasks under one method of dividing the reward. */
 export type PlanTotals = {
   planned: number;
   not_planned: number;

@@ -45,7 +45,8 @@ def test_the_largest_places_are_named_and_their_source_is_told(
     alone = drawn(write, tmp_path, [["Oddtown", 0.5, 0.5]])
     changed = (named != bare).any(axis=2)
     assert (named[changed] == INK).all(axis=1).sum() > 50
-    # A name that would overlap a more important one is left out. The source is in the corner.
+    # A name that would overlap a more important one is left out. The source of the names is in the
+    # corner.
     np.testing.assert_array_equal(named, alone)
     down, across = np.nonzero(changed)
     assert across.max() > named.shape[1] - 60

@@ -90,7 +90,10 @@ signs = st.text(st.sampled_from('"", \t;a1'), min_size=1, max_size=9).map(str.en
 
 
 def fields(content: list[bytes], delimiter: int | None) -> list[Any]:
-    """Return each line's fields, after whether one of its quotation marks is unclosed or stray."""
+    """Return a tuple for each line of a block.
+
+    It says whether a quotation mark is unclosed and whether one is stray, and lists the fields.
+    """
     block = b"\n".join([*content, b""])
     fields_read = next(read_lines(io.BytesIO(block)))
     parts = split(fields_read, delimiter)

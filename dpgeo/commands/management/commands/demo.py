@@ -27,7 +27,8 @@ class Command(BaseCommand):
         logins = fresh_logins(owner, steward)
         with plain_errors({}):
             demo = Demo(owner, steward, people, self.stdout)
-            if logins:  # The desk can be tried during the minutes that the maps take.
+            # Print the passwords now, so that the desk can be tried while the maps are made.
+            if logins:
                 self._tell(logins)
             demo.publish()
         # Print the passwords again, because the first copy has scrolled away by now.

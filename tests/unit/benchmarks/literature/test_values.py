@@ -122,7 +122,7 @@ def test_positions_go_to_the_nearest_point_of_the_grid() -> None:
 
 
 def test_the_exponential_mechanism_keeps_its_promise_exactly() -> None:
-    """The log-ratio of all outcomes is at most epsilon d, and is close to it beside an edge."""
+    """The log-ratio of all outcomes is at most epsilon d, and is close to that beside an edge."""
     cells, side, epsilon = 8, 10.0, 0.08
     log = np.log(locations.exponential_weights(side, cells, epsilon))
     row, column = (each.ravel() * side for each in np.mgrid[0:cells, 0:cells])
