@@ -104,14 +104,30 @@ def _lines_of(block: bytes, first: int, after_cr: bool, done: int) -> tuple[Line
     return lines, first, after_cr
 
 
-def undecodable(lines: Lines) -> NDArray[np.bool_]:
+class Spans(Protocol):
+    """Texts in a block of bytes, from `starts` to `ends` (n,), ascending."""
+
+    @property
+    def block(self) -> bytes:
+        """The bytes."""
+
+    @property
+    def starts(self) -> Positions:
+        """Where texts begin."""
+
+    @property
+    def ends(self) -> Positions:
+        """Where texts end."""
+
+
+def undecodable(lines: Spans) -> NDArray[np.bool_]:
     """Return a mask (n,) of the lines that are not valid UTF-8."""
     bad = np.zeros(len(lines.starts), dtype=bool)
     if lines.block.isascii() or _decodes(lines.block):
         return bad
     data = np.frombuffer(lines.block, dtype=np.uint8)
-    high = np.searchsorted(lines.ends, np.flatnonzero(data > 127))
-    for line in np.unique(high):
+    high = np.searchsorted(lines.ends, np.flatnonzero(data > 127), side="right")
+    for line in np.unique(high[high < len(bad)]):
         bad[line] = not _decodes(lines.block[lines.starts[line] : lines.ends[line]])
     return bad
 

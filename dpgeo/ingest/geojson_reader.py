@@ -38,7 +38,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.ingest import csv_lines, json_array
+from dpgeo.ingest import alike_features, csv_lines, json_array
 from dpgeo.ingest.batch import PREVIEW_ROWS, Batch, Head, Reader, Sieve
 from dpgeo.ingest.crs import WGS84, check_stated
 from dpgeo.ingest.header import MAX_COLUMNS
@@ -52,6 +52,12 @@ GEOMETRY = "geometry"
 
 MAX_PREAMBLE_BYTES = 1 << 20
 HEAD_BLOCK_BYTES = 1 << 18
+
+BLANKS = b" \t\x1e"
+IS_BLANK: NDArray[np.bool_] = np.isin(np.arange(256), list(BLANKS))
+
+MOST_SHAPES = 4
+"""Number of shapes that are looked for in each block; other records are parsed one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +78,39 @@ class Feature:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Records:
-    """Texts, each of which should be a feature.
+    """Texts, each of which should be a feature, in `block` from `starts` to `ends` (n,).
 
     `too_long` (n,) marks texts that are too long; they may be cut to their beginning or to blanks.
     `numbers` (n,) are the records' numbers in the file, and `done` is how many bytes have been
     read.
     """
 
-    texts: Sequence[bytes]
+    block: bytes
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
     too_long: NDArray[np.bool_]
     numbers: NDArray[np.int64]
     done: int
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def texts(self) -> list[bytes]:
+        """The records' texts, copied."""
+        spans = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+        return [self.block[start:end] for start, end in spans]
+
+    def some(self, which: NDArray[np.int64]) -> Records:
+        """Return the records with these indices."""
+        return Records(
+            self.block,
+            self.starts[which],
+            self.ends[which],
+            self.too_long[which],
+            self.numbers[which],
+            self.done,
+        )
 
 
 def read_sequence(
@@ -189,11 +217,15 @@ def _plain_json(value: object) -> str:
 def sequence_records(file: IO[bytes], block_bytes: int) -> Iterator[Records]:
     """Yield the lines of a file, without the record separators of RFC 8142."""
     for lines in csv_lines.read_lines(file, block_bytes):
-        spans = zip(lines.starts.tolist(), lines.ends.tolist(), strict=True)
-        line_texts = [lines.block[start:end].strip(b" \t\x1e") for start, end in spans]
-        real = lines.too_long | np.array([bool(text) for text in line_texts])
-        texts = [line_texts[index] for index in np.flatnonzero(real)]
-        yield Records(texts, lines.too_long[real], lines.numbers[real], lines.done)
+        data = np.frombuffer(lines.block, dtype=np.uint8)
+        starts, ends = lines.starts.copy(), lines.ends.copy()
+        for index in np.flatnonzero(IS_BLANK[data[starts]] | IS_BLANK[data[ends - 1]]).tolist():
+            text = lines.block[starts[index] : ends[index]]
+            starts[index] += len(text) - len(text.lstrip(BLANKS))
+            ends[index] = starts[index] + len(text.strip(BLANKS))
+        real = np.flatnonzero(lines.too_long | (ends > starts))
+        records = Records(lines.block, starts, ends, lines.too_long, lines.numbers, lines.done)
+        yield records.some(real)
 
 
 def document_records(file: IO[bytes], preamble: Preamble, block_bytes: int) -> Iterator[Records]:
@@ -203,8 +235,11 @@ def document_records(file: IO[bytes], preamble: Preamble, block_bytes: int) -> I
     for elements in json_array.read_elements(file, block_bytes):
         numbers = np.arange(read, read + len(elements.texts), dtype=np.int64) + 1
         read += len(elements.texts)
-        too_long = np.array([len(text) > MAX_LINE_BYTES for text in elements.texts], dtype=bool)
-        yield Records(elements.texts, too_long, numbers, elements.done)
+        lengths = np.fromiter(map(len, elements.texts), np.int64, len(elements.texts))
+        ends = np.cumsum(lengths)
+        block = b"".join(elements.texts)
+        too_long = lengths > MAX_LINE_BYTES
+        yield Records(block, ends - lengths, ends, too_long, numbers, elements.done)
 
 
 def read_preamble(file: IO[bytes]) -> Preamble | None:
@@ -340,7 +375,80 @@ def _batch(
     *,
     document: bool = False,
 ) -> Batch:
-    tally.read += len(records.texts)
+    tally.read += len(records)
+    alike, found, others = _alike(records, wanted, document=document)
+    rows, parsed = _parsed(records.some(others), wanted, tally, document=document)
+    if not len(rows):
+        return Batch(records.numbers[alike], found or parsed, records.done, total)
+    rows = np.concatenate([records.numbers[alike], rows])
+    order = np.argsort(rows, kind="stable")
+    fields = {
+        role: pa.concat_arrays([found[role], values] if found else [values]).take(pa.array(order))
+        for role, values in parsed.items()
+    }
+    return Batch(rows[order], fields, records.done, total)
+
+
+def _alike(
+    records: Records, wanted: Wanted, *, document: bool
+) -> tuple[NDArray[np.int64], dict[str, Any], NDArray[np.int64]]:
+    """Return the indices of records that are read by their shapes, their fields, and the others.
+
+    Both kinds of indices ascend. The fields are in the order of the first.
+    """
+    possible = ~records.too_long & ~csv_lines.undecodable(records)
+    if b"\\" in records.block:
+        data = np.frombuffer(records.block, dtype=np.uint8)
+        record = np.searchsorted(records.ends, np.flatnonzero(data == ord("\\")), side="right")
+        possible[record[record < len(records)]] = False
+    left = np.flatnonzero(possible)
+    indices: list[NDArray[np.int64]] = []
+    parts: list[dict[str, Any]] = []
+    for _ in range(MOST_SHAPES):
+        if not len(left):
+            break
+        shape = _simple_shape(records, int(left[0]), wanted, document=document)
+        columns = alike_features.columns_of(shape, wanted) if shape else None
+        if shape is None or columns is None:
+            left = left[1:]
+            continue
+        which, fields = alike_features.find_alike(records, shape, columns, left)
+        indices.append(which)
+        parts.append(fields)
+        left = np.setdiff1d(left[1:], which, assume_unique=True)
+    others = np.ones(len(records), dtype=bool)
+    if not indices:
+        return np.zeros(0, dtype=np.int64), {}, np.flatnonzero(others)
+    alike = np.concatenate(indices)
+    others[alike] = False
+    if len(parts) == 1:
+        return alike, parts[0], np.flatnonzero(others)
+    order = np.argsort(alike)
+    fields = {
+        role: pa.concat_arrays([part[role] for part in parts]).take(pa.array(order))
+        for role in parts[0]
+    }
+    return alike[order], fields, np.flatnonzero(others)
+
+
+def _simple_shape(
+    records: Records, index: int, wanted: Wanted, *, document: bool
+) -> alike_features.Shape | None:
+    """Return the shape of a record, or None unless it is a usable feature of a simple kind."""
+    text = records.block[records.starts[index] : records.ends[index]]
+    try:
+        one = feature(text, too_long=False, document=document)
+        if Role.GEOMETRY in wanted:
+            _point(one.geometry)
+    except (Unusable, ValueError):
+        return None
+    return alike_features.shape_of(text)
+
+
+def _parsed(
+    records: Records, wanted: Wanted, tally: Tally, *, document: bool
+) -> tuple[NDArray[np.int64], dict[str, Any]]:
+    """Parse records one by one; return the numbers of those that are kept, and their fields."""
     sieve = Sieve(records.numbers, tally)
     features = _features(records, sieve, document=document)
     fields: dict[str, Any] = {}
@@ -355,13 +463,14 @@ def _batch(
             )
     mask = pa.array(sieve.kept)
     fields = {role: values.filter(mask) for role, values in fields.items()}
-    return Batch(records.numbers[sieve.kept], fields, records.done, total)
+    return records.numbers[sieve.kept], fields
 
 
 def _features(records: Records, sieve: Sieve, *, document: bool) -> list[Feature]:
     """Parse records as features; a refused record becomes an empty feature."""
     parsed, refused = [], Refusals()
-    for index, text in enumerate(records.texts):
+    written = records.texts
+    for index, text in enumerate(written):
         try:
             too_long = bool(records.too_long[index])
             parsed.append(feature(text, too_long=too_long, document=document))
@@ -372,7 +481,7 @@ def _features(records: Records, sieve: Sieve, *, document: bool) -> list[Feature
             number = int(records.numbers[index])
             what = Phrase("goes wrong in feature {number:,}", number=number)
             raise json_array.not_json(what, records.done) from error
-    refused.tell(sieve, records.texts)
+    refused.tell(sieve, written)
     return parsed
 
 

@@ -1,0 +1,207 @@
+"""GeoJSON features of one shape, read without parsing each of them as JSON.
+
+Programs write the features of a file in one way: the same members in the same order, with other
+values. One record serves as the pattern: its text is cut into what stays and the places of the
+values between. Another record that consists of exactly the same fixed texts, with plain strings and
+plain numbers in these places, is JSON with the same members, so its values can be cut out by their
+places, for a whole block at once. Every other record is left to the JSON parser, which would read
+these to the same values; so the choice of the pattern changes no row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dpgeo.ingest.csv_lines import Spans
+from dpgeo.ingest.report import MAX_FIELD_BYTES
+from dpgeo.ingest.schema import DESTINATION, Role
+from dpgeo.ingest.text import cut_text, mask
+
+Path = tuple[str | int, ...]
+
+TOKEN = re.compile(
+    rb'[ \t\r\n]*(?:"(?P<text>[^"\\]*)"|(?P<number>-?[0-9][0-9.]*)|(?P<word>true|false|null)'
+    rb"|(?P<mark>[\[\]{}:,]))"
+)
+FIXED: dict[Path, str] = {("type",): "Feature", ("geometry", "type"): "Point"}
+"""Texts that are part of a feature's shape."""
+
+COORDINATES: tuple[Path, Path] = (("geometry", "coordinates", 0), ("geometry", "coordinates", 1))
+AFTER_NUMBERS: NDArray[np.bool_] = np.isin(np.arange(256), list(b",]} \t\r\n"))
+"""Characters at which a number ends; whether it is one is tested by patterns."""
+
+NUMBER = r"^-?(?:0|[1-9][0-9]{0,16})(?:\.[0-9]{1,17})?$"
+"""Numbers of JSON that Arrow and Python read as the same double, apart from -0."""
+
+AS_WRITTEN = r"^-?(?:(?:0|[1-9][0-9]{0,16})|(?:0|[1-9][0-9]{0,9})\.(?:0|[0-9]{0,3}[1-9]))$"
+"""Numbers that Python writes as they are written, apart from -0."""
+
+WHOLE = r"^-?(?:0|[1-9][0-9]{0,16})$"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The fixed texts of a record, and the path of the value after each but the last.
+
+    `texts` says which of the values are strings; the quotation marks around them belong to the
+    fixed texts. `nulls` are the paths of the values that are always null.
+    """
+
+    fixed: tuple[bytes, ...]
+    paths: tuple[Path, ...]
+    texts: tuple[bool, ...]
+    nulls: frozenset[Path]
+
+
+def shape_of(text: bytes) -> Shape | None:  # noqa: C901 - one small automaton
+    """Return the shape of a record that is JSON, or None if it is not of a simple kind.
+
+    In a simple record, no string has a backslash and no object has a member twice.
+    """
+    fixed: list[bytes] = []
+    paths: list[Path] = []
+    texts: list[bool] = []
+    nulls: set[Path] = set()
+    names: set[Path] = set()
+    stack: list[bytes] = []  # the open brackets
+    path: list[str | int] = []
+    is_name, place, since = False, 0, 0
+    while place < len(text):
+        token = TOKEN.match(text, place)
+        if token is None:
+            return None
+        place, mark = token.end(), token["mark"]
+        if mark in {b"{", b"["}:
+            stack.append(mark)
+            path.append("" if mark == b"{" else 0)
+            is_name = mark == b"{"
+        elif mark in {b"}", b"]"}:
+            stack.pop()
+            path.pop()
+            is_name = False
+        elif mark == b",":
+            is_name = stack[-1] == b"{"
+            if not is_name:
+                path[-1] = int(path[-1]) + 1
+        elif mark == b":":
+            is_name = False
+        elif is_name and token["text"] is not None:
+            path[-1] = token["text"].decode()
+            if tuple(path) in names:
+                return None
+            names.add(tuple(path))
+        elif token["word"] is not None:
+            if token["word"] == b"null":
+                nulls.add(tuple(path))
+        elif FIXED.get(tuple(path)) is None:
+            group = "number" if token["text"] is None else "text"
+            fixed.append(text[since : token.start(group)])
+            paths.append(tuple(path))
+            texts.append(group == "text")
+            since = token.end(group)
+    return Shape((*fixed, text[since:]), tuple(paths), tuple(texts), frozenset(nulls))
+
+
+def columns_of(shape: Shape, wanted: Mapping[str, str]) -> dict[str, int | None] | None:
+    """Return for each role the index of its value in a shape, or None for null.
+
+    The coordinates of a geometry are under the roles of longitude and latitude. Returns None if a
+    wanted value is neither a string, a number, null nor missing.
+    """
+    names: dict[str, Path] = {role: ("properties", name) for role, name in wanted.items()}
+    if names.pop(Role.GEOMETRY, None):
+        names |= dict(zip((Role.LONGITUDE, Role.LATITUDE), COORDINATES, strict=True))
+    columns: dict[str, int | None] = {}
+    for role, path in names.items():
+        if path in shape.paths:
+            columns[role] = shape.paths.index(path)
+        elif path in shape.nulls or not _occurs(path, shape):
+            columns[role] = None
+        else:
+            return None
+    numbers = [columns.get(role) for role in (Role.LONGITUDE, Role.LATITUDE)]
+    if Role.GEOMETRY in wanted and any(at is None or shape.texts[at] for at in numbers):
+        return None
+    return columns
+
+
+def _occurs(path: Path, shape: Shape) -> bool:
+    """Return whether a member may occur in a shape, as true, false, an object or an array."""
+    return f'"{path[-1]}"'.encode("utf-8", "replace") in b'""'.join(shape.fixed)
+
+
+def find_alike(
+    records: Spans, shape: Shape, columns: Mapping[str, int | None], possible: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], dict[str, Any]]:
+    """Return the indices (m,) of records of a shape, ascending, and their fields by role.
+
+    `possible` are the indices of the records to try, which have no backslash and are UTF-8.
+    Coordinates are float64; other fields are binary.
+    """
+    data = np.frombuffer(records.block, dtype=np.uint8)
+    quotes = np.flatnonzero(np.append(data == ord('"'), True))
+    others = np.flatnonzero(np.append(AFTER_NUMBERS[data], True))
+    live, place = possible, records.starts[possible]
+    spans: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+    for index, fixed in enumerate(shape.fixed):
+        after = place + len(fixed)
+        last = index == len(shape.paths)
+        ends = records.ends[live]
+        good = np.flatnonzero(after == ends if last else after < ends)
+        windows: NDArray[np.bytes_] = np.ndarray(
+            (len(data) - len(fixed) + 1,), f"S{len(fixed)}", records.block, strides=(1,)
+        )
+        good = good[windows[place[good]] == fixed]
+        live, place = live[good], after[good]
+        spans = [(start[good], end[good]) for start, end in spans]
+        if not last:
+            stops = quotes if shape.texts[index] else others
+            end = stops[np.searchsorted(stops, place)]
+            spans.append((place, end))
+            place = end
+    values: dict[int, Any] = {}
+    good_rows = np.ones(len(live), dtype=bool)
+    roles = {at: role for role, at in columns.items() if at is not None}
+    for index, (start, end) in enumerate(spans):
+        if shape.texts[index]:
+            if index in roles:
+                good_rows &= end - start <= MAX_FIELD_BYTES
+        else:
+            values[index] = cut_text(records.block, start, end)
+            pattern = _pattern(roles.get(index))
+            good_rows &= mask(pc.match_substring_regex(values[index], pattern))
+            good_rows &= ~mask(pc.equal(values[index], "-0"))
+    chosen = np.flatnonzero(good_rows)
+    fields: dict[str, Any] = {}
+    for role, at in columns.items():
+        if at is None:
+            fields[role] = pa.nulls(len(chosen), pa.binary())
+            continue
+        start, end = spans[at]
+        if at in values:
+            cut = values[at] if len(chosen) == len(live) else values[at].take(pa.array(chosen))
+        else:
+            cut = cut_text(records.block, start[chosen], end[chosen])
+        fields[role] = cut.cast(pa.float64() if not _is_property(shape.paths[at]) else pa.binary())
+    return live[chosen], fields
+
+
+def _is_property(path: Sequence[str | int]) -> bool:
+    return path[0] == "properties"
+
+
+def _pattern(role: str | None) -> str:
+    """Return the pattern of numbers that may be cut out for a role; None is no role."""
+    if role is Role.PERSON:
+        return WHOLE
+    # Coordinates are read as numbers again, however they are written.
+    read_again = {None, Role.LONGITUDE, Role.LATITUDE, *DESTINATION}
+    return NUMBER if role in read_again else AS_WRITTEN
