@@ -1,8 +1,15 @@
-"""Time and bytes until a visitor sees a large map, measured with a real server and browser."""
+"""Time and bytes until a visitor sees a large map, measured with a real server and browser.
+
+On a phone (`--phone`) the processor is four times slower and the connection has 1.6 Mbit/s and a
+delay of 150 ms, both by the browser's own emulation. The browser's performance entries give the
+figures: the largest paint, shifts of the layout, and tasks of more than 50 ms. Left out: https, a
+proxy, and what else the machine does, which the times contain.
+"""
 
 from __future__ import annotations
 
 import argparse
+import base64
 import os
 import signal
 import socket
@@ -12,7 +19,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +32,36 @@ ROOT = Path(__file__).resolve().parent.parent
 SECONDS, TRANSFER, SCRIPTS = 1.5, 1_500_000, 400_000
 """Limits: seconds to the first heatmap, bytes sent for the map, bytes of all scripts."""
 
+PICTURE_SECONDS, MOVING_SECONDS, BLOCKED_SECONDS = 2.5, 6.0, 0.3
+"""Limits: seconds to the picture on a phone, until the map moves there, and of a blocked desktop."""
+
 VIEWPORT: Any = {"width": 1440, "height": 900}
+
+PHONE: Any = {
+    "viewport": {"width": 390, "height": 844},
+    "device_scale_factor": 2,
+    "is_mobile": True,
+    "has_touch": True,
+}
+
+SLOW_LINE = {
+    "offline": False,
+    "latency": 150,
+    "downloadThroughput": 1_600_000 / 8,
+    "uploadThroughput": 750_000 / 8,
+}
+SLOWER_PROCESSOR = 4
+
+FILM_SECONDS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
+
+OBSERVE = """
+  window.seen = { largest: 0, shifted: 0, blocked: 0 };
+  const watch = (type, each) => new PerformanceObserver((list) => list.getEntries().forEach(each))
+    .observe({ type, buffered: true });
+  watch("largest-contentful-paint", ({ startTime }) => { seen.largest = startTime / 1000; });
+  watch("layout-shift", ({ value, hadRecentInput }) => { if (!hadRecentInput) seen.shifted += value; });
+  watch("longtask", ({ duration }) => { seen.blocked += Math.max(0, duration - 50) / 1000; });
+"""
 
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = [
@@ -60,12 +96,16 @@ GRID = "maps.grid_release(area, {cells})"
 ZONES = "maps.many_zones_release(area, {zones})"
 
 MEASURE = """() => {
-  const at = (mark) => performance.getEntriesByName(mark)[0].startTime / 1000;
-  const loaded = performance.getEntriesByType("resource");
+  const at = (mark) => (performance.getEntriesByName(mark)[0]?.startTime ?? 0) / 1000;
+  const page = performance.getEntriesByType("navigation")[0];
+  const loaded = [page, ...performance.getEntriesByType("resource")];
   const bytes = (chosen) => chosen.reduce((sum, each) => sum + each.transferSize, 0);
   return {
     seconds: at("dpgeo:heatmap"),
+    picture: at("dpgeo:picture"),
     idle: at("dpgeo:drawn"),
+    ...seen,
+    files: loaded.length,
     map: bytes(loaded.filter(({ name }) => /(map|series)\\.bin|geojson|basemap\\.json/.test(name))),
     scripts: bytes(loaded.filter(({ name }) => /\\.m?js(\\?|$)/.test(name))),
     all: bytes(loaded),
@@ -82,6 +122,8 @@ def add_to(subcommands: Any) -> None:
         "--embed", action="store_true", help="measure the frame that other pages and notebooks show"
     )
     parser.add_argument("--series", type=int, help="measure the page of a series of so many maps")
+    parser.add_argument("--phone", action="store_true", help="a phone on a slow connection")
+    parser.add_argument("--film", type=Path, help="folder for pictures of the first four seconds")
     parser.add_argument("--repeat", type=int, default=5, help="visits, each with an empty cache")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     parser.set_defaults(run=measure)
@@ -98,28 +140,44 @@ def measure(options: argparse.Namespace) -> None:
         folder, words = "series", f"{options.series} maps of {words}"
     with site(install) as measured:
         address = f"{measured.address}/{folder}/{measured.release}/"
-        visits = list(visit(address, options.repeat))
+        visits = list(visit(address, options.repeat, phone=options.phone, film=options.film))
     seconds = [each["seconds"] for each in visits]
+    device = "on a phone" if options.phone else "on a desktop"
     line: dict[str, str | float] = {
-        "name": f"{'frame' if options.embed else 'page'}: first heatmap of {words}",
+        "name": f"{'frame' if options.embed else 'page'} {device}: first heatmap of {words}",
+        **({"picture_seconds": middle(visits, "picture")} if options.phone else {}),
+        **({"picture_seconds_promised": PICTURE_SECONDS} if options.phone else {}),
+        "largest_paint_seconds": middle(visits, "largest"),
+        "layout_shift": middle(visits, "shifted"),
+        "blocked_seconds": middle(visits, "blocked"),
+        "blocked_seconds_promised": BLOCKED_SECONDS,
         "seconds": statistics.median(seconds),
         "seconds_least": min(seconds),
         "seconds_most": max(seconds),
         "seconds_promised": SECONDS,
-        "seconds_until_it_moves": statistics.median(each["idle"] for each in visits),
-        "processor_seconds": statistics.median(each["processor"] for each in visits),
+        "seconds_until_it_moves": middle(visits, "idle"),
+        "seconds_until_it_moves_promised": MOVING_SECONDS,
+        "processor_seconds": middle(visits, "processor"),
         "map_bytes": max(each["map"] for each in visits),
         "map_bytes_promised": TRANSFER,
         "script_bytes": max(each["scripts"] for each in visits),
         "all_script_bytes": all_scripts(),
         "all_script_bytes_promised": SCRIPTS,
         "page_bytes": max(each["all"] for each in visits),
+        "page_files": max(each["files"] for each in visits),
     }
     report(line, options.json)
 
 
-def visit(address: str, repeat: int) -> Iterator[dict[str, float]]:
-    """Yield the figures of `repeat` visits, each with an empty cache.
+def middle(visits: Sequence[dict[str, float]], name: str) -> float:
+    """Return the median of a figure."""
+    return statistics.median(each[name] for each in visits)
+
+
+def visit(
+    address: str, repeat: int, *, phone: bool = False, film: Path | None = None
+) -> Iterator[dict[str, float]]:
+    """Yield the figures of `repeat` visits, each with an empty cache; the last one is filmed.
 
     `processor` is the time of a processor that the page's main thread took until it was asked.
     """
@@ -128,22 +186,54 @@ def visit(address: str, repeat: int) -> Iterator[dict[str, float]]:
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         for count in range(repeat + 1):
-            context = browser.new_context(viewport=VIEWPORT)
+            context = browser.new_context(**(PHONE if phone else {"viewport": VIEWPORT}))
             page = context.new_page()
+            page.add_init_script(OBSERVE)
             session = context.new_cdp_session(page)
             session.send("Performance.enable", {"timeDomain": "threadTicks"})
-            page.goto(address)
-            page.wait_for_selector("#map[data-state=idle]", state="attached", timeout=60_000)
+            if phone and count:
+                session.send("Network.enable")
+                session.send("Network.emulateNetworkConditions", SLOW_LINE)
+                session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER_PROCESSOR})
+            shots: list[tuple[float, str]] = []
+            if film and count == repeat:
+                roll(session, shots)
+            began = time.time()
+            page.goto(address, wait_until="commit")
+            page.wait_for_selector("#map[data-state=idle]", state="attached", timeout=120_000)
             figures: dict[str, float] = page.evaluate(MEASURE)
             metrics = session.send("Performance.getMetrics")["metrics"]
             figures["processor"] = next(
                 each["value"] for each in metrics if each["name"] == "TaskDuration"
             )
+            if film and shots:
+                keep(shots, began, film)
             context.close()
             if count:
                 # The first visit warms up the server and is not counted.
                 yield figures
         browser.close()
+
+
+def roll(line: Any, shots: list[tuple[float, str]]) -> None:
+    """Let the browser send a picture, with its time, whenever the page changes."""
+
+    def take(frame: Any) -> None:
+        shots.append((frame["metadata"]["timestamp"], frame["data"]))
+        line.send("Page.screencastFrameAck", {"sessionId": frame["sessionId"]})
+
+    line.on("Page.screencastFrame", take)
+    line.send("Page.startScreencast", {"format": "png", "everyNthFrame": 1})
+
+
+def keep(shots: Sequence[tuple[float, str]], began: float, folder: Path) -> None:
+    """Write what was seen at each of FILM_SECONDS after the time `began`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for seconds in FILM_SECONDS:
+        seen = [data for taken, data in shots if taken <= began + seconds]
+        if seen:
+            path = folder / f"{seconds:.1f}-seconds.png"
+            path.write_bytes(base64.b64decode(seen[-1]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,7 +116,7 @@ def cards(rows: Sequence[Row]) -> list[SafeString]:
 
     def write(release: Release) -> bytes:
         about = {"release": release, "card": card_of(release)}
-        about["array_url"] = file_url(release, map_array.NAME)
+        about["picture_url"] = file_url(release, preview.NAME)
         return render_to_string("public/_card.html", about).encode()
 
     links = reverse("catalogue")  # The links in a card begin with the language, such as /de/.

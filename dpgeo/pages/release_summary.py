@@ -13,6 +13,7 @@ from dpgeo.artefacts.declarations import change_words, choice_words, layer_words
 from dpgeo.artefacts.promises import Promise
 from dpgeo.artefacts.statement import promise_of
 from dpgeo.artefacts.statement_schema import LayerUsed
+from dpgeo.artefacts.table import extent
 from dpgeo.artefacts.wording import CHOICE
 from dpgeo.core.counted import Counted, counted_in_sum, counted_once, people_between
 from dpgeo.core.guarantees import Counting, Unit
@@ -187,6 +188,10 @@ class Summary:
     square_kilometres: float
     layers: tuple[LayerName, ...]
     opening: Opening
+    bounds: tuple[float, ...]
+    """West, south, east and north of what the map opens on, in degrees."""
+    pictured: tuple[float, ...]
+    """The same of what its static picture shows, without the picture's margin."""
     spends: tuple[SpendLine, ...]
     figures: Figures | None
     """Measured counts; None for releases without counts."""
@@ -347,7 +352,7 @@ class Summary:
         return min(whole, max(shifts, default=0.0))
 
 
-FIELDS = 13
+FIELDS = 14
 """Version of the summary's fields.
 
 Increment it when the fields change, so that older cached summaries are ignored.
@@ -382,6 +387,9 @@ def summarise(released: Released) -> Summary:
     joint = JointSums.of(released)
     if slices:
         counts = [stacked([each for each in counts if isinstance(each, BoxLayer)])]
+    opening = opening_of(drawn_layers)
+    opened = next(layer for layer in drawn_layers if layer.name == opening.layer)
+    grids = [layer.grid for layer in drawn_layers if isinstance(layer, BoxLayer)]
     mechanism = MECHANISMS.get(released.mechanism)
     kind = kind_of(released.mechanism)
     return Summary(
@@ -415,7 +423,9 @@ def summarise(released: Released) -> Summary:
             for layer in drawn_layers
             if layer.on_map
         ),
-        opening=opening_of(drawn_layers),
+        opening=opening,
+        bounds=tuple(grids[0].bounds if grids else released.area.bounds),
+        pictured=tuple(extent(released, opened)),
         spends=tuple(_spend(line, released.guarantee.epsilon) for line in released.trace),
         flows=flows,
         places=places,

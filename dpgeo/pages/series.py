@@ -16,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_safe
 
 from dpgeo.accounts.selectors import organisations_of
-from dpgeo.artefacts import map_array
+from dpgeo.artefacts import preview
 from dpgeo.artefacts.series_files import ARRAY, LONG
 from dpgeo.artefacts.series_wording import A_PERIOD, promised
 from dpgeo.core.series import Period
@@ -98,7 +98,7 @@ def series(request: HttpRequest, series_id: uuid.UUID) -> HttpResponse:
     context |= {
         "release": newest,
         "card": card_of(newest),
-        "array_url": file_url(newest, map_array.NAME),
+        "picture_url": file_url(newest, preview.NAME),
     }
     return render(request, "public/series_plain.html", context)
 

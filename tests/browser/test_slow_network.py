@@ -6,14 +6,16 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from django.core.cache import cache
 from django.urls import reverse
+from numpy.typing import NDArray
 
 from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
 from tests.browser.opening import DRAWN, PATIENCE, Open, unfold
-from tests.browser.pixels import ramp_share, screenshot, share
+from tests.browser.pixels import ramp_share, screenshot, share, where
 from tests.browser.test_accessibility import violations
 from tests.maps import BOUNDS, grid_release, install
 from tests.unit.artefacts.releases import zones_release
@@ -71,7 +73,8 @@ def test_text_is_shown_before_the_map_on_a_slow_connection(
 
     def prepare(page: Any) -> None:
         lines.append(thin(page))
-        page.route("**/map.bin", lambda route: requests.append(route))
+        for held in ("map.bin", "preview.png"):
+            page.route(f"**/{held}", lambda route: requests.append(route))
 
     page = open_page(path(gridded), size, theme, wait=LOADING, until="commit", prepare=prepare)
     page.wait_for_function(STYLED, arg=LOADING)
@@ -93,6 +96,40 @@ def test_text_is_shown_before_the_map_on_a_slow_connection(
     assert page.locator(LOADING).is_hidden()
     assert re.search("(People|Sightings) per", page.inner_text(".legend"))
     assert ramp_share(screenshot(page, "#map .sheet"), theme) > 0.02
+
+
+def test_on_a_phone_the_servers_picture_lies_where_the_map_will_be(
+    open_page: Open, gridded: Release
+) -> None:
+    requests: list[Any] = []
+    page = open_page(
+        path(gridded),
+        (390, 844),
+        wait="img.ahead",
+        until="commit",
+        prepare=lambda page: page.route("**/map.bin", lambda route: requests.append(route)),
+    )
+    page.wait_for_function("performance.getEntriesByName('dpgeo:picture').length")
+    assert page.locator(LOADING).is_visible()
+    early = screenshot(page, "#map .sheet")
+    assert ramp_share(early, "light") > 0.02
+    for route in requests:
+        route.continue_()
+    page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
+    assert page.locator(".ahead").count() == 0
+    late = screenshot(page, "#map .sheet")
+    assert np.abs(middle_of_crowds(early) - middle_of_crowds(late)).max() < 6
+
+
+def middle_of_crowds(image: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """Return the row and column, in pixels, around which the higher classes of counts lie."""
+    crowded = np.any([where(image, f"tide-{step}", "light") for step in (3, 4, 5)], axis=0)
+    return np.argwhere(crowded).mean(axis=0)
+
+
+def test_what_a_link_chooses_has_no_picture_before_it(open_page: Open, gridded: Release) -> None:
+    page = open_page(f"{path(gridded)}#ramp=ember", (390, 844))
+    assert page.evaluate("performance.getEntriesByName('dpgeo:picture').length") == 0
 
 
 def test_a_static_map_is_shown_before_the_map_library_is_loaded(

@@ -20,6 +20,7 @@ export function drawAhead(frame: HTMLElement, { scene }: OpenRelease, layer: Map
   const canvas = document.createElement("canvas");
   canvas.className = "ahead";
   canvas.setAttribute("aria-hidden", "true");
+  frame.querySelector(".ahead")?.remove();
   need(frame, ".canvas").after(canvas);
   drawStaticMap(canvas, scene, layer, readPalette(frame), (width, height) => placeOf(view, width, height));
   requestAnimationFrame(() => performance.mark("dpgeo:heatmap"));
@@ -39,6 +40,39 @@ export function openingView(frame: HTMLElement, bounds: Bounds): View {
   if (!controls.some((each) => coversArea(each, place, bounds))) return viewOf(place);
   const strip = Math.max(...controls.map(({ bottom }) => bottom));
   return viewOf(fitBeside(bounds, width, height, covered, PADDING, strip));
+}
+
+/** Where the legend stands below the map (map.css), and the preload of the picture (release.html). */
+const NARROW = "(max-width: 720px)";
+
+/** Size of the server's picture, its margin, and where its map begins, as in `artefacts/preview.py`. */
+const PICTURED = { width: 1200, height: 800, margin: 40, head: 110 };
+
+/**
+ * Lays the picture that the server keeps over the place where the map will be, so that readers see
+ * it before its data have come. Not on wide screens, where the legend, which grows with the data,
+ * has a say in that place; and not if a link chooses how the map looks.
+ */
+export function showPicture(frame: HTMLElement): void {
+  const { picture, bounds, pictured } = frame.dataset;
+  if (!picture || !bounds || !pictured || location.hash || !matchMedia(NARROW).matches) return;
+  const { clientWidth, clientHeight } = need<HTMLElement>(frame, ".sheet");
+  const shown = placeOf(openingView(frame, JSON.parse(bounds) as Bounds), clientWidth, clientHeight);
+  const { width, height, margin, head } = PICTURED;
+  const drawn = fit(JSON.parse(pictured) as Bounds, width, height, margin);
+  const scale = drawn.perPixel / shown.perPixel;
+  const image = document.createElement("img");
+  image.className = "ahead pictured";
+  image.alt = "";
+  image.src = picture;
+  image.style.width = `${width * scale}px`;
+  image.style.left = `${(drawn.west - shown.west) / shown.perPixel}px`;
+  image.style.top = `${(shown.north - drawn.north) / shown.perPixel - head * scale}px`;
+  need(frame, ".canvas").after(image);
+  image.decode().then(
+    () => requestAnimationFrame(() => performance.mark("dpgeo:picture")),
+    () => image.remove(),
+  );
 }
 
 type Control = { left: number; right: number; bottom: number };

@@ -84,7 +84,7 @@ export function drawKeepsake(
   for (const note of notes) drawPin(pen, note, palette);
   let y = drawLegend(pen, legend, palette, place.height + MARGIN);
   pen.fillStyle = palette.ink;
-  pen.font = `400 20px "Source Serif 4 Variable", Georgia, serif`;
+  pen.font = `400 20px "Source Serif 4", Georgia, serif`;
   pen.fillText(imprint.title, MARGIN, (y += 30), place.width - 2 * MARGIN);
   pen.font = font("400", 12);
   pen.fillStyle = palette.label;

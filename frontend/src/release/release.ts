@@ -4,6 +4,7 @@ import { hasWebGL } from "../canvas/webgl";
 import { openRelease } from "../data/open-release";
 import { readScaling, scaleOpening, scaleRelease, type Scaling } from "../data/scaled";
 import { showNotice } from "../map/notice";
+import { showPicture } from "../map/stage";
 import { element, need } from "../ui/dom";
 import { messageOf } from "../ui/errors";
 import { t } from "../ui/translate";
@@ -11,6 +12,7 @@ import { Page } from "./page";
 import { parseLink } from "./permalink";
 
 async function start(frame: HTMLElement): Promise<void> {
+  showPicture(frame);
   // The map library loads beside the data; without WebGL it is not fetched at all.
   const library = hasWebGL() ? import("../map/map").catch(() => null) : null;
   const opened = await openRelease(frame.dataset.array!, frame.dataset.basemap!);

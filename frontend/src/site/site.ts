@@ -3,9 +3,8 @@ import "./index.css";
 import { foldFilters } from "./filters";
 import { installLanguages } from "./languages";
 import { installMenu } from "./menu";
-import { installThumbnails } from "./thumbnails";
 
 installMenu(document);
 foldFilters(document);
 installLanguages(document);
-installThumbnails(document);
+if (document.querySelector("canvas[data-array]")) void import("./thumbnails").then((module) => module.installThumbnails(document));
