@@ -124,7 +124,7 @@ def test_on_a_phone_the_servers_picture_lies_where_the_map_will_be(
 def middle_of_crowds(image: NDArray[np.uint8]) -> NDArray[np.float64]:
     """Return the row and column, in pixels, around which the higher classes of counts lie."""
     crowded = np.any([where(image, f"tide-{step}", "light") for step in (3, 4, 5)], axis=0)
-    return np.argwhere(crowded).mean(axis=0)
+    return np.asarray(np.argwhere(crowded).mean(axis=0), dtype=np.float64)
 
 
 def test_what_a_link_chooses_has_no_picture_before_it(open_page: Open, gridded: Release) -> None:
