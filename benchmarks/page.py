@@ -59,7 +59,7 @@ OBSERVE = """
   const watch = (type, each) => new PerformanceObserver((list) => list.getEntries().forEach(each))
     .observe({ type, buffered: true });
   watch("largest-contentful-paint", ({ startTime }) => { seen.largest = startTime / 1000; });
-  watch("layout-shift", ({ value, hadRecentInput }) => { seen.shifted += hadRecentInput ? 0 : value; });
+  watch("layout-shift", (each) => { seen.shifted += each.hadRecentInput ? 0 : each.value; });
   watch("longtask", ({ duration }) => { seen.blocked += Math.max(0, duration - 50) / 1000; });
 """
 
