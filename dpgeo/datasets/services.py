@@ -157,6 +157,7 @@ def dataset_create(
     total = None if budget is None else parse_epsilon(budget, field="budget")
     address = _free_slug(slug, facts["title"], organisation, exact=at_console)
     _check_period(facts["covers_from"], facts["covers_until"])
+    _check_open_end(facts["new_files"], facts["covers_until"])
     try:
         with transaction.atomic():
             own = (
@@ -211,6 +212,8 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
         _check_frozen(stored, facts)
         period = [facts.get(name, getattr(stored, name)) for name in PERIOD]
         _check_period(*period)
+        if {"new_files", "covers_until"} & facts.keys():
+            _check_open_end(facts.get("new_files", stored.new_files), period[1])
         facts |= _exchange_area(stored, facts, changes.get(PLACE))
         if facts.get("study_area", stored.study_area) != stored.study_area:
             facts["area_seen"] = seen_before(stored.organisation_id, facts["study_area"])
@@ -473,6 +476,19 @@ def _check_period(first: datetime.date | None, last: datetime.date | None) -> No
     """Raise InvalidInput if a period ends before it begins."""
     if first and last and last < first:
         raise InvalidInput("Lies before the first day; swap them.", field="covers_until")
+
+
+def _check_open_end(new_files: str, last: datetime.date | None) -> None:
+    """Raise InvalidInput if data that grow have a last day.
+
+    It would be fixed with the first file, and wrong from the second on. The days that a map of such
+    data covers are those of its window.
+    """
+    if new_files == NewFiles.APPEND and last:
+        raise InvalidInput(
+            "Further files are added to these data, so they have no last day; leave it empty.",
+            field="covers_until",
+        )
 
 
 def _check_unit(ledger: Ledger, unit: str, *, field: str, but: Dataset | None = None) -> None:

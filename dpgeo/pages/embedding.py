@@ -12,11 +12,14 @@ from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.http import require_safe
 
 from dpgeo.pages.citation import sharing
+from dpgeo.pages.feed import series_address
 from dpgeo.pages.public_views import drawn_from, release_context
 from dpgeo.pages.release_summary import summary_of
+from dpgeo.pages.series import series_drawn
 from dpgeo.pages.shared_caches import shared
+from dpgeo.postprocess.compared import can_compare
 from dpgeo.releases.models import Release
-from dpgeo.releases.selectors import release_visible
+from dpgeo.releases.selectors import release_visible, released_of
 from dpgeo.releases.series_maps import newest_public, series_public
 
 STILL_POLICY = "; ".join(
@@ -47,12 +50,23 @@ def embed(request: HttpRequest, release_id: str) -> HttpResponse:
 @xframe_options_exempt
 @shared
 def embed_series(request: HttpRequest, series_id: UUID) -> HttpResponse:
-    """Show the newest published map of a series with its legend."""
+    """Show the published maps of a series with a time line, the newest first.
+
+    Where they cannot be compared, only the newest is shown.
+    """
     series = series_public(series_id)
     newest = newest_public(series) if series else None
     if newest is None:
         raise Http404("There is no such series.")
-    return _embedded(request, newest)
+    if series is None or not can_compare(released_of(newest).content):
+        return _embedded(request, newest)
+    context = {
+        "series": series,
+        "newest": newest,
+        "address": series_address(request, series),
+        "sharing": sharing(request, newest, summary_of(newest)),
+    }
+    return render(request, "public/series_embed.html", context | series_drawn(newest, series))
 
 
 def _embedded(request: HttpRequest, release: Release) -> HttpResponse:

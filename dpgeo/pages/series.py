@@ -94,7 +94,7 @@ def series(request: HttpRequest, series_id: uuid.UUID) -> HttpResponse:
         ),
     }
     if can_compare(released_of(newest).content):
-        return render(request, "public/series.html", context | _drawn(newest, found))
+        return render(request, "public/series.html", context | series_drawn(newest, found))
     context |= {
         "release": newest,
         "card": card_of(newest),
@@ -103,7 +103,7 @@ def series(request: HttpRequest, series_id: uuid.UUID) -> HttpResponse:
     return render(request, "public/series_plain.html", context)
 
 
-def _drawn(newest: Release, found: Series) -> dict[str, Any]:
+def series_drawn(newest: Release, found: Series) -> dict[str, Any]:
     """Return the template context of the newest map and of the panel beside it."""
     summary = summary_of(newest)
     return {

@@ -199,3 +199,12 @@ def test_a_link_keeps_the_place_and_the_area(open_page: Open, series: Series) ->
     page.focus("#timeline input")
     page.keyboard.press("ArrowLeft")
     assert page.url.endswith(f"#day=2026-01-19&area={corners}")
+
+
+def test_a_frame_has_the_time_line(open_page: Open, series: Series) -> None:
+    page = open_page(path_of(series) + "embed/")
+    page.focus("#timeline input")
+    page.keyboard.press("ArrowLeft")
+    assert page.inner_text("#period .days") == "19 Jan 2026 to 25 Jan 2026"
+    assert page.get_attribute(".credit a", "href").endswith(path_of(series))
+    assert violations(page) == []

@@ -598,6 +598,20 @@ def test_words_for_portals_are_tidied() -> None:
     assert dataset.covers_until is None
 
 
+def test_data_that_grow_have_no_last_day() -> None:
+    dataset = make_dataset()
+    changes = {"covers_from": "2026-03-01", "covers_until": "2026-03-31", "new_files": "append"}
+    with pytest.raises(InvalidInput, match="no last day") as refused:
+        dataset_update(dataset=dataset, changes=changes)
+    assert refused.value.field == "covers_until"
+    dataset_update(dataset=dataset, changes=changes | {"covers_until": None})
+    with pytest.raises(InvalidInput, match="no last day"):
+        dataset_update(dataset=dataset, changes={"covers_until": "2026-03-31"})
+    type(dataset).objects.filter(pk=dataset.pk).update(covers_until="2026-03-31")  # from before
+    dataset_update(dataset=dataset, changes={"title": "Walks"})
+    dataset_update(dataset=dataset, changes={"new_files": "replace"})
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
