@@ -20,7 +20,12 @@ from tests import makers
 from tests.browser.opening import DRAWN, Open, unfold
 from tests.browser.pixels import ramp_share, screenshot, share, token
 from tests.browser.test_accessibility import violations
-from tests.unit.artefacts.releases import clusters_release, contour_release, zones_release
+from tests.unit.artefacts.releases import (
+    clusters_release,
+    contour_release,
+    grid_quartiles_release,
+    zones_release,
+)
 from tests.web.published import install, make_dataset
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -41,7 +46,10 @@ def published(tmp_path: Path) -> Any:
     def publish(kind: str) -> Release:
         if kind == "points":
             return moved_points(tmp_path)
-        made = {"zones": zones_release, "clusters": clusters_release, "contours": contour_release}
+        made = {
+            **{"zones": zones_release, "clusters": clusters_release, "contours": contour_release},
+            "quartiles by mode": grid_quartiles_release,
+        }
         return install(make_dataset(), made[kind]())
 
     return publish
@@ -215,7 +223,7 @@ GAPS_OF_THE_LEGEND = """() => {
 
 
 @pytest.mark.parametrize(("size", "theme"), [((320, 720), "dark"), ((1440, 900), "light")])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, "quartiles by mode"])
 def test_every_kind_fits_and_axe_finds_nothing(
     open_page: Open, published: Any, kind: str, size: tuple[int, int], theme: str
 ) -> None:
