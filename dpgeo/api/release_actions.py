@@ -95,10 +95,10 @@ class Priced(Body):
     )
     totals = Whole(
         "The share of epsilon, in per cent, that is spent on totals of people, sightings and "
-        "visits, to which the map is scaled; 0 for none. Only where persons are protected and "
-        "counted in public places. 10 is what the form at the desk proposes.",
+        "visits, to which the map is scaled; 0 for none. Omitted: 10 where persons are protected "
+        "and counted in public places, and 0 elsewhere, where totals cannot be bought.",
         schema={"type": "integer", "minimum": 0, "maximum": MOST_PERCENT},
-        default=0,
+        default=None,
     )
     most_sightings = Whole(
         "The most that one person adds to the total of sightings. Omitted: 100, or the bound if "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from datetime import timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -916,7 +917,12 @@ def test_a_quote_spends_nothing(desk: Desk) -> None:
     for _ in range(3):
         quote = program.ask("POST", f"/api/v1/datasets/{dataset.slug}/quote", REQUEST)
     assert quote["left_before"] == "2"
-    assert quote["plan"] == [{"what": "cell counts", "epsilon": "0.5", "cost": "epsilon 0.5"}]
+    assert quote["plan"][-1] == {
+        "what": "cell counts",
+        "epsilon": "0.45",
+        "cost": "epsilon 0.45",
+    }
+    assert sum(Fraction(each["epsilon"]) for each in quote["plan"]) == Fraction(1, 2)
     assert not Release.objects.exists()
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from jsonschema import Draft202012Validator
 
 from dpgeo.artefacts.statement import statement
@@ -14,6 +15,7 @@ from dpgeo.artefacts.statement_schema import statement_schema
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting
 from dpgeo.privacy.totals import WEIGHTS
+from dpgeo.releases.models import Release
 from dpgeo.releases.requests import request_of, request_of_draw
 from dpgeo.releases.selectors import released_of
 from tests.makers import make_dataset, make_ready, make_release, quote_release
@@ -107,6 +109,18 @@ def test_totals_are_usual_where_persons_are_protected() -> None:
     assert quote_release(dataset, **clusters, totals=None).request.totals is None
 
 
+@pytest.mark.parametrize(("options", "percent"), [({}, 10), ({"totals": "0"}, None)])
+def test_the_command_buys_the_usual_totals(
+    tmp_path: Path, options: dict[str, str], percent: int | None
+) -> None:
+    dataset = make_dataset()
+    make_ready(dataset, tmp_path)
+    parameters = {"mechanism": "uniform-grid", "epsilon": "1", "bound": 2}
+    call_command("release", dataset.slug, **parameters, **options)
+    totals = request_of(Release.objects.get()).totals
+    assert (totals.percent if totals else None) == percent
+
+
 def test_programs_ask_for_totals_and_read_scaled_answers() -> None:
     desk = make_desk()
     dataset, asks = desk.declare(ready=True), program_of(desk)
@@ -114,6 +128,7 @@ def test_programs_ask_for_totals_and_read_scaled_answers() -> None:
     quote = asks.ask("POST", address, {**REQUEST, "totals": 20})
     assert quote["totals"] == {"percent": 20, "most_sightings": 100, "most_visits": 400}
     assert [each["what"] for each in quote["plan"]][:3] == list(WEIGHTS[Counting.PEOPLE])
+    assert asks.ask("POST", address, REQUEST)["totals"]["percent"] == 10
     assert asks.ask("POST", address, {**REQUEST, "totals": 0})["totals"] is None
     assert asks.ask("POST", address, {**REQUEST, "totals": 99}, 400)["field"] == "totals"
 

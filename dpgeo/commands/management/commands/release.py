@@ -53,9 +53,10 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--totals",
-            default="0",
+            default="",
             metavar="PERCENT",
-            help="Share of epsilon for totals of people, sightings and visits, such as 10.",
+            help="Share of epsilon for totals of people, sightings and visits; by default 10 "
+            "where persons are protected and counted in public places.",
         )
         parser.add_argument(
             "--most-sightings",
