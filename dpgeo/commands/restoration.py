@@ -331,11 +331,11 @@ def _end_jobs() -> int:
 def _close_ledgers(journal: Sequence[Decision], draws_complete: bool) -> int:
     """Debit what is left of budgets that may have been spent after the backup.
 
-    No total can be raised from then on, because a publication after the backup may have promised
-    it. Without `draws_complete`, all budgets are debited. With it, all draws made after the
-    backup are known, so only budgets that were merged after the backup are debited, as the
-    merger is lost; a total of 0, on which nobody has decided, can still be set. Returns how many
-    budgets were debited.
+    Without `draws_complete`, all budgets are debited. With it, all draws made after the backup are
+    known, so only budgets that were merged after the backup are debited, because the record of the
+    merger is lost. The total of no budget can be raised afterwards, because a publication after
+    the backup may have promised that the total stays as it is; only a total of 0, on which nobody
+    has decided, can still be set. Returns how many budgets were debited.
     """
     now = timezone.now()
     own = Ledger.objects.filter(recovers="", merged_into=None)

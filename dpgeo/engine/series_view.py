@@ -55,8 +55,9 @@ class Allowances:
 class SeriesView(DuckDBView):
     """A `PrivateView` of one period, whose `bound` is a person's allowance for the whole series.
 
-    The arguments are those of `DuckDBView`, with `allowances` added. Raises PrivacyError if the
-    privacy unit is a record, and for every measurement other than one vector of counts.
+    The arguments are those of `DuckDBView`, and `allowances`, which says what each person may still
+    add. One vector of counts can be measured, once. Raises PrivacyError for a second vector, for
+    measurements of any other kind, and if the privacy unit is a record.
     """
 
     def __init__(self, path: Path, *, allowances: Allowances, **settings: Any) -> None:

@@ -39,8 +39,8 @@ from dpgeo.spatial.area import StudyArea
 Ints = NDArray[np.int64]
 
 MOST_PLACES = 200_000
-"""Largest number of places whose maps are compared; if there are more places, a map stores only a
-part of them.
+"""Largest number of places in a map that can be compared with others. A map of more places does not
+store the counts of all of them.
 """
 
 

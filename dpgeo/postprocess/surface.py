@@ -36,9 +36,10 @@ CLEARLY, NOT_UNLIKELY = 10.0, -2.0
 """The row-column model is used only if it gains at least this much in log-likelihood.
 
 NOT_UNLIKELY applies if one cell is expected to hold more than MUCH of the total, CLEARLY otherwise.
-On generated maps of crowds, which are not tables, gains were at most 9. On maps with one cell above
-MUCH, gains were -3 to 21 for tables, and mostly -2 to -25 for crowds around that cell. A few counts
-cannot distinguish tables from crowds; if there is such a cell, a table is likelier.
+Maps were generated of two kinds: tables, whose rows and columns explain their counts, and crowds,
+whose counts lie in a few clusters. Without a cell above MUCH, crowds gained at most 9. With one,
+tables gained -3 to 21, and crowds around that cell mostly -2 to -25. Where the gain cannot tell the
+two apart, a map with such a cell is likelier a table, hence the lower limit there.
 """
 
 MUCH = 1 / 3

@@ -225,7 +225,9 @@ def view_of(
 def neighbours(
     pair: Pair, folder: Path, *, counting: Counting = Counting.VISITS, bound: int = BOUND
 ) -> tuple[Counted, Counted, Difference]:
-    """Return views of a pair's files, without and with the added person, and their difference."""
+    """Return private views of the pair's two files, without and with the added person.
+
+    The third value says in which counts the two views differ, and by how much."""
     longitude, latitude, persons = pair.others()
     east, north = pair.added()
     without = uploaded(folder, "without", longitude, latitude, persons)

@@ -247,7 +247,7 @@ def holds(answer: Any, facts: list[str]) -> bool:
 def test_strangers_never_see_more_than_promised_at_any_address(course: tuple[str, ...]) -> None:
     """Strangers never see more at any URL than `SEEN_BY_STRANGERS` allows.
 
-    That holds whatever the table of states says.
+    The limits are written in this file, so a mistake in the product's table of states is found.
     """
     kind = "slices"
     release = draft(kind)

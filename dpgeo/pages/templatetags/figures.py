@@ -183,7 +183,9 @@ def total_title(summary: Summary) -> str:
 
 @register.simple_tag
 def total_words(summary: Summary) -> str:
-    """Return a sentence that relates the sum of all counts to a number of people."""
+    """Return a sentence that says what the sum of all counts tells about the number of people.
+
+    It is empty if there are no figures."""
     figures, rows = summary.figures, gettext(summary.rows)
     if summary.flows and figures and figures.counted is not Counted.PEOPLE:
         once = gettext("Each trip counts once, where it begins.")
