@@ -158,7 +158,7 @@ def covers(
 
 def by_size(figures: dict[str, list[Any]], means: Means, thresholds: Floats, truth: Floats) -> None:
     """Add the coverage among regions with a mean, by classes of their true number of records."""
-    held = (means.low - 1e-3 <= truth) & (truth <= means.high + 1e-3)
+    held = (means.low <= truth) & (truth <= means.high)
     for low, high in zip((0, *SIZES), (*SIZES, np.inf), strict=True):
         chosen = means.told & (thresholds > low) & (thresholds <= high)
         figures[f"covered, told, {low} to {high} thresholds"].append(held[chosen])

@@ -143,7 +143,7 @@ def _facts(measure: Measure, noise: ShareNoise, count: int) -> tuple[Phrase, ...
         Phrase(
             "A mean is told where the noisy number of records reaches {least:,.0f}. With twice as "
             "many it is within {width} of the true one, 95 times in 100.",
-            least=least,
+            least=math.ceil(least),
             width=width,
         ),
     )

@@ -174,7 +174,7 @@ def _facts(measure: Measure, noise: HistogramNoise, count: int) -> tuple[Phrase,
             "Quartiles are told where the noisy number of records reaches {least:,.0f}. With twice "
             "as many, the median's interval takes in about {part:.0f} % of the records to either "
             "side, and then reaches to the edges of bins that are {width} wide.",
-            least=least,
+            least=math.ceil(least),
             part=100 * noise.half_width(2 * least),
             width=Phrase("{half:.3g} {unit}", half=width, unit=measure.unit),
         ),

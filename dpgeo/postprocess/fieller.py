@@ -11,7 +11,9 @@ and e^(-t/p) (1 + t/(2p)) where p = q. Let t(m) be the t at which this is 5 %. T
 set of all m with |T(m)| <= t(m): it contains the true mean in exactly 95 % of releases, without a
 union bound and without dividing by a noisy number. The noise is discrete; its tails are within one
 step of those of continuous noise, so 1 is added to t(m). t(m) does not depend on any data and is
-tabulated once for M values of m from 0 to 1.
+tabulated once for M values of m from 0 to 1, and taken as linear between them. So the ends of an
+interval are where T(m) crosses t(m) or -t(m) between two of these values, and an interval may be
+narrower than their distance.
 
 Ranks. If each interval misses with a probability of 5 %/n, all n intervals hold together in 95 % of
 releases (Bonferroni). Then a region is surely above another if its interval lies above the other's,
@@ -177,12 +179,13 @@ class ShareNoise:
         low, high = np.full(len(up), np.nan), np.full(len(up), np.nan)
         for start in range(0, len(up), CHUNK):
             part = slice(start, start + CHUNK)
-            inside = np.abs(up[part, None] - m * total[part, None]) <= limit[part]
-            some = inside.any(axis=1)
-            low[part] = np.where(some, m[inside.argmax(axis=1)], np.nan)
-            high[part] = np.where(some, m[SHARES - 1 - inside[:, ::-1].argmax(axis=1)], np.nan)
+            test = up[part, None] - m * total[part, None]
+            low[part] = _first_crossing(test - limit[part])
+            # Seen from 1 downwards, -T(m) falls where numbers of records are positive, too.
+            high[part] = 1 - _first_crossing(-(test + limit[part])[:, ::-1])
         records = total / self.steps
         with np.errstate(invalid="ignore", divide="ignore"):
+            high[low > high] = np.nan
             narrow = (high - low <= WIDEST) & ~((low == 0) & (high == 1))
             told = narrow & (records >= least)
             share = np.where(told, np.clip(up / total, 0, 1), np.nan)
@@ -194,6 +197,19 @@ class ShareNoise:
             records_margin=margin,
             told=np.asarray(told),
         )
+
+
+def _first_crossing(values: Floats) -> Floats:
+    """Return the first place from 0 to 1 (n,) at which falling values (n, SHARES) are 0 or less.
+
+    The values belong to evenly spaced places, and are linear between them. It is NaN where all are
+    positive.
+    """
+    rows, at = np.arange(len(values)), (values <= 0).argmax(axis=1)
+    here, before = values[rows, at], values[rows, np.maximum(at - 1, 0)]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        back = np.where(at > 0, here / (here - before), 0.0)
+    return np.where(here <= 0, (at - back) / (values.shape[1] - 1), np.nan)
 
 
 def ranks_between(low: Floats, high: Floats, told: NDArray[np.bool_]) -> tuple[Floats, Floats]:
