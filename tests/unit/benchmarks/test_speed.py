@@ -26,8 +26,11 @@ def test_speed_compares_each_slow_step_with_an_alternative(
         *["noise"] * 4,
         "kd-tree",
         "dpcube",
+        "ingest",
+        "ingest",
         "counts",
         "counts",
+        "zones",
         "release",
         "published",
     ]
