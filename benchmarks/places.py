@@ -160,10 +160,11 @@ Method = Callable[[Floats, Generator], Floats]
 def literature(
     visits: int, epsilon: float, view: ArrayView, place: Ints, size: int
 ) -> dict[str, Method]:
-    """Return the methods of the literature, each with the half of epsilon that it gets per array.
+    """Return the methods of the literature, by name.
 
-    GS sorts places by one visit of each person. For pairs, the sample counts that visit in the
-    pair's place and day.
+    A method is applied to two arrays, of places and of pairs of a day and a place, and gets half
+    of epsilon for each. Grouping and smoothing (GS) sorts the entries of an array by a sample of
+    one visit of each person: the number of sampled visits to the place, or to it on that day.
     """
     half = epsilon / 2
     first = np.unique(np.asarray(view.persons), return_index=True)[1]

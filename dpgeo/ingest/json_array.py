@@ -145,7 +145,10 @@ def read_rest(file: IO[bytes], before: bytes = b'{"":0') -> dict[str, Any]:
 
 
 def not_json(what: Phrase, byte: int) -> InvalidInput:
-    """Build the error for a document that is not valid JSON to its end."""
+    """Return the error for a file that breaks off or stops being valid JSON.
+
+    `what` completes the sentence "it ..." in the message, and the fault is near the byte `byte`.
+    """
     return InvalidInput(
         "The document is not well-formed JSON: it {what} (near byte {byte:,}). Nothing of it "
         "was stored. Export it again, or as newline-delimited GeoJSON, where only the broken "

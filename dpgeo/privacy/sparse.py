@@ -1,4 +1,7 @@
-"""Opaque private counts on a very fine grid, stored for occupied cells only."""
+"""True counts on a very fine grid, without noise, stored for occupied cells only.
+
+They are private: only the Meter can read them (`privacy.counts.Opaque`).
+"""
 
 from __future__ import annotations
 

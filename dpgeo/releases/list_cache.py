@@ -54,7 +54,9 @@ alone.
 
 
 class TextCache:
-    """A cache of texts, keyed by the rows that they show; the oldest entries are deleted first."""
+    """A cache of texts, keyed by a hash of the row contents that each text shows.
+
+    The oldest entries are deleted first."""
 
     def __init__(self) -> None:
         self._texts: dict[bytes, bytes] = {}

@@ -195,7 +195,9 @@ def _names(dataset: Dataset) -> dict[str, str]:
 
 
 def _points_total(release: Release) -> dict[str, str]:
-    """Return the texts about the total budget for points, or {} if there is no such budget."""
+    """Return the facts for the statement about the budget for perturbed points, by field name.
+
+    It is {} if the dataset has no such budget."""
     points = points_ledger(release.dataset.ledger)
     units = release.points_total_units
     if points is None or units is None:

@@ -63,7 +63,9 @@ pages.
 """
 
 LOOKS = "Dpgeo-Looks"
-"""Name of the response header for the renderer of each layer, by layer name, as on public pages."""
+"""Name of the response header with a JSON object of each layer's name and the name of its renderer
+in the scripts, which public pages contain in their HTML.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ def test_more_persons_than_virtual_users_share_them() -> None:
         content(release(SeededEntropy(1), epsilon="1000", made_up=number)) for number in (320, 40)
     )
 
-    # The noise is so small that all records are kept, whoever they belong to.
+    # At this epsilon no count loses records to noise, so the number of records is the same.
     assert len(shared.place) == len(result.place)
     assert set(shared.person.tolist()) == set(range(40))
 

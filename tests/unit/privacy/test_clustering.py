@@ -162,7 +162,7 @@ def test_without_noise_rounds_equal_plain_k_means() -> None:
             np.array([y[cluster == number].mean() for number in range(3)]),
         )
 
-    # With such a large epsilon, all noise is zero.
+    # At this epsilon the expected noise is so small that centres move the whole way to the mean.
     centres = run_kmeans(meter(ZeroNoise(), Fraction(1000)), LABELS, counts(cells), GRID, start)
 
     np.testing.assert_allclose(centres.x, expected.x, atol=1)
