@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -31,6 +32,9 @@ MAX_FOOTER_BYTES = 64 << 20
 SAMPLE_GROUPS = 8
 SAMPLE_ROWS = 800
 DAMAGED = "The Parquet file is damaged or cut short; export and upload it again."
+
+ARROW_SCHEMA, UNREAD = b"ARROW:schema", b"ARROW:unread"
+"""Name in a footer's metadata under which Arrow stores its own types, and one of equal length."""
 
 COLUMNS_AT_ONCE = 50
 """Number of columns that a preview reads at a time."""
@@ -116,7 +120,8 @@ def open_parquet(path: Path) -> Iterator[pq.ParquetFile]:
 
     Text is read as dictionaries, so that one long value repeated in many rows is stored once.
     However, pyarrow lets a dictionary grow until its row group ends. A file in which a row group
-    has a lot of text is therefore read without dictionaries.
+    has a lot of text is therefore read without dictionaries, even if the file's metadata say that
+    its text was a dictionary where it was written.
     """
     _check_footer(path)
     with readable():
@@ -126,15 +131,79 @@ def open_parquet(path: Path) -> Iterator[pq.ParquetFile]:
         check_names(schema.names)
         texts = [field.name for field in schema if is_text(field.type)]
         largest = max((size for size, _ in _group_sizes(metadata)), default=0)
-        file = pq.ParquetFile(
+        few = largest <= DICTIONARY_BYTES
+        coded = any(pa.types.is_dictionary(schema.field(name).type) for name in texts)
+        file = None if few or not coded else _without_dictionaries(path, schema)
+        file = file or pq.ParquetFile(
             path,
             metadata=metadata,
-            read_dictionary=texts if largest <= DICTIONARY_BYTES else [],
+            read_dictionary=texts if few else [],
             pre_buffer=False,
             buffer_size=1 << 20,
         )
     with file:
         yield file
+
+
+def _without_dictionaries(path: Path, schema: Any) -> pq.ParquetFile | None:
+    """Open a file without the Arrow schema in its metadata, which asks for dictionaries.
+
+    Returns None if that would change the type of anything other than text.
+    """
+    file = pq.ParquetFile(
+        pa.PythonFile(_Overlaid(path), mode="r"), pre_buffer=False, buffer_size=1 << 20
+    )
+    pairs = zip(file.schema_arrow.types, schema.types, strict=True)
+    if all(is_text(its) or _is_alike(ours, its) for ours, its in pairs):
+        return file
+    file.close()
+    return None
+
+
+def _is_alike(ours: Any, its: Any) -> bool:
+    """Return whether two types are equal, or are moments whose time zone has another name."""
+    if pa.types.is_timestamp(ours) and pa.types.is_timestamp(its):
+        return (ours.tz is None) == (its.tz is None)
+    return bool(ours == its)
+
+
+class _Overlaid(io.RawIOBase):
+    """A Parquet file in whose footer the name of the Arrow schema is one that nobody reads."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        size = self._file.seek(0, 2)
+        self._file.seek(size - 8)
+        length = int.from_bytes(self._file.read(4), "little") + 8
+        self._begins = self._file.seek(size - length)
+        footer = self._file.read()
+        self._footer = footer.replace(ARROW_SCHEMA, UNREAD)
+        self._file.seek(0)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def read(self, size: int = -1, /) -> bytes:
+        at = self._file.tell()
+        data = self._file.read(size)
+        if at + len(data) <= self._begins:
+            return data
+        kept = data[: max(0, self._begins - at)]
+        first = max(0, at - self._begins)
+        return kept + self._footer[first : first + len(data) - len(kept)]
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import pytest
 import shapely
 
 from dpgeo.core.errors import InvalidInput
+from dpgeo.ingest import parquet_reader
 from dpgeo.ingest.ingestion import ingest_here as ingest
 from dpgeo.ingest.parquet_reader import read_parquet
 from dpgeo.ingest.report import Tally
@@ -250,3 +251,39 @@ def test_memory_does_not_grow_with_the_number_of_row_groups(tmp_path: Path) -> N
         most = max(most, pa.total_allocated_bytes() - before)
         assert len(batch.rows)
     assert 0 < most < 8 * rows * 400
+
+
+def test_much_text_that_was_a_dictionary_is_read_as_plain_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = 300
+    names = pa.array([f"person {number % 90}" for number in range(size)]).dictionary_encode()
+    table = pa.table(
+        {
+            "who": names,
+            "lat": pa.array([45.0] * size, pa.float32()),
+            "lon": [number / 100 for number in range(size)],
+            "t": pa.array(range(size), pa.timestamp("s", "Europe/Vienna")),
+        }
+    )
+    path = tmp_path / "coded.parquet"
+    pq.write_table(table, path, row_group_size=100)
+    declared = schema(Columns(longitude="lon", latitude="lat", person="who", time="t"))
+    coded, _ = read_columns(path, declared)
+    monkeypatch.setattr(parquet_reader, "DICTIONARY_BYTES", 1)
+    with parquet_reader.open_parquet(path) as file:
+        assert file.schema_arrow.field("who").type == pa.string()
+    plain, report = read_columns(path, declared)
+    assert report.accepted == size
+    assert bits(plain) == bits(coded)
+
+
+def test_types_that_only_arrow_knows_are_not_lost_with_the_dictionaries(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lasting = pa.array([1, 2], pa.duration("s"))
+    table = pa.table({"who": pa.array(["a", "b"]).dictionary_encode(), "lasting": lasting})
+    pq.write_table(table, tmp_path / "coded.parquet")
+    monkeypatch.setattr(parquet_reader, "DICTIONARY_BYTES", 1)
+    with parquet_reader.open_parquet(tmp_path / "coded.parquet") as file:
+        assert file.schema_arrow.field("lasting").type == pa.duration("s")
