@@ -217,6 +217,20 @@ def test_a_time_and_a_filter_hold_together(series: Series) -> None:
     assert Client().get("/ogc/collections/series.cells").status_code == 404
 
 
+def test_the_time_of_a_collection_is_that_of_the_maps_it_serves(
+    series: Series, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interval() -> list[str]:
+        cache.clear()
+        shown = Client().get(f"/ogc/collections/series.{series.pk}").json()
+        [[first, last]] = shown["extent"]["temporal"]["interval"]
+        return [first[:10], last[:10]]
+
+    assert interval() == ["2026-01-05", "2026-02-01"]
+    monkeypatch.setattr("dpgeo.api.ogc.collections.MOST_MAPS", 2)
+    assert interval() == ["2026-01-19", "2026-02-01"]
+
+
 HOST = "http://testserver"
 
 

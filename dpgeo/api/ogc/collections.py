@@ -15,6 +15,7 @@ from django.shortcuts import get_object_or_404
 
 from dpgeo.api.access import check_served
 from dpgeo.artefacts.feature_pages import FeatureFile
+from dpgeo.artefacts.series_files import MOST_MAPS
 from dpgeo.datasets.storage import open_parts, public_storage
 from dpgeo.releases.models import Release, ReleaseFile, Series
 from dpgeo.releases.selectors import releases_public
@@ -98,8 +99,10 @@ class SeriesCollection:
 
     @property
     def days(self) -> tuple[date, date]:
-        """Return the first and the last day of all maps, in the dataset's time zone."""
-        numbers = maps_public(self.series).values_list("number", flat=True)
+        """Return the first and the last day of the maps that the file may hold (`MOST_MAPS`), in
+        the dataset's time zone.
+        """
+        numbers = maps_public(self.series).values_list("number", flat=True)[:MOST_MAPS]
         known = [each for each in numbers if each is not None]
         return self.series.window(min(known)).first, self.series.window(max(known)).last
 
