@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -93,6 +94,12 @@ def parquet_of(
 def people(rows: Any) -> list[tuple[int, int]]:
     """Return the person of each canonical row, as the two halves of a hash."""
     return list(zip(rows["person_high"].to_pylist(), rows["person_low"].to_pylist(), strict=True))
+
+
+def clustered(rows: pa.Table) -> pa.Table:
+    """Return rows in the order in which a canonical file of one run holds them."""
+    bits_of_person = rows["person_high"].to_numpy() >> np.uint64(48)
+    return rows.take(pa.array(np.argsort(bits_of_person, kind="stable")))
 
 
 def bits(rows: Any) -> list[bytes]:
