@@ -22,8 +22,16 @@ from dpgeo.artefacts import csv, geoparquet, map_array
 from dpgeo.artefacts.formats import LayerFormat
 from dpgeo.core.released import Released
 from dpgeo.core.window import Window
-from dpgeo.postprocess.compared import Compared, Table, compared, slim
-from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer, layers
+from dpgeo.postprocess.compared import Compared, Table
+from dpgeo.postprocess.layers import (
+    BoxLayer,
+    Layer,
+    PointLayer,
+    ShapeLayer,
+    compared,
+    layers,
+    slim,
+)
 from dpgeo.postprocess.layers.features import ARRIVALS, FLOWS
 from dpgeo.postprocess.layers.layer import same, unit_boxes
 from dpgeo.postprocess.noise_sums import margin_of_sum

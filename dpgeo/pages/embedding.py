@@ -17,7 +17,7 @@ from dpgeo.pages.public_views import drawn_from, release_context
 from dpgeo.pages.release_summary import summary_of
 from dpgeo.pages.series import series_drawn
 from dpgeo.pages.shared_caches import shared
-from dpgeo.postprocess.compared import can_compare
+from dpgeo.postprocess.layers import can_compare
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import release_visible, released_of
 from dpgeo.releases.series_maps import newest_public, series_public

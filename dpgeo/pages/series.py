@@ -28,7 +28,7 @@ from dpgeo.pages.public_views import drawn_from, file_url, promises, release_con
 from dpgeo.pages.release_summary import summary_of
 from dpgeo.pages.rendering import say
 from dpgeo.pages.shared_caches import shared
-from dpgeo.postprocess.compared import can_compare
+from dpgeo.postprocess.layers import can_compare
 from dpgeo.releases.models import Release, Series
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.series_maps import maps_public

@@ -17,31 +17,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.core.released import (
-    Content,
-    FlowsRelease,
-    GridRelease,
-    PlacesRelease,
-    SparseRelease,
-    ZonesRelease,
-)
 from dpgeo.postprocess.noise_sums import margin_of_sum
 from dpgeo.postprocess.periods import largest_by_noise
-from dpgeo.spatial.area import StudyArea
 
 Ints = NDArray[np.int64]
-
-MOST_PLACES = 200_000
-"""Largest number of places in a map that can be compared with others. A map of more places does not
-store the counts of all of them.
-"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,76 +86,13 @@ class Compared:
     pairs: Table | None = None
 
 
-def can_compare(content: Content) -> bool:
-    """Return whether maps with contents like this one can be compared."""
-    if isinstance(content, PlacesRelease):
-        return len(content.keys) <= MOST_PLACES
-    if isinstance(content, FlowsRelease):
-        return len(content.keys) == 1
-    return isinstance(content, (GridRelease, ZonesRelease, SparseRelease))
-
-
-def slim(content: Content) -> Content:
-    """Return a content without the counts of pairs that no map lists, which may be very many."""
-    if not isinstance(content, FlowsRelease) or content.sparse or not can_compare(content):
-        return content
-    pair = np.flatnonzero(content.pairs >= content.threshold)
-    return replace(content, sparse=True, listed=pair, pairs=content.pairs[pair])
-
-
-def compared(contents: Sequence[Content], area: StudyArea) -> Compared | None:
-    """Return the counts of maps of one series, or None if they cannot be compared.
-
-    Contents of flows must be slim.
-    """
-    first = contents[0]
-    alike: list[Any] = [each for each in contents if type(each) is type(first)]
-    if len(alike) < len(contents) or not all(map(can_compare, contents)):
-        return None
-    if len({each.noise for each in alike}) > 1:
-        return None
-    noise: DiscreteLaplace = alike[0].noise
-    if isinstance(first, FlowsRelease):
-        return _flows(alike)
-    if isinstance(first, SparseRelease):
-        if len({(each.threshold, each.grid) for each in alike}) > 1:
-            return None
-        possible = first.grid.inside_runs(area).size
-        listed = [(each.cells, each.counts) for each in alike]
-        return Compared(_listed(listed, noise, possible, first.threshold))
-    if isinstance(first, GridRelease):
-        inside = first.grid.inside(area)
-        rows = [each.counts[inside] for each in alike if each.counts.shape == inside.shape]
-    else:
-        rows = [each.counts for each in alike]
-    if len(rows) < len(alike) or len({each.size for each in rows}) > 1:
-        return None
-    return Compared(_all(rows, noise))
-
-
-def _flows(contents: Sequence[FlowsRelease]) -> Compared | None:
-    first = contents[0]
-    n = len(first.zones)
-    facts = {(len(each.zones), each.sum_noise, each.threshold) for each in contents}
-    if len(facts) > 1:
-        return None
-    pairs = []
-    for each in contents:
-        apart = each.listed // n != each.listed % n
-        pairs.append((each.listed[apart], each.pairs[apart]))
-    return Compared(
-        main=_all([each.arriving[0] for each in contents], first.sum_noise),
-        departures=_all([each.leaving[0] for each in contents], first.sum_noise),
-        pairs=_listed(pairs, first.noise, n * (n - 1), first.threshold),
-    )
-
-
-def _all(rows: Sequence[Ints], noise: DiscreteLaplace) -> Table:
+def table_of_all(rows: Sequence[Ints], noise: DiscreteLaplace) -> Table:
+    """Return the table of maps with all counts; each row of counts (n,) is one map's."""
     counts = np.array(rows, dtype=np.int64)
     return Table(counts=counts, noise=noise, possible=counts.shape[1])
 
 
-def _listed(
+def table_of_lists(
     maps: Sequence[tuple[Ints, Ints]], noise: DiscreteLaplace, possible: int, least: int
 ) -> Table:
     """Return the table of maps that list counts; each map is a pair (keys, counts).

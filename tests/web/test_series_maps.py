@@ -24,7 +24,7 @@ from dpgeo.artefacts import series_files
 from dpgeo.artefacts.series_files import PeriodMap, SeriesMaps
 from dpgeo.core.released import FlowsRelease, Released
 from dpgeo.core.window import Window
-from dpgeo.postprocess.compared import compared, slim
+from dpgeo.postprocess.layers import compared, slim
 from dpgeo.postprocess.layers.flows import content_of
 from dpgeo.postprocess.periods import largest_by_noise
 from dpgeo.postprocess.ranges import Ranges

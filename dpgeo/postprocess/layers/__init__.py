@@ -36,11 +36,14 @@ from dpgeo.postprocess.layers.layer import (
 )
 from dpgeo.postprocess.layers.registry import (
     box_layers,
+    can_compare,
+    compared,
     layers,
     make_areas,
     make_inferred,
     make_valued,
     slice_of,
+    slim,
 )
 
 __all__ = [
@@ -55,7 +58,9 @@ __all__ = [
     "ShapeLayer",
     "averages",
     "box_layers",
+    "can_compare",
     "clusters",
+    "compared",
     "contours",
     "flows",
     "grids",
@@ -74,6 +79,7 @@ __all__ = [
     "slice_of",
     "sliced_phases",
     "slices",
+    "slim",
     "sparse",
     "trees",
     "zones",

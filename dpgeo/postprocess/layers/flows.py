@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -17,11 +18,19 @@ from dpgeo.core.released import Content, FlowsRelease
 from dpgeo.phrases import listed as listed_words
 from dpgeo.phrases import translatable
 from dpgeo.postprocess.areas import Areas
+from dpgeo.postprocess.compared import Compared, table_of_all, table_of_lists
 from dpgeo.postprocess.empirical_bayes import posterior
 from dpgeo.postprocess.flow_estimate import least_squares
 from dpgeo.postprocess.layers.features import ARRIVALS, DEPARTURES, FLOWS, Features
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, Layer, ShapeLayer, same
-from dpgeo.postprocess.layers.registry import make_areas, make_layers, slice_of
+from dpgeo.postprocess.layers.registry import (
+    can_compare,
+    make_areas,
+    make_compared,
+    make_layers,
+    slice_of,
+    slim,
+)
 from dpgeo.postprocess.layers.sparse import selected_margin
 from dpgeo.postprocess.noise_sums import margin_of_sum
 from dpgeo.postprocess.non_negative import non_negative
@@ -315,4 +324,37 @@ def content_of(content: FlowsRelease, number: int) -> FlowsRelease:
         pairs=part.count,
         leaving=content.leaving[one],
         arriving=content.arriving[one],
+    )
+
+
+@can_compare.register
+def _can_compare(content: FlowsRelease) -> bool:
+    return len(content.keys) == 1
+
+
+@slim.register
+def _slim(content: FlowsRelease) -> Content:
+    """Leave out the counts of pairs that no map lists, which may be very many."""
+    if content.sparse or not can_compare(content):
+        return content
+    pair = np.flatnonzero(content.pairs >= content.threshold)
+    return replace(content, sparse=True, listed=pair, pairs=content.pairs[pair])
+
+
+@make_compared.register
+def _compared(
+    first: FlowsRelease, contents: Sequence[FlowsRelease], area: StudyArea
+) -> Compared | None:
+    n = len(first.zones)
+    facts = {(each.noise, each.sum_noise, len(each.zones), each.threshold) for each in contents}
+    if len(facts) > 1:
+        return None
+    pairs = []
+    for each in contents:
+        apart = each.listed // n != each.listed % n
+        pairs.append((each.listed[apart], each.pairs[apart]))
+    return Compared(
+        main=table_of_all([each.arriving[0] for each in contents], first.sum_noise),
+        departures=table_of_all([each.leaving[0] for each in contents], first.sum_noise),
+        pairs=table_of_lists(pairs, first.noise, n * (n - 1), first.threshold),
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 
 from dpgeo.core.released import GridRelease
 from dpgeo.phrases import translatable
 from dpgeo.postprocess.areas import Areas, Cells
+from dpgeo.postprocess.compared import Compared, table_of_all
 from dpgeo.postprocess.layers.layer import (
     EXACT_NOISE,
     BoxLayer,
@@ -17,7 +19,12 @@ from dpgeo.postprocess.layers.layer import (
     same,
     unit_boxes,
 )
-from dpgeo.postprocess.layers.registry import make_areas, make_layers
+from dpgeo.postprocess.layers.registry import (
+    can_compare,
+    make_areas,
+    make_compared,
+    make_layers,
+)
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
 
@@ -83,3 +90,18 @@ def _above(content: GridRelease, cells: BoxLayer) -> BoxLayer:
 @make_areas.register
 def _areas(content: GridRelease, area: StudyArea) -> Areas:
     return Cells(content.grid, [content.counts], content.noise, area)
+
+
+@can_compare.register
+def _can_compare(content: GridRelease) -> bool:
+    return True
+
+
+@make_compared.register
+def _compared(
+    first: GridRelease, contents: Sequence[GridRelease], area: StudyArea
+) -> Compared | None:
+    if len({(each.noise, each.grid) for each in contents}) > 1:
+        return None
+    inside = first.grid.inside(area)
+    return Compared(table_of_all([each.counts[inside] for each in contents], first.noise))

@@ -7,6 +7,7 @@ both.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,10 +18,17 @@ from dpgeo.core.released import PlacesRelease
 from dpgeo.core.slices import UNDIVIDED
 from dpgeo.phrases import translatable
 from dpgeo.postprocess.areas import Areas
+from dpgeo.postprocess.compared import Compared, table_of_all
 from dpgeo.postprocess.empirical_bayes import posterior
 from dpgeo.postprocess.layers.features import PLACES, RANKS
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, Layer, PointLayer, noise_columns
-from dpgeo.postprocess.layers.registry import make_areas, make_layers, slice_of
+from dpgeo.postprocess.layers.registry import (
+    can_compare,
+    make_areas,
+    make_compared,
+    make_layers,
+    slice_of,
+)
 from dpgeo.postprocess.layers.slices import index_of_slice
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.postprocess.place_ranks import both_measured, rank_intervals
@@ -29,6 +37,11 @@ from dpgeo.spatial.area import StudyArea
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+MOST_COMPARED = 200_000
+"""Largest number of places in a map that can be compared with others. A map of more places does not
+store the counts of all of them.
+"""
 
 NAME, LIKELY = "places", "likely"
 
@@ -161,3 +174,17 @@ def _slice(content: PlacesRelease, layer: str) -> PlacesRelease:
     if index < 0:
         return whole
     return replace(whole, counts=content.pairs[index], noise=content.pair_noise)
+
+
+@can_compare.register
+def _can_compare(content: PlacesRelease) -> bool:
+    return len(content.keys) <= MOST_COMPARED
+
+
+@make_compared.register
+def _compared(
+    first: PlacesRelease, contents: Sequence[PlacesRelease], area: StudyArea
+) -> Compared | None:
+    if len({(each.noise, each.counts.shape) for each in contents}) > 1:
+        return None
+    return Compared(table_of_all([each.counts for each in contents], first.noise))

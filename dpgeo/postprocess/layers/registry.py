@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import singledispatch
+from typing import Any
 
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.released import Content, Released
 from dpgeo.postprocess.areas import Areas
+from dpgeo.postprocess.compared import Compared
 from dpgeo.postprocess.layers.layer import BoxLayer, Layer
 from dpgeo.postprocess.typical import ValuedAreas
 from dpgeo.spatial.area import StudyArea
@@ -73,3 +76,35 @@ def no_slices() -> InvalidInput:
 def slice_of(content: Content, layer: str) -> Content:
     """Return the content of the slice with this layer name. Raises InvalidInput without one."""
     raise InvalidInput("This release has no slices to choose from; leave this out.", field="layer")
+
+
+@singledispatch
+def can_compare(content: Content) -> bool:
+    """Return whether maps of a series with contents like this one can be compared."""
+    return False
+
+
+@singledispatch
+def slim(content: Content) -> Content:
+    """Return a content without counts that a comparison of maps does not need."""
+    return content
+
+
+def compared(contents: Sequence[Content], area: StudyArea) -> Compared | None:
+    """Return the counts of maps of one series, or None if they cannot be compared.
+
+    `contents` must be slim.
+    """
+    first = contents[0]
+    if any(type(each) is not type(first) or not can_compare(each) for each in contents):
+        return None
+    return make_compared(first, contents, area)
+
+
+@singledispatch
+def make_compared(first: Content, contents: Sequence[Any], area: StudyArea) -> Compared | None:
+    """Return the counts of maps whose contents all have the type of `first`.
+
+    Returns None if they differ in their regions, their noise or their threshold.
+    """
+    return None

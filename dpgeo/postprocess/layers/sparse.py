@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +11,14 @@ from numpy.typing import NDArray
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import SparseRelease
 from dpgeo.postprocess.areas import Areas, Cells
+from dpgeo.postprocess.compared import Compared, table_of_lists
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, BoxLayer, Layer, same, unit_boxes
-from dpgeo.postprocess.layers.registry import make_areas, make_layers
+from dpgeo.postprocess.layers.registry import (
+    can_compare,
+    make_areas,
+    make_compared,
+    make_layers,
+)
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
 
@@ -70,3 +77,19 @@ def _areas(content: SparseRelease, area: StudyArea) -> Areas:
     return Cells(
         content.grid, [content.counts], content.noise, area, cells=content.cells, note=note
     )
+
+
+@can_compare.register
+def _can_compare(content: SparseRelease) -> bool:
+    return True
+
+
+@make_compared.register
+def _compared(
+    first: SparseRelease, contents: Sequence[SparseRelease], area: StudyArea
+) -> Compared | None:
+    if len({(each.noise, each.threshold, each.grid) for each in contents}) > 1:
+        return None
+    possible = first.grid.inside_runs(area).size
+    listed = [(each.cells, each.counts) for each in contents]
+    return Compared(table_of_lists(listed, first.noise, possible, first.threshold))

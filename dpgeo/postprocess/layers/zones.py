@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import shapely
 
 from dpgeo.core.released import ZonesRelease
 from dpgeo.postprocess.areas import Areas
+from dpgeo.postprocess.compared import Compared, table_of_all
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, Layer, ShapeLayer, noise_columns
-from dpgeo.postprocess.layers.registry import make_areas, make_layers
+from dpgeo.postprocess.layers.registry import (
+    can_compare,
+    make_areas,
+    make_compared,
+    make_layers,
+)
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.postprocess.zone_areas import ZoneAreas
 from dpgeo.spatial.area import StudyArea
@@ -40,3 +48,17 @@ def _zone_layers(content: ZonesRelease, area: StudyArea) -> list[Layer]:
 @make_areas.register
 def _areas(content: ZonesRelease, area: StudyArea) -> Areas:
     return ZoneAreas(content.zones, [content.counts], content.noise, area)
+
+
+@can_compare.register
+def _can_compare(content: ZonesRelease) -> bool:
+    return True
+
+
+@make_compared.register
+def _compared(
+    first: ZonesRelease, contents: Sequence[ZonesRelease], area: StudyArea
+) -> Compared | None:
+    if len({(each.noise, each.counts.shape) for each in contents}) > 1:
+        return None
+    return Compared(table_of_all([each.counts for each in contents], first.noise))
