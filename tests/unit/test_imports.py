@@ -140,7 +140,6 @@ OWN_PARTS = {
     "dpgeo.pages.flow_rows",
     "dpgeo.pages.place_rows",
     "dpgeo.pages.moved_points",
-    "dpgeo.postprocess.compared",
     "dpgeo.postprocess.flow_answers",
     "dpgeo.postprocess.top_places",
 }
