@@ -29,7 +29,7 @@ RUN = """async () => {
 }"""
 
 PAGES = {
-    "catalogue": "canvas[data-state=drawn]",
+    "catalogue": "img.thumbnail",
     "release": DRAWN,
     "release-privacy": "main",
     "embed": DRAWN,
@@ -113,7 +113,7 @@ def test_axe_finds_a_planted_fault(open_page: Open) -> None:
 
 def test_a_visit_needs_only_the_keyboard(open_page: Open, shown: Release) -> None:
     """A visitor can find a map, move around in it, compare and sum over an area without a mouse."""
-    page = open_page("/", wait="canvas[data-state=drawn]")
+    page = open_page("/", wait="img.thumbnail")
     tab_to(page, "#find")
     page.keyboard.type("where")
     page.keyboard.press("Enter")
