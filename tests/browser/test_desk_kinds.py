@@ -210,3 +210,37 @@ def test_a_file_and_districts_become_mean_speeds(
     assert [each.inner_text() for each in rows.all()] == [f"District {n}" for n in (4, 3, 2, 1)]
     assert "Speed, km/h" in page.inner_text(".legend")
     page.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_file_becomes_a_weekly_series_at_the_desk(
+    site: str,  # noqa: F811
+    browser: Any,
+    tmp_path: Path,
+    size: tuple[int, int],
+) -> None:
+    page = browser.new_page(viewport={"width": size[0], "height": size[1]})
+    page.set_default_timeout(PATIENCE)
+    sign_in(page, site)
+    declare(page, site, f"Weeks {size[0]}")
+    home = page.url.removesuffix("upload/")
+    page.set_input_files("[name=file]", rides(tmp_path / "rides.csv"))
+    page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
+    press(page, "Looks right")
+    page.wait_for_selector("main >> text=Make a map", timeout=PATIENCE)
+    page.goto(home)
+    page.click("text=A map every week")
+    page.wait_for_selector("#declare")
+    fits(page)
+    page.fill("[name=title]", "Weekly rides")
+    page.fill("[name=first_day]", "2026-05-04")
+    press(page, "See what it promises")
+    page.wait_for_selector("text=What it promises")
+    fits(page)
+    page.click("button:has-text('Declare it for')")
+    page.wait_for_selector("text=The series is declared.")
+    page.fill("[name=through]", "2026-05-17")
+    press(page, "Say so")
+    page.wait_for_selector("text=2 maps are due.")
+    fits(page)
+    page.close()
