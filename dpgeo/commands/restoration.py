@@ -15,6 +15,9 @@ of them, applies the last totals of the journal, and leaves the rest of the budg
 that were merged after the backup stay closed, because the merger is lost. Totals are never raised
 afterwards, in either case: a publication since the backup may have promised them.
 
+A series that had ended because a map failed may have been resumed after the backup and have drawn
+noise. In either case it cannot be resumed any more.
+
 The journal (`datasets.decisions`) of the archive and of the present storage is applied in either
 case: people who were erased after the backup are erased again, and releases that were withdrawn or
 rejected stay so.
@@ -73,7 +76,7 @@ from dpgeo.jobs.models import UNFINISHED, Job, JobState
 from dpgeo.phrases import Phrase
 from dpgeo.releases.models import Release
 from dpgeo.releases.reconciliation import draws_settle
-from dpgeo.releases.series import series_end_all
+from dpgeo.releases.series import series_end_all, series_end_failed
 from dpgeo.releases.states import ENDED, STATES, ReleaseState
 
 HELD = "held after a restore: what was spent since the backup is not known"
@@ -242,6 +245,8 @@ def _settle(restored: Restored, made_at: datetime, draws_complete: bool) -> None
                 _set_totals(each)
     restored.adopted, restored.debited = draws_settle()
     restored.ended = _end_releases(journal)
+    # A series that failed may have been resumed since, and may have drawn noise.
+    series_end_failed("restored")
     if not draws_complete:
         restored.lost = _end_jobs()
         series_end_all("restored")

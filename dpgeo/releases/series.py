@@ -39,7 +39,7 @@ from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.same_people import check_answered
 from dpgeo.datasets.selectors import ready_upload
-from dpgeo.jobs.models import JobState
+from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import job_restart
 from dpgeo.mechanisms.registry import MECHANISMS, current_parameters
 from dpgeo.phrases import translatable
@@ -382,8 +382,19 @@ def series_end_all(why: str) -> int:
 
     Series that ended because a map failed cannot be resumed any more.
     """
-    Series.objects.filter(ending="failed").update(ending=why)
+    series_end_failed(why)
     return Series.objects.filter(ended_at=None).update(ended_at=timezone.now(), ending=why)
+
+
+def series_end_failed(why: str) -> None:
+    """Make sure that no series can be resumed whose map has failed by now.
+
+    A series that is still open, because API keys may not know yet that its map failed, ends later
+    as usual; the job then counts as one that drew noise.
+    """
+    Series.objects.filter(ending="failed").update(ending=why)
+    lost = Release.objects.filter(series__isnull=False, series__ended_at=None, blob_name="")
+    Job.objects.filter(state=JobState.FAILED, pk__in=lost.values("job")).update(drawing=True)
 
 
 def local_today(dataset: Dataset) -> date:

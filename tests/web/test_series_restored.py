@@ -7,14 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from dpgeo.budgets.models import Entry, Ledger
+from dpgeo.commands import restoration
+from dpgeo.core.errors import Conflict
 from dpgeo.datasets.orphan_files import stored_names
 from dpgeo.datasets.storage import private_storage
 from dpgeo.jobs.models import Job
+from dpgeo.releases import private_draw
 from dpgeo.releases.models import Series
 from dpgeo.releases.reconciliation import draws_settle, releases_sweep
-from dpgeo.releases.series import series_draw_due, series_end
+from dpgeo.releases.series import series_draw_due, series_end, series_resume
+from dpgeo.releases.services import release_run
 from tests.makers import make_dataset
 from tests.storages import use_empty_storages
 from tests.web.test_series import add, complete, declare, draw_all, week
@@ -78,6 +83,32 @@ def test_a_map_that_was_debited_again_is_found_and_not_paid_twice() -> None:
     assert again.blob_name == release.blob_name
     dataset.ledger.refresh_from_db()
     assert dataset.ledger.spent_units == 1_000_000
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_a_failed_series_is_not_resumed_after_any_restore(
+    ended: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The series may have been resumed after the backup, and have drawn noise that was lost."""
+    dataset = make_dataset(budget=10, new_files="append")
+    add(dataset, week(1, range(10)))
+    series = declare(dataset, epsilon="1")
+    complete(series, 1)
+
+    def break_off(*_: object) -> None:
+        raise Conflict("The files cannot be read.")
+
+    monkeypatch.setattr(private_draw, "_counted_rows", break_off)
+    series_draw_due()
+    release_run(release_id=series.releases.get().pk)
+    if ended:
+        series_draw_due()
+    restoration._settle(restoration.Restored(), timezone.now(), draws_complete=True)
+    series_draw_due()
+    series.refresh_from_db()
+    assert series.ending == ("restored" if ended else "failed")
+    with pytest.raises(Conflict):
+        series_resume(series=series, by=None)
 
 
 def test_the_state_of_an_ended_series_is_deleted() -> None:
