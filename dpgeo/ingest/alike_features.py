@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from dpgeo.ingest.csv_lines import Spans
 from dpgeo.ingest.report import MAX_FIELD_BYTES
-from dpgeo.ingest.schema import DESTINATION, Role
+from dpgeo.ingest.schema import Role
 from dpgeo.ingest.text import cut_text, mask
 
 Path = tuple[str | int, ...]
@@ -176,7 +176,7 @@ def find_alike(
                 good_rows &= end - start <= MAX_FIELD_BYTES
         else:
             values[index] = cut_text(records.block, start, end)
-            pattern = _pattern(roles.get(index))
+            pattern = _pattern(roles.get(index), shape.paths[index])
             good_rows &= mask(pc.match_substring_regex(values[index], pattern))
             good_rows &= ~mask(pc.equal(values[index], "-0"))
     chosen = np.flatnonzero(good_rows)
@@ -198,10 +198,12 @@ def _is_property(path: Sequence[str | int]) -> bool:
     return path[0] == "properties"
 
 
-def _pattern(role: str | None) -> str:
-    """Return the pattern of numbers that may be cut out for a role; None is no role."""
+def _pattern(role: str | None, path: Path) -> str:
+    """Return the pattern of numbers that may be cut out for a role; None is no role.
+
+    Only coordinates of a geometry become numbers whatever their text is. A property is read as
+    text: "412.500" may mean another number than "412.5", which the JSON parser would give for it.
+    """
     if role is Role.PERSON:
         return WHOLE
-    # Coordinates are read as numbers again, however they are written.
-    read_again = {None, Role.LONGITUDE, Role.LATITUDE, *DESTINATION}
-    return NUMBER if role in read_again else AS_WRITTEN
+    return NUMBER if role is None or not _is_property(path) else AS_WRITTEN

@@ -6,6 +6,6 @@ class ReleasesConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the system checks, and connect the receivers that handle deleted accounts."""
-        from dpgeo.releases import alerts, receivers  # noqa: F401
+        from dpgeo.releases import alerts, checks, receivers  # noqa: F401
 
         receivers.connect()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -17,6 +21,8 @@ from tests.services.installation import Installation, kill
 from tests.services.sites import Site, site_of, wait_until_it_answers
 
 pytestmark = pytest.mark.services
+
+ROOT = Path(__file__).resolve().parents[2]
 
 SECONDS = 5
 
@@ -50,18 +56,101 @@ http {{
 @contextmanager
 def cached(folder: Path, site: int) -> Iterator[int]:
     """Run nginx as a shared cache in front of a site, and yield its port."""
+    port = free_port()
+    with running(folder, CACHE.format(folder=folder, port=port, site=site), port):
+        yield port
+
+
+@contextmanager
+def shipped(folder: Path, site: int) -> Iterator[int]:
+    """Run nginx with deploy/nginx.conf, with only ports and folders changed, and yield its port."""
+    port, text = free_port(), (ROOT / "deploy" / "nginx.conf").read_text()
+    for given, here in (
+        ("web:8000", f"127.0.0.1:{site}"),
+        ("listen 8080", f"listen 127.0.0.1:{port}"),
+        ("/tmp/", f"{folder}/"),  # noqa: S108
+    ):
+        assert given in text
+        text = text.replace(given, here)
+    with running(folder, text, port):
+        yield port
+
+
+@contextmanager
+def running(folder: Path, text: str, port: int) -> Iterator[None]:
+    """Run nginx with a configuration until the block ends."""
     program = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin")
     need(program is not None, "nginx: apt-get install nginx-light")
     assert program
-    port = free_port()
-    (folder / "conf").write_text(CACHE.format(folder=folder, port=port, site=site))
-    words = [program, "-c", str(folder / "conf"), "-g", "user root; daemon off;"]
+    (folder / "conf").write_text(text)
+    user = "user root; " if os.geteuid() == 0 else ""
+    words = [program, "-c", str(folder / "conf"), "-g", f"{user}daemon off;"]
     process = subprocess.Popen(words, start_new_session=True)
     try:
         wait_until_it_answers(process, port)
-        yield port
+        yield
     finally:
         kill(process)
+
+
+class SlowSite(BaseHTTPRequestHandler):
+    """A site that answers after a while: 200 until `is_withdrawn`, then 410."""
+
+    is_withdrawn = False
+
+    def do_GET(self) -> None:
+        time.sleep(0.3)
+        self.send_response(410 if SlowSite.is_withdrawn else 200)
+        self.send_header("Cache-Control", "no-store" if SlowSite.is_withdrawn else "public")
+        if not SlowSite.is_withdrawn:
+            self.send_header("X-Accel-Expires", "1")
+        self.send_header("Content-Length", "3")
+        self.end_headers()
+        self.wfile.write(b"map")
+
+    def log_message(self, *words: object) -> None:
+        """Log nothing."""
+
+
+@contextmanager
+def slow_site() -> Iterator[int]:
+    """Run a `SlowSite` and yield its port."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), SlowSite)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.mark.parametrize("path", ["/maps/1/", "/api/v1/releases/1/files/map.bin"])
+def test_the_shipped_proxy_forgets_a_withdrawn_map_although_many_read_it(
+    tmp_path: Path, path: str
+) -> None:
+    """Readers whose requests overlap get no map later than a second after its withdrawal.
+
+    The second is that of `X-Accel-Expires`; a further one is allowed for requests on their way.
+    """
+    SlowSite.is_withdrawn = False
+    with slow_site() as site, shipped(tmp_path, site) as front, ThreadPoolExecutor(4) as readers:
+        visitor = Site(front, {})
+
+        def read_for(seconds: float) -> list[tuple[float, int]]:
+            end, answers = time.monotonic() + seconds, []
+            while (began := time.monotonic()) < end:
+                answers.append((began, visitor.ask("GET", path).status))
+                time.sleep(0.02)
+            return answers
+
+        assert {status for _, status in read_for(1)} == {200}
+        SlowSite.is_withdrawn, withdrawn_at = True, time.monotonic()
+        answers = [each for one in readers.map(read_for, [5.0] * 4) for each in one]
+    late = [status for began, status in answers if began > withdrawn_at + 2]
+    assert len(late) >= 8
+    assert set(late) == {410}
 
 
 def test_a_withdrawn_file_leaves_shared_caches_in_the_time_that_is_stated(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from django.test import Client, RequestFactory
 
 from dpgeo.config.logs import logging_settings
 from dpgeo.config.request_ids import WELL_FORMED, request_id
+from dpgeo.releases.checks import check_count_memory
 
 pytestmark = pytest.mark.one_database
 
@@ -161,3 +162,11 @@ def test_gunicorn_logs_neither_clients_nor_their_requests() -> None:
         assert "192.0.2.7" not in line
         assert "person-17" not in line
         assert "request" in json.loads(line)["event"]
+
+
+@pytest.mark.parametrize(("mebibytes", "problems"), [(127, ["dpgeo.E010"]), (128, [])])
+def test_a_count_needs_some_memory(
+    monkeypatch: pytest.MonkeyPatch, mebibytes: int, problems: list[str]
+) -> None:
+    monkeypatch.setattr(settings, "DPGEO_COUNT_MEMORY_MIB", mebibytes)
+    assert [each.id for each in check_count_memory()] == problems

@@ -101,6 +101,29 @@ def test_records_of_several_shapes_are_read_as_by_the_parser(
     assert report == parsed_report
 
 
+@pytest.mark.parametrize("position_format", ["", "comma", "grouped", "e7"])
+@pytest.mark.parametrize("crs", ["", "EPSG:3857"])
+def test_coordinates_in_properties_are_read_as_by_the_parser(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crs: str, position_format: str
+) -> None:
+    """As text, "412.500" may have another meaning than "412.5", which the parser gives for it."""
+    columns = Columns(
+        longitude="e", latitude="n", person="who", crs=crs, position_format=position_format
+    )
+    written = ["4.500", "4.5", "412.500", "412.5", "412500", "4.1250000", "41234567", "1e3", "0.0"]
+    texts = [
+        f'{{"type": "Feature", "geometry": null, "properties": {{"who": "anna", "e": {east}, '
+        f'"n": {north}}}}}'
+        for east in written
+        for north in written
+    ]
+    by_shape, report = read(tmp_path, texts, schema(columns), lines=True)
+    monkeypatch.setattr(geojson_reader, "MOST_SHAPES", 0)
+    parsed, parsed_report = read(tmp_path, texts, schema(columns), lines=True)
+    assert bits(by_shape) == bits(parsed)
+    assert report == parsed_report
+
+
 def test_features_of_one_shape_are_not_parsed_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
