@@ -1,10 +1,11 @@
-"""Request rates of the web server for files, 304s, and lists of a thousand releases.
+"""Request rates of the web server for a map's page and files, 304s, and a thousand releases.
 
 The benchmark starts its own installation behind gunicorn, as `serve` does, and sends requests with
 wrk. On a busy machine only the processor time in milliseconds is meaningful: 2000 divided by it is
 the highest number of requests per second that two cores can serve. `of_bare` is the ratio of that
-time to the time of a reference, which is the same gunicorn without Django, serving the small file's
-bytes from memory.
+time to the time of a reference, which is the same gunicorn without Django, serving the bytes of the
+map's array from memory. Left out are the proxy, which answers most requests for a page that many
+read (`deploy/nginx.conf`), TLS, and the network.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def measure(options: argparse.Namespace) -> None:
         release = _fill(environment, options.releases)
         with _serving(environment, SITE) as (server, process):
             bare = _measure_bare(server, environment, folder, options, release)
-            report({"what": "13 kB by bare WSGI", **bare, "of_bare": 1.0}, options.json)
+            report({"what": "the map's array by bare WSGI", **bare, "of_bare": 1.0}, options.json)
             for what, path, again in _asked(release):
                 figures = _measure(server + path, folder, process, options, again=again)
                 share = figures[COST] / bare[COST]
@@ -105,9 +106,10 @@ def _asked(release: str) -> list[tuple[str, str, bool]]:
     """Return each request's name and URL, and whether the client has the response in its cache."""
     file = f"/api/v1/releases/{release}/files"
     return [
-        ("file of 13 kB", f"{file}/map.bin", False),
+        ("the map's page", f"/maps/{release}/", False),
+        ("the map's array", f"{file}/map.bin", False),
         ("the same, held already", f"{file}/map.bin", True),
-        ("file of 250 kB", f"{file}/cells.geojson", False),
+        ("the map's picture", f"{file}/preview.png", False),
         ("list of 20 releases", "/api/v1/releases", False),
         ("list of 100 releases", "/api/v1/releases?limit=100", False),
         ("20 releases of an area", "/api/v1/releases?bbox=4,52,5,53", False),
