@@ -301,6 +301,10 @@ class SeriesResumeView(OwnSeriesView):
         errors=[409],
     )
     def post(self, request: Request, series_id: UUID) -> Response:
-        """Go on with a series that ended because a map failed before noise was drawn for it."""
+        """Go on with a series that ended because a map failed before noise was drawn for it.
+
+        API keys resume only series that a key declared, and only if the map failed before the data
+        were opened.
+        """
         read_body(request)
         return self.show(series_resume(series=self.own(series_id), by=self.actor))

@@ -332,19 +332,20 @@ def series_resume(*, series: Series, by: User | None) -> Series:
     is not stored any more.
 
     Privacy argument. No noise of the failed map was drawn, so none is discarded, and the state is
-    that before the map. All later maps are drawn as if the failure had not been. Once an API key
-    has resumed a series, noise for the series' maps counts as drawn when the data are opened, as in
-    a series that a key declared. So a key cannot have the data read again and again for one debit.
+    that before the map. All later maps are drawn as if the failure had not been. API keys resume
+    only series that a key declared. Noise of their maps counts as drawn when the data are opened,
+    so a key cannot have the data read again and again for one debit, and does not learn from the
+    answer whether a map failed before or after its noise. Any other series is refused to keys in
+    the same way, whatever its state.
     """
     _check_may(series.dataset, by)
+    if by and by.acting_key and not series.by_key:
+        raise NotAllowed("API keys resume only series that a key declared; use the desk.")
     with transaction.atomic():
         stored = Series.objects.select_for_update().get(pk=series.pk)
         release = _resumable(stored)
         if release is None:
             raise Conflict("This series cannot go on; declare a new one.")
-        if by and by.acting_key:
-            Series.objects.filter(pk=stored.pk).update(by_key=True)
-            Release.objects.filter(pk=release.pk).update(by_key=True)
         job_restart(job=release.job)
         Series.objects.filter(pk=stored.pk).update(ended_at=None, ending="")
         _record(stored, by, "series resumed")

@@ -15,7 +15,7 @@ from django.urls import reverse
 from dpgeo.accounts.models import Membership, Role, User
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.models import Dataset
-from dpgeo.releases import private_draw
+from dpgeo.releases import private_draw, release_job
 from dpgeo.releases.models import Series
 from dpgeo.releases.series import series_end
 from dpgeo.releases.services import release_publish, release_run
@@ -202,39 +202,67 @@ def break_off(*_: object) -> None:
     raise Conflict("The files cannot be read.")
 
 
-@pytest.mark.parametrize("by_key", [False, True])
-def test_a_series_that_failed_goes_on_from_the_desk_and_the_api(
-    by_key: bool, desk: Desk, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+def test_a_series_that_failed_goes_on_from_the_desk(
+    desk: Desk, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     series = declare(dataset)
+    complete(series, 1)
+    address = reverse("desk-series", args=[dataset.slug])
+    monkeypatch.setattr(private_draw, "_counted_rows", break_off)
+    for _ in range(2):
+        draw_all(series)
+        assert "Go on with it" in desk.page(address)
+        desk.client.post(address, {"action": "resume", "series": str(series.pk)})
+        assert "Go on with it" not in desk.page(address)
+        series.refresh_from_db()
+        assert series.ended_at is None
+        release_run(release_id=series.releases.get().pk)
+
+
+def test_a_key_resumes_a_series_of_a_key_until_its_data_are_opened(
+    desk: Desk, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    series = declare(dataset)
+    Series.objects.filter(pk=series.pk).update(by_key=True)
     complete(series, 1)
     program = program_of(desk)
     resume = reverse("api:series-resume", args=[series.pk])
     assert program.send("POST", resume, {}).status_code == 409
     with monkeypatch.context() as broken:
-        broken.setattr(private_draw, "_counted_rows", break_off)
+        broken.setattr(release_job, "draw", break_off)
         draw_all(series)
-    address = reverse("desk-series", args=[dataset.slug])
-    assert "Go on with it" in desk.page(address)
-    if by_key:
-        answer = program.send("POST", resume, {})
-        assert (answer.status_code, read(answer)["ended"]) == (200, False)
-    else:
-        desk.client.post(address, {"action": "resume", "series": str(series.pk)})
-    assert "Go on with it" not in desk.page(address)
-    series.refresh_from_db()
-    assert (series.ended_at, series.by_key) == (None, by_key)
+    answer = program.send("POST", resume, {})
+    assert (answer.status_code, read(answer)["ended"]) == (200, False)
     release = series.releases.get()
-    assert release.by_key == by_key
-    with monkeypatch.context() as broken:
-        broken.setattr(private_draw, "_counted_rows", break_off)
-        release_run(release_id=release.pk)
-        draw_all(series)
-    # Once a key's job has opened the data, the map counts as drawn, so the series cannot be
-    # resumed.
-    assert ("Go on with it" in desk.page(address)) != by_key
+    assert release.by_key
+    monkeypatch.setattr(private_draw, "_counted_rows", break_off)
+    release_run(release_id=release.pk)
+    draw_all(series)
+    # The map counts as drawn, since the data were opened.
+    assert program.send("POST", resume, {}).status_code == 409
+    assert "Go on with it" not in desk.page(reverse("desk-series", args=[dataset.slug]))
     stranger = program_of(make_desk("Another house", "another"))
     assert stranger.send("POST", resume, {}).status_code == 404
+
+
+@pytest.mark.parametrize("drawn", [False, True])
+def test_a_key_does_not_learn_whether_the_map_of_a_members_series_drew_noise(
+    drawn: bool, desk: Desk, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    series = declare(dataset)
+    complete(series, 1)
+    program = program_of(desk)
+    resume = reverse("api:series-resume", args=[series.pk])
+    going_on = program.send("POST", resume, {})
+    module, name = (release_job, "encode") if drawn else (private_draw, "_counted_rows")
+    monkeypatch.setattr(module, name, break_off)
+    draw_all(series)
+    series.refresh_from_db()
+    assert series.ending == "failed"
+    assert series.releases.get().job.drawing == drawn
+    failed = program.send("POST", resume, {})
+    assert going_on.status_code == failed.status_code == 403
+    assert read(going_on) == read(failed)
 
 
 def read(answer: Any) -> Any:
