@@ -125,26 +125,51 @@ def check_stored(release: Release) -> None:
 def make_public(release: Release) -> None:
     """Move a published release's files to the public storage. Repeating this is safe.
 
-    If the release is withdrawn meanwhile, no copy stays: whoever changes a file's row first
-    (`remove_all` locks it) decides who deletes the copies.
+    Each process copies a file under a new name of its own. The first to enter its copy in the
+    file's row wins; every other deletes its own copy and nothing else. So two processes that
+    publish at once delete nothing that is published, and a withdrawal leaves no copy: whoever
+    changes the row first (`remove_all` locks it) decides who deletes the copies. Copies are also
+    deleted if copying fails. Only a process that is killed leaves copies that no row names; the
+    sweep (`reconciliation`) deletes those that are a day old.
     """
-    private, public = private_storage(), public_storage()
     for file in made_files(release).filter(public=False):
-        name = f"{release.pk}/{file.name}"
-        suffixes = ("", ".gz") if file.gzipped else ("",)
+        name = f"{release.pk}/{secrets.token_hex(8)}-{file.name}"
         try:
-            for suffix in suffixes:
-                public.delete(name + suffix)
-                with private.open(file.stored_name + suffix, "rb") as content:
-                    public.save(name + suffix, File(content))
-        except FileNotFoundError:
+            moved = _copy_public(file, name)
+        except Exception:
+            _remove_public(file, name)
+            # Another process has moved or deleted the file, so its private copy may be gone.
             if ReleaseFile.objects.filter(pk=file.pk, public=False).exists():
                 raise
-        if not ReleaseFile.objects.filter(pk=file.pk).update(public=True, stored_name=name):
-            # The release was withdrawn while the file was copied, so the copies are deleted.
-            for suffix in suffixes:
-                public.delete(name + suffix)
-        _remove_stored(file)
+            continue
+        if moved:
+            _remove_stored(file)
+        else:
+            _remove_public(file, name)
+
+
+def _copy_public(file: ReleaseFile, name: str) -> bool:
+    """Copy a file to the public storage and enter the copy's name in the file's row.
+
+    Returns False if another process has moved or deleted the file meanwhile.
+    """
+    for suffix in _suffixes(file):
+        with private_storage().open(file.stored_name + suffix, "rb") as content:
+            public_storage().save(name + suffix, File(content))
+    row = ReleaseFile.objects.filter(pk=file.pk, public=False)
+    return bool(row.update(public=True, stored_name=name))
+
+
+def _remove_public(file: ReleaseFile, name: str) -> None:
+    """Delete a copy in the public storage, unless the file's row names it."""
+    if not ReleaseFile.objects.filter(pk=file.pk, stored_name=name).exists():
+        for suffix in _suffixes(file):
+            remove(public_storage(), name + suffix)
+
+
+def _suffixes(file: ReleaseFile) -> tuple[str, ...]:
+    """Return what is added to a file's stored name: nothing, and .gz for its gzipped copy."""
+    return ("", ".gz") if file.gzipped else ("",)
 
 
 def remove_all(release: Release) -> None:
@@ -167,6 +192,6 @@ def remove_all(release: Release) -> None:
 
 def _remove_stored(file: ReleaseFile) -> None:
     storage = public_storage() if file.public else private_storage()
-    remove(storage, file.stored_name)
-    if file.gzipped:
-        remove(storage, f"{file.stored_name}.gz")
+    if file.stored_name:
+        for suffix in _suffixes(file):
+            remove(storage, file.stored_name + suffix)

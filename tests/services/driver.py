@@ -261,6 +261,9 @@ def look(release: str) -> dict[str, Any]:
     stored_release = Release.objects.select_related("job", "dataset__ledger").get(pk=release)
     blobs = Path(private_storage().path("blobs"))
     public = Path(public_storage().path(stored_release.pk))
+    # A file's name follows a random prefix.
+    paths = public.iterdir() if public.exists() else []
+    names = sorted(path.name.partition("-")[2] for path in paths)
     return {
         "job": stored_release.job.state,
         "drawing": stored_release.job.drawing,
@@ -269,7 +272,7 @@ def look(release: str) -> dict[str, Any]:
         "blob": stored_release.blob_sha256,
         "blobs": len(list(blobs.iterdir())) if blobs.exists() else 0,
         "files": {file.name: file.sha256 for file in stored_release.files.all()},
-        "public": sorted(path.name for path in public.iterdir()) if public.exists() else [],
+        "public": names,
         "spent": stored_release.dataset.ledger.spent_units,
         "entries": list(Entry.objects.order_by("id").values_list("kind", flat=True)),
         "draws_in_files": draws_in_files(stored_release),

@@ -156,8 +156,61 @@ def test_a_withdrawal_while_files_are_moved_leaves_none(
 
     monkeypatch.setattr(files, "File", opened)
     file_make(file)
-    assert not public_storage().exists(f"{release.pk}/{NAME}")
-    assert not public_storage().exists(f"{release.pk}/{NAME}.gz")
+    assert not copies(release, NAME)
+
+
+def test_two_processes_that_publish_at_once_keep_the_published_file(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One lists the file; the other moves it before the first goes on."""
+    file = files.made_files(release)[0]
+    stored = private_storage().save("artefacts/twice", ContentFile(b"content"))
+    drafts = files.made_files(release).filter(pk=file.pk)
+    drafts.update(public=False, stored_name=stored, gzipped=False)
+    [listed] = drafts
+    files.make_public(release)
+    monkeypatch.setattr(files, "made_files", lambda _: Listed([listed]))
+    files.make_public(release)
+    file.refresh_from_db()
+    assert file.public
+    with public_storage().open(file.stored_name, "rb") as content:
+        assert content.read() == b"content"
+
+
+def test_a_copy_that_fails_halfway_is_deleted(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An object store raises errors of its own if a file vanishes while it is read."""
+    broken = True
+
+    def opened(content: Any) -> File[bytes]:
+        if str(content.name).endswith(".gz") and broken:
+            raise OSError("NoSuchKey")
+        return File(content)
+
+    monkeypatch.setattr(files, "File", opened)
+    with pytest.raises(OSError, match="NoSuchKey"):
+        file_make(row(release))
+    assert not copies(release, NAME)
+    broken = False
+    files.make_public(release)
+    assert len(copies(release, NAME)) == 2
+
+
+def copies(release: Release, name: str) -> list[str]:
+    """Return the names of all copies of a file in the public storage."""
+    stored = public_storage().listdir(release.pk)[1]
+    return [each for each in stored if each.removesuffix(".gz").endswith(f"-{name}")]
+
+
+class Listed:
+    """A query set that was read before other processes changed its rows."""
+
+    def __init__(self, rows: list[ReleaseFile]) -> None:
+        self._rows = rows
+
+    def filter(self, **_: Any) -> list[ReleaseFile]:
+        return self._rows
 
 
 def test_what_is_made_public_while_other_files_are_deleted_is_deleted_too(
@@ -186,6 +239,7 @@ def test_a_move_whose_source_is_gone_ends_quietly_only_after_a_withdrawal(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = files.made_files(release)[0]
+    before = len(copies(release, file.name))
     files.made_files(release).filter(pk=file.pk).update(
         public=False, stored_name="artefacts/gone", gzipped=False
     )
@@ -194,7 +248,7 @@ def test_a_move_whose_source_is_gone_ends_quietly_only_after_a_withdrawal(
     listed = files.made_files(release).filter(pk=file.pk, public=False)
     monkeypatch.setattr(files, "made_files", lambda _: ReadThenDeleted(listed))
     files.make_public(release)
-    assert not public_storage().exists(f"{release.pk}/{file.name}")
+    assert len(copies(release, file.name)) == before
 
 
 class ReadThenDeleted:

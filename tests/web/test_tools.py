@@ -27,7 +27,7 @@ def typed(language: str, release: Release, server: str = "http://testserver") ->
 
 
 def stored(release: Release) -> str:
-    return str(public_storage().path(f"{release.pk}/cells.parquet"))
+    return str(public_storage().path(release.files.get(name="cells.parquet").stored_name))
 
 
 @pytest.mark.django_db
