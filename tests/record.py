@@ -94,6 +94,7 @@ SUITES = {
             folder=Path("tests/unit/ingest"),
             files=QUICK_LOCKS,
             programs=(Path("dpgeo/ingest"),),
+            trees=("fixtures",),
         ),
         Suite(
             name="web",
