@@ -42,7 +42,7 @@ from dpgeo.spatial.projection import MAX_LATITUDE, to_degrees, to_mercator
 
 Floats = NDArray[np.float64]
 
-FEWEST_POINTS, MOST_POINTS = 2, 64
+FEWEST_POINTS, MOST_POINTS = 2, 56
 """Fewest and most points of a lattice along its longer side.
 
 On a map of noise, whose bands have many vertices, 96 x 96 points took 1.2 s of processor time.
