@@ -66,7 +66,7 @@ def test_programs_and_the_desk_can_choose_it() -> None:
     desk = make_desk()
     dataset, asks = desk.declare(ready=True), program_of(desk)
     address = f"/api/v1/datasets/{dataset.slug}/quote"
-    quote = asks.ask("POST", address, {**REQUEST, "bounding": "popular"})
+    quote = asks.ask("POST", address, {**REQUEST, "bounding": "popular", "totals": 0})
     assert quote["bounding"] == "popular"
     assert quote["plan"][0] == {"what": PILOT, "epsilon": "0.05", "cost": "epsilon 0.05"}
     assert asks.ask("POST", address, REQUEST)["bounding"] == "random"
