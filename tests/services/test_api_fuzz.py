@@ -205,7 +205,7 @@ def never_well(found: Statuses, description: Any) -> set[str]:
 
 
 NEEDS_A_FAILURE = {"POST /api/v1/series/{series_id}/resume"}
-"""Operations that succeed only after a worker has failed, which `tests/web/test_series.py` tries."""
+"""Operations that succeed only once a worker has failed (`tests/web/test_series_pages.py`)."""
 
 
 def test_no_input_makes_the_api_contradict_its_schema(tmp_path: Path, held: Fixture) -> None:
