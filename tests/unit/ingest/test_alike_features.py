@@ -80,17 +80,18 @@ def test_records_of_several_shapes_are_read_as_by_the_parser(
     measured = Schema(
         DECLARED.columns, DECLARED.unit, AREA, measures=(Measure("v", "v", "", 0, 10, 10),)
     )
+    usual: list[tuple[str | int | None, dict[str, Any]]] = [
+        ("anna", {"v": 1.5}),
+        (None, {"v": 2, "note": "a ] , }"}),
+        ("bén", {"v": None}),
+        ("eve", {"v": "3", "deep": {"who": ["x", 1]}}),
+        ("\\", {}),
+        ("zoë", {"a": 1, "v": 0.1}),
+    ]
     records = [
-        feature(who, 5 + number / 9, 45, when="2024-03-01", **properties)
+        feature(number if who is None else who, 5 + number / 9, 45, when="2024-03-01", **properties)
         for number in range(6)
-        for who, properties in [
-            ("anna", {"v": 1.5}),
-            (number, {"v": 2, "note": "a ] , }"}),
-            ("bén", {"v": None}),
-            ("eve", {"v": "3", "deep": {"who": ["x", 1]}}),
-            ("\\", {}),
-            ("zoë", {"a": 1, "v": 0.1}),
-        ]
+        for who, properties in usual
     ]
     texts = [json.dumps(each, ensure_ascii=False) for each in records]
     by_shape, report = read(tmp_path, texts, measured, lines=lines)
@@ -129,7 +130,12 @@ def test_features_of_one_shape_are_not_parsed_one_by_one(
 ) -> None:
     parsed: list[bytes] = []
     parse = geojson_reader.parse
-    monkeypatch.setattr(geojson_reader, "parse", lambda text: (parsed.append(text), parse(text))[1])
+
+    def parse_and_note(text: bytes) -> Any:
+        parsed.append(text)
+        return parse(text)
+
+    monkeypatch.setattr(geojson_reader, "parse", parse_and_note)
     rows, _ = read(tmp_path, [json.dumps(each) for each in USUAL], lines=True)
     assert rows.num_rows == len(USUAL)
     assert len(parsed) == 1
