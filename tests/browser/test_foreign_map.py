@@ -66,7 +66,9 @@ def test_maplibre_draws_each_cell_in_the_colour_of_its_count(
     words = typed("js", release, live_server.url)
     page = open_page("/elsewhere/page.html", prepare=lambda page: elsewhere(page, words))
     picture = screenshot(page, "#map").astype(float)
-    cells = geopandas.read_parquet(public_storage().path(f"{release.pk}/cells.parquet"))
+    cells = geopandas.read_parquet(
+        public_storage().path(release.files.get(name="cells.parquet").stored_name)
+    )
     middles = cells.geometry.representative_point()
     places = page.evaluate(PLACES, np.column_stack([middles.x, middles.y]).tolist())
     column, row = np.array(places).astype(int).T
