@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -15,14 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.requirements import need
 from tests.servers import free_port
-from tests.services.installation import Installation, kill
-from tests.services.sites import Site, site_of, wait_until_it_answers
+from tests.services.installation import Installation
+from tests.services.nginx import nginx, nginx_before, shipped
+from tests.services.sites import Site, site_of
 
 pytestmark = pytest.mark.services
 
-ROOT = Path(__file__).resolve().parents[2]
 
 SECONDS = 5
 
@@ -57,40 +53,8 @@ http {{
 def cached(folder: Path, site: int) -> Iterator[int]:
     """Run nginx as a shared cache in front of a site, and yield its port."""
     port = free_port()
-    with running(folder, CACHE.format(folder=folder, port=port, site=site), port):
+    with nginx(folder, CACHE.format(folder=folder, port=port, site=site), port):
         yield port
-
-
-@contextmanager
-def shipped(folder: Path, site: int) -> Iterator[int]:
-    """Run nginx with deploy/nginx.conf, with only ports and folders changed, and yield its port."""
-    port, text = free_port(), (ROOT / "deploy" / "nginx.conf").read_text()
-    for given, here in (
-        ("web:8000", f"127.0.0.1:{site}"),
-        ("listen 8080", f"listen 127.0.0.1:{port}"),
-        ("/tmp/", f"{folder}/"),  # noqa: S108
-    ):
-        assert given in text
-        text = text.replace(given, here)
-    with running(folder, text, port):
-        yield port
-
-
-@contextmanager
-def running(folder: Path, text: str, port: int) -> Iterator[None]:
-    """Run nginx with a configuration until the block ends."""
-    program = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin")
-    need(program is not None, "nginx: apt-get install nginx-light")
-    assert program
-    (folder / "conf").write_text(text)
-    user = "user root; " if os.geteuid() == 0 else ""
-    words = [program, "-c", str(folder / "conf"), "-g", f"{user}daemon off;"]
-    process = subprocess.Popen(words, start_new_session=True)
-    try:
-        wait_until_it_answers(process, port)
-        yield
-    finally:
-        kill(process)
 
 
 class SlowSite(BaseHTTPRequestHandler):
@@ -135,7 +99,11 @@ def test_the_shipped_proxy_forgets_a_withdrawn_map_although_many_read_it(
     The second is that of `X-Accel-Expires`; a further one is allowed for requests on their way.
     """
     SlowSite.is_withdrawn = False
-    with slow_site() as site, shipped(tmp_path, site) as front, ThreadPoolExecutor(4) as readers:
+    with (
+        slow_site() as site,
+        nginx_before(site, tmp_path, shipped()) as front,
+        ThreadPoolExecutor(4) as readers,
+    ):
         visitor = Site(front, {})
 
         def read_for(seconds: float) -> list[tuple[float, int]]:

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.requirements import need
 from tests.servers import free_port
 from tests.services.installation import ROOT, Installation, kill
+from tests.services.nginx import nginx_before, shipped
 from tests.services.sites import site_of, wait_until_it_answers
 from tests.services.slow_connections import (
     BEGINNINGS,
@@ -53,29 +53,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
 
 @pytest.fixture(scope="module")
 def behind_nginx(site: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Run nginx with deploy/nginx.conf, with only ports and folders changed, and yield its port."""
-    program = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
-    need(program is not None, "nginx")
-    assert program
-    folder, port = tmp_path_factory.mktemp("nginx"), free_port()
-    text = (ROOT / "deploy" / "nginx.conf").read_text()
-    for given, here in (
-        ("web:8000", f"127.0.0.1:{site}"),
-        ("listen 8080", f"listen 127.0.0.1:{port}"),
-        ("/tmp/", f"{folder}/"),  # noqa: S108
-    ):
-        assert given in text
-        text = text.replace(given, here)
-    (folder / "nginx.conf").write_text(text)
-    # If root starts nginx, its workers would run as a user who cannot write to the test's folder.
-    user = "user root; " if os.geteuid() == 0 else ""
-    words = [program, "-c", str(folder / "nginx.conf"), "-g", f"{user}daemon off;"]
-    process = subprocess.Popen(words, start_new_session=True)
-    try:
-        wait_until_it_answers(process, port)
+    """Run nginx with the shipped configuration in front of the site, and yield nginx's port."""
+    with nginx_before(site, tmp_path_factory.mktemp("nginx"), shipped()) as port:
         yield port
-    finally:
-        kill(process)
 
 
 def check(seconds: float, kind: str, front: str) -> None:

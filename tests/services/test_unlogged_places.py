@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import shutil
 import socket
-import subprocess
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from dpgeo.ground import archives
-from tests.requirements import need
-from tests.servers import free_port
-from tests.services.installation import ROOT, Installation, kill
-from tests.services.sites import Site, site_of, wait_until_it_answers
+from tests.services.installation import ROOT, Installation
+from tests.services.nginx import nginx_before, shipped
+from tests.services.sites import Site, site_of
 from tests.unit.ground.files import TILES
 
 pytestmark = pytest.mark.services
@@ -34,37 +29,6 @@ def installation(tmp_path: Path) -> Installation:
     for words in (("migrate", "-v", "0"), ("ground", "add", str(TILES), "--name", "here")):
         assert new.start("manage.py", *words).wait(timeout=120) == 0
     return new
-
-
-@contextmanager
-def nginx_before(port: int, folder: Path, text: str) -> Iterator[int]:
-    """Run nginx in front of the site at a port, and yield nginx's own port.
-
-    The configuration is the project's own, with other ports and folders. Messages go to
-    `folder/messages`.
-    """
-    program = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
-    need(program is not None, "nginx")
-    assert program
-    own = free_port()
-    for given, here in (
-        ("web:8000", f"127.0.0.1:{port}"),
-        ("listen 8080", f"listen 127.0.0.1:{own}"),
-        ("/tmp/", f"{folder}/"),  # noqa: S108
-    ):
-        assert given in text
-        text = text.replace(given, here)
-    folder.mkdir()
-    (folder / "nginx.conf").write_text(text)
-    user = "user root; " if os.geteuid() == 0 else ""
-    words = [program, "-c", str(folder / "nginx.conf"), "-g", f"{user}daemon off;"]
-    with (folder / "messages").open("wb") as messages:
-        process = subprocess.Popen(words, start_new_session=True, stdout=messages, stderr=messages)
-    try:
-        wait_until_it_answers(process, own)
-        yield own
-    finally:
-        kill(process)
 
 
 def look_around(port: int, tiles: str) -> list[int]:
@@ -104,7 +68,7 @@ def told(folder: Path) -> list[str]:
 def test_neither_the_site_nor_nginx_logs_a_search_or_a_tile(
     installation: Installation, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    quiet = (ROOT / "deploy" / "nginx.conf").read_text()
+    quiet = shipped()
     (tiles,) = (tmp_path / "var" / "ground").glob("*.pmtiles")
     (searched,) = (tmp_path / "var" / "ground").glob("*.sqlite")
     with ExitStack() as stack:
