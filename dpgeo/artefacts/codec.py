@@ -26,7 +26,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from dpgeo.core.errors import DpgeoError
-from dpgeo.core.guarantees import Bounding, Counting, Guarantee, Notion, Unit, guarantee
+from dpgeo.core.guarantees import ZCDP, Bounding, Counting, Guarantee, Notion, Unit, guarantee
 from dpgeo.core.released import CONTENT_TYPES, Content, Released
 from dpgeo.core.spend import Measured
 from dpgeo.core.totals import Totals
@@ -101,11 +101,7 @@ def encode(released: Released, version: int = VERSION) -> bytes:
         "counting": released.counting.value,
         "bound": released.bound,
         "bounding": released.bounding.value,
-        "guarantee": {
-            "notion": released.guarantee.notion.value,
-            "epsilon": str(released.guarantee.epsilon),
-            "unit": released.guarantee.unit.value,
-        },
+        "guarantee": _guarantee_facts(released.guarantee),
         "trace": [measured.to_json() for measured in released.trace],
         "content": {"type": type(released.content).__name__, "fields": fields},
     }
@@ -361,6 +357,19 @@ def _assemble(header: Mapping[str, Any], content: Content) -> Released:
 
 
 def _read_guarantee(document: Mapping[str, Any]) -> Guarantee:
-    """Read the guarantee; for geo-indistinguishability, epsilon is per metre."""
-    notion = Notion(document["notion"])
-    return guarantee(notion, Fraction(document["epsilon"]), Unit(document["unit"]))
+    """Read the guarantee; for geo-indistinguishability, epsilon is per metre.
+
+    For zCDP, epsilon is not read, since it follows from rho and delta.
+    """
+    notion, unit = Notion(document["notion"]), Unit(document["unit"])
+    if notion is Notion.ZCDP:
+        return ZCDP(Fraction(document["rho"]), Fraction(document["delta"]), unit)
+    return guarantee(notion, Fraction(document["epsilon"]), unit)
+
+
+def _guarantee_facts(paid: Guarantee) -> dict[str, str]:
+    """Return a guarantee as it is stored, with exact fractions; `_read_guarantee` reads it."""
+    facts = {"notion": paid.notion.value, "epsilon": str(paid.epsilon), "unit": paid.unit.value}
+    if isinstance(paid, ZCDP):
+        facts |= {"rho": str(paid.rho), "delta": str(paid.delta)}
+    return facts

@@ -10,8 +10,12 @@ from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import entries_of
 from dpgeo.core.epsilon import format_epsilon
 
-COLUMNS = ("at", "kind", "notion", "epsilon", "what", "who", "job")
-"""Columns of the CSV file. In a budget for points, `epsilon` is per metre."""
+COLUMNS = ("at", "kind", "notion", "epsilon", "rho", "what", "who", "job")
+"""Columns of the CSV file.
+
+In a budget for points, `epsilon` is per metre. In a budget in rho, `rho` is the amount and
+`epsilon` is empty, since epsilons of its entries would not add up.
+"""
 
 
 class Writable(Protocol):
@@ -29,7 +33,9 @@ def write_entries(ledger: Ledger, target: Writable) -> None:
     writer = csv.writer(target, lineterminator="\n")
     writer.writerow(COLUMNS)
     for entry in entries_of(ledger).order_by("id").iterator():
-        epsilon = format_epsilon(entry.epsilon)
+        ledger = entry.ledger
+        epsilon = "" if ledger.is_zcdp else format_epsilon(entry.epsilon)
+        rho = ledger.rho_text(entry.units) if ledger.is_zcdp else ""
         texts = [as_text(text) for text in (entry.what, entry.who)]
-        notion = entry.ledger.notion
-        writer.writerow([entry.at.isoformat(), entry.kind, notion, epsilon, *texts, entry.job])
+        amounts = [ledger.notion, epsilon, rho]
+        writer.writerow([entry.at.isoformat(), entry.kind, *amounts, *texts, entry.job])

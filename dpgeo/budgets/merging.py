@@ -5,6 +5,10 @@ amount to the target ledger. So the spent amounts add up, and the smaller of the
 from then on. The spent amount may then exceed that total; the bound on the people's privacy loss is
 the larger of the two figures (`Ledger.lifetime_units`). A merger is never undone.
 
+A ledger in epsilon and one in rho are never merged. Two in rho may have been declared with
+different deltas. Rho adds up whatever they are, and the smaller delta is kept, so no epsilon is
+shown at a larger delta than was declared.
+
 Budgets for points belong to the same people, so they are merged with each other as well, but never
 with budgets for counts. If only one side has a budget for points, and releases of the other side
 promise that no points are published, that budget is closed.
@@ -28,8 +32,9 @@ def ledger_merge(*, ledger: Ledger, into: Ledger, who: str) -> Ledger:
 
     Returns the ledger `into`. Every row that a merger changes is locked, in the order of ids, so
     that concurrent mergers wait for each other. Raises Conflict if one of the ledgers was merged
-    before, if their budgets for points have different radii, or if a published release of one side
-    promises that no points are published while the other side has an unused budget for points.
+    before, if one counts in epsilon and the other in rho, if their budgets for points have
+    different radii, or if a published release of one side promises that no points are published
+    while the other side has an unused budget for points.
     """
     with transaction.atomic():
         concerned = Q(pk__in=[ledger.pk, into.pk]) | Q(beside__in=[ledger.pk, into.pk])
@@ -38,6 +43,11 @@ def ledger_merge(*, ledger: Ledger, into: Ledger, who: str) -> Ledger:
         source, target = locked[ledger.pk], locked[into.pk]
         if source == target or source.merged_into_id or target.merged_into_id or target.recovers:
             raise Conflict("These budgets are one already, or one of them was merged meanwhile.")
+        if source.notion != target.notion:
+            raise Conflict(
+                "One of these budgets counts in epsilon and the other in rho, so they cannot "
+                "become one. Publish nothing more from one of them: what both reveal adds up."
+            )
         _merge_points(source, target, who)
         _merge(source, target, who)
     target.refresh_from_db()
@@ -135,6 +145,9 @@ def _merge(source: Ledger, target: Ledger, who: str) -> None:
         # sets no limit.
         decided = [each for each in (source, target) if each.total_units or each.promised_at]
         target.total_units = min((each.total_units for each in decided), default=0)
+    if source.is_zcdp and target.is_zcdp:
+        target.delta_exponent = max(source.delta_exponent or 0, target.delta_exponent or 0)
+        target.population = max(source.population or 0, target.population or 0) or None
     promises = [each for each in (source.promised_at, target.promised_at) if each]
     target.promised_at = min(promises, default=None)
     source.spent_units, source.merged_into = 0, target

@@ -1,11 +1,14 @@
 """Privacy ledgers: append-only entries in integer units, limited by the database.
 
-Datasets about the same people share one ledger for each notion of privacy. Amounts are integers, in
-units of a millionth of epsilon or, for perturbed points, of a pico-epsilon per metre
-(`core.guarantees.SCALE`). `spent_units` is changed by a conditional update in the transaction that
-adds an entry, so it always equals the sum of the entries. Ledgers can be merged
-(`budgets.merging`). If a restored database lacks a dataset, noise that was drawn for it is debited
-to a separate ledger.
+Datasets about the same people share one ledger for counts, whose currency is either epsilon or the
+rho of zero-concentrated differential privacy (zCDP), and may share another one for perturbed
+points. Amounts are integers, in units of a millionth of epsilon, of a billionth of rho or, for
+perturbed points, of a pico-epsilon per metre (`core.guarantees.SCALE`). In a ledger for zCDP, every
+epsilon that is shown is that of a rho, at the ledger's delta; it is never stored or added up.
+
+`spent_units` is changed by a conditional update in the transaction that adds an entry, so it always
+equals the sum of the entries. Ledgers can be merged (`budgets.merging`). If a restored database
+lacks a dataset, noise that was drawn for it is debited to a separate ledger.
 """
 
 from __future__ import annotations
@@ -15,9 +18,10 @@ from typing import Any, NoReturn
 
 from django.db import models
 
-from dpgeo.core.epsilon import format_epsilon
-from dpgeo.core.guarantees import Notion, from_units
+from dpgeo.core.epsilon import format_epsilon, to_micro
+from dpgeo.core.guarantees import SCALE, Guarantee, Notion, from_units, units_in
 from dpgeo.core.levels import level_text, remaining_level_text
+from dpgeo.core.zcdp import delta_of, delta_text, epsilon_at, nano_rho_for
 from dpgeo.phrases import Figure, Phrase
 from dpgeo.spatial.ground_grid import grid_step
 
@@ -26,6 +30,7 @@ class NotionChoice(models.TextChoices):
     """Notion of privacy, with the values of `core.guarantees.Notion`."""
 
     PURE_DP = Notion.PURE_DP.value, "Presence: differential privacy"
+    ZCDP = Notion.ZCDP.value, "Presence: zero-concentrated differential privacy"
     GEO_IND = Notion.GEO_IND.value, "Whereabouts: geo-indistinguishability"
 
 
@@ -37,6 +42,10 @@ class Ledger(models.Model):
     share the other. `radius` is the distance in metres within which the budget's levels hold; it
     never changes. `input_step` is the largest step, in millimetres, of the grids to which positions
     are snapped before they are perturbed.
+
+    Two fields are used only in a budget for counts under zCDP, and are null in all others. Rho is
+    shown as an epsilon at the delta of 10^-`delta_exponent`. `population` is the publicly declared
+    number of people whom the data might be about; delta is at most a tenth of one over it.
 
     `merged_into` is the ledger into which this ledger was merged; this ledger is then closed. If
     `recovers` is set, the ledger adds up draws from an unknown dataset; its total equals these
@@ -52,6 +61,8 @@ class Ledger(models.Model):
     )
     radius = models.PositiveIntegerField(null=True, editable=False)
     input_step = models.PositiveIntegerField(null=True, editable=False)
+    delta_exponent = models.PositiveSmallIntegerField(null=True, editable=False)
+    population = models.PositiveBigIntegerField(null=True, editable=False)
     total_units = models.BigIntegerField(
         help_text="Total budget in whole units of the notion; 0 until somebody has set it."
     )
@@ -105,10 +116,18 @@ class Ledger(models.Model):
             ),
             models.CheckConstraint(
                 condition=models.Q(
-                    notion=Notion.PURE_DP.value, beside__isnull=True, radius__isnull=True
+                    notion__in=[Notion.PURE_DP.value, Notion.ZCDP.value],
+                    beside__isnull=True,
+                    radius__isnull=True,
                 )
                 | models.Q(notion=Notion.GEO_IND.value, beside__isnull=False, radius__gt=0),
                 name="ledger_for_points_beside_another",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(notion=Notion.ZCDP.value, delta_exponent__isnull=False)
+                | ~models.Q(notion=Notion.ZCDP.value)
+                & models.Q(delta_exponent__isnull=True, population__isnull=True),
+                name="ledger_of_rho_has_a_delta",
             ),
         ]
 
@@ -139,30 +158,72 @@ class Ledger(models.Model):
         return max(self.total_units - self.spent_units, 0)
 
     @property
+    def is_zcdp(self) -> bool:
+        """Whether the ledger counts in rho."""
+        return self.notion == Notion.ZCDP.value
+
+    @property
+    def delta(self) -> Fraction | None:
+        """The delta at which rho is shown as epsilon; None in a ledger of another notion."""
+        return None if self.delta_exponent is None else delta_of(self.delta_exponent)
+
+    @property
     def total(self) -> Fraction:
-        """The exact value of `lifetime_units`, as epsilon or epsilon per metre."""
+        """The value of `lifetime_units`, as epsilon (at the delta) or epsilon per metre."""
         return self.epsilon_of(self.lifetime_units)
 
     @property
     def spent(self) -> Fraction:
-        """The exact amount that is spent or reserved by unfinished jobs."""
+        """The amount that is spent or reserved by unfinished jobs, as for `total`."""
         return self.epsilon_of(self.spent_units)
 
     @property
     def left(self) -> Fraction:
-        """The exact amount that is neither spent nor reserved by unfinished jobs."""
+        """The amount that is neither spent nor reserved by unfinished jobs, as for `total`."""
         return self.epsilon_of(self.left_units)
 
     def epsilon_of(self, units: int) -> Fraction:
-        """Convert units of this ledger to epsilon, or to epsilon per metre."""
-        return from_units(Notion(self.notion), units)
+        """Convert units of this ledger to epsilon, or to epsilon per metre.
+
+        In a ledger for zCDP, this is the epsilon of that rho at the ledger's delta, rounded up.
+        Such epsilons do not add up.
+        """
+        if self.delta is None:
+            return from_units(Notion(self.notion), units)
+        if units == 0:
+            return Fraction(0)
+        epsilon = epsilon_at(Fraction(abs(units), SCALE[Notion.ZCDP]), self.delta)
+        return epsilon if units > 0 else -epsilon
+
+    def units_for(self, epsilon: Fraction) -> int:
+        """Return the most units whose epsilon is at most `epsilon`; not for a budget for points.
+
+        This is how people declare a total, and what a map under zCDP may use.
+        """
+        if self.delta is None:
+            return to_micro(epsilon)
+        return nano_rho_for(epsilon, self.delta)
+
+    def price(self, cost: Guarantee) -> int:
+        """Return what a guarantee costs in this ledger's units. Raises TypeError as `units_in`."""
+        return units_in(Notion(self.notion), cost)
 
     def amount(self, units: int) -> str:
-        """Format units as an epsilon ("0.5") or, in a budget for points, as a level ("ln 4")."""
-        if self.radius is None:
-            return format_epsilon(self.epsilon_of(units))
-        sign = "-" if units < 0 else ""
-        return sign + level_text(abs(units), self.radius)
+        """Format units as an epsilon ("0.5"), as a rho with its epsilon in brackets, or as a level.
+
+        A level ("ln 4") is the amount in a budget for points.
+        """
+        if self.radius is not None:
+            sign = "-" if units < 0 else ""
+            return sign + level_text(abs(units), self.radius)
+        epsilon = format_epsilon(self.epsilon_of(units))
+        if self.delta is None:
+            return epsilon
+        return f"{self.rho_text(units)} (epsilon {epsilon} at delta {delta_text(self.delta)})"
+
+    def rho_text(self, units: int) -> str:
+        """Format units of a ledger for zCDP as a rho, such as "0.015"."""
+        return format_epsilon(Fraction(units, SCALE[Notion.ZCDP]))
 
     def rest(self, units: int) -> str:
         """Format remaining units as an amount that can still be requested, such as "0.5" or
@@ -178,11 +239,21 @@ class Ledger(models.Model):
         return self.rest(self.left_units)
 
     def words(self, units: int) -> str:
-        """Format units in words, such as "epsilon 0.5" or "level ln 4 within 200 m"."""
+        """Format units in words, such as "epsilon 0.5" or "level ln 4 within 200 m".
+
+        Under zCDP they are like "rho 0.015 (epsilon 1 at delta 1e-9)".
+        """
         return str(self.phrase(units))
 
     def phrase(self, units: int) -> Phrase:
         """Return the text of `words` as a phrase that can be translated."""
+        if self.delta is not None:
+            return Phrase(
+                "rho {rho} (epsilon {epsilon} at delta {delta})",
+                rho=Figure(self.rho_text(units)),
+                epsilon=Figure(format_epsilon(self.epsilon_of(units))),
+                delta=delta_text(self.delta),
+            )
         if self.radius is None:
             return Phrase("epsilon {epsilon}", epsilon=Figure(self.amount(units)))
         return Phrase(
@@ -261,7 +332,7 @@ class Entry(models.Model):
 
     @property
     def epsilon(self) -> Fraction:
-        """The exact amount, which is negative for a refund."""
+        """The amount as `Ledger.epsilon_of` converts it; it is negative for a refund."""
         return self.ledger.epsilon_of(self.units)
 
     @property

@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet, Sum
 
 from dpgeo.budgets.models import Entry, EntryKind, Ledger
 from dpgeo.core.errors import Conflict
-from dpgeo.core.guarantees import Notion
+from dpgeo.core.guarantees import Guarantee, Notion
 
 
 def entries_of(ledger: Ledger) -> QuerySet[Entry]:
@@ -55,11 +55,17 @@ def organisation_of(ledger: Ledger) -> int | None:
 def ledger_for(ledger: Ledger, notion: Notion) -> Ledger:
     """Return the ledger that pays for releases under a notion of privacy.
 
-    `ledger` is the budget for counts of the same people. Raises Conflict if a budget for points is
-    needed but none was declared.
+    `ledger` is the budget for counts of the same people; if it counts in rho, it also pays for pure
+    differential privacy. Raises Conflict if a budget for points is needed but none was declared, or
+    if rho would have to be paid in epsilon, which it does not imply.
     """
-    if notion is Notion.PURE_DP:
+    if notion is Notion.PURE_DP or (notion is Notion.ZCDP and ledger.is_zcdp):
         return ledger
+    if notion is Notion.ZCDP:
+        raise Conflict(
+            "This dataset's budget counts in epsilon, so Gaussian noise cannot be paid from it.",
+            field="mechanism",
+        )
     points = points_ledger(ledger)
     if points is None:
         raise Conflict(
@@ -86,11 +92,14 @@ def is_debited(paying: UUID) -> bool:
     return Entry.objects.filter(job=paying, kind=EntryKind.DEBIT).exists()
 
 
-def units_paid(job: UUID) -> int:
-    """Return the debits for a job's draw minus its refunds, in ledger units."""
+def is_paid_for(job: UUID, cost: Guarantee) -> bool:
+    """Return whether the debits for a job's draw, minus its refunds, cover a guarantee."""
     entries = Entry.objects.filter(job__in=[job, _after_refund(job)])
+    first = entries.select_related("ledger").first()
+    if first is None:
+        return False
     total: int = entries.aggregate(total=Sum("units", default=0))["total"]
-    return total
+    return total >= first.ledger.price(cost)
 
 
 def debited_units(ledger: Ledger) -> int:

@@ -6,11 +6,14 @@ conditional UPDATE checks and saves in one step.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
+from math import isqrt
+from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q
+from django.db.models import F
 from django.db.models.functions import Coalesce, Greatest
 from django.utils import timezone
 
@@ -18,21 +21,98 @@ from dpgeo.audit.models import EventKind
 from dpgeo.audit.services import event_record
 from dpgeo.budgets.models import Entry, EntryKind, Ledger
 from dpgeo.budgets.selectors import current_ledger, left_units, organisation_of
-from dpgeo.core.epsilon import parse_epsilon, to_micro
-from dpgeo.core.errors import BudgetExceeded, Conflict
-from dpgeo.core.guarantees import Guarantee, Notion, guarantee, whole_units
+from dpgeo.core.epsilon import MICRO, format_epsilon, parse_epsilon
+from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
+from dpgeo.core.guarantees import SCALE, Guarantee, Notion, PureDP
 from dpgeo.core.levels import Level
+from dpgeo.core.zcdp import delta_text
 from dpgeo.phrases import Figure
 from dpgeo.spatial.ground_grid import grid_step, input_step
 
 
-def ledger_create(*, name: str, total: Fraction | None) -> Ledger:
+@dataclass(frozen=True, slots=True)
+class Accounting:
+    """The currency of a budget for counts: epsilon or, with a delta, the rho of zCDP.
+
+    Delta is 10^-`delta_exponent`, and at most a tenth of one over `population`, the publicly
+    declared number of people whom the data might be about (`core.zcdp.parse_delta`).
+    """
+
+    delta_exponent: int | None = None
+    population: int | None = None
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns of `Ledger` that store the currency, with their values."""
+        notion = Notion.PURE_DP if self.delta_exponent is None else Notion.ZCDP
+        return {
+            "notion": notion.value,
+            "delta_exponent": self.delta_exponent,
+            "population": self.population,
+        }
+
+
+PURE = Accounting()
+
+
+def ledger_create(*, name: str, total: Fraction | None, accounting: Accounting = PURE) -> Ledger:
     """Create a ledger for one set of people. Raises InvalidInput for an invalid total.
 
     If `total` is None, nothing can be paid from the ledger until `ledger_set_total` sets a total.
+    Under zCDP the total is declared as an epsilon at the ledger's delta, too.
     """
-    units = 0 if total is None else to_micro(parse_epsilon(total, field="budget"))
-    return Ledger.objects.create(name=name[:200], total_units=units)
+    ledger = Ledger(name=name[:200], total_units=0, **accounting.columns)
+    if total is not None:
+        ledger.total_units = _declared_units(ledger, total)
+    ledger.save()
+    return ledger
+
+
+def ledger_set_accounting(*, ledger: Ledger, accounting: Accounting) -> Ledger:
+    """Change the currency of a budget from which nothing was ever paid; its total is converted.
+
+    Raises Conflict if anything was paid, promised or merged, or if there is a budget for points:
+    amounts of one currency must never be read as amounts of the other.
+    """
+    with transaction.atomic():
+        stored = Ledger.objects.select_for_update().get(pk=ledger.pk)
+        if stored.entries.exists() or stored.promised_at or stored.merged_into_id:
+            raise Conflict(
+                "Something was paid from this budget already, so its currency stays as it is.",
+                field="accounting",
+            )
+        if accounting != PURE and Ledger.objects.filter(beside=stored).exists():
+            raise Conflict(NO_POINTS, field="accounting")
+        total = stored.epsilon_of(stored.total_units)
+        before = stored.words(stored.total_units)
+        for column, value in accounting.columns.items():
+            setattr(stored, column, value)
+        stored.total_units = _declared_units(stored, total) if total else 0
+        stored.save()
+        _record_total(stored, f"{before} > {stored.words(stored.total_units)}")
+    ledger.refresh_from_db()
+    return ledger
+
+
+NO_POINTS = (
+    "A budget in rho has no budget for points beside it: what both reveal together could not be "
+    "stated. Count in epsilon instead, or declare the points as data about other people."
+)
+
+
+def _declared_units(ledger: Ledger, total: Fraction) -> int:
+    """Return a total that people declared as an epsilon, in the ledger's units.
+
+    It is rounded down. Raises InvalidInput if the total is invalid, or less than one unit.
+    """
+    units = ledger.units_for(parse_epsilon(total, field="budget"))
+    if units == 0:
+        raise InvalidInput(
+            "Is too small at a delta of {delta}; give more.",
+            delta=delta_text(ledger.delta or Fraction(1)),
+            field="budget",
+        )
+    return units
 
 
 def ledger_create_for_points(*, beside: Ledger, total: Level) -> Ledger:
@@ -44,6 +124,8 @@ def ledger_create_for_points(*, beside: Ledger, total: Level) -> Ledger:
     """
     with transaction.atomic():
         counts_ledger = Ledger.objects.select_for_update().get(pk=beside.pk)
+        if counts_ledger.is_zcdp:
+            raise Conflict(NO_POINTS, field="points_budget")
         if counts_ledger.promised_at:
             raise Conflict(
                 "A published map promises a limit to how well anybody can ever guess who is in the "
@@ -72,8 +154,9 @@ def ledger_create_for_points(*, beside: Ledger, total: Level) -> Ledger:
 def ledger_set_total(*, ledger: Ledger, total: Fraction | Level) -> Ledger:
     """Change the total of a budget.
 
-    Raises Conflict, with the reason and the amounts, if the new total is less than what is spent,
-    or if it is an increase after a publication or a merger.
+    A total in rho is declared as an epsilon at the ledger's delta. Raises Conflict, with the reason
+    and the amounts, if the new total is less than what is spent, or if it is an increase after a
+    publication or a merger.
     """
     units = _total_units(ledger, total)
     field = "budget" if ledger.radius is None else "points_budget"
@@ -116,7 +199,7 @@ def _total_units(ledger: Ledger, total: Fraction | Level) -> int:
     if isinstance(total, Fraction):
         if ledger.radius is not None:
             raise TypeError("A budget for points is a level within a radius, not an epsilon.")
-        return to_micro(parse_epsilon(total, field="budget"))
+        return _declared_units(ledger, total)
     if ledger.radius is None:
         raise TypeError("This budget is an epsilon, not a level within a radius.")
     if total.radius != ledger.radius:
@@ -166,10 +249,20 @@ def check_fits(*, ledger: Ledger, cost: Guarantee, refunds: bool = True) -> None
 
     Without `refunds`, refunded amounts count as spent (`selectors.debited_units`).
     """
-    units = _units(ledger, cost)
+    units = ledger.price(cost)
     left = left_units(ledger, refunds=refunds)
     if units <= left:
         return
+    if ledger.is_zcdp and isinstance(cost, PureDP) and left > 0:
+        raise BudgetExceeded(
+            "This map is paid for as epsilon {asked} without a delta, which costs {price}, but "
+            "only {left} is left; ask for at most epsilon {most}.",
+            asked=Figure(format_epsilon(cost.epsilon)),
+            price=ledger.phrase(units),
+            left=ledger.phrase(left),
+            most=Figure(format_epsilon(most_pure(left))),
+            field="epsilon",
+        )
     raise BudgetExceeded(
         "You asked for {asked}, but only {left} of {total} is left; ask for at most {left}."
         if left > 0
@@ -183,6 +276,15 @@ def check_fits(*, ledger: Ledger, cost: Guarantee, refunds: bool = True) -> None
     )
 
 
+PAID_ALREADY = "This job has been paid for already; it is not charged twice."
+
+
+def most_pure(nano_rho: int) -> Fraction:
+    """Return the largest pure epsilon, in whole millionths, that a rho pays for."""
+    # epsilon = m / MICRO costs SCALE m^2 / (2 MICRO^2) nano-rho.
+    return Fraction(isqrt(2 * nano_rho * MICRO**2 // SCALE[Notion.ZCDP]), MICRO)
+
+
 def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: str) -> Entry:
     """Debit the cost of a job from `ledger` or, after a merger, from the target ledger.
 
@@ -190,24 +292,13 @@ def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: 
     BudgetExceeded if too little is left, Conflict if the job was debited before, or TypeError if
     the cost and the ledger have different notions of privacy.
     """
-    units = _units(ledger, cost)
-    enough = Q(total_units__gte=F("spent_units") + units)
+    units = ledger.price(cost)
     try:
         with transaction.atomic():
-            paid = Ledger.objects.filter(
-                enough, pk=ledger.pk, notion=cost.notion.value, merged_into__isnull=True
-            ).update(spent_units=F("spent_units") + units)
-            if paid:
-                return Entry.objects.create(
-                    ledger=ledger,
-                    job=job,
-                    kind=EntryKind.DEBIT,
-                    units=units,
-                    what=what[:300],
-                    who=who[:200],
-                )
+            if paid := _debit(ledger, job, units, what, who):
+                return paid
     except IntegrityError:
-        raise Conflict("This job has been paid for already; it is not charged twice.") from None
+        raise Conflict(PAID_ALREADY) from None
     ledger.refresh_from_db()
     if ledger.merged_into:
         return budget_debit(ledger=ledger.merged_into, job=job, cost=cost, what=what, who=who)
@@ -216,14 +307,22 @@ def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: 
     raise BudgetExceeded("The budget has changed meanwhile; try again.", field="epsilon")
 
 
-def _units(ledger: Ledger, cost: Guarantee) -> int:
-    """Return a cost in the ledger's units.
+def _debit(ledger: Ledger, job: UUID, units: int, what: str, who: str) -> Entry | None:
+    """Debit units of a ledger, in a transaction; return None if too little is left.
 
-    Raises TypeError if the cost and the ledger have different notions of privacy.
+    It is also None if the ledger was merged, or has another currency than when it was read.
     """
-    if ledger.notion != cost.notion.value:
-        raise TypeError(f"A {cost.notion.value} cost cannot be paid from a {ledger.notion} ledger.")
-    return whole_units(cost.notion, cost.epsilon)
+    paid = Ledger.objects.filter(
+        pk=ledger.pk,
+        notion=ledger.notion,
+        total_units__gte=F("spent_units") + units,
+        merged_into__isnull=True,
+    ).update(spent_units=F("spent_units") + units)
+    if not paid:
+        return None
+    return Entry.objects.create(
+        ledger=ledger, job=job, kind=EntryKind.DEBIT, units=units, what=what[:300], who=who[:200]
+    )
 
 
 def budget_debit_found(
@@ -252,18 +351,20 @@ def budget_debit_found(
             if ledger.recovers:
                 # The total is the sum of the recovered draws, so there is never room in it for
                 # another draw.
-                found = F("spent_units") + _units(ledger, cost)
+                found = F("spent_units") + ledger.price(cost)
                 Ledger.objects.filter(pk=ledger.pk).update(
                     total_units=Greatest(F("total_units"), found)
                 )
             return budget_debit(ledger=ledger, job=job, cost=cost, what=what, who=who)
     except BudgetExceeded:
         ledger.refresh_from_db()
-        left = ledger.left
-        if left <= 0:
+        if not ledger.left_units:
             return None
-        rest = guarantee(cost.notion, left, cost.unit)
-        return budget_debit(ledger=ledger, job=job, cost=rest, what=what, who=who)
+        try:
+            with transaction.atomic():
+                return _debit(ledger, job, ledger.left_units, what, who)
+        except IntegrityError:
+            raise Conflict(PAID_ALREADY) from None
 
 
 def budget_refund(*, job: UUID) -> Entry | None:
@@ -304,20 +405,31 @@ def _give_back(debit: Entry) -> int:
 
 
 def ledger_recovering(
-    *, slug: str, title: str, publisher: str, notion: Notion, radius: int
+    *,
+    slug: str,
+    title: str,
+    publisher: str,
+    notion: Notion,
+    radius: int,
+    accounting: Accounting = PURE,
 ) -> Ledger:
     """Return the ledger for draws from a dataset that is not in this database.
 
     The ledger is created for the first such draw. Its total is the sum of the recovered draws, so
     nothing else can be paid from it. `radius` is the radius in metres for drawn points; it is not
-    used for counts. `slug`, `title` and `publisher` are those of the missing dataset.
+    used for counts. `slug`, `title`, `publisher` and `accounting` are those of the missing dataset.
     """
     counts_ledger, _ = Ledger.objects.get_or_create(
         recovers=slug[:80],
-        notion=Notion.PURE_DP.value,
-        defaults={"name": title[:200], "recovers_for": publisher[:200], "total_units": 0},
+        notion=accounting.columns["notion"],
+        defaults={
+            "name": title[:200],
+            "recovers_for": publisher[:200],
+            "total_units": 0,
+            **accounting.columns,
+        },
     )
-    if notion is Notion.PURE_DP:
+    if notion is not Notion.GEO_IND:
         return counts_ledger
     points, _ = Ledger.objects.get_or_create(
         recovers=slug[:80],

@@ -1,6 +1,8 @@
 """Privacy guarantees, one type per notion of privacy.
 
-Guarantees of the same notion and privacy unit add up; guarantees of different notions never do.
+Guarantees of the same notion and privacy unit add up; guarantees of different notions never do. A
+ledger for zero-concentrated differential privacy (zCDP) also pays for pure guarantees, since these
+imply zCDP; `units_in` gives the price.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import ClassVar
 
+from dpgeo.core.zcdp import NANO, epsilon_at, nano_rho_of_pure
 from dpgeo.phrases import shown_by_scripts, translatable
 
 
@@ -38,13 +41,15 @@ class Notion(StrEnum):
     """Notion of privacy. The epsilons of different notions cannot be compared."""
 
     PURE_DP = "pure-dp"
+    ZCDP = "zcdp"
     GEO_IND = "geo-ind"
 
 
-SCALE = {Notion.PURE_DP: 10**6, Notion.GEO_IND: 10**12}
-"""Number of ledger units in an epsilon of 1, by notion of privacy.
+SCALE = {Notion.PURE_DP: 10**6, Notion.ZCDP: NANO, Notion.GEO_IND: 10**12}
+"""Number of ledger units in an amount of 1, by notion of privacy.
 
-For geo-indistinguishability, that is an epsilon of 1 per metre.
+The amount is an epsilon for pure differential privacy, a rho for zCDP, and an epsilon per metre for
+geo-indistinguishability.
 """
 
 
@@ -61,6 +66,41 @@ class PureDP:
         if not isinstance(other, PureDP) or other.unit != self.unit:
             return NotImplemented
         return PureDP(self.epsilon + other.epsilon, self.unit)
+
+    @property
+    def amount(self) -> Fraction:
+        """What adds up: epsilon."""
+        return self.epsilon
+
+
+@dataclass(frozen=True, slots=True)
+class ZCDP:
+    """Zero-concentrated differential privacy for adding or removing one privacy unit.
+
+    Rho is what is spent and added up. `delta` is declared for the dataset; it only says at which
+    delta rho is converted to an epsilon for readers (`core.zcdp`).
+    """
+
+    notion: ClassVar[Notion] = Notion.ZCDP
+
+    rho: Fraction
+    delta: Fraction
+    unit: Unit
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The epsilon at `delta`, rounded up to a whole millionth; such epsilons do not add up."""
+        return epsilon_at(self.rho, self.delta)
+
+    @property
+    def amount(self) -> Fraction:
+        """What adds up: rho."""
+        return self.rho
+
+    def __add__(self, other: object) -> ZCDP:
+        if not isinstance(other, ZCDP) or (other.unit, other.delta) != (self.unit, self.delta):
+            return NotImplemented
+        return ZCDP(self.rho + other.rho, self.delta, self.unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,33 +123,58 @@ class GeoInd:
         """Exact epsilon per metre."""
         return Fraction(self.pico_epsilon_per_metre, SCALE[Notion.GEO_IND])
 
+    @property
+    def amount(self) -> Fraction:
+        """What adds up: epsilon per metre."""
+        return self.epsilon
+
     def __add__(self, other: object) -> GeoInd:
         if not isinstance(other, GeoInd) or other.unit != self.unit:
             return NotImplemented
         return GeoInd(self.pico_epsilon_per_metre + other.pico_epsilon_per_metre, self.unit)
 
 
-Guarantee = PureDP | GeoInd
+Guarantee = PureDP | ZCDP | GeoInd
 
 
-def guarantee(notion: Notion, epsilon: Fraction, unit: Unit) -> Guarantee:
-    """Return the guarantee for a notion of privacy, an epsilon and a privacy unit.
+def guarantee(
+    notion: Notion, amount: Fraction, unit: Unit, delta: Fraction | None = None
+) -> Guarantee:
+    """Return the guarantee for a notion of privacy, an amount (see `SCALE`) and a privacy unit.
 
-    Raises ValueError if an epsilon per metre is not an integer number of pico-epsilon.
+    `delta` is needed for zCDP alone. Raises ValueError if it is missing, or if an epsilon per metre
+    is not an integer number of pico-epsilon.
     """
     if notion is Notion.PURE_DP:
-        return PureDP(epsilon, unit)
-    return GeoInd(whole_units(notion, epsilon), unit)
+        return PureDP(amount, unit)
+    if notion is Notion.ZCDP:
+        if delta is None:
+            raise ValueError("A rho has a meaning for readers only at a delta.")
+        return ZCDP(amount, delta, unit)
+    return GeoInd(whole_units(notion, amount), unit)
 
 
-def whole_units(notion: Notion, epsilon: Fraction) -> int:
-    """Convert an epsilon to ledger units. Raises ValueError if the result is not an integer."""
-    units = epsilon * SCALE[notion]
+def whole_units(notion: Notion, amount: Fraction) -> int:
+    """Convert an amount to ledger units. Raises ValueError if the result is not an integer."""
+    units = amount * SCALE[notion]
     if units.denominator != 1:
-        raise ValueError(f"{epsilon} is not a whole number of the ledger's units")
+        raise ValueError(f"{amount} is not a whole number of the ledger's units")
     return units.numerator
 
 
 def from_units(notion: Notion, units: int) -> Fraction:
-    """Convert ledger units to an epsilon; this inverts `whole_units`."""
+    """Convert ledger units to an amount; this inverts `whole_units`."""
     return Fraction(units, SCALE[notion])
+
+
+def units_in(notion: Notion, cost: Guarantee) -> int:
+    """Return what a guarantee costs in a ledger of a notion, in that ledger's units.
+
+    A pure epsilon costs a rho of epsilon^2/2 in a ledger for zCDP, rounded up. Raises TypeError for
+    any other pair of different notions.
+    """
+    if notion is Notion.ZCDP and isinstance(cost, PureDP):
+        return nano_rho_of_pure(cost.epsilon)
+    if notion is not cost.notion:
+        raise TypeError(f"A {cost.notion.value} cost cannot be paid from a {notion.value} ledger.")
+    return whole_units(notion, cost.amount)

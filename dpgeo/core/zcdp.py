@@ -26,10 +26,19 @@ epsilons, which is larger.
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Context, Decimal, localcontext
+from decimal import (
+    ROUND_CEILING,
+    ROUND_HALF_EVEN,
+    Context,
+    Decimal,
+    InvalidOperation,
+    localcontext,
+)
 from fractions import Fraction
 
 from dpgeo.core.epsilon import MICRO
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.number_text import number_text
 
 NANO = 1_000_000_000
 """Number of nano-rho in a rho of 1."""
@@ -39,6 +48,12 @@ MOST_RHO = 500_000
 
 LEAST_DELTA = Fraction(1, 10**18)
 MOST_DELTA = Fraction(1, 10**3)
+
+USUAL_EXPONENT = 9
+"""Unless declared otherwise, delta is 10 to the power of minus this."""
+
+LEAST_EXPONENT, MOST_EXPONENT = 4, 18
+"""Limits of the exponent of a declared delta."""
 
 DIGITS = 60
 
@@ -104,3 +119,45 @@ def nano_rho_for(epsilon: Fraction, delta: Fraction) -> int:
 def nano_rho_of_pure(epsilon: Fraction) -> int:
     """Return the cost of a pure epsilon: epsilon^2/2, rounded up to a whole nano-rho."""
     return math.ceil(NANO * epsilon**2 / 2)
+
+
+def delta_of(exponent: int) -> Fraction:
+    """Return the delta 10^-exponent."""
+    return Fraction(1, 10**exponent)
+
+
+def delta_text(delta: Fraction) -> str:
+    """Format a delta that is a power of ten, as in "1e-9"."""
+    return f"1e-{len(str(delta.denominator)) - 1}"
+
+
+def parse_delta(value: object, population: int) -> int:
+    """Return the exponent of a declared delta, such as 9 for "1e-9"; the default if it is empty.
+
+    `population` is the publicly declared number of people whom the data might be about. Raises
+    InvalidInput if delta is not a power of ten within the limits, or is above a tenth of one over
+    the population.
+    """
+    exponent = USUAL_EXPONENT if value in (None, "") else _exponent(value)
+    if delta_of(exponent) * 10 * population > 1:
+        raise InvalidInput(
+            "Must be at most a tenth of one over the population of {population:,}; give {most}.",
+            population=population,
+            most=delta_text(delta_of(len(str(10 * population - 1)))),
+            field="delta",
+        )
+    return exponent
+
+
+def _exponent(value: object) -> int:
+    try:
+        number = Decimal(number_text(value))
+    except (ValueError, InvalidOperation):
+        number = Decimal(0)
+    for exponent in range(LEAST_EXPONENT, MOST_EXPONENT + 1):
+        if number == Decimal(1).scaleb(-exponent):
+            return exponent
+    raise InvalidInput(
+        "Must be a power of ten from 1e-18 to 1e-4, such as 1e-9.",
+        field="delta",
+    )

@@ -14,9 +14,11 @@ from dpgeo.accounts.models import User
 from dpgeo.artefacts.files import FileKind, file_kind
 from dpgeo.budgets.models import Ledger, NotionChoice
 from dpgeo.budgets.selectors import ledger_for
+from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Bounding, Counting, Guarantee, Notion, Unit, from_units, guarantee
 from dpgeo.core.series import Period, Protection, Terms, window_of
 from dpgeo.core.window import Window
+from dpgeo.core.zcdp import delta_of
 from dpgeo.datasets.models import Dataset, PublicLayer, Upload
 from dpgeo.jobs.models import Job
 from dpgeo.releases.states import STATES, ReleaseState, StateRules
@@ -200,6 +202,9 @@ class Release(models.Model):
     notion = models.CharField(
         max_length=10, choices=NotionChoice.choices, default=NotionChoice.PURE_DP
     )
+    delta_exponent = models.PositiveSmallIntegerField(
+        null=True, editable=False, help_text="Rho is stated at a delta of 10 to minus this."
+    )
     cost_units = models.BigIntegerField(help_text="In whole units of the notion.")
     total_units = models.BigIntegerField(
         help_text="The dataset's total budget when this was requested, which the release states."
@@ -300,6 +305,11 @@ class Release(models.Model):
             models.CheckConstraint(
                 condition=models.Q(cost_units__gt=0), name="release_cost_positive"
             ),
+            models.CheckConstraint(
+                condition=models.Q(notion=Notion.ZCDP.value, delta_exponent__isnull=False)
+                | ~models.Q(notion=Notion.ZCDP.value) & models.Q(delta_exponent__isnull=True),
+                name="release_of_rho_has_a_delta",
+            ),
             models.CheckConstraint(condition=models.Q(bound__gte=1), name="release_bound_positive"),
             models.CheckConstraint(
                 condition=models.Q(from_day=None, to_day=None)
@@ -324,13 +334,20 @@ class Release(models.Model):
 
     @property
     def epsilon(self) -> Fraction:
-        """The release's epsilon, which is per metre for perturbed points."""
-        return from_units(Notion(self.notion), self.cost_units)
+        """The release's epsilon: per metre for perturbed points, and at `delta` for a rho."""
+        return self.cost.epsilon
+
+    @property
+    def delta(self) -> Fraction | None:
+        """The delta at which a rho is stated as an epsilon; None unless the cost is a rho."""
+        return None if self.delta_exponent is None else delta_of(self.delta_exponent)
 
     @property
     def cost(self) -> Guarantee:
         """The release's cost, which is also its guarantee."""
-        return guarantee(Notion(self.notion), self.epsilon, Unit(self.dataset.unit))
+        notion = Notion(self.notion)
+        amount = from_units(notion, self.cost_units)
+        return guarantee(notion, amount, Unit(self.dataset.unit), self.delta)
 
     @property
     def ledger(self) -> Ledger:
@@ -364,8 +381,15 @@ class Release(models.Model):
 
     @property
     def cost_words(self) -> str:
-        """The release's cost in words, such as "epsilon 0.5" or "level ln 4 within 200 m"."""
-        return self.ledger.words(self.cost_units)
+        """The release's cost in words, such as "epsilon 0.5" or "level ln 4 within 200 m".
+
+        Under zCDP they name rho too, also where a map with a pure epsilon is paid for in rho.
+        """
+        ledger = self.ledger
+        words = ledger.words(ledger.price(self.cost))
+        if ledger.notion == self.notion:
+            return words
+        return f"epsilon {format_epsilon(self.epsilon)}, {words}"
 
 
 class ReleaseShard(models.Model):

@@ -13,7 +13,7 @@ from dpgeo.accounts.selectors import may
 from dpgeo.audit.models import EventKind
 from dpgeo.audit.services import event_record
 from dpgeo.budgets.merging import ledger_lock
-from dpgeo.budgets.selectors import points_ledger, units_paid
+from dpgeo.budgets.selectors import is_paid_for, points_ledger
 from dpgeo.budgets.services import check_decided, ledger_promise
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.decisions import decision_record
@@ -117,7 +117,7 @@ def _check_paid(release: Release) -> None:
 
     In a database restored from a backup, all or part of the debit may be missing.
     """
-    if units_paid(release.paying_job) < release.cost_units:
+    if not is_paid_for(release.paying_job, release.cost):
         raise Conflict(
             "The ledger does not show all that this release cost, and a publication must be "
             "paid for in full. If a backup was restored, the next run of `manage.py reap` "

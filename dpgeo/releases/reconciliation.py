@@ -20,11 +20,13 @@ from django.utils import timezone
 
 from dpgeo.artefacts.codec import DamagedRelease, UnreadableRelease, decode
 from dpgeo.budgets.models import Entry, EntryKind, Ledger
-from dpgeo.budgets.selectors import is_debited, ledger_for, paying_id, units_paid
-from dpgeo.budgets.services import budget_debit_found, ledger_recovering
+from dpgeo.budgets.selectors import is_debited, is_paid_for, ledger_for, paying_id
+from dpgeo.budgets.services import PURE, Accounting, budget_debit_found, ledger_recovering
 from dpgeo.core.errors import Conflict
-from dpgeo.core.guarantees import Guarantee, PureDP, Unit, whole_units
+from dpgeo.core.guarantees import Guarantee, PureDP, Unit
+from dpgeo.core.released import Released
 from dpgeo.core.series import Protection
+from dpgeo.core.zcdp import parse_delta
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.orphan_files import stored_names, sweep
 from dpgeo.datasets.storage import private_storage, public_storage, remove
@@ -153,8 +155,7 @@ def _debit_replaced(job: UUID, name: str) -> int:
 def _is_paid(job: UUID, name: str) -> bool:
     """Return whether the debit under an id covers a stored draw. Raises UnreadableRelease."""
     with private_storage().open(name, "rb") as file:
-        cost = decode(file.read()).guarantee
-    return units_paid(job) >= whole_units(cost.notion, cost.epsilon)
+        return is_paid_for(job, decode(file.read()).guarantee)
 
 
 def _adopted(release: Release) -> bool:
@@ -222,8 +223,15 @@ def _debit_unknown(job: UUID, name: str, *, in_series: bool = False) -> int:
         publisher=released.about.get("publisher", ""),
         notion=released.guarantee.notion,
         radius=int(released.parameters.get("radius", 0)),
+        accounting=_accounting(released),
     )
     return _debit_found(ledger, paying, released.guarantee, title, released.parameters)
+
+
+def _accounting(released: Released) -> Accounting:
+    """Return the currency of the budget that a draw's dataset had, from its public texts."""
+    delta = released.about.get("dataset_delta", "")
+    return Accounting(delta_exponent=parse_delta(delta, 1)) if delta else PURE
 
 
 def _debit(
