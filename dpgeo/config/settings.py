@@ -94,6 +94,7 @@ X_FRAME_OPTIONS = "DENY"
 INSTALLED_APPS = [
     "dpgeo.audit",
     "dpgeo.accounts",
+    "dpgeo.webhooks",
     "dpgeo.budgets",
     "dpgeo.jobs",
     "dpgeo.datasets",
@@ -288,6 +289,9 @@ DPGEO_ALERT_MAIL = env.list("DPGEO_ALERT_MAIL", default=[])
 DPGEO_ALERT_URL = env.str("DPGEO_ALERT_URL", default="")
 """Mailboxes and webhook that get a message when jobs fail, space is short or drafts wait."""
 
+DPGEO_WEBHOOK_PRIVATE = env.bool("DPGEO_WEBHOOK_PRIVATE", default=False)
+"""Whether webhooks may use http and addresses in private networks."""
+
 DPGEO_AUDIT_SYSLOG = env.str("DPGEO_AUDIT_SYSLOG", default="")
 """UDP server (udp://host:514) or socket (/dev/log) that gets a copy of the audit list."""
 
@@ -322,9 +326,12 @@ CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://")
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_ACKS_LATE = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-CELERY_TASK_ROUTES = {"releases.file": {"queue": "files"}}
-"""Files that readers ask for have a worker of their own, so that they do not wait for jobs whose
-duration depends on private data.
+CELERY_TASK_ROUTES = {
+    "releases.file": {"queue": "files"},
+    "webhooks.deliver": {"queue": "files"},
+}
+"""Files that readers ask for, and messages to webhooks, have a worker of their own, so that they do
+not wait for jobs whose duration depends on private data.
 """
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 if CELERY_BROKER_URL.startswith("filesystem:"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
 
@@ -21,6 +22,14 @@ from dpgeo.jobs.models import JobState
 from dpgeo.releases import files
 from dpgeo.releases.models import Release, today
 from dpgeo.releases.states import ACTIONS, ENDED, STATES, ReleaseState, states_from
+from dpgeo.webhooks.models import WebhookEvent
+from dpgeo.webhooks.services import deliveries_add
+
+TOLD: Mapping[ReleaseState, WebhookEvent] = {
+    ReleaseState.PUBLISHED: WebhookEvent.PUBLISHED,
+    ReleaseState.WITHDRAWN: WebhookEvent.WITHDRAWN,
+}
+"""States that webhooks are told of. Whether a draft was rejected is not public."""
 
 
 def move(release: Release, name: str, *, by: User | None = None, **facts: object) -> None:
@@ -45,6 +54,9 @@ def move(release: Release, name: str, *, by: User | None = None, **facts: object
             raise Conflict(action.untimely)
         detail = "" if action.event.value == action.to.value else action.to.value
         release_record(release, action.event, by, detail)
+        if action.to in TOLD:
+            facts_told = {"release": release.pk, "dataset": release.dataset.slug}
+            deliveries_add(release.dataset.organisation_id, TOLD[action.to], facts_told)
         if action.to in ENDED:
             decision_record(action.to.value, release=release.pk)
     release.refresh_from_db()

@@ -26,6 +26,7 @@ from dpgeo.pages.desk import (
     requesting,
     series,
     uploads,
+    webhooks,
     where,
 )
 
@@ -65,6 +66,9 @@ urlpatterns = [
     path("desk/keys/", keys.keys, name="desk-keys"),
     path("desk/keys/<int:key_id>/rotate/", keys.rotate, name="desk-key-rotate"),
     path("desk/keys/<int:key_id>/revoke/", keys.revoke, name="desk-key-revoke"),
+    path("desk/webhooks/", webhooks.webhooks, name="desk-webhooks"),
+    path("desk/webhooks/<int:webhook_id>/delete/", webhooks.delete, name="desk-webhook-delete"),
+    path("desk/deliveries/<uuid:delivery_id>/", webhooks.repeat, name="desk-delivery-repeat"),
     path("desk/operation/", operation.operation, name="desk-operation"),
     path("desk/new/", where.where, name="desk-where"),
     path("desk/places.json", places.suggestions, name="desk-places"),

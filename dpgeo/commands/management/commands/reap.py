@@ -21,6 +21,7 @@ from dpgeo.releases.alerts import alerts_send
 from dpgeo.releases.publication import releases_publish_due
 from dpgeo.releases.reconciliation import releases_sweep
 from dpgeo.releases.series import series_draw_due
+from dpgeo.webhooks.services import deliveries_forget, deliveries_wake
 
 SWEEP_SECONDS = 3600.0
 """Seconds between two searches for orphan files; these are less urgent than waking jobs."""
@@ -75,11 +76,13 @@ class Command(BaseCommand):
             if sweeps:
                 done = asdict(releases_sweep())
                 done["files"] += uploads_sweep()
+                deliveries_forget()
             if sweeps_work:
                 done["files"] = done.get("files", 0) + work_sweep()
             done["series"] = series_draw_due()
             reaped = jobs_reap()
             done["published"] = releases_publish_due()
+            done["webhooks"] = deliveries_wake()
             cards_make(seconds=CARD_SECONDS)
             if sweeps_work:  # Send alerts last, since a mail server or webhook may be slow.
                 done["alerts"] = alerts_send()
