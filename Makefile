@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run packages packages-full frontend wheel test test-all test-rest audited audit lint messages lock clean
+.PHONY: help run packages packages-full frontend wheel test test-all test-rest test-statistical test-on-servers audited audit lint messages lock clean
 
 PORT ?= 8000
 SYSTEM_PYTHON ?= python3
@@ -52,8 +52,13 @@ test-all: test test-rest  ## Every test; a missing tool, but QGIS, is a failure
 
 test-rest: $(DONE)/full frontend  ## What test-all adds: long, real servers, browser; SAMPLE=10 runs a tenth
 	@$(TOGETHER) "$(PYTEST) $(SERVICES_TESTS) --one-in $(SAMPLE) $(ARGS)" \
-	  "$(PYTEST) $(STATISTICAL_TESTS) $(RECORDED) $(ARGS)"
+	  "$(MAKE) test-statistical test-on-servers"
 	@$(PYTEST) $(BROWSER_TESTS) --one-in $(SAMPLE) $(ARGS)
+
+test-statistical:
+	@$(PYTEST) $(STATISTICAL_TESTS) $(RECORDED) $(ARGS)
+
+test-on-servers:
 	@$(PYTHON) -m tests.servers $(PYTEST) $(SERVER_TESTS) -m "$(QUICK) and not one_database" $(PARALLEL) $(RECORDED) $(ARGS)
 
 audited: $(DONE)/full  ## The suites with fixed seeds whole; records their passes

@@ -38,6 +38,9 @@ EXAMPLES = 500 if os.environ.get("DPGEO_AUDIT") else 50
 schema's links. Examples at the limits of the schema are tried as well.
 """
 
+SAMPLE_EXAMPLES = 10
+"""Number of random examples where only a sample of the tests runs."""
+
 FUZZERS = 2
 """Number of fuzzer processes that share the operations, because generating an example takes longer
 than answering it.
@@ -97,6 +100,12 @@ def tile_of(server: str, release: str, layer: str) -> tuple[int, int, int]:
 
 
 @pytest.fixture(scope="module")
+def examples(pytestconfig: pytest.Config) -> int:
+    """Return the number of random examples for each operation."""
+    return SAMPLE_EXAMPLES if pytestconfig.getoption("--one-in") > 1 else EXAMPLES
+
+
+@pytest.fixture(scope="module")
 def held(tmp_path_factory: pytest.TempPathFactory) -> Fixture:
     """Return the folder of an installation with objects of each kind, and the objects' names.
 
@@ -129,7 +138,7 @@ def served(folder: Path, held: Fixture) -> Iterator[tuple[str, dict[str, str], W
         assert "An API request failed" not in log, log[-4000:]
 
 
-def begin(folder: Path, settings: str, *words: str) -> subprocess.Popen[bytes]:
+def begin(folder: Path, settings: str, examples: int, *words: str) -> subprocess.Popen[bytes]:
     """Start a fuzzer that looks for responses that contradict the schema."""
     folder.mkdir()
     (folder / "schemathesis.toml").write_text(settings)
@@ -137,7 +146,7 @@ def begin(folder: Path, settings: str, *words: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [
                 *(str(FUZZER), "run", *words, "--continue-on-failure", "--no-color"),
-                *("--max-examples", str(EXAMPLES), "--seed", "1", "-c", ",".join(CHECKS)),
+                *("--max-examples", str(examples), "--seed", "1", "-c", ",".join(CHECKS)),
                 *("--generation-database", "none", "--report", "ndjson"),
                 *("--report-ndjson-path", "events", "--request-timeout", "60"),
             ],
@@ -166,7 +175,12 @@ def statuses(folder: Path) -> dict[str, collections.Counter[int]]:
 
 
 def fuzz(
-    folder: Path, server: str, address: str, words: Words, headers: Mapping[str, str]
+    folder: Path,
+    server: str,
+    address: str,
+    words: Words,
+    headers: Mapping[str, str],
+    examples: int,
 ) -> Statuses:
     """Divide a schema's operations among fuzzers; return how often each status occurred.
 
@@ -183,7 +197,7 @@ def fuzz(
                 chosen = [word for each in ids[first::FUZZERS] for word in (ONLY, each)]
                 own = folder / f"{phases}-{first}"
                 words_of_run = (server + address, *chosen, *key, "--phases", phases)
-                begun[own] = stack.enter_context(begin(own, settings, *words_of_run))
+                begun[own] = stack.enter_context(begin(own, settings, examples, *words_of_run))
             for own, process in begun.items():
                 ended(own, process)
                 for label, counted in statuses(own).items():
@@ -208,23 +222,27 @@ NEEDS_A_FAILURE = {"POST /api/v1/series/{series_id}/resume"}
 """Operations that succeed only once a worker has failed (`tests/web/test_series_pages.py`)."""
 
 
-def test_no_input_makes_the_api_contradict_its_schema(tmp_path: Path, held: Fixture) -> None:
+def test_no_input_makes_the_api_contradict_its_schema(
+    tmp_path: Path, held: Fixture, examples: int
+) -> None:
     with served(tmp_path, held) as (server, headers, words):
-        counts = fuzz(tmp_path, server, "/api/schema", words, headers)
+        counts = fuzz(tmp_path, server, "/api/schema", words, headers, examples)
         assert never_well(counts, read(f"{server}/api/schema")) == NEEDS_A_FAILURE
 
 
 def test_no_walk_along_links_makes_the_api_contradict_its_schema(
-    tmp_path: Path, held: Fixture
+    tmp_path: Path, held: Fixture, examples: int
 ) -> None:
     with served(tmp_path, held) as (server, headers, _):
         settings = fuzzed.settings({"offset": ["0"]})
         key = ("-H", f"Authorization: {headers['Authorization']}")
         words_of_run = (f"{server}/api/schema", *key, "--phases", "stateful")
-        ended(tmp_path / "walks", begin(tmp_path / "walks", settings, *words_of_run))
+        ended(tmp_path / "walks", begin(tmp_path / "walks", settings, examples, *words_of_run))
 
 
-def test_no_input_makes_the_features_contradict_their_schema(tmp_path: Path, held: Fixture) -> None:
+def test_no_input_makes_the_features_contradict_their_schema(
+    tmp_path: Path, held: Fixture, examples: int
+) -> None:
     with served(tmp_path, held) as (server, _, words):
-        counts = fuzz(tmp_path, server, "/ogc/api", words, {})
+        counts = fuzz(tmp_path, server, "/ogc/api", words, {}, examples)
         assert never_well(counts, read(f"{server}/ogc/api")) == set()
