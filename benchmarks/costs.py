@@ -179,9 +179,9 @@ def _plans(release: str) -> Iterator[tuple[str, str, str, str]]:
         yield post(f"1,000 tasks, {model}", 1_000, allocations=every, model=model)
     far = {"travel_metres": 200_000, "willingness": 1e6}
     yield post("1,000 tasks over 200 km", 1_000, allocations=every, **far)
-    radius: dict[str, Any] = {"release": release, "reward": 50.0, "lattice": 56}
+    radius: dict[str, Any] = {"release": release, "reward": 50.0, "lattice": 48}
     for what, more in (
-        ("a radius map of 56 x 56 points", {"values": True}),
+        ("a radius map of 48 x 48 points", {"values": True}),
         ("the same over 200 km", far),
         ("the same with circles", {"model": "circle"}),
     ):

@@ -5,7 +5,6 @@ This is post-processing of noisy counts: choosing and drawing lines costs no pri
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from enum import StrEnum
@@ -158,11 +157,14 @@ def _generator(surface: Floats, grid: Grid) -> Any:
 def polygons_between(generator: Any, low: float, high: float) -> Any:
     """Return the band between the values `low` and `high` as a MultiPolygon in grid coordinates."""
     points, offsets = generator.filled(low, high)
-    polygons = []
-    for outline, starts in zip(points, offsets, strict=True):
-        rings = [outline[start:end] for start, end in itertools.pairwise(starts)]
-        polygons.append(shapely.Polygon(rings[0], rings[1:]))
-    return shapely.MultiPolygon(polygons)
+    if not points:
+        return shapely.MultiPolygon()
+    sizes = np.concatenate([np.diff(starts) for starts in offsets])
+    rings = np.cumsum([0, *(len(starts) - 1 for starts in offsets)])
+    polygons = shapely.from_ragged_array(
+        shapely.GeometryType.POLYGON, np.concatenate(points), (np.cumsum([0, *sizes]), rings)
+    )
+    return shapely.MultiPolygon(list(polygons))
 
 
 def _degrees(points: Floats) -> Floats:

@@ -108,7 +108,7 @@ def test_lines_lie_at_one_two_and_five_up_to_the_travel_limit(release: Release) 
 def test_values_say_radius_people_and_the_reason(release: Release) -> None:
     points = radius(release, values=True, travel_metres=3000, worker_share=0.01)["points"]
     rows, columns = len(points["latitude"]), len(points["longitude"])
-    assert max(rows, columns) == 56
+    assert max(rows, columns) == 48
     for name in ("radius_metres", "notified", "reason"):
         assert [len(row) for row in points[name]] == [columns] * rows
     for radii, people, reasons in zip(

@@ -42,7 +42,7 @@ from dpgeo.spatial.projection import MAX_LATITUDE, to_degrees, to_mercator
 
 Floats = NDArray[np.float64]
 
-FEWEST_POINTS, MOST_POINTS = 2, 56
+FEWEST_POINTS, MOST_POINTS = 2, 48
 """Fewest and most points of a lattice along its longer side.
 
 On a map of noise, whose bands have many vertices, 96 x 96 points took 1.2 s of processor time.
@@ -56,6 +56,9 @@ Together with the band below the lowest line, this gives as many bands as the co
 
 BEYOND = 2.0
 """For points out of reach, r is extrapolated up to this multiple of the largest allowed radius."""
+
+PRECISION = 10.0**-DECIMALS
+"""Grid that coordinates of contours are rounded to, in degrees."""
 
 BORDER_DEGREES = 1e-6
 """The lattice's outermost rows and columns are moved outwards by this much, so that no sliver of
@@ -230,12 +233,13 @@ def _with_contours(
         for line in [shapely.MultiLineString(generator.lines(level))]
     ]
     within = shapely.make_valid(polygons_between(generator, 0.0, edges[-1]))
-    rest = shapely.difference(area.shape, shapely.union_all([within, _turned_back(within)]))
+    parts = [part for part in (within, _turned_back(within)) if not part.is_empty]
+    rest = shapely.difference(area.shape, shapely.union_all(parts), grid_size=PRECISION)
     return dataclasses.replace(
         drawn,
         bands=[band for band in bands if not band.shape.is_empty],
         lines=[line for line in lines if not line.shape.is_empty],
-        out_of_reach=_multiple([_rounded(rest)], shapely.MultiPolygon),
+        out_of_reach=_multiple([rest], shapely.MultiPolygon),
     )
 
 
@@ -344,8 +348,12 @@ def _cut(shape: Any, area: StudyArea, kind: type[Any]) -> Any:
     The result is a multi-part geometry of class `kind`.
     """
     shape = shapely.make_valid(shape)
-    pieces = [shapely.intersection(each, area.shape) for each in (shape, _turned_back(shape))]
-    return _multiple([_rounded(piece) for piece in pieces], kind)
+    pieces = [
+        shapely.intersection(each, area.shape, grid_size=PRECISION)
+        for each in (shape, _turned_back(shape))
+        if not each.is_empty
+    ]
+    return _multiple(pieces, kind)
 
 
 def _turned_back(shape: Any) -> Any:
@@ -353,10 +361,6 @@ def _turned_back(shape: Any) -> Any:
     if shape.is_empty or shape.bounds[2] <= 180 + 2 * BORDER_DEGREES:
         return shapely.MultiPolygon()
     return shapely.transform(shape, lambda degrees: degrees - [360, 0])
-
-
-def _rounded(shape: Any) -> Any:
-    return shapely.set_precision(shape, 10.0**-DECIMALS)
 
 
 def _multiple(shapes: Sequence[Any], kind: type[Any]) -> Any:

@@ -74,7 +74,7 @@ def test_lines_lie_at_steps_of_one_two_and_five(
 
 def test_a_radius_lies_within_the_limits_of_its_band() -> None:
     surface = two_towns()
-    drawing = drawn(surface, points=56, travel_metres=8000)
+    drawing = drawn(surface, points=48, travel_metres=8000)
     random = np.random.default_rng(3)
     place = random.uniform((17.9, 59.2), (18.3, 59.4), (600, 2))
     radii = planned_radii(surface, AREA, place, travel_metres=8000)
@@ -123,7 +123,7 @@ def test_a_radius_beyond_the_travel_limit_is_not_drawn() -> None:
 
 
 def test_the_circle_model_draws_up_to_one_and_a_half_times_the_travel_limit() -> None:
-    drawing = drawn(two_towns(), points=56, model=Model.CIRCLE, travel_metres=3000)
+    drawing = drawn(two_towns(), points=48, model=Model.CIRCLE, travel_metres=3000)
     assert drawing.bands[-1].to_metres == 4500
     assert 3000 < np.nanmax(drawing.radius) <= 4500
 
@@ -210,8 +210,8 @@ def test_a_lattice_has_a_limited_number_of_points(points: int) -> None:
 
 
 def test_a_narrow_area_has_at_least_two_rows_of_points() -> None:
-    lattice = Lattice.over(StudyArea.from_bounds(10, 50, 20, 50.001), 56)
-    assert lattice.near.shape == (2, 56)
+    lattice = Lattice.over(StudyArea.from_bounds(10, 50, 20, 50.001), 48)
+    assert lattice.near.shape == (2, 48)
 
 
 def test_a_negative_reward_is_refused_by_name() -> None:
