@@ -28,12 +28,12 @@ from benchmarks.series import AREA
 from dpgeo.core.domain import Domain
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.spend import Spend
+from dpgeo.core.spend import RhoSpend, Spend
 from dpgeo.core.zcdp import NANO, nano_rho_for
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.mechanisms import auto
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.gaussian_meter import GaussianMeter, RhoSpend
+from dpgeo.privacy.gaussian_meter import GaussianMeter
 from dpgeo.privacy.mechanism import run
 from dpgeo.privacy.meter import Meter
 from dpgeo.spatial.grid import Grid

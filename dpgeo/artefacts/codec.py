@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import ZCDP, Bounding, Counting, Guarantee, Notion, Unit, guarantee
+from dpgeo.core.noise import CountNoise, count_noise_from_json
 from dpgeo.core.released import CONTENT_TYPES, Content, Released
 from dpgeo.core.spend import Measured
 from dpgeo.core.totals import Totals
@@ -187,7 +188,9 @@ def _header_bytes(header: Mapping[str, Any]) -> bytes:
 def _is_header_field(hint: Any) -> bool:
     if typing.get_origin(hint) is tuple:
         return _is_header_field(typing.get_args(hint)[0])
-    return hint in _PLAIN or (hasattr(hint, "to_json") and hasattr(hint, "from_json"))
+    if hint in _PLAIN or hint == CountNoise:
+        return True
+    return hasattr(hint, "to_json") and hasattr(hint, "from_json")
 
 
 def _split(content: Content, version: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -234,6 +237,8 @@ def _from_document(document: Any, hint: Any) -> Any:
         return hint(document)
     if typing.get_origin(hint) is tuple:
         return tuple(_from_document(item, typing.get_args(hint)[0]) for item in document)
+    if hint == CountNoise:
+        return count_noise_from_json(document)
     return hint.from_json(document)
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import NormalDist
 from typing import Any, Self
 
 import numpy as np
@@ -59,6 +60,54 @@ class DiscreteLaplace:
         """The variance 2a / (1-a)^2, computed without cancellation."""
         rate = float(self.rate)
         return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
+
+    @property
+    def scale(self) -> float:
+        """The scale of the continuous distribution, 1/rate, whose variance is 2 scale^2."""
+        return 1 / float(self.rate)
+
+    def above(self, value: int) -> float:
+        """Return P(noise >= value) = a^value/(1+a) for value >= 1."""
+        rate = float(self.rate)
+        return math.exp(-rate * value) / (1 + math.exp(-rate))
+
+    def tail(self, chance: float) -> float:
+        """Return how many standard deviations one value exceeds with probability `chance`.
+
+        It is ln(1/(2 chance))/sqrt(2). A sum of values exceeds as many standard deviations with at
+        most that probability, since tails become lighter with more terms.
+        """
+        return math.log(1 / (2 * chance)) / math.sqrt(2)
+
+    def reach(self, chance: float) -> int:
+        """Return the smallest k with P(noise >= k | noise >= 0) = a^k <= `chance`."""
+        return math.ceil(math.log(1 / chance) / float(self.rate))
+
+    def difference_beyond(self, value: int) -> float:
+        """Return P(|X - Y| > value) for independent noises X and Y, and value >= 0.
+
+        With b = (1 + a^2)/(1 - a^2), P(X - Y = k) is ((1-a)/(1+a))^2 a^|k| (|k| + b). The sum over
+        |k| > c is 2 a^(c+1) (1-a)/(1+a)^2 (c + 1 + b + a/(1-a)).
+        """
+        rate = float(self.rate)
+        a, rest = math.exp(-rate), -math.expm1(-rate)
+        b = (1 + a * a) / (rest * (1 + a))
+        return 2 * math.exp(-rate * (value + 1)) * rest / (1 + a) ** 2 * (value + 1 + b + a / rest)
+
+    def sum_threshold(self, terms: int) -> int:
+        """Return a value that a sum of `terms` noises reaches with probability at most 0.001.
+
+        For several terms, the value is the smallest that a Chernoff bound for Laplace variables
+        gives over a range of tilts.
+        """
+        if terms == 1:
+            return self.threshold()
+        rate = float(self.rate)
+        tilts = np.linspace(0.01, 0.99, 99)
+        # For the sum S of the terms X, P(S >= t) <= exp(-tilt rate t) E exp(tilt rate S), where
+        # E exp(u X) = 1/(1 - (u/rate)^2). The right-hand side is 0.001 at t = `reach`.
+        reach = (terms * -np.log1p(-(tilts**2)) + np.log(1000)) / (tilts * rate)
+        return int(np.ceil(reach.min()))
 
     def margin(self, confidence: float = 0.95) -> int:
         """Return the smallest integer m with P(|noise| <= m) >= confidence, up to rounding."""
@@ -135,6 +184,55 @@ class DiscreteGaussian:
         values, weights = self._weights(64)
         return float(2 * (values**2 * weights).sum())
 
+    @property
+    def scale(self) -> float:
+        """The scale of continuous Laplace noise with the same variance, 2 scale^2."""
+        return math.sqrt(self.variance / 2)
+
+    def tail(self, chance: float) -> float:
+        """Return how many standard deviations a sum of values exceeds with probability `chance`.
+
+        It is the quantile of a normal distribution, to which sums of values are close.
+        """
+        return NormalDist().inv_cdf(1 - chance)
+
+    def reach(self, chance: float) -> int:
+        """Return the smallest k >= 1 with P(noise >= k | noise >= 0) <= `chance`."""
+        not_negative = (1 + self._at_zero()) / 2
+        return self._least(lambda above: above <= chance * not_negative)
+
+    def difference_beyond(self, value: int) -> float:
+        """Return P(|X - Y| > value) for independent noises X and Y, and value >= 0.
+
+        P(X - Y = k) is proportional to exp(-k^2/(4 s)) times the sum of exp(-(j - k/2)^2/s) over
+        all integers j, which is A for even k and B for odd k. For s of 2 or more, A and B differ
+        by a relative 10^-8 at most, and the difference is taken as noise with the parameter 2 s.
+        """
+        if self.square_scale >= 2:
+            return 2 * DiscreteGaussian(self.rho, 2 * self.squared_sensitivity).above(value + 1)
+        s = float(self.square_scale)
+        j = np.arange(-64.0, 65)
+        parts = np.exp(-(j**2) / s).sum(), np.exp(-((j + 0.5) ** 2) / s).sum()
+        k = np.arange(129)
+        weights = np.exp(-(k**2) / (4 * s)) * np.where(k % 2, parts[1], parts[0])
+        total = 2 * weights.sum() - weights[0]
+        return float(2 * weights[k > value].sum() / total)
+
+    def sum_threshold(self, terms: int) -> int:
+        """Return a value that a sum of `terms` noises reaches with probability at most 0.001.
+
+        A sum of k noises is close to noise with the parameter k s; for small s it is smaller.
+        """
+        return DiscreteGaussian(self.rho, terms * self.squared_sensitivity).threshold()
+
+    def list_threshold(self, cells: int, percent: int) -> int:
+        """Return the smallest T >= 1 that a cell reaches with probability cells^-eta / 2 or less.
+
+        eta is percent/100. As with Laplace noise, about cells^(1 - eta)/2 of `cells` empty cells
+        are expected to reach the threshold.
+        """
+        return self.threshold(float(cells) ** (-percent / 100) / 2)
+
     def margin(self, confidence: float = 0.95) -> int:
         """Return the smallest integer m with P(|noise| <= m) >= confidence, up to rounding."""
         return self._least(lambda above: 2 * above <= 1 - confidence) - 1
@@ -159,6 +257,13 @@ class DiscreteGaussian:
         density = math.exp(-u * u / 2) / math.sqrt(2 * math.pi)
         return math.erfc(u / math.sqrt(2)) / 2 - u * density / (24 * float(self.square_scale))
 
+    def _at_zero(self) -> float:
+        """Return P(noise = 0)."""
+        if self.square_scale >= 2:
+            # The sum of exp(-k^2/(2 s)) over all integers is sqrt(2 pi s), to within 10^-17.
+            return 1 / math.sqrt(2 * math.pi * self.square_scale)
+        return 1 - 2 * self.above(1)
+
     def _weights(self, largest: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the values 1, ..., `largest` and their probabilities, float64."""
         values = np.arange(1.0, largest + 1)
@@ -172,6 +277,15 @@ class DiscreteGaussian:
             middle = (low + high) // 2
             low, high = (low, middle) if small(self.above(middle)) else (middle, high)
         return high
+
+    def to_json(self) -> dict[str, str | int]:
+        """Return rho, as an exact fraction, and the squared sensitivity as a JSON object."""
+        return {"rho": str(self.rho), "squared_sensitivity": self.squared_sensitivity}
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Self:
+        """Return the noise distribution described by `document`, which `to_json` made."""
+        return cls(Fraction(document["rho"]), int(document["squared_sensitivity"]))
 
 
 WGS84_STRETCH = Fraction(10057, 10000)
@@ -327,12 +441,18 @@ class PlanarLaplace:
         return cls(epsilon, int(document["sensitivity"]), step, input_step)
 
 
-Noise = DiscreteLaplace | PlanarLaplace
+CountNoise = DiscreteLaplace | DiscreteGaussian
+
+Noise = CountNoise | PlanarLaplace
 
 
 def noise_from_json(document: dict[str, Any]) -> Noise:
-    """Return the noise described by a document: planar Laplace if it has a "step".
+    """Return the noise described by a document that `to_json` of one of the distributions made."""
+    if "step" in document:
+        return PlanarLaplace.from_json(document)
+    return count_noise_from_json(document)
 
-    Otherwise the noise is discrete Laplace.
-    """
-    return (PlanarLaplace if "step" in document else DiscreteLaplace).from_json(document)
+
+def count_noise_from_json(document: dict[str, Any]) -> CountNoise:
+    """Return the noise of counts that is described by a document: Gaussian if it has a "rho"."""
+    return (DiscreteGaussian if "rho" in document else DiscreteLaplace).from_json(document)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dpgeo.core.attributes import Attribute
 from dpgeo.core.guarantees import Bounding, Counting, Guarantee
 from dpgeo.core.measures import Measure
-from dpgeo.core.noise import DiscreteLaplace, PlanarLaplace
+from dpgeo.core.noise import CountNoise, DiscreteLaplace, PlanarLaplace
 from dpgeo.core.series import Part
 from dpgeo.core.slices import UNDIVIDED, SliceNames
 from dpgeo.core.spend import Measured
@@ -58,7 +58,7 @@ class GridRelease(Content):
 
     grid: Grid
     counts: NDArray[np.int64]
-    noise: DiscreteLaplace
+    noise: CountNoise
     threshold: int = 0
 
 
@@ -94,7 +94,7 @@ class SlicesRelease(DividedRelease):
 
     grid: Grid
     counts: NDArray[np.int64]
-    noise: DiscreteLaplace
+    noise: CountNoise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -192,7 +192,7 @@ class SparseRelease(Content):
     cells: NDArray[np.int64]
     counts: NDArray[np.int64]
     threshold: int
-    noise: DiscreteLaplace
+    noise: CountNoise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -215,7 +215,7 @@ class ZonesRelease(Content):
 
     zones: Zones
     counts: NDArray[np.int64]
-    noise: DiscreteLaplace
+    noise: CountNoise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -231,7 +231,7 @@ class ProfileRelease(Content):
     titles: tuple[str, ...]
     time_zone: str
     counts: NDArray[np.int64]
-    noise: DiscreteLaplace
+    noise: CountNoise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -247,7 +247,7 @@ class ContourRelease(Content):
 
     grid: Grid
     counts: NDArray[np.int64]
-    noise: DiscreteLaplace
+    noise: CountNoise
     surface: NDArray[np.float64]
     lines: NDArray[np.float64]
 
@@ -266,7 +266,7 @@ class AveragesRelease(Content):
     measure: Measure
     above: NDArray[np.int64]
     below: NDArray[np.int64]
-    noise: DiscreteLaplace
+    noise: CountNoise
     slices: SliceNames = UNDIVIDED
 
 
@@ -350,8 +350,8 @@ class FlowsRelease(DividedRelease):
     pairs: NDArray[np.int64]
     leaving: NDArray[np.int64]
     arriving: NDArray[np.int64]
-    noise: DiscreteLaplace
-    sum_noise: DiscreteLaplace
+    noise: CountNoise
+    sum_noise: CountNoise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -373,9 +373,9 @@ class PlacesRelease(Content):
     latitude: NDArray[np.float64]
     reach: int
     counts: NDArray[np.int64]
-    noise: DiscreteLaplace
+    noise: CountNoise
     pairs: NDArray[np.int64]
-    pair_noise: DiscreteLaplace
+    pair_noise: CountNoise
     slices: SliceNames = UNDIVIDED
     adds_up: bool = False
 

@@ -25,10 +25,35 @@ class Spend:
         if not isinstance(self.epsilon, Fraction) or self.epsilon <= 0:
             raise ValueError(f"The spend {self.label!r} needs a positive epsilon, exact.")
 
+    @property
+    def amount(self) -> Fraction:
+        """What the spend adds to its plan: its epsilon."""
+        return self.epsilon
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RhoSpend:
+    """One measurement declared under zCDP: its rho, and a label that is unique in its plan."""
+
+    label: str
+    rho: Fraction
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.rho, Fraction) or self.rho <= 0:
+            raise ValueError(f"The spend {self.label!r} needs a positive rho, exact.")
+
+    @property
+    def amount(self) -> Fraction:
+        """What the spend adds to its plan: its rho."""
+        return self.rho
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One line of the trace: an epsilon that was spent, and the noise that was drawn for it.
+    """One line of the trace: an epsilon or a rho that was spent, and the noise drawn for it.
+
+    Under zCDP, `rho` is set and `epsilon` is None, since a rho has an epsilon only at a delta, and
+    epsilons of lines would not add up. Otherwise, `epsilon` is set and `rho` is None.
 
     `noise` is None if there are no noisy counts or points: either the epsilon was charged but not
     used, or it paid for random decisions to split boxes (`splits`) or for random choices of places
@@ -36,16 +61,26 @@ class Measured:
     """
 
     label: str
-    epsilon: Fraction
+    epsilon: Fraction | None
     noise: Noise | None
     splits: bool = False
     choices: bool = False
+    rho: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        if (self.epsilon is None) == (self.rho is None):
+            raise ValueError(f"The line {self.label!r} needs an epsilon or a rho.")
+
+    @property
+    def amount(self) -> Fraction:
+        """What the line adds to the cost of its release: its epsilon, or its rho under zCDP."""
+        return self.epsilon or self.rho or Fraction(0)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the trace line as a JSON object, with epsilon as an exact fraction."""
+        """Return the trace line as a JSON object, with epsilon or rho as an exact fraction."""
         return {
             "label": self.label,
-            "epsilon": str(self.epsilon),
+            **({"rho": str(self.rho)} if self.rho else {"epsilon": str(self.epsilon)}),
             "noise": self.noise.to_json() if self.noise else None,
             "splits": self.splits,
             "choices": self.choices,
@@ -56,7 +91,8 @@ class Measured:
         """Return the trace line described by `document`, which `to_json` made."""
         return cls(
             label=document["label"],
-            epsilon=Fraction(document["epsilon"]),
+            epsilon=Fraction(document["epsilon"]) if "epsilon" in document else None,
+            rho=Fraction(document["rho"]) if "rho" in document else None,
             noise=noise_from_json(document["noise"]) if document["noise"] else None,
             splits=bool(document["splits"]),
             choices=bool(document.get("choices", False)),

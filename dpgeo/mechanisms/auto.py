@@ -88,7 +88,8 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PhasedRelease:
     """Measure the pilot, choose the phases, count in each, and infer the surface."""
     grid = Grid.over(view.domain.area, params.cells)
     inside = grid.inside(view.domain.area)
-    survey = Survey(grid, view.histogram(grid), inside, meter)
+    cells = view.histogram(grid)
+    survey = Survey(grid, cells, inside, meter)
     total = survey.measure(PILOT, even(survey.measurements, 0))
     signal = max(float(total[0]), 0.0) * float(survey.noise[0].rate / PILOT_SHARE)
     phases = phases_after(signal, survey.measurements.inside)
@@ -96,7 +97,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PhasedRelease:
     shares = [phase.share / (1 - PILOT_SHARE) for phase in phases]
     meter.divide(UNALLOCATED, dict(zip(labels, shares, strict=True)))
     for label, phase in zip(labels, phases, strict=True):
-        scale = 1 / float(meter.noise(label, view.bound).rate)
+        scale = 1 / float(meter.noise(label, cells).rate)
         survey.measure(label, _nodes(survey.measurements, phase, scale))
     return survey.content()
 

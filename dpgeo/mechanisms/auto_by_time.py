@@ -100,7 +100,8 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PhasedSlicesRele
     """Measure the pilot, choose the phases, count in each over all slices, and infer surfaces."""
     sliced = counted(params, view.domain)
     inside = sliced.grid.inside(view.domain.area)
-    survey = SlicedSurvey(sliced, view.sliced_histogram(sliced), inside, meter)
+    cells = view.sliced_histogram(sliced)
+    survey = SlicedSurvey(sliced, cells, inside, meter)
     totals = survey.measure(PILOT, [even(each, 0) for each in survey.measurements])
     rate = float(survey.noise[0].rate / PILOT_SHARE)
     signals = [max(float(total[0]), 0.0) * rate for total in totals]
@@ -109,7 +110,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PhasedSlicesRele
     shares = [phase.share / (1 - PILOT_SHARE) for phase in phases]
     meter.divide(UNALLOCATED, dict(zip(labels, shares, strict=True)))
     for label, phase in zip(labels, phases, strict=True):
-        scale = 1 / float(meter.noise(label, view.bound).rate)
+        scale = 1 / float(meter.noise(label, cells).rate)
         pairs = zip(survey.measurements, signals, strict=True)
         survey.measure(label, [_nodes(own, signal, phase, scale) for own, signal in pairs])
     return survey.content()

@@ -18,6 +18,10 @@ to show are post-processing of the noisy pairs. Which records are kept depends o
 the row without the measured value; the value matters only between rows that are equal in everything
 else.
 
+Under zCDP. The squared sensitivity of both sums of all regions together is l K^2 if each privacy
+unit has one value a region (distinct people), and l^2 K^2 otherwise; `privacy.value_shares` has the
+proof.
+
 Utility. The mean of a region with n records has a standard error of about l/(epsilon n) of the
 range between the limits, so narrow limits give accurate means. Regions with few records get no
 estimate. If a person has more than l contributions, only l of them count, and a value beyond a
@@ -39,7 +43,6 @@ from dpgeo.core import subjects
 from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.kinds import AVERAGES
 from dpgeo.core.measures import Measure, find_measure
-from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import AveragesRelease, GridAverages, ZoneAverages
 from dpgeo.core.slices import slices_param
@@ -47,8 +50,9 @@ from dpgeo.core.spend import Spend
 from dpgeo.phrases import Phrase
 from dpgeo.postprocess.fieller import ShareNoise
 from dpgeo.privacy.divided_regions import DividedRegions
+from dpgeo.privacy.gaussian_meter import CountMeter
+from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism
-from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.zones import Zones
 
@@ -91,14 +95,14 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
-def release(view: PrivateView, params: Params, meter: Meter) -> AveragesRelease:
+def release(view: PrivateView, params: Params, meter: CountMeter) -> AveragesRelease:
     """Measure the pair of sums of every region once."""
     regions = DividedRegions.of(params, view.domain)
     places, names = regions.places, regions.names
     measure = find_measure(view.domain.measures, params.measure)
     shares = view.value_shares(regions.valued, measure)
-    noise = meter.noise(LABEL, shares.sensitivity)
-    above, below = meter.measure_shares(LABEL, shares)
+    noise = meter.noise(LABEL, shares)
+    above, below = meter.measure(LABEL, shares)
     if isinstance(places, Zones):
         return ZoneAverages(
             zones=places, measure=measure, above=above, below=below, noise=noise, slices=names
@@ -114,7 +118,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> AveragesRelease:
     )
 
 
-def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+def forecast(
+    params: Params, epsilon: Fraction, bound: int, domain: Domain, law: Law = LAPLACE
+) -> Forecast:
     """Forecast the noise of each of a region's two sums, in steps.
 
     Raises InvalidInput if the data lack a named layer, category or measure.
@@ -122,7 +128,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
     measure = find_measure(domain.measures, params.measure)
     regions = DividedRegions.of(params, domain)
     count = regions.size_in_area
-    noise = ShareNoise(DiscreteLaplace(epsilon, bound * measure.steps), measure.steps)
+    noise = ShareNoise(law.shares(epsilon, bound, measure.steps), measure.steps)
     return Forecast(
         region=regions.word,
         regions=count,
@@ -158,6 +164,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    gaussian=True,
     kind=AVERAGES,
     subjects=(subjects.AVERAGES, subjects.AVERAGES_BY_DISTRICT),
 )

@@ -13,6 +13,11 @@ is epsilon-differentially private. Since the slices are disjoint, they do not sp
 releases: more slices cost no more. Cells outside the study area are empty by the public declaration
 of the area; setting them to 0 is post-processing.
 
+Under zCDP. If distinct people are counted, a privacy unit changes at most l counts of all slices
+together, each by at most 1, so the squares of the changes add up to at most l. Discrete Gaussian
+noise with s = l/(2 rho) is therefore rho-zCDP (`privacy.gaussian_meter`). If visits are counted,
+all l may be in one cell of one slice, and the squared sensitivity is l^2.
+
 Utility. Every cell of every slice carries noise of scale about l/epsilon, as in an undivided map.
 But the people of a cell are divided among its slices, so use coarser cells than for a single map.
 The contribution bound applies to all slices together, so people who are in many places, or with
@@ -33,15 +38,15 @@ import numpy as np
 from dpgeo.core import subjects
 from dpgeo.core.categories import find_category
 from dpgeo.core.domain import Domain
-from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import SlicesRelease
 from dpgeo.core.slices import SlicedGrid, Slicing, slices_param, slicing
 from dpgeo.core.spend import Spend
 from dpgeo.phrases import Phrase
 from dpgeo.privacy.bounding import usual_regions
+from dpgeo.privacy.gaussian_meter import CountMeter
+from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism
-from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
 
@@ -72,12 +77,12 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
-def release(view: PrivateView, params: Params, meter: Meter) -> SlicesRelease:
+def release(view: PrivateView, params: Params, meter: CountMeter) -> SlicesRelease:
     """Measure every cell of every slice once."""
     sliced = counted(params, view.domain)
     grid, names = sliced.grid, sliced.slices.names
     cells = view.sliced_histogram(sliced)
-    noise = meter.noise(LABEL, cells.sensitivity)
+    noise = meter.noise(LABEL, cells)
     counts = meter.measure(LABEL, cells)
     return SlicesRelease(
         grid=grid,
@@ -99,14 +104,16 @@ def counted(params: Params, domain: Domain) -> SlicedGrid:
     return SlicedGrid(Grid.over(domain.area, params.cells), slices)
 
 
-def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+def forecast(
+    params: Params, epsilon: Fraction, bound: int, domain: Domain, law: Law = LAPLACE
+) -> Forecast:
     """Forecast the noise of a cell's count. Raises InvalidInput as `counted` does."""
     sliced = counted(params, domain)
     grid, names = sliced.grid, sliced.slices.names
     return Forecast(
         region="cell",
         regions=len(names) * int(np.count_nonzero(grid.inside(domain.area))),
-        noise=DiscreteLaplace(epsilon, bound),
+        noise=law.counts(epsilon, bound),
         ground_metres=grid.ground_cell_metres,
         facts=(
             Phrase(
@@ -128,6 +135,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    gaussian=True,
     subjects=(subjects.CATEGORIES,),
     by_time=True,
     regions=usual_regions,

@@ -11,6 +11,11 @@ public parameters alone. If `levels` is "noise", the first line follows from a q
 noise's public distribution, never from the counts. Cells outside the study area are empty by its
 public declaration.
 
+Under zCDP. If distinct people are counted, a privacy unit changes at most l counts, each by at most
+1, so the squares of the changes add up to at most l. Discrete Gaussian noise with s = l/(2 rho) is
+therefore rho-zCDP (`privacy.gaussian_meter`). If visits are counted, all l may be in one cell, and
+the squared sensitivity is l^2.
+
 Utility. Squares carry noise of scale about l/epsilon. With `inferred` smoothing, a cell is shrunk
 towards the value expected from its surroundings, which has the smallest error where people are few;
 `blurred` takes a fixed weighted mean of nine cells; `none` keeps the noise. If `levels` is "noise",
@@ -33,14 +38,14 @@ import numpy as np
 from dpgeo.core import subjects
 from dpgeo.core.domain import Domain
 from dpgeo.core.kinds import CONTOURS
-from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import ContourRelease
 from dpgeo.core.spend import Spend
 from dpgeo.postprocess.contours import Smoothing, Spacing, line_values, make_surface
 from dpgeo.privacy.bounding import counted_cells, usual_regions
+from dpgeo.privacy.gaussian_meter import CountMeter
+from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
-from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
 
@@ -85,11 +90,11 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
-def release(view: PrivateView, params: Params, meter: Meter) -> ContourRelease:
+def release(view: PrivateView, params: Params, meter: CountMeter) -> ContourRelease:
     """Measure every cell once, and choose contour lines on the resulting surface."""
     grid = Grid.over(view.domain.area, params.cells)
     cells = view.histogram(grid)
-    noise = meter.noise(LABEL, cells.sensitivity)
+    noise = meter.noise(LABEL, cells)
     inside = grid.inside(view.domain.area)
     counts = np.where(inside, meter.measure(LABEL, cells), 0)
     surface = make_surface(counts, noise, inside, Smoothing(params.smoothing))
@@ -103,9 +108,11 @@ def release(view: PrivateView, params: Params, meter: Meter) -> ContourRelease:
     )
 
 
-def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+def forecast(
+    params: Params, epsilon: Fraction, bound: int, domain: Domain, law: Law = LAPLACE
+) -> Forecast:
     """Forecast the noise of a cell's count, measured with the whole epsilon."""
-    noise = DiscreteLaplace(epsilon, bound)
+    noise = law.counts(epsilon, bound)
     return forecast_cells(domain, params.cells, noise, region="cell", alike=True)
 
 
@@ -117,6 +124,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    gaussian=True,
     kind=CONTOURS,
     subjects=(subjects.DENSITY,),
     regions=usual_regions,

@@ -93,8 +93,8 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PartitionRelease
     grid = Grid.over(view.domain.area, params.cells)
     inside = grid.inside(view.domain.area)
     cells = view.histogram(grid)
-    noise = meter.noise(CELLS, cells.sensitivity)
-    totals_noise = meter.noise(PARTITIONS, cells.sensitivity)
+    noise = meter.noise(CELLS, cells)
+    totals_noise = meter.noise(PARTITIONS, cells)
     counts = meter.measure(CELLS, cells)
     counts[~inside] = 0
     rule = Rule(

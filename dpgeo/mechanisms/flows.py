@@ -18,6 +18,12 @@ out before anything is counted, so setting their pairs to 0 is post-processing. 
 estimates, the list of flows that exceed the noise, and the sum of the other flows ("other") are
 post-processing, too.
 
+Under zCDP. If distinct people are counted, a privacy unit changes at most l pairs, each by at most
+1: the squared sensitivity of the pairs is l. Dropping pairs outside the study area does not change
+that, since no counts are added up (`PrivateSparseCounts.between`). Departures and arrivals do add
+up pairs, and all l trips may leave one region, so their squared sensitivities are l^2 each, as are
+those of all three if trips are counted. The shares of rho add up to rho.
+
 Utility. Each pair carries noise of scale l/(0.6 epsilon), however many trips it has, so few, large
 regions give the clearest map. Pairs are listed if they reach a threshold that at most one pair
 would be expected to reach if all pairs were empty. If trips are counted, a person who travels the
@@ -42,7 +48,7 @@ from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.kinds import FLOWS
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise
 from dpgeo.core.parameters import param
 from dpgeo.core.released import FlowsRelease
 from dpgeo.core.slices import ALL_TIMES, UNDIVIDED, Slicing, slicing
@@ -51,8 +57,9 @@ from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.core.trips import TripPairs
 from dpgeo.phrases import Phrase
 from dpgeo.postprocess.flow_regions import square_zones
+from dpgeo.privacy.gaussian_meter import CountMeter
+from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism, single_sample
-from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
@@ -127,22 +134,24 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     return [Spend(label=label, epsilon=epsilon * share) for label, share in SHARES.items()]
 
 
-def release(view: PrivateView, params: Params, meter: Meter) -> FlowsRelease:
+def release(view: PrivateView, params: Params, meter: CountMeter) -> FlowsRelease:
     """Measure pairs, departures and arrivals of one sample of trips."""
     pairs, number = _counted(params, view.domain)
     names, n = pairs.slices.names if pairs.slices else UNDIVIDED, int(number.max()) + 1
     size = max(len(names), 1)
-    trips = view.trips(pairs).mapped(_renumber(number, n), size * n * n)
-    noise = meter.noise(PAIRS, trips.sensitivity)
+    trips = view.trips(pairs).between(number >= 0)
+    noise = meter.noise(PAIRS, trips)
     possible = size * n * (n if params.within else n - 1)
     threshold = listing_threshold(noise, possible)
     sparse = possible > MOST_PAIRS
     listed, counts = _measure(trips, threshold, meter, sparse=sparse)
     listed, counts = _apart(listed, counts, n, within=params.within, sparse=sparse)
-    sums = [
-        meter.measure(label, trips.mapped(_end(n, arriving=last), size * n).dense())
+    ends = {
+        label: trips.mapped(_end(n, arriving=last), size * n).dense()
         for label, last in ((LEAVING, False), (ARRIVING, True))
-    ]
+    }
+    sum_noise = meter.noise(LEAVING, ends[LEAVING])
+    sums = [meter.measure(label, counts) for label, counts in ends.items()]
     return FlowsRelease(
         zones=_as_zones(pairs.regions, number),
         squares=isinstance(pairs.regions, Grid),
@@ -158,14 +167,14 @@ def release(view: PrivateView, params: Params, meter: Meter) -> FlowsRelease:
         leaving=sums[0].reshape(size, n),
         arriving=sums[1].reshape(size, n),
         noise=noise,
-        sum_noise=DiscreteLaplace(noise.epsilon * SHARES[LEAVING] / SHARES[PAIRS], view.bound),
+        sum_noise=sum_noise,
         values=names.values,
         times=names.times,
         category=names.category,
     )
 
 
-def listing_threshold(noise: DiscreteLaplace, pairs: int) -> int:
+def listing_threshold(noise: CountNoise, pairs: int) -> int:
     """Return the smallest T >= 1 that at most one of `pairs` empty pairs is expected to reach.
 
     With a = exp(-rate), P(noise >= T) = a^T/(1+a). So T is the smallest integer for which `pairs`
@@ -175,7 +184,7 @@ def listing_threshold(noise: DiscreteLaplace, pairs: int) -> int:
 
 
 def _measure(
-    trips: PrivateSparseCounts, threshold: int, meter: Meter, *, sparse: bool
+    trips: PrivateSparseCounts, threshold: int, meter: CountMeter, *, sparse: bool
 ) -> tuple[Ints, Ints]:
     """Return the indices of the pairs whose counts were drawn, and these noisy counts.
 
@@ -275,18 +284,6 @@ def _regions(params: Params, domain: Domain) -> Grid | Zones:
     return zones
 
 
-def _renumber(number: Ints, n: int) -> Callable[[Ints], Ints]:
-    """Return a public function that maps pairs of all regions to pairs of the regions counted."""
-    every = number.size
-
-    def renumbered(pair: Ints) -> Ints:
-        origin, destination = number[pair // every % every], number[pair % every]
-        to = (pair // every**2 * n + origin) * n + destination
-        return np.where((origin < 0) | (destination < 0), -1, to)
-
-    return renumbered
-
-
 def _end(n: int, *, arriving: bool) -> Callable[[Ints], Ints]:
     """Return a public function that maps a pair to the pair's slice and one of its two regions.
 
@@ -304,7 +301,9 @@ def _as_zones(regions: Grid | Zones, number: Ints) -> Zones:
     return regions if isinstance(regions, Zones) else square_zones(regions, number >= 0)
 
 
-def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+def forecast(
+    params: Params, epsilon: Fraction, bound: int, domain: Domain, law: Law = LAPLACE
+) -> Forecast:
     """Forecast the noise of a pair's count.
 
     Raises InvalidInput for regions, trips or slices that the dataset lacks.
@@ -312,8 +311,8 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
     pairs, number = _counted(params, domain)
     n = int(number.max()) + 1
     possible = (len(pairs.slices) if pairs.slices else 1) * n * (n if params.within else n - 1)
-    noise = DiscreteLaplace(epsilon * SHARES[PAIRS], bound)
-    sums = DiscreteLaplace(epsilon * SHARES[LEAVING], bound)
+    noise = law.counts(epsilon * SHARES[PAIRS], bound)
+    sums = law.sums(epsilon * SHARES[LEAVING], bound)
     metres = (
         pairs.regions.smallest_side_metres
         if isinstance(pairs.regions, Zones)
@@ -347,6 +346,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    gaussian=True,
     kind=FLOWS,
     subjects=(subjects.TRIPS,),
     serial=single_sample,

@@ -18,6 +18,10 @@ noisy counts, the list and the distribution of the noise alone, and is therefore
 With popular bounding, popularity over the whole list is measured first (`privacy.bounding`), for a
 tenth of epsilon.
 
+Under zCDP. Places and pairs of distinct people have the squared sensitivity l each, since a person
+adds at most 1 to each of at most l places, and to each of at most l pairs. If visits are counted,
+it is l^2 for both. The shares of rho add up to rho.
+
 Utility. Every place carries noise of scale l/epsilon, however many places there are, so in a long
 list only the busiest places exceed the noise. Rankings are best if people are counted with a bound
 of 1 to 3. The bound itself changes the ranking: the intervals of ranks refer to counts after
@@ -45,7 +49,6 @@ from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting
 from dpgeo.core.kinds import PLACES
-from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import PlacesRelease
 from dpgeo.core.slices import (
@@ -60,8 +63,9 @@ from dpgeo.core.spend import Spend
 from dpgeo.phrases import Phrase
 from dpgeo.postprocess.place_ranks import joint_margin
 from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.gaussian_meter import CountMeter
+from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism
-from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.near_places import NearPlaces
 from dpgeo.spatial.places import Places
@@ -120,7 +124,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     ]
 
 
-def release(view: PrivateView, params: Params, meter: Meter) -> PlacesRelease:
+def release(view: PrivateView, params: Params, meter: CountMeter) -> PlacesRelease:
     """Measure every place once and, with contexts, every pair of a place and a context."""
     contexts, near = _contexts(params, view.domain), regions(params, view.domain)
     visits, size = view.counting is Counting.VISITS, len(near)
@@ -133,11 +137,11 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PlacesRelease:
         counts = pairs.flat().regroup(np.tile(np.arange(size), pairs.shape[0]), size)
     else:
         counts = view.zone_counts(near)
-    noise = meter.noise(LABEL, counts.sensitivity)
+    noise = meter.noise(LABEL, counts)
     measured = meter.measure(LABEL, counts)
     pair_noise, of_pairs = noise, np.empty((0, size), dtype=np.int64)
     if pairs is not None:
-        pair_noise = meter.noise(PAIRS, pairs.sensitivity)
+        pair_noise = meter.noise(PAIRS, pairs)
         of_pairs = meter.measure(PAIRS, pairs)
     places = near.places
     return PlacesRelease(
@@ -180,13 +184,15 @@ def _contexts(params: Params, domain: Domain) -> Slicing | None:
     return slicing(params.slices, category, domain.time_zone)
 
 
-def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+def forecast(
+    params: Params, epsilon: Fraction, bound: int, domain: Domain, law: Law = LAPLACE
+) -> Forecast:
     """Forecast the noise of a place's count.
 
     Raises InvalidInput for keys or contexts that the dataset lacks.
     """
     contexts, near = _contexts(params, domain), regions(params, domain)
-    noise = DiscreteLaplace(epsilon * (SHARE if contexts else 1), bound)
+    noise = law.counts(epsilon * (SHARE if contexts else 1), bound)
     facts = [
         Phrase(
             "Two places can be ranked for certain if their counts are more than {apart:,} apart, "
@@ -231,6 +237,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    gaussian=True,
     kind=PLACES,
     regions=regions,
     counted=regions,

@@ -79,7 +79,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> ClustersRelease:
     start = spread_evenly(view.domain.area, params.clusters)
     centres = run_kmeans(meter, _labels(params), counts, grid, start)
     around = counts.nearest_counts(grid, centres)
-    noise = meter.noise(COUNTS, around.sensitivity)
+    noise = meter.noise(COUNTS, around)
     longitude, latitude = centres.degrees
     return ClustersRelease(
         longitude=longitude,

@@ -10,6 +10,11 @@ count (people), or of a record and a count (visits), whether zones overlap or no
 sensitivity of all counts is l, and one `measure` with epsilon is epsilon-differentially private.
 The smoothed table is post-processing (`postprocess.two_way`).
 
+Under zCDP. If distinct people are counted, a privacy unit changes at most l counts, each by at most
+1, so the squares of the changes add up to at most l. Discrete Gaussian noise with s = l/(2 rho) is
+therefore rho-zCDP (`privacy.gaussian_meter`). If visits are counted, all l may be in one zone and
+part of the week, and the squared sensitivity is l^2.
+
 Utility. Every count carries noise of scale about l/epsilon. A person may be present at many hours,
 and only l of these are kept: with l = 1, every person is counted in a single hour. If days are
 alike, the smoothed estimate of an hour is closer to the truth than its noisy count.
@@ -29,15 +34,15 @@ from dpgeo.core import subjects
 from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.kinds import PROFILE
-from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import ProfileRelease
 from dpgeo.core.slices import SlicedGrid, SlicedZones, Slicing
 from dpgeo.core.spend import Spend
 from dpgeo.core.time_slices import PARTS
 from dpgeo.phrases import Phrase, translatable
+from dpgeo.privacy.gaussian_meter import CountMeter
+from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism
-from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
@@ -71,12 +76,12 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
-def release(view: PrivateView, params: Params, meter: Meter) -> ProfileRelease:
+def release(view: PrivateView, params: Params, meter: CountMeter) -> ProfileRelease:
     """Measure every pair of a zone and a part of the week once."""
     slices = _slices(params, view.domain)
     zones, sliced = _regions(params, view.domain, slices)
     counts = view.sliced_histogram(sliced)
-    noise = meter.noise(LABEL, counts.sensitivity)
+    noise = meter.noise(LABEL, counts)
     drawn = meter.measure(LABEL, counts).reshape(len(slices), len(zones))
     names = slices.names
     return ProfileRelease(
@@ -89,14 +94,16 @@ def release(view: PrivateView, params: Params, meter: Meter) -> ProfileRelease:
     )
 
 
-def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+def forecast(
+    params: Params, epsilon: Fraction, bound: int, domain: Domain, law: Law = LAPLACE
+) -> Forecast:
     """Forecast the noise of a count. Raises InvalidInput for data without times."""
     slices = _slices(params, domain)
     zones, _ = _regions(params, domain, slices)
     return Forecast(
         region="zone",
         regions=len(slices) * len(zones),
-        noise=DiscreteLaplace(epsilon, bound),
+        noise=law.counts(epsilon, bound),
         ground_metres=zones.smallest_side_metres,
         facts=(
             Phrase(
@@ -140,6 +147,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    gaussian=True,
     kind=PROFILE,
     subjects=(subjects.WEEK,),
     by_time=True,

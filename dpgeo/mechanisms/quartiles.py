@@ -105,7 +105,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> QuartilesRelease
     regions, measure = _counted(params, view.domain)
     places, names = regions.places, regions.names
     histogram = view.value_histogram(regions.valued, measure, params.bins)
-    noise = meter.noise(LABEL, histogram.sensitivity)
+    noise = meter.noise(LABEL, histogram)
     counts = meter.measure(LABEL, histogram)
     if isinstance(places, Zones):
         return ZoneQuartiles(

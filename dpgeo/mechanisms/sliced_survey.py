@@ -58,7 +58,7 @@ class SlicedSurvey:
                 for each, start in zip(squares, starts[:-1], strict=True)
             ]
         )
-        noise = self._meter.noise(label, self._cells.sensitivity)
+        noise = self._meter.noise(label, self._cells)
         measured = self._meter.measure(label, self._cells.regroup(region, int(starts[-1])))
         counts = [measured[start:end] for start, end in pairwise(starts.tolist())]
         for own, marked, values in zip(self.measurements, nodes, counts, strict=True):

@@ -13,6 +13,12 @@ number of cells that are occupied or listed. Cells outside the study area are em
 declaration and left out. The expected number of empty cells that are listed is known beforehand; if
 it is too large, the request is refused before any epsilon is spent.
 
+Under zCDP. The squared sensitivity of the vector of all counts is l if distinct people are counted,
+and l^2 if visits are. `GaussianMeter.measure_sparse` draws exactly the cells that would reach T if
+all got discrete Gaussian noise (`privacy.gaussian_threshold`). T is the smallest number that a cell
+reaches by noise with a probability of at most n^-eta/2, so as many empty cells are expected to be
+listed as with Laplace noise.
+
 Utility. T = max(1, ceil(eta l ln(n)/epsilon)) for n cells. With eta = 1, fewer than one empty cell
 in the whole grid is expected to be listed. A cell whose count is clearly above T is almost surely
 listed. A cell that is not listed tells only that its noisy count is below T. Sums over regions miss
@@ -30,14 +36,15 @@ from fractions import Fraction
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise
 from dpgeo.core.parameters import param
 from dpgeo.core.released import SparseRelease
 from dpgeo.core.spend import Spend
 from dpgeo.privacy.bounding import counted_cells, usual_regions
+from dpgeo.privacy.gaussian_meter import CountMeter
+from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism, single_sample
-from dpgeo.privacy.meter import MOST_PASSING, Meter
-from dpgeo.privacy.sparse_threshold import passing_chance
+from dpgeo.privacy.meter import MOST_PASSING
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
 
@@ -69,15 +76,14 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
-def release(view: PrivateView, params: Params, meter: Meter) -> SparseRelease:
+def release(view: PrivateView, params: Params, meter: CountMeter) -> SparseRelease:
     """Measure every cell once, and list those whose noisy counts reach the threshold."""
     grid = Grid.over(view.domain.area, params.cells)
     inside = grid.inside_runs(view.domain.area)
-    noise = meter.noise(LABEL, view.bound)
+    cells = view.sparse_histogram(grid).within(inside)
+    noise = meter.noise(LABEL, cells)
     threshold = threshold_of(params, noise, grid.most_inside(view.domain.area))
-    ranks, counts = meter.measure_sparse(
-        LABEL, view.sparse_histogram(grid).within(inside), threshold
-    )
+    ranks, counts = meter.measure_sparse(LABEL, cells, threshold)
     return SparseRelease(
         grid=grid,
         cells=inside.numbers(ranks),
@@ -87,14 +93,14 @@ def release(view: PrivateView, params: Params, meter: Meter) -> SparseRelease:
     )
 
 
-def threshold_of(params: Params, noise: DiscreteLaplace, cells: int) -> int:
+def threshold_of(params: Params, noise: CountNoise, cells: int) -> int:
     """Return the threshold T. Raises InvalidInput if too many empty cells would be listed.
 
     T depends on public facts alone. `cells` is the number of cells that intersect the bounds of the
     study area.
     """
     threshold = params.threshold or noise.list_threshold(cells, params.strictness)
-    expected = cells * passing_chance(noise, threshold)
+    expected = cells * noise.above(threshold)
     if expected > MOST_PASSING:
         raise InvalidInput(
             "About {expected:,.0f} empty cells would be listed, and {most:,} fit in memory. "
@@ -106,13 +112,15 @@ def threshold_of(params: Params, noise: DiscreteLaplace, cells: int) -> int:
     return threshold
 
 
-def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+def forecast(
+    params: Params, epsilon: Fraction, bound: int, domain: Domain, law: Law = LAPLACE
+) -> Forecast:
     """Forecast the noise of a cell's count, measured with the whole epsilon.
 
     Raises InvalidInput if too many empty cells would be listed.
     """
     grid = Grid.over(domain.area, params.cells)
-    noise = DiscreteLaplace(epsilon, bound)
+    noise = law.counts(epsilon, bound)
     threshold_of(params, noise, grid.most_inside(domain.area))
     return Forecast(
         region="cell",
@@ -130,6 +138,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    gaussian=True,
     regions=usual_regions,
     counted=counted_cells,
     serial=single_sample,

@@ -114,9 +114,9 @@ class Survey:
         """Measure the counts (n,) of the marked nodes under a label; store and return them."""
         squares = boxes(nodes, self._inside.shape)
         region = np.where(self._inside, box_image(squares, self._inside.shape), -1)
-        noise = self._meter.noise(label, self._cells.sensitivity)
+        noise = self._meter.noise(label, self._cells)
         counts = self._meter.measure(label, self._cells.regroup(region, len(squares)))
-        self.measurements.add(nodes, counts, 1 / float(noise.rate))
+        self.measurements.add(nodes, counts, noise.scale)
         self.noise.append(noise)
         self._boxes.append(squares)
         self._counts.append(counts)

@@ -7,6 +7,11 @@ counts (bounded by the view), so the vector's L1 sensitivity is l, and one `meas
 epsilon-differentially private. Cells outside the study area are empty by the public declaration of
 the area; setting them to 0 is post-processing.
 
+Under zCDP. If distinct people are counted, a privacy unit changes at most l counts, each by at most
+1, so the squares of the changes add up to at most l. Discrete Gaussian noise with s = l/(2 rho) is
+therefore rho-zCDP (`privacy.gaussian_meter`). If visits are counted, all l may be in one cell, and
+the squared sensitivity is l^2.
+
 Utility. Every cell carries noise of scale about l/epsilon, whatever its count; the noise of a
 region of m cells has a standard deviation sqrt(m) times as large. If most cells are empty, a second
 layer of the release can show counts below a threshold T as 0: T = max(1, ceil(eta l ln(n)/epsilon))
@@ -26,13 +31,13 @@ import numpy as np
 
 from dpgeo.core import subjects
 from dpgeo.core.domain import Domain
-from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import GridRelease
 from dpgeo.core.spend import Spend
 from dpgeo.privacy.bounding import counted_cells, usual_regions
+from dpgeo.privacy.gaussian_meter import CountMeter
+from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells, single_sample
-from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
 
@@ -65,11 +70,11 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
-def release(view: PrivateView, params: Params, meter: Meter) -> GridRelease:
+def release(view: PrivateView, params: Params, meter: CountMeter) -> GridRelease:
     """Measure every cell once."""
     grid = Grid.over(view.domain.area, params.cells)
     cells = view.histogram(grid)
-    noise = meter.noise(LABEL, cells.sensitivity)
+    noise = meter.noise(LABEL, cells)
     counts = meter.measure(LABEL, cells)
     inside = grid.inside(view.domain.area)
     threshold = noise.list_threshold(int(np.count_nonzero(inside)), params.strictness)
@@ -81,9 +86,11 @@ def release(view: PrivateView, params: Params, meter: Meter) -> GridRelease:
     )
 
 
-def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+def forecast(
+    params: Params, epsilon: Fraction, bound: int, domain: Domain, law: Law = LAPLACE
+) -> Forecast:
     """Forecast the noise of a cell's count, measured with the whole epsilon."""
-    noise = DiscreteLaplace(epsilon, bound)
+    noise = law.counts(epsilon, bound)
     return forecast_cells(domain, params.cells, noise, region="cell", alike=True)
 
 
@@ -95,6 +102,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    gaussian=True,
     subjects=(subjects.HEATMAP,),
     regions=usual_regions,
     counted=counted_cells,

@@ -7,6 +7,11 @@ adds at most l in total to the counts of all zones together: the view keeps at m
 person and a zone (people) or of a record and a zone (visits), whether zones overlap or not. So the
 vector's L1 sensitivity is l, and one `measure` with epsilon is epsilon-differentially private.
 
+Under zCDP. If distinct people are counted, a privacy unit changes at most l counts, each by at most
+1, so the squares of the changes add up to at most l. Discrete Gaussian noise with s = l/(2 rho) is
+therefore rho-zCDP (`privacy.gaussian_meter`). If visits are counted, all l may be in one zone, and
+the squared sensitivity is l^2.
+
 Utility. Every zone carries noise of scale about l/epsilon, whatever its size and however many zones
 there are. A person in more than l zones is counted in only l of them, so counts come out too small.
 Records outside all zones are not counted.
@@ -23,12 +28,12 @@ from fractions import Fraction
 from dpgeo.core import subjects
 from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.kinds import ZONES
-from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import ZonesRelease
 from dpgeo.core.spend import Spend
+from dpgeo.privacy.gaussian_meter import CountMeter
+from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism, single_sample
-from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.zones import Zones
 
@@ -51,11 +56,11 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
-def release(view: PrivateView, params: Params, meter: Meter) -> ZonesRelease:
+def release(view: PrivateView, params: Params, meter: CountMeter) -> ZonesRelease:
     """Measure every zone once."""
     zones = view.domain.layer(params.zones, Zones)
     counts = view.zone_counts(zones)
-    noise = meter.noise(LABEL, counts.sensitivity)
+    noise = meter.noise(LABEL, counts)
     return ZonesRelease(zones=zones, counts=meter.measure(LABEL, counts), noise=noise)
 
 
@@ -67,13 +72,15 @@ def regions(params: Params, domain: Domain) -> Zones:
     return domain.layer(params.zones, Zones)
 
 
-def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+def forecast(
+    params: Params, epsilon: Fraction, bound: int, domain: Domain, law: Law = LAPLACE
+) -> Forecast:
     """Forecast the noise of a zone's count, measured with the whole epsilon."""
     zones = domain.layer(params.zones, Zones)
     return Forecast(
         region="zone",
         regions=len(zones),
-        noise=DiscreteLaplace(epsilon, bound),
+        noise=law.counts(epsilon, bound),
         ground_metres=zones.smallest_side_metres,
         alike=True,
     )
@@ -87,6 +94,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    gaussian=True,
     kind=ZONES,
     subjects=(subjects.DISTRICTS,),
     regions=regions,

@@ -13,7 +13,7 @@ import shapely
 from numpy.typing import NDArray
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image
 from dpgeo.spatial.coverage import Coverage, Lines, as_array, coverage, distinct, edges_of
@@ -66,15 +66,17 @@ class Cover:
 
     `whole` maps each noise distribution to the number of whole regions measured with it. `total` is
     the sum of the noisy counts of all whole regions. The other arrays (n,) describe the partial
-    regions: `values` holds their noisy counts, `rates` the rates of their noise, and `shares` the
-    fraction of each region's ground area that lies inside the query region.
+    regions: `values` holds their noisy counts, `scales` the scales of their noise, and `shares` the
+    fraction of each region's ground area that lies inside the query region. `tail` is the 97.5 %
+    quantile of the noise in standard deviations.
     """
 
-    whole: dict[DiscreteLaplace, int]
+    whole: dict[CountNoise, int]
     total: float
     values: NDArray[np.float64]
-    rates: NDArray[np.float64]
+    scales: NDArray[np.float64]
     shares: Shares
+    tail: float
     notes: tuple[str, ...] = ()
 
     @property
@@ -163,7 +165,7 @@ class Parts:
 
 
 def covers_of(
-    noises: Sequence[DiscreteLaplace],
+    noises: Sequence[CountNoise],
     totals: NDArray[Any],
     wholes: NDArray[Any],
     parts: Parts,
@@ -175,12 +177,13 @@ def covers_of(
     `wholes` (m, k) says how many of these were measured with each of the k `noises`. `notes` are
     sentences to show with every answer.
     """
-    rates = np.array([float(each.rate) for each in noises])
+    scales = np.array([each.scale for each in noises])
+    tail = max(each.tail(0.025) for each in noises)
     order = np.argsort(parts.region, kind="stable")
     ends = np.searchsorted(parts.region[order], np.arange(len(totals) + 1))
     values = parts.value[order].astype(np.float64)
-    part_rates, shares = rates[parts.noise[order]], parts.share[order]
-    counted: dict[tuple[int, ...], dict[DiscreteLaplace, int]] = {}
+    part_scales, shares = scales[parts.noise[order]], parts.share[order]
+    counted: dict[tuple[int, ...], dict[CountNoise, int]] = {}
     for numbers in set(map(tuple, wholes.tolist())):
         whole = counted[numbers] = {}
         for each, number in zip(noises, numbers, strict=True):
@@ -194,8 +197,9 @@ def covers_of(
                 whole=counted[tuple(numbers)],
                 total=float(total),
                 values=values[part],
-                rates=part_rates[part],
+                scales=part_scales[part],
                 shares=shares[part],
+                tail=tail,
                 notes=notes,
             )
         )
@@ -342,7 +346,7 @@ class Cells(Areas):
         self,
         grid: Grid,
         counts: Sequence[NDArray[np.int64]],
-        noise: DiscreteLaplace,
+        noise: CountNoise,
         area: StudyArea,
         *,
         cells: Ints | None = None,
@@ -513,7 +517,7 @@ class Listed(Areas):
         grid: Grid,
         boxes: NDArray[np.integer[Any]],
         values: NDArray[np.int64],
-        noise: DiscreteLaplace,
+        noise: CountNoise,
         area: StudyArea,
     ) -> None:
         top, _, left, _ = boxes.T

@@ -5,21 +5,19 @@ reaches. Where boxes are small and people few, hardly any box is clear, although
 together hold people. Their counts have independent noise, so boxes that are not clear are added up
 within squares of 2, 4, 8, ... cells a side, up to a COARSEST-th of the map. If the noise of one
 count has the standard deviation sd, the noise of a sum of m counts has the standard deviation sd
-sqrt(m). A group is clear if its sum reaches
-    ln 500 / sqrt(2) sd sqrt(m), which a single Laplace variable exceeds once in a thousand;
-relative to its standard deviation, a sum has lighter tails. A box belongs to the smallest group
-that is clear. Boxes whose own count is clear are left out of all sums, so one busy box never makes
-its neighbours look busy.
+sqrt(m). A group is clear if its sum reaches q sd sqrt(m), where q is the number of standard
+deviations that a single count exceeds once in a thousand by noise (ln 500/sqrt(2) for Laplace
+noise, 3.09 for Gaussian noise); relative to its standard deviation, a sum has no heavier tails. A
+box belongs to the smallest group that is clear. Boxes whose own count is clear are left out of all
+sums, so one busy box never makes its neighbours look busy.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise
 
 COARSEST = 8
 """Smallest ratio of the map's side to the side of a square within which boxes are added up.
@@ -34,7 +32,7 @@ def coloured_from(
     boxes: NDArray[np.int32],
     sizes: NDArray[np.int64],
     counts: NDArray[np.int64],
-    noise: DiscreteLaplace,
+    noise: CountNoise,
     side: int,
 ) -> Array:
     """Return for each box (n,) the lowest value at which a map colours a cell in it.
@@ -57,7 +55,7 @@ def coloured_from(
         number, cells, sums = (
             np.bincount(group, weights) for weights in (None, sizes[chosen], counts[chosen])
         )
-        threshold = math.log(500) * np.sqrt(number * noise.variance / 2)
+        threshold = noise.tail(1e-3) * np.sqrt(number * noise.variance)
         clear = (number > 1) & (sums >= threshold)
         value = threshold * _share(np.maximum(cells, 1))
         least[chosen] = np.where(clear[group], value[group], least[chosen])

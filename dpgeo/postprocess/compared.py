@@ -15,7 +15,6 @@ the lower bound on it, is larger than c, the difference of the two noisy counts 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise
 from dpgeo.postprocess.noise_sums import margin_of_sum
 from dpgeo.postprocess.periods import largest_by_noise
 
@@ -41,7 +40,7 @@ class Table:
     """
 
     counts: Ints
-    noise: DiscreteLaplace
+    noise: CountNoise
     possible: int
     least: int = 0
     keys: Ints | None = None
@@ -58,11 +57,10 @@ class Table:
         the threshold, else the larger of the count and `margin`. Margins with `change_` in their
         names fail half as often, so that the sum of two such margins is a margin of the change.
         """
-        rate = float(self.noise.rate)
         listed = {
             "least": self.least,
-            "reach": math.ceil(math.log(40) / rate),
-            "change_reach": math.ceil(math.log(80) / rate),
+            "reach": self.noise.reach(1 / 40),
+            "change_reach": self.noise.reach(1 / 80),
             "change_margin": self.noise.margin(0.975),
         }
         return {
@@ -86,14 +84,14 @@ class Compared:
     pairs: Table | None = None
 
 
-def table_of_all(rows: Sequence[Ints], noise: DiscreteLaplace) -> Table:
+def table_of_all(rows: Sequence[Ints], noise: CountNoise) -> Table:
     """Return the table of maps with all counts; each row of counts (n,) is one map's."""
     counts = np.array(rows, dtype=np.int64)
     return Table(counts=counts, noise=noise, possible=counts.shape[1])
 
 
 def table_of_lists(
-    maps: Sequence[tuple[Ints, Ints]], noise: DiscreteLaplace, possible: int, least: int
+    maps: Sequence[tuple[Ints, Ints]], noise: CountNoise, possible: int, least: int
 ) -> Table:
     """Return the table of maps that list counts; each map is a pair (keys, counts).
 

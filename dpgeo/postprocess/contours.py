@@ -15,7 +15,8 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise
+from dpgeo.postprocess.empirical_bayes import noise_kind
 from dpgeo.postprocess.node_measurements import NodeMeasurements
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.postprocess.partition_choice import even
@@ -54,7 +55,7 @@ class Spacing(StrEnum):
 
 def make_surface(
     counts: NDArray[np.int64],
-    noise: DiscreteLaplace,
+    noise: CountNoise,
     inside: NDArray[np.bool_],
     smoothing: Smoothing,
 ) -> Floats:
@@ -66,9 +67,9 @@ def make_surface(
     are shrunk towards the values expected from their surroundings (`postprocess.surface`).
     """
     if smoothing is Smoothing.INFERRED:
-        measurements = NodeMeasurements(padded(inside))
+        measurements = NodeMeasurements(padded(inside), noise_kind(noise))
         nodes = even(measurements, measurements.depth)
-        measurements.add(nodes, padded(counts)[nodes[-1]], 1 / float(noise.rate))
+        measurements.add(nodes, padded(counts)[nodes[-1]], noise.scale)
         surface = quiet(measurements, infer(measurements)).cells
         return np.ascontiguousarray(surface[: counts.shape[0], : counts.shape[1]])
     values = np.where(inside, counts, 0).astype(np.float64)
@@ -87,7 +88,7 @@ def blurred(values: Floats, inside: NDArray[np.bool_]) -> Floats:
 
 
 def line_values(
-    surface: Floats, noise: DiscreteLaplace, grid: Grid, spacing: Spacing, first: int, most: int
+    surface: Floats, noise: CountNoise, grid: Grid, spacing: Spacing, first: int, most: int
 ) -> Floats:
     """Return the densities (m,) per square kilometre at which to draw lines, in ascending order.
 

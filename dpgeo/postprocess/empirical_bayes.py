@@ -1,14 +1,15 @@
-"""Empirical Bayes estimation of true counts under Laplace noise.
+"""Empirical Bayes estimation of true counts under Laplace or Gaussian noise.
 
-Every true count x has a noisy count y, with Laplace noise of scale b, and a prior guess mu, which
-is computed from its surroundings. Given mu, x is modelled as a mixture of a point mass at 0 and
-gamma distributions with the shapes SHAPES and means that are mu times powers of two, since guesses
-may be far off. The weights of the mixture are fitted by expectation maximisation (Dempster, Laird
-and Rubin 1977) to all counts with similar mu/b, and smoothed over neighbouring bins of mu/b. This
-gives every count a posterior mean and variance.
+Every true count x has a noisy count y, with noise of scale b, and a prior guess mu, which is
+computed from its surroundings. Given mu, x is modelled as a mixture of a point mass at 0 and gamma
+distributions with the shapes SHAPES and means that are mu times powers of two, since guesses may be
+far off. The weights of the mixture are fitted by expectation maximisation (Dempster, Laird and
+Rubin 1977) to all counts with similar mu/b, and smoothed over neighbouring bins of mu/b. This gives
+every count a posterior mean and variance.
 
-All quantities are in units of b. Integrals over x are sums over the grid `x`. Noisy values are
-binned on the grid `y`, and posterior moments are interpolated between its points.
+The noise has the variance 2 b^2: Laplace noise of scale b, or Gaussian noise of the standard
+deviation sqrt(2) b. All quantities are in units of b. Integrals over x are sums over the grid `x`.
+Noisy values are binned on the grid `y`, and posterior moments are interpolated between its points.
 """
 
 from __future__ import annotations
@@ -16,11 +17,27 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.core.noise import CountNoise, DiscreteLaplace
+
 Floats = NDArray[np.float64]
+
+
+class NoiseKind(Enum):
+    """The kind of noise in counts."""
+
+    LAPLACE = "laplace"
+    GAUSSIAN = "gaussian"
+
+
+def noise_kind(noise: CountNoise) -> NoiseKind:
+    """Return the kind of a noise distribution."""
+    return NoiseKind.LAPLACE if isinstance(noise, DiscreteLaplace) else NoiseKind.GAUSSIAN
+
 
 SHAPES = (0.7, 3.0, 15.0)
 RATIOS = 2.0 ** np.arange(-6, 10)
@@ -62,15 +79,15 @@ class Posterior:
     log_likelihood: float
 
 
-def posterior(values: Floats, guesses: Floats) -> Posterior:
+def posterior(values: Floats, guesses: Floats, kind: NoiseKind = NoiseKind.LAPLACE) -> Posterior:
     """Compute the posteriors of true counts, given noisy values (n,) and guesses (n,).
 
     Both are in units of each count's noise scale b: `values` are y/b and `guesses` are mu/b.
     """
-    model = _model()
+    model = _model(kind)
     row = np.searchsorted(model.guess_edges, guesses)
     if values.size < FEWEST:
-        mean, variance = _unfitted_moments()
+        mean, variance = _unfitted_moments(kind)
         log_likelihood = 0.0
     else:
         histogram = model.histogram(values, row)
@@ -164,20 +181,23 @@ class _Model:
 
 
 @functools.cache
-def _unfitted_moments() -> tuple[Floats, Floats]:
+def _unfitted_moments(kind: NoiseKind) -> tuple[Floats, Floats]:
     """Return posterior means and variances under the initial weights."""
-    model = _model()
+    model = _model(kind)
     return model.moments(model.initial_weights(ZERO_LIMITS[0])[1])
 
 
 @functools.cache
-def _model() -> _Model:
+def _model(kind: NoiseKind) -> _Model:
     x = np.concatenate(
         [[0.0], np.geomspace(0.03, 1, 18)[:-1], np.arange(1, 12, 0.3), np.arange(12, 70, 0.6)]
     )
     y = np.concatenate([np.arange(-12, 12, 0.25), np.arange(12, 40, 0.5)])
     guesses = np.geomspace(0.003, 45, 27)
-    noise = 0.5 * np.exp(-np.abs(x[:, None] - y))
+    away = np.abs(x[:, None] - y)
+    noise = 0.5 * np.exp(-away)
+    if kind is NoiseKind.GAUSSIAN:
+        noise = np.exp(-(away**2) / 4) / math.sqrt(4 * math.pi)
     priors = np.stack([_components(guess, x) for guess in guesses])
     index = np.arange(guesses.size)
     return _Model(

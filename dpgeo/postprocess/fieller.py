@@ -7,13 +7,14 @@ of the range,
 has mean 0 if m is the true mean of the counted records, however many there are, and its noise is (1
 - m) X - m Y with X and Y independent. With p = max(m, 1 - m) b and q = min(m, 1 - m) b,
     P(|noise| > t) = (p^2 e^(-t/p) - q^2 e^(-t/q)) / (p^2 - q^2),
-and e^(-t/p) (1 + t/(2p)) where p = q. Let t(m) be the t at which this is 5 %. The interval is the
-set of all m with |T(m)| <= t(m): it contains the true mean in exactly 95 % of releases, without a
-union bound and without dividing by a noisy number. The noise is discrete; its tails are within one
-step of those of continuous noise, so 1 is added to t(m). t(m) does not depend on any data and is
-tabulated once for M values of m from 0 to 1, and taken as linear between them. So the ends of an
-interval are where T(m) crosses t(m) or -t(m) between two of these values, and an interval may be
-narrower than their distance.
+and e^(-t/p) (1 + t/(2p)) where p = q. If the noise is Gaussian with the variance 2 b^2, the noise
+of T(m) is Gaussian with the variance 2 b^2 ((1 - m)^2 + m^2). Let t(m) be the t at which this is 5
+%. The interval is the set of all m with |T(m)| <= t(m): it contains the true mean in exactly 95 %
+of releases, without a union bound and without dividing by a noisy number. The noise is discrete;
+its tails are within one step of those of continuous noise, so 1 is added to t(m). t(m) does not
+depend on any data and is tabulated once for M values of m from 0 to 1, and taken as linear between
+them. So the ends of an interval are where T(m) crosses t(m) or -t(m) between two of these values,
+and an interval may be narrower than their distance.
 
 Ranks. If each interval misses with a probability of 5 %/n, all n intervals hold together in 95 % of
 releases (Bonferroni). Then a region is surely above another if its interval lies above the other's,
@@ -21,17 +22,17 @@ and its rank is at least 1 plus the number of regions surely above it, and at mo
 number of regions surely below it. Ranks are among the regions whose mean is shown.
 
 What is shown. The noisy number of records is (U + D)/K, with the noise (X + Y)/K, of which P(X + Y
-> t) = e^(-t/b) (1 + t/(2b)) / 2. A mean is shown only if this number reaches a threshold that at
-most one of the release's regions would be expected to reach if all of them were empty (one in
-FEWEST if there are fewer regions), and if the interval is not empty, not too wide, and does not
-contain both ends of the range. Coverage is 95 % over all regions, shown or not. It is lower among
-shown regions whose numbers barely reach the threshold, since regions with an upward error in their
-number are shown more often.
+> t) = e^(-t/b) (1 + t/(2b)) / 2; Gaussian noise has the variance 4 b^2. A mean is shown only if
+this number reaches a threshold that at most one of the release's regions would be expected to reach
+if all of them were empty (one in FEWEST if there are fewer regions), and if the interval is not
+empty, not too wide, and does not contain both ends of the range. Coverage is 95 % over all regions,
+shown or not. It is lower among shown regions whose numbers barely reach the threshold, since
+regions with an upward error in their number are shown more often.
 
 Sums over several regions. For a query region that holds whole regions and shares w of others, the
 noise of T(m) is a sum of terms w (1 - m) X and w m Y. As in `postprocess.noise_sums`, its 95 %
-quantile is at most ln 20/sqrt 2 standard errors, the quantile of a single term, plus the largest
-weight for the discreteness.
+quantile is at most ln 20/sqrt 2 standard errors (1.96 for Gaussian noise), the quantile of a single
+term, plus the largest weight for the discreteness.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise, DiscreteLaplace
 
 Floats = NDArray[np.float64]
 
@@ -85,18 +86,24 @@ class Means:
 class ShareNoise:
     """Noise of each of a region's two sums, to which one record adds `steps` steps in all."""
 
-    noise: DiscreteLaplace
+    noise: CountNoise
     steps: int
 
     @property
     def scale(self) -> float:
         """The scale of the noise in records: b/K of the module docstring, where K is `steps`."""
-        return 1 / float(self.noise.rate) / self.steps
+        return self.noise.scale / self.steps
 
     @property
     def records_margin(self) -> float:
         """Half-width of the 95 % interval of one region's number of records."""
-        return self.scale * _solve_pair(ERROR) + 1 / self.steps
+        return self.scale * self._pair(ERROR) + 1 / self.steps
+
+    def _pair(self, chance: float) -> float:
+        """Return the t with P(|X + Y| > t) = `chance`, for noises X and Y of scale 1."""
+        if isinstance(self.noise, DiscreteLaplace):
+            return _solve_pair(chance)
+        return 2 * self.noise.tail(chance / 2)
 
     def least_records(self, regions: int) -> float:
         """Return the smallest noisy number of records with which a mean is shown.
@@ -104,11 +111,11 @@ class ShareNoise:
         The module docstring derives it. `regions` is the number of regions of the release.
         """
         chance = 2 / max(regions, FEWEST)
-        return self.scale * _solve_pair(chance) + 1 / self.steps
+        return self.scale * self._pair(chance) + 1 / self.steps
 
     def half_width(self, records: float) -> float:
         """Return half the interval's width, as a share of the range, for a mean at its middle."""
-        return self.scale / 2 * _solve_pair(ERROR) / records
+        return self.scale / 2 * self._pair(ERROR) / records
 
     def means(
         self, above: NDArray[Any], below: NDArray[Any], regions: int, error: float = ERROR
@@ -121,7 +128,7 @@ class ShareNoise:
         margin = np.full(len(above), self.records_margin)
         least = np.full(len(above), self.least_records(regions))
         scale = self.steps * self.scale
-        limit = np.broadcast_to(_limits(error) * scale + 1, (len(above), SHARES))
+        limit = np.broadcast_to(self._limits(error) * scale + 1, (len(above), SHARES))
         return self._means(above, below, limit, margin, least)
 
     def limits(self, shares: Floats) -> Floats:
@@ -130,9 +137,17 @@ class ShareNoise:
         A region's interval contains m if |T(m)| is at most t(m).
         """
         return (
-            np.interp(shares, np.linspace(0, 1, SHARES), _limits(ERROR)) * (self.steps * self.scale)
+            np.interp(shares, np.linspace(0, 1, SHARES), self._limits(ERROR))
+            * (self.steps * self.scale)
             + 1
         )
+
+    def _limits(self, error: float) -> Floats:
+        """Return t(m) (M,), which the noise of T(m) exceeds with probability `error` at scale 1."""
+        if isinstance(self.noise, DiscreteLaplace):
+            return _laplace_limits(error)
+        m = np.linspace(0, 1, SHARES)
+        return self.noise.tail(error / 2) * np.sqrt(2 * ((1 - m) ** 2 + m**2))
 
     def ranks(
         self, above: NDArray[Any], below: NDArray[Any], regions: int
@@ -159,14 +174,14 @@ class ShareNoise:
         share.
         """
         m = np.linspace(0, 1, SHARES)
-        single = math.log(20) / math.sqrt(2)
+        single = self.noise.tail(0.025)
         # in records; the noise of a sum has the standard deviation sqrt(2) times this
         spread = self.scale * np.sqrt(squares)
         deviation = self.steps * spread[:, None] * np.sqrt(2 * ((1 - m) ** 2 + m**2))
         limit = single * deviation + largest[:, None]
         margin = single * 2 * spread + largest / self.steps
-        # Relative to their standard deviation, sums have lighter tails than one Laplace variable.
-        tail = math.log(max(regions, FEWEST) / 2) / math.sqrt(2)
+        # Relative to their standard deviation, sums have no heavier tails than one variable.
+        tail = self.noise.tail(1 / max(regions, FEWEST))
         least = np.maximum(tail * 2 * spread, spread) + largest / self.steps
         return self._means(above, below, limit, margin, least)
 
@@ -226,7 +241,7 @@ def ranks_between(low: Floats, high: Floats, told: NDArray[np.bool_]) -> tuple[F
 
 
 @lru_cache(maxsize=16)
-def _limits(error: float) -> Floats:
+def _laplace_limits(error: float) -> Floats:
     """Return t(m) (M,), which the noise of T(m) exceeds with probability `error` at scale 1."""
     m = np.linspace(0, 1, SHARES)
     p, q = np.maximum(m, 1 - m), np.minimum(m, 1 - m)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.counted import Counted, counted_in_sum, counted_once, people_between
 from dpgeo.core.errors import Conflict
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise
 from dpgeo.core.released import FlowsRelease, Released
 from dpgeo.postprocess.areas import check_work, clipped_shares
 from dpgeo.postprocess.layers import slice_of
@@ -120,7 +120,7 @@ class FlowAnswers:
         self,
         values: Floats,
         shares: Floats,
-        noise: DiscreteLaplace,
+        noise: CountNoise,
         notes: tuple[str, ...] = (),
         *,
         single: bool = False,
@@ -152,7 +152,7 @@ class FlowAnswers:
         cut = int(np.count_nonzero(shares < 1.0))
         estimate = float(values @ shares)
         if cut:
-            margin = margin_of_shares(np.full(shares.size, float(noise.rate)), shares)
+            margin = margin_of_shares(np.full(shares.size, noise.scale), shares, noise.tail(0.025))
         else:
             margin = float(margin_of_sum({noise: shares.size}))
         people = None

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.postprocess.empirical_bayes import NoiseKind
 from dpgeo.postprocess.pyramid import Floats, expanded, neighbours, pooled, ratio
 
 Masks = list[NDArray[np.bool_]]
@@ -34,12 +35,13 @@ class Tree:
 class NodeMeasurements:
     """All measurements made so far of quadtree nodes over 2^depth by 2^depth cells."""
 
-    def __init__(self, inside: NDArray[np.bool_]) -> None:
+    def __init__(self, inside: NDArray[np.bool_], kind: NoiseKind = NoiseKind.LAPLACE) -> None:
         """Create an object without measurements.
 
-        `inside` (2^depth, 2^depth) marks the cells that intersect the study area.
+        `inside` (2^depth, 2^depth) marks the cells that intersect the study area, and `kind` is the
+        kind of noise in all measurements.
         """
-        self.inside = inside
+        self.inside, self.kind = inside, kind
         self.depth = len(inside).bit_length() - 1
         sizes = [inside.astype(np.float64)]
         for level in range(self.depth - 1, -1, -1):
@@ -50,7 +52,7 @@ class NodeMeasurements:
         self.precision = [np.zeros_like(size) for size in sizes]
 
     def add(self, nodes: Masks, counts: NDArray[np.int64], scale: float) -> None:
-        """Add the counts (n,) of the n marked nodes, measured with Laplace noise of `scale`.
+        """Add the counts (n,) of the n marked nodes, measured with noise of `scale`.
 
         The counts are ordered by level, row and column. The nodes must be disjoint and together
         cover every inside cell.

@@ -5,7 +5,12 @@ Its characteristic function phi(u) is the product over its terms of
 (1-a)^2/((1-a)^2 + 4a sin^2(u/2)), where a = exp(-rate). By Fourier inversion on the integers
     P(|S| <= m) = 1/pi int_0^pi phi(u) sin((m + 1/2) u)/sin(u/2) du,
 which is evaluated by Gauss-Legendre quadrature where phi is above e^-30. The margin is the smallest
-m with 95 % coverage. For one term it is the exact quantile of `DiscreteLaplace.margin`.
+m with 95 % coverage. For one term it is the exact quantile of the noise (its `margin`).
+
+For discrete Gaussian noise with the parameter s, Poisson's summation formula gives phi(u) as the
+sum of exp(-s (u - 2 pi j)^2/2) over all integers j, divided by the same sum at u = 0. From s = 2
+on, the terms j = 0 and j = 1 suffice for u up to pi, the next being below e^-78; for smaller s, the
+probabilities are added up.
 
 Shares of counts. The noise of a share w of a count is w X, where X is discrete Laplace. There is a
 variable F between -1 and 1, independent of X, such that X + F is Laplace of scale 1/rate. (X is the
@@ -13,20 +18,22 @@ difference of two geometric variables; each is the integer part of an exponentia
 fractional part of that variable is independent of its integer part.) A sum of terms w X is
 therefore treated as a sum of Laplace variables. In standard errors, its 95 % quantile is at most
 that of a single variable, ln 20/sqrt 2, since tails become lighter with more terms. The largest
-share is added to allow for F. Computations confirm that this margin suffices; it is not proved
+share is added to allow for F. Sums of Gaussian noise are treated as normal variables in the same
+way. Computations confirm that this margin suffices; it is not proved
 (tests/statistical/test_range_coverage.py).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise, DiscreteGaussian, DiscreteLaplace
 
 FEWEST_PANELS, MOST_PANELS, NODES = 16, 128, 32
 """Fewest and most quadrature panels, and nodes per panel.
@@ -41,10 +48,10 @@ FEW = 1000
 """If more terms than this have equal noise, their number is rounded up to three digits."""
 
 
-Spreads = Sequence[tuple[float, int]]
+Terms: TypeAlias = tuple[tuple[CountNoise, int], ...]
 
 
-def margin_of_sum(terms: Mapping[DiscreteLaplace, int]) -> int:
+def margin_of_sum(terms: Mapping[CountNoise, int]) -> int:
     """Return the smallest m such that |sum of the noises| <= m with probability at least 95 %.
 
     `terms` maps each noise distribution to its number of terms.
@@ -54,18 +61,21 @@ def margin_of_sum(terms: Mapping[DiscreteLaplace, int]) -> int:
         return 0
     if len(rounded) == 1 and rounded[0][1] == 1:
         return rounded[0][0].margin()
-    return _margin(tuple(sorted(rounded, key=lambda term: (term[0].rate, term[1]))))
+    return _margin(tuple(sorted(rounded, key=lambda term: (-term[0].variance, term[1]))))
 
 
-def margin_of_shares(rates: NDArray[np.float64], shares: NDArray[np.float64]) -> float:
+def margin_of_shares(
+    scales: NDArray[np.float64], shares: NDArray[np.float64], tail: float
+) -> float:
     """Return the half-width of a 95 % interval for the noise of a sum of shares of counts.
 
-    Term i of the sum is `shares[i]` times a count whose noise has the rate `rates[i]`.
+    Term i of the sum is `shares[i]` times a count whose noise has the scale `scales[i]`. `tail` is
+    the 97.5 % quantile of the noise in standard deviations, `noise.tail(0.025)`.
     """
     if not shares.size:
         return 0.0
-    deviation = math.sqrt(2 * float(np.sum(np.square(shares / rates))))
-    return math.log(20) / math.sqrt(2) * deviation + float(shares.max())
+    deviation = math.sqrt(2 * float(np.sum(np.square(shares * scales))))
+    return tail * deviation + float(shares.max())
 
 
 def _few_digits(count: int) -> int:
@@ -77,7 +87,7 @@ def _few_digits(count: int) -> int:
 
 
 @lru_cache(maxsize=4096)
-def _margin(terms: tuple[tuple[DiscreteLaplace, int], ...]) -> int:
+def _margin(terms: Terms) -> int:
     deviation = math.sqrt(sum(count * noise.variance for noise, count in terms))
     node, weight = _quadrature(terms, deviation)
     below, enough = -1, math.ceil(4 * deviation) + 1
@@ -88,12 +98,9 @@ def _margin(terms: tuple[tuple[DiscreteLaplace, int], ...]) -> int:
     return enough
 
 
-def _quadrature(
-    terms: tuple[tuple[DiscreteLaplace, int], ...], deviation: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _quadrature(terms: Terms, deviation: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the quadrature nodes u, and the weight of sin((m + 1/2) u) at each of them."""
-    spreads = _spreads(terms)
-    last = _last_node(spreads)
+    last = _last_node(terms)
     waves = 2.2 * deviation * last / (2 * math.pi)  # the margin m is at most 2.12 standard errors
     panels = min(max(FEWEST_PANELS, math.ceil(2 * waves)), MOST_PANELS)
     # Panels get wider outwards, since the integrand is steep near 0.
@@ -101,7 +108,7 @@ def _quadrature(
     x, w = _rule()
     half = np.diff(edges)[:, None] / 2
     node = (edges[:-1, None] + half * (1 + x)).ravel()
-    phi = np.exp(-_minus_log(spreads, node))
+    phi = np.exp(-_minus_log(terms, node))
     return node, (half * w).ravel() * phi / (math.pi * np.sin(node / 2))
 
 
@@ -110,34 +117,49 @@ def _rule() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return np.polynomial.legendre.leggauss(NODES)
 
 
-def _last_node(spreads: Spreads) -> float:
+def _last_node(terms: Terms) -> float:
     """Return the u at which phi falls below e^-LEAST_LOG, or pi if phi stays above."""
     low, high = 0.0, math.pi
-    if sum(count * math.log1p(spread) for spread, count in spreads) <= LEAST_LOG:
+    if float(_minus_log(terms, np.array(high))) <= LEAST_LOG:
         return high
     for _ in range(60):
         middle = (low + high) / 2
-        square = math.sin(middle / 2) ** 2
-        if sum(count * math.log1p(spread * square) for spread, count in spreads) > LEAST_LOG:
+        if float(_minus_log(terms, np.array(middle))) > LEAST_LOG:
             high = middle
         else:
             low = middle
     return high
 
 
-def _spreads(terms: tuple[tuple[DiscreteLaplace, int], ...]) -> Spreads:
-    """Return 4a/(1-a)^2 and the number of terms for each noise distribution; a = exp(-rate).
+def _minus_log(terms: Terms, u: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Compute -ln phi(u), in a form that is accurate even for large scales."""
+    total = np.zeros_like(u)
+    for noise, count in terms:
+        if isinstance(noise, DiscreteLaplace):
+            total += count * _of_laplace(noise, u)
+        else:
+            total += count * _of_gaussian(noise, u)
+    return total
+
+
+def _of_laplace(noise: DiscreteLaplace, u: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return -ln phi(u) of one term, ln(1 + 4a/(1-a)^2 sin^2(u/2)); a = exp(-rate).
 
     The quotient is computed as 1/sinh^2(rate/2). It is set to 0 for rates above 700, which stand
     for no noise.
     """
-    rates = [(float(noise.rate), count) for noise, count in terms]
-    return [(0.0 if rate > 700 else 1 / math.sinh(rate / 2) ** 2, n) for rate, n in rates]
+    rate = float(noise.rate)
+    spread = 0.0 if rate > 700 else 1 / math.sinh(rate / 2) ** 2
+    return np.asarray(np.log1p(spread * np.sin(u / 2) ** 2))
 
 
-def _minus_log(spreads: Spreads, u: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute -ln phi(u), in a form that is accurate even for small rates."""
-    total, square = np.zeros_like(u), np.sin(u / 2) ** 2
-    for spread, count in spreads:
-        total += count * np.log1p(spread * square)
-    return total
+def _of_gaussian(noise: DiscreteGaussian, u: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return -ln phi(u) of one term; see the docstring of the module."""
+    s = float(noise.square_scale)
+    if s >= 2:
+        return np.asarray(s * u**2 / 2 - np.log1p(np.exp(-2 * s * math.pi * (math.pi - u))))
+    values = np.arange(1.0, 65)
+    weights = np.exp(-(values**2) / (2 * s))
+    waves = np.cos(u[..., None] * values) @ weights
+    # The sum is rounded, and may be 0 or less where phi is tiny.
+    return np.asarray(-np.log(np.maximum(1 + 2 * waves, 1e-15) / (1 + 2 * weights.sum())))

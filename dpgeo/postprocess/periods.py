@@ -11,19 +11,17 @@ used, so a smoothed map never changes once it is published. A smoothed count fol
 with a delay, so no margin is given for its error.
 
 Changes. The difference of two counts of a region that did not change is X - Y for two independent
-discrete Laplace variables, of which P(|X - Y| > c) has a closed form. A change stands out if it is
-larger than the smallest c with which n P(|X - Y| > c) <= CHANCE for n regions: by the union bound,
-in 19 of 20 comparisons of maps between which nothing changed, no region stands out.
+noises of the same distribution, of which P(|X - Y| > c) has a closed form. A change stands out if
+it is larger than the smallest c with which n P(|X - Y| > c) <= CHANCE for n regions: by the union
+bound, in 19 of 20 comparisons of maps between which nothing changed, no region stands out.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise
 
 DRIFT = 0.05
 """Variance of a period's change, as a share of the mean level so far."""
@@ -56,28 +54,18 @@ def smoothed(
     return levels, deviations
 
 
-def largest_by_noise(noise: DiscreteLaplace, regions: int) -> int:
+def largest_by_noise(noise: CountNoise, regions: int) -> int:
     """Return the largest difference of two counts that noise alone may cause in any of n regions.
 
     A difference larger than this stands out. If nothing changed, the probability that any of the n
     regions stands out is at most CHANCE.
     """
     low, high = -1, 1
-    while regions * _beyond(noise, high) > CHANCE:
+    while regions * noise.difference_beyond(high) > CHANCE:
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if regions * _beyond(noise, middle) > CHANCE else (low, middle)
+        low, high = (
+            (middle, high) if regions * noise.difference_beyond(middle) > CHANCE else (low, middle)
+        )
     return high
-
-
-def _beyond(noise: DiscreteLaplace, least: int) -> float:
-    """Return P(|X - Y| > c) for independent noises X and Y and a whole number c >= 0.
-
-    With a = exp(-rate) and b = (1 + a^2)/(1 - a^2), P(X - Y = k) is ((1-a)/(1+a))^2 a^|k| (|k| +
-    b). The sum over |k| > c is 2 a^(c+1) (1-a)/(1+a)^2 (c + 1 + b + a/(1-a)).
-    """
-    rate = float(noise.rate)
-    a, rest = math.exp(-rate), -math.expm1(-rate)
-    b = (1 + a * a) / (rest * (1 + a))
-    return 2 * math.exp(-rate * (least + 1)) * rest / (1 + a) ** 2 * (least + 1 + b + a / rest)

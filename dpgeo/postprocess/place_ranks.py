@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -25,12 +25,12 @@ Floats = NDArray[np.float64]
 CONFIDENCE = 0.95
 
 
-def joint_margin(noise: DiscreteLaplace, counts: int) -> int:
+def joint_margin(noise: CountNoise, counts: int) -> int:
     """Return the smallest t that no noise of `counts` counts exceeds, with probability 95 %."""
     return noise.margin(CONFIDENCE ** (1 / max(counts, 1)))
 
 
-def rank_intervals(counts: Ints, noise: DiscreteLaplace) -> tuple[Ints, Ints]:
+def rank_intervals(counts: Ints, noise: CountNoise) -> tuple[Ints, Ints]:
     """Return the best and the worst rank (n,) that each noisy count (n,) may have.
 
     The largest count has rank 1. Equal true counts share ranks: if k counts are equal and m are
@@ -44,7 +44,7 @@ def rank_intervals(counts: Ints, noise: DiscreteLaplace) -> tuple[Ints, Ints]:
 
 
 def both_measured(
-    counts: Ints, noise: DiscreteLaplace, pairs: Ints, pair_noise: DiscreteLaplace
+    counts: Ints, noise: CountNoise, pairs: Ints, pair_noise: CountNoise
 ) -> tuple[Floats, Floats]:
     """Return least-squares estimates of places (n,), and of pairs (h, n) that add up to these.
 

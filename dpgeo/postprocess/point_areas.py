@@ -6,7 +6,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise
 from dpgeo.postprocess.areas import Areas, Cover, Parts, Shapes, check_work, covers_of
 
 MOST_TESTED = 40_000_000
@@ -23,7 +23,7 @@ class PointAreas(Areas):
         longitude: NDArray[np.float64],
         latitude: NDArray[np.float64],
         counts: NDArray[np.int64],
-        noise: DiscreteLaplace,
+        noise: CountNoise,
     ) -> None:
         self._counts, self._noise = counts, noise
         self._tree = shapely.STRtree(shapely.points(longitude, latitude))

@@ -284,12 +284,13 @@ def _margin(cover: Cover) -> float:
     if not cover.values.size:
         return float(margin_of_sum(cover.whole))
     counts = np.array(list(cover.whole.values()), dtype=np.float64)
-    rates = np.array([float(noise.rate) for noise in cover.whole])
-    # A sum of k counts, each with noise of the same rate, has the variance of one count with noise
-    # of rate / sqrt(k).
+    scales = np.array([noise.scale for noise in cover.whole])
+    # A sum of k counts, each with noise of the same scale, has the variance of one count with noise
+    # of scale * sqrt(k).
     some = counts > 0
-    spread = rates[some] / np.sqrt(counts[some])
+    spread = scales[some] * np.sqrt(counts[some])
     return margin_of_shares(
-        np.concatenate([spread, cover.rates]),
+        np.concatenate([spread, cover.scales]),
         np.concatenate([np.ones(spread.size), cover.shares]),
+        cover.tail,
     )

@@ -200,7 +200,9 @@ def _shrunk(
             guess.append(level_guess[chosen])
     scales_of_leaves = np.concatenate(scale)
     estimates = posterior(
-        np.concatenate(noisy) / scales_of_leaves, np.concatenate(guess) / scales_of_leaves
+        np.concatenate(noisy) / scales_of_leaves,
+        np.concatenate(guess) / scales_of_leaves,
+        measurements.kind,
     )
     means = [np.zeros_like(size) for size in measurements.sizes]
     variances = [np.zeros_like(size) for size in measurements.sizes]

@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.released import PhasedRelease
 from dpgeo.postprocess.areas import Areas, Covering, Inferred, Ints, Shapes
+from dpgeo.postprocess.empirical_bayes import noise_kind
 from dpgeo.postprocess.node_measurements import Masks, NodeMeasurements
 from dpgeo.postprocess.partition_choice import boxes
 from dpgeo.postprocess.pyramid import Floats, expanded, padded, pooled, ratio
@@ -56,7 +57,9 @@ def measurements_of(content: PhasedRelease, area: StudyArea) -> NodeMeasurements
     A box at the edge of the grid is clipped, so several nodes may have the same cells; the smallest
     of them is taken, in every phase alike.
     """
-    measurements = NodeMeasurements(padded(content.grid.inside(area)))
+    measurements = NodeMeasurements(
+        padded(content.grid.inside(area)), noise_kind(content.noises[0])
+    )
     levels, rows, columns = _nodes(content.boxes, measurements.depth)
     for phase, noise in enumerate(content.noises):
         chosen = np.flatnonzero(content.phase == phase)
@@ -65,7 +68,7 @@ def measurements_of(content: PhasedRelease, area: StudyArea) -> NodeMeasurements
         for level, mask in enumerate(masks):
             here = order[levels[order] == level]
             mask[rows[here], columns[here]] = True
-        measurements.add(masks, content.counts[order], 1 / float(noise.rate))
+        measurements.add(masks, content.counts[order], noise.scale)
     return measurements
 
 
@@ -100,7 +103,7 @@ class SurfaceAreas(Areas):
         counts = [pooled(surface, 1 << level) for level in range(measurements.depth + 1)]
         self._square = np.square(_at_nodes(counts, nodes))
         self._leaves = self._tree.up(self._tree.leaf.astype(np.int64))
-        self._scale = 1 / float(content.noises[-1].rate)
+        self._scale = content.noises[-1].scale
         self._covering = Covering(content.grid, area)
         self._surface = content.surface.ravel()
         self._before = np.concatenate([[0.0], np.cumsum(self._surface)])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.errors import Conflict, InvalidInput
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise
 from dpgeo.core.released import Content, PlacesRelease
 from dpgeo.phrases import listed
 from dpgeo.postprocess.layers.features import RANKS
@@ -42,7 +42,7 @@ class TopPlaces:
     """
 
     layer: PointLayer
-    noise: DiscreteLaplace
+    noise: CountNoise
     order: NDArray[np.intp]
 
     @classmethod

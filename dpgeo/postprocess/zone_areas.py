@@ -10,7 +10,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise
 from dpgeo.postprocess.areas import (
     Areas,
     Cover,
@@ -47,7 +47,7 @@ class ZoneAreas(Areas):
         self,
         zones: Zones,
         counts: Sequence[NDArray[np.int64]],
-        noise: DiscreteLaplace,
+        noise: CountNoise,
         area: StudyArea,
     ) -> None:
         self._counts, self._noise, self._area = counts, noise, area

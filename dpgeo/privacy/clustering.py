@@ -47,7 +47,7 @@ def run_kmeans(
     centres = start
     for label in labels:
         sums = counts.cluster_sums(grid, centres)
-        noise = meter.noise(label, sums.sensitivity)
+        noise = meter.noise(label, sums)
         centres = update_centres(centres, meter.measure_sums(label, sums), noise, grid)
     return centres
 

@@ -28,8 +28,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
@@ -37,38 +35,21 @@ from numpy.typing import NDArray
 
 from dpgeo.core.errors import PrivacyError
 from dpgeo.core.noise import DiscreteGaussian
+from dpgeo.core.spend import Measured, RhoSpend
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.gaussian_sampler import sample
 from dpgeo.privacy.gaussian_threshold import check_scale, sample_beyond, sample_passing
-from dpgeo.privacy.meter import MOST_PASSING
+from dpgeo.privacy.meter import MOST_PASSING, Meter
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.value_shares import PrivateShares
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RhoSpend:
-    """One declared measurement: its rho, and a label that is unique in its plan."""
-
-    label: str
-    rho: Fraction
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.rho, Fraction) or self.rho <= 0:
-            raise ValueError(f"The spend {self.label!r} needs a positive rho, exact.")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RhoMeasured:
-    """One line of the trace: a rho that was spent, and the noise; None if it was not used."""
-
-    label: str
-    rho: Fraction
-    noise: DiscreteGaussian | None
-
-
 Measurable: TypeAlias = PrivateCounts | PrivateShares | PrivateSparseCounts
 """Private values whose squared sensitivity the Gaussian Meter reads."""
+
+
+CountMeter: TypeAlias = "Meter | GaussianMeter"
+"""The meter of a mechanism that serves both pure differential privacy and zCDP."""
 
 
 class GaussianMeter:
@@ -79,7 +60,7 @@ class GaussianMeter:
         if len(self._open) != len(plan):
             raise PrivacyError("A plan must not declare a label twice.")
         self._entropy = entropy
-        self._trace: list[RhoMeasured] = []
+        self._trace: list[Measured] = []
 
     def noise(self, label: str, counts: Measurable) -> DiscreteGaussian:
         """Return the noise that would be added to the counts under the rho of `label`."""
@@ -129,11 +110,12 @@ class GaussianMeter:
         order = np.argsort(cells)
         return cells[order], np.concatenate([noisy[noisy >= threshold], above])[order]
 
-    def finish(self) -> tuple[RhoMeasured, ...]:
+    def finish(self) -> tuple[Measured, ...]:
         """Charge all declared measurements not yet made; return the trace of all spends."""
         for label in tuple(self._open):
             self._close(label, None)
         return tuple(self._trace)
 
     def _close(self, label: str, noise: DiscreteGaussian | None) -> None:
-        self._trace.append(RhoMeasured(label=label, rho=self._open.pop(label), noise=noise))
+        rho = self._open.pop(label)
+        self._trace.append(Measured(label=label, epsilon=None, noise=noise, rho=rho))

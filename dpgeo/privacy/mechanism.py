@@ -17,12 +17,14 @@ from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit, guarantee
 from dpgeo.core.kinds import HEATMAP, Kind
 from dpgeo.core.noise import Noise, PlanarLaplace
 from dpgeo.core.released import Content, Released
-from dpgeo.core.spend import Measured, Spend
+from dpgeo.core.spend import Measured, RhoSpend, Spend
 from dpgeo.core.subjects import Subject
 from dpgeo.core.totals import TotalsPlan
 from dpgeo.phrases import Phrase
 from dpgeo.privacy import totals as bought_totals
 from dpgeo.privacy.bounding import PILOT, CountedRegions, Popularity, Regions, split
+from dpgeo.privacy.gaussian_meter import CountMeter, GaussianMeter
+from dpgeo.privacy.law import Law
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.planar_laplace_sampler import Perturbed, gather
 from dpgeo.privacy.positions import Shard
@@ -156,6 +158,10 @@ class Mechanism:
     regions in which the map counts, and for which totals can be bought; it is None if there are
     none. `sharded` is set if large files can be perturbed in shards, and None otherwise.
 
+    `gaussian` says whether the mechanism also serves zero-concentrated differential privacy (zCDP).
+    Then `release` makes all its measurements through a `GaussianMeter` as well, `plan` divides a
+    rho just as it divides an epsilon, and `forecast` takes the `Law` of the noise.
+
     `serial` is set if the mechanism can draw the periods of a series. `serial(params, counting)`
     then says whether `release` takes a single sample of each person's contributions from the view,
     and nothing else. All that it measures is computed from that sample, and one contribution adds
@@ -168,17 +174,49 @@ class Mechanism:
     summary: str
     params: type[Any]
     plan: Callable[[Any, Fraction], Sequence[Spend]]
-    release: Callable[[PrivateView, Any, Meter], Content]
-    forecast: Callable[[Any, Fraction, int, Domain], Forecast]
+    release: Callable[[PrivateView, Any, Any], Content]
+    forecast: Callable[..., Forecast]
     kind: Kind = HEATMAP
     subjects: Sequence[Subject] = ()
     by_time: bool = False
     notion: Notion = Notion.PURE_DP
+    gaussian: bool = False
     price: Callable[[Any, int, StudyArea], Fraction] | None = None
     regions: Callable[[Any, Domain], Regions] | None = None
     counted: Callable[[Any, Domain], CountedRegions] | None = None
     sharded: Sharded | None = None
     serial: Callable[[Any, Counting], bool] | None = None
+
+    @property
+    def notions(self) -> tuple[Notion, ...]:
+        """The notions of privacy that the mechanism serves, its own first."""
+        return (self.notion, Notion.ZCDP) if self.gaussian else (self.notion,)
+
+
+def forecast(
+    mechanism: Mechanism,
+    params: Any,
+    amount: Fraction,
+    bound: int,
+    domain: Domain,
+    counting: Counting,
+    notion: Notion = Notion.PURE_DP,
+) -> Forecast:
+    """Forecast the noise of a release for `amount`, which is a rho under zCDP.
+
+    Raises PrivacyError if the mechanism does not serve zCDP, or InvalidInput as the mechanism does.
+    """
+    if notion is not Notion.ZCDP:
+        return mechanism.forecast(params, amount, bound, domain)
+    _check_serves(mechanism)
+    distinct = counting is Counting.PEOPLE and domain.unit is Unit.PERSON
+    law = Law(gaussian=True, distinct=distinct)
+    return mechanism.forecast(params, amount, bound, domain, law)
+
+
+def _check_serves(mechanism: Mechanism) -> None:
+    if not mechanism.gaussian:
+        raise PrivacyError("{key} is not offered under zCDP.", key=mechanism.key, field="mechanism")
 
 
 def single_sample(params: Any, counting: Counting) -> bool:
@@ -193,13 +231,20 @@ def checked_plan(
     bounding: Bounding = Bounding.RANDOM,
     totals: TotalsPlan | None = None,
     counting: Counting = Counting.PEOPLE,
-) -> Sequence[Spend]:
+    delta: Fraction | None = None,
+) -> Sequence[Spend] | Sequence[RhoSpend]:
     """Return the plan of a release: its spends for totals, contribution bounding and the map.
 
-    Raises PrivacyError for invalid arguments, or if the plan does not cost exactly `epsilon`.
+    With a `delta`, the release is made under zCDP: `epsilon` is a rho, which the plan divides in
+    the same way, and its spends are `RhoSpend`. Raises PrivacyError for invalid arguments, or if
+    the plan does not cost exactly `epsilon`.
     """
     if not isinstance(epsilon, Fraction) or epsilon <= 0:
         raise PrivacyError("Epsilon must be an exact fraction above 0.", field="epsilon")
+    if delta is not None:
+        _check_serves(mechanism)
+        if totals:
+            raise PrivacyError("Totals are not sold under zCDP.", field="totals")
     if not isinstance(params, mechanism.params):
         raise PrivacyError(
             "These are not parameters of {key}.", key=mechanism.key, field="parameters"
@@ -223,7 +268,11 @@ def checked_plan(
             total=str(total),
             epsilon=str(epsilon),
         )
-    return plan
+    if delta is None:
+        return plan
+    if any(spend.unallocated for spend in plan):
+        raise PrivacyError("A remainder is not divided under zCDP.")
+    return [RhoSpend(label=spend.label, rho=spend.epsilon) for spend in plan]
 
 
 def run(
@@ -235,17 +284,24 @@ def run(
     about: Mapping[str, str],
     bounding: Bounding = Bounding.RANDOM,
     totals: TotalsPlan | None = None,
+    delta: Fraction | None = None,
 ) -> Released:
     """Run a mechanism once and return its release, which may be published.
 
     `about` is the publisher's public description of the release; see `Released.about`. `bounding`
     is the method of contribution bounding, and `totals` the plan for totals of all the data, if
-    any.
+    any. With a `delta`, the release is made under zCDP with Gaussian noise, and `epsilon` is a rho.
+
+    Privacy argument for zCDP. Rhos of measurements add up, also if a measurement is chosen after
+    the answers of earlier ones (Bun and Steinke 2016, lemma 2.3), so every argument by which
+    epsilons add up holds for rhos: of a map and its totals, and of a pilot that decides which
+    contributions are kept. What differs is the noise of each measurement, which the meter computes
+    from the squared sensitivity of private counts.
     """
-    plan = checked_plan(mechanism, params, epsilon, bounding, totals, view.counting)
-    meter = Meter(plan, entropy)
+    plan = checked_plan(mechanism, params, epsilon, bounding, totals, view.counting, delta)
+    meter = make_meter(plan, entropy)
     bought = None
-    if totals and mechanism.counted:
+    if totals and mechanism.counted and isinstance(meter, Meter):
         counted = mechanism.counted(params, view.domain)
         bought = bought_totals.measure(view, totals, counted, meter)
     if bounding is Bounding.POPULAR and mechanism.regions is not None:
@@ -254,8 +310,18 @@ def run(
         view = view.preferring(popularity)
     content = mechanism.release(view, params, meter)
     context = PublicContext(view.domain, view.unit, view.counting, view.bound)
-    released = _released(mechanism, context, params, epsilon, about, meter.finish(), content)
+    trace = meter.finish()
+    released = _released(mechanism, context, params, epsilon, about, trace, content, delta)
     return dataclasses.replace(released, bounding=bounding, totals=bought)
+
+
+def make_meter(plan: Sequence[Spend] | Sequence[RhoSpend], entropy: Entropy) -> CountMeter:
+    """Return the meter for a plan in epsilon or in rho."""
+    spends = [spend for spend in plan if isinstance(spend, Spend)]
+    rhos = [spend for spend in plan if isinstance(spend, RhoSpend)]
+    if spends and rhos:
+        raise PrivacyError("A plan is in epsilon or in rho, never in both.")
+    return GaussianMeter(rhos, entropy) if rhos else Meter(spends, entropy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +351,8 @@ def run_shard(
     shard: Shard,
 ) -> PerturbedShard:
     """Run a mechanism on one shard; the result must not be published on its own."""
-    meter = Meter(checked_plan(mechanism, params, epsilon), entropy)
+    plan = [each for each in checked_plan(mechanism, params, epsilon) if isinstance(each, Spend)]
+    meter = Meter(plan, entropy)
     perturbed = _sharded(mechanism).move(view, params, meter, shard)
     return PerturbedShard(perturbed, meter.finish())
 
@@ -330,7 +397,9 @@ def _released(
     about: Mapping[str, str],
     trace: tuple[Measured, ...],
     content: Content,
+    delta: Fraction | None = None,
 ) -> Released:
+    notion = mechanism.notion if delta is None else Notion.ZCDP
     return Released(
         mechanism=mechanism.key,
         parameters=dataclasses.asdict(params),
@@ -339,7 +408,7 @@ def _released(
         area=context.domain.area,
         counting=context.counting,
         bound=context.bound,
-        guarantee=guarantee(mechanism.notion, epsilon, context.unit),
+        guarantee=guarantee(notion, epsilon, context.unit, delta),
         trace=trace,
         content=content,
     )

@@ -27,7 +27,7 @@ public numbers alone.
 proportional to the most that one record can add to the column. The argument is in
 `privacy.vector_sums`.
 
-`measure_shares` adds noise to the two sums from which a region's average is computed; both get the
+`measure` also adds noise to the two sums from which a region's average is computed; both get the
 noise for the joint sensitivity of all sums. The argument is in `privacy.value_shares`.
 
 `perturb` adds planar Laplace noise to positions; its argument is in
@@ -58,6 +58,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,10 +81,15 @@ from dpgeo.privacy.private_quadtree import GrownTree, bias, grow, split_noise
 from dpgeo.privacy.randomness import Entropy, RandomWords
 from dpgeo.privacy.sampler import sample, sample_geometric
 from dpgeo.privacy.sparse import PrivateSparseCounts
-from dpgeo.privacy.sparse_threshold import passing_chance, sample_passing
+from dpgeo.privacy.sparse_threshold import sample_passing
 from dpgeo.privacy.value_shares import PrivateShares
 from dpgeo.privacy.vector_sums import PrivateSums
 from dpgeo.spatial.truncation import Truncation
+
+Sensitive: TypeAlias = (
+    PrivateCounts | PrivateShares | PrivateSparseCounts | PrivateSums | PrivateVisits
+)
+"""Private values whose L1 sensitivity the Meter reads."""
 
 MOST_PASSING = 5_000_000
 """Largest expected number of empty cells that reach a threshold; each takes about 100 bytes of
@@ -104,22 +110,26 @@ class Meter:
         self._entropy = entropy
         self._trace: list[Measured] = []
 
-    def noise(self, label: str, sensitivity: int) -> DiscreteLaplace:
-        """Return the noise for counts of the given sensitivity under the epsilon of `label`."""
+    def noise(self, label: str, counts: Sensitive) -> DiscreteLaplace:
+        """Return the noise that would be added to the counts under the epsilon of `label`."""
+        return self._noise(label, counts.sensitivity)
+
+    def _noise(self, label: str, sensitivity: int) -> DiscreteLaplace:
         spend = self._declared(label)
         if spend.unallocated:
             raise PrivacyError("{label!r} is a remainder: divide it before measuring.", label=label)
         return DiscreteLaplace(spend.epsilon, sensitivity)
 
-    def measure(self, label: str, counts: PrivateCounts) -> NDArray[np.int64]:
-        """Return noisy counts, int64, in the shape of `counts`.
+    def measure(self, label: str, counts: PrivateCounts | PrivateShares) -> NDArray[np.int64]:
+        """Return noisy counts, or noisy sums of a measure's steps, int64, in the shape of `counts`.
 
-        Raises PrivacyError, before anything is drawn, if the request is refused.
+        The sums are described at `PrivateShares`. Raises PrivacyError, before anything is drawn, if
+        the request is refused.
         """
-        if type(counts) is not PrivateCounts:
-            # Accept only the exact class, since a subclass could claim a different sensitivity.
+        if type(counts) not in (PrivateCounts, PrivateShares):
+            # Accept only the exact classes, since a subclass could claim a different sensitivity.
             raise PrivacyError("Only private counts that a view made can be measured.")
-        noise = self.noise(label, counts.sensitivity)
+        noise = self.noise(label, counts)
         self._close(label, noise)
         noisy = sample(noise, math.prod(counts.shape), self._entropy.stream()).reshape(counts.shape)
         noisy += counts._read_by_meter()
@@ -134,26 +144,12 @@ class Meter:
         """
         if type(sums) is not PrivateSums:
             raise PrivacyError("Only private sums that a view made can be measured.")
-        noise = self.noise(label, sums.sensitivity)
-        columns = [self.noise(label, sums.sensitivity * reach) for reach in sums.reach]
+        noise = self.noise(label, sums)
+        columns = [self._noise(label, sums.sensitivity * reach) for reach in sums.reach]
         self._close(label, noise)
         stream = self._entropy.stream()
         drawn = [sample(column, sums.shape[0], stream) for column in columns]
         return sums._read_by_meter() + np.column_stack(drawn)
-
-    def measure_shares(self, label: str, shares: PrivateShares) -> NDArray[np.int64]:
-        """Return noisy sums of a measure's steps by region, int64 (2, ...); see `AveragesRelease`.
-
-        The first entry of the first axis holds the sums of k, a record's distance in steps from the
-        lower limit; the second holds the sums of K - k, the distance from the upper limit. Raises
-        PrivacyError, before anything is drawn, if the request is refused.
-        """
-        if type(shares) is not PrivateShares:
-            raise PrivacyError("Only private shares that a view made can be measured.")
-        noise = self.noise(label, shares.sensitivity)
-        self._close(label, noise)
-        noisy = sample(noise, math.prod(shares.shape), self._entropy.stream())
-        return noisy.reshape(shares.shape) + shares._read_by_meter()
 
     def assign_virtual_user(self, visits: PrivateVisits, people: int) -> PrivateVisits:
         """Assign each real person to one of `people` virtual users at random.
@@ -177,7 +173,7 @@ class Meter:
             raise PrivacyError("Only private visits to the places of the bins are replaced.")
         if wanted.shape != (visits.people, len(bins)):
             raise PrivacyError("What is wanted is a number for every person and bin.")
-        rate = self.noise(label, visits.sensitivity).rate / (2 * STEPS)
+        rate = self.noise(label, visits).rate / (2 * STEPS)
         self._close(label, None, choices=True)
         stream = self._entropy.stream()
         persons, places = fit_to_counts(*visits._read_by_meter(), wanted, bins)
@@ -218,7 +214,7 @@ class Meter:
         """
         if type(counts) is not PrivateCounts or counts.shape != inside.shape:
             raise PrivacyError("A tree is grown on private counts of the mask's shape.")
-        noise = split_noise(self.noise(label, counts.sensitivity).epsilon, counts.sensitivity)
+        noise = split_noise(self.noise(label, counts).epsilon, counts.sensitivity)
         self._close(label, None, splits=True)
         stream = self._entropy.stream()
 
@@ -237,8 +233,8 @@ class Meter:
         """
         if type(counts) is not PrivateSparseCounts or threshold < 1:
             raise PrivacyError("Sparse private counts are measured above a threshold of 1 or more.")
-        noise = self.noise(label, counts.sensitivity)
-        if counts.size * passing_chance(noise, threshold) > MOST_PASSING:
+        noise = self.noise(label, counts)
+        if counts.size * noise.above(threshold) > MOST_PASSING:
             raise PrivacyError("Too many empty cells would pass; raise the threshold.")
         self._close(label, noise)
         stream = self._entropy.stream()

@@ -101,6 +101,29 @@ class PrivateSparseCounts(Opaque):
             distinct=self._distinct,
         )
 
+    def between(self, kept: NDArray[np.bool_]) -> PrivateSparseCounts:
+        """Restrict counts of pairs of regions to the pairs of a public set of regions.
+
+        The cells are the pairs of the regions that `kept` (n,) marks, slice by slice, and in each
+        by origin, then destination. The pairs that are kept are numbered in the same way, among
+        the kept regions. Different pairs get different numbers, so no counts are added up, and
+        neither sensitivity grows.
+        """
+        every, n = kept.size, int(np.count_nonzero(kept))
+        if self._size % every**2:
+            raise ValueError("The counts are not of pairs of these regions.")
+        number = np.where(kept, np.cumsum(kept) - 1, -1)
+        pair, slice_number = self.__cells % every**2, self.__cells // every**2
+        origin, destination = number[pair // every], number[pair % every]
+        inside = (origin >= 0) & (destination >= 0)
+        return PrivateSparseCounts(
+            ((slice_number * n + origin) * n + destination)[inside],
+            self.__values[inside],
+            size=self._size // every**2 * n * n,
+            sensitivity=self._sensitivity,
+            distinct=self._distinct,
+        )
+
     def mapped(
         self, function: Callable[[NDArray[np.int64]], NDArray[np.int64]], size: int
     ) -> PrivateSparseCounts:

@@ -28,7 +28,6 @@ candidate passes in tests whose random words are all 0.
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from functools import lru_cache
 
@@ -41,12 +40,6 @@ from dpgeo.privacy.sampler import CHUNK, exp_bounds, sample_geometric
 
 ABOVE = 1 + 1e-6
 """Factor applied to the candidate rate r, which keeps q above p despite rounding errors."""
-
-
-def passing_chance(noise: DiscreteLaplace, threshold: int) -> float:
-    """Return P(X >= threshold) for a threshold of at least 1."""
-    rate = float(noise.rate)
-    return math.exp(-rate * threshold) / (1 + math.exp(-rate))
 
 
 def sample_passing(
@@ -85,7 +78,7 @@ def candidate_rate(noise: DiscreteLaplace, threshold: int) -> Fraction:
 
     A cell is a candidate with probability 1 - exp(-r), just above P(X >= threshold).
     """
-    chance = passing_chance(noise, threshold)
+    chance = noise.above(threshold)
     return max(Fraction(chance / (1 - chance) * ABOVE), LEAST_RATE)
 
 

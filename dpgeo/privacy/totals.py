@@ -96,7 +96,7 @@ def measure(view: PrivateView, plan: TotalsPlan, regions: CountedRegions, meter:
         raise PrivacyError("The totals were not clipped as planned.")
 
     def bought(label: str, counts: PrivateCounts) -> BoughtTotal:
-        noise = meter.noise(label, counts.sensitivity)
+        noise = meter.noise(label, counts)
         return BoughtTotal(count=int(meter.measure(label, counts)[0]), noise=noise)
 
     return Totals(

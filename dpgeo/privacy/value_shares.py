@@ -88,7 +88,7 @@ class PrivateShares(Opaque):
         return squared_sensitivity(self._bound, self._distinct) * self._steps**2
 
     def _read_by_meter(self) -> NDArray[np.int64]:
-        """Return U and D. Only `Meter.measure_shares` may call this."""
+        """Return U and D. Only meters may call this."""
         return self.__pair
 
     def __repr__(self) -> str:

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dpgeo.core.spend import RhoSpend
 from dpgeo.core.zcdp import epsilon_at
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.gaussian_meter import GaussianMeter, RhoSpend
+from dpgeo.privacy.gaussian_meter import GaussianMeter
 from tests.audit.bounds import Guesses, disproved
 from tests.randomness import SeededEntropy
 from tests.statistical.bounds import EFFORT, LOG_FALSE_ALARM, seed

@@ -127,7 +127,7 @@ def test_shares_of_noise_stay_within_their_margin(rate: str, terms: int) -> None
     drawn = random.geometric(chance, (40_000, terms)) - random.geometric(chance, (40_000, terms))
     for power in (0, 1, 4):
         shares = random.random(terms) ** power
-        margin = margin_of_shares(np.full(terms, float(noise.rate)), shares)
+        margin = margin_of_shares(np.full(terms, noise.scale), shares, noise.tail(0.025))
         covered = float(np.mean(np.abs(drawn @ shares) <= margin))
         assert covered >= 0.95 - 4 * (0.05 * 0.95 / 40_000) ** 0.5, (power, covered)
 

@@ -58,7 +58,7 @@ def measured_shares(
     shares = PrivateShares(numbers, sums, steps=NUMBER_STEPS, bound=1)
     entropy = SeededEntropy(int(random.integers(1 << 32)))
     meter = Meter([Spend(label="sums", epsilon=epsilon)], entropy)
-    return meter.measure_shares("sums", shares)
+    return meter.measure("sums", shares)
 
 
 def heatmap(

@@ -13,13 +13,12 @@ import shapely
 from numpy.typing import NDArray
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import Content, FlowsRelease
 from dpgeo.phrases import listed as listed_words
 from dpgeo.phrases import translatable
 from dpgeo.postprocess.areas import Areas
 from dpgeo.postprocess.compared import Compared, table_of_all, table_of_lists
-from dpgeo.postprocess.empirical_bayes import posterior
+from dpgeo.postprocess.empirical_bayes import noise_kind, posterior
 from dpgeo.postprocess.flow_estimate import least_squares
 from dpgeo.postprocess.layers.features import ARRIVALS, DEPARTURES, FLOWS, Features
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, Layer, ShapeLayer, same
@@ -115,11 +114,12 @@ class Slice:
         The prior guess for a pair assumes that destinations do not depend on origins, and is
         computed from noisy departures and arrivals.
         """
-        scale = float(1 / self.content.noise.rate)
+        noise = self.content.noise
+        scale = noise.scale
         leaving, arriving = (np.maximum(each, 0.0) for each in (self.leaving, self.arriving))
         total = max(float(leaving.sum() + arriving.sum()) / 2, 1.0)
         guess = leaving[self.pair // self.n] * arriving[self.pair % self.n] / total
-        return posterior(self.count / scale, guess / scale).mean * scale
+        return posterior(self.count / scale, guess / scale, noise_kind(noise)).mean * scale
 
     def other(self, *, arriving: bool) -> tuple[Floats, Floats]:
         """Return each region's trips (n,) that are in no listed flow, and their margins (n,).
@@ -235,7 +235,7 @@ def _sums(content: FlowsRelease, slices: list[Slice], *, arriving: bool) -> Shap
     if len(slices) > 1:
         of_slices = {
             SLICE_MARGIN: same(float(margin_of_sum({content.sum_noise: 1})), n),
-            SLICE_THRESHOLD: same(float(_threshold(content.sum_noise, 1)), n),
+            SLICE_THRESHOLD: same(float(content.sum_noise.sum_threshold(1)), n),
         }
         ends = content.arriving if arriving else content.leaving
         for key, values, (rest, margin) in zip(content.keys, ends, others, strict=True):
@@ -263,7 +263,7 @@ def _sums(content: FlowsRelease, slices: list[Slice], *, arriving: bool) -> Shap
         margin=same(float(margin_of_sum(terms)), n),
         margin_label=EXACT_NOISE,
         note=SUM_NOTE + _time_words(content),
-        threshold=same(float(_threshold(content.sum_noise, len(slices))), n),
+        threshold=same(float(content.sum_noise.sum_threshold(len(slices))), n),
         features=features,
         columns={
             "key": np.array(zones.keys, dtype=object),
@@ -275,22 +275,6 @@ def _sums(content: FlowsRelease, slices: list[Slice], *, arriving: bool) -> Shap
             **of_slices,
         },
     )
-
-
-def _threshold(noise: DiscreteLaplace, terms: int) -> int:
-    """Return a value that a sum of `terms` noises reaches with probability at most 0.001.
-
-    For several terms, the value is the smallest that a Chernoff bound for Laplace variables gives
-    over a range of tilts.
-    """
-    if terms == 1:
-        return noise.threshold()
-    rate = float(noise.rate)
-    tilts = np.linspace(0.01, 0.99, 99)
-    # For the sum S of the terms X, P(S >= t) <= exp(-tilt rate t) E exp(tilt rate S), where E exp(u
-    # X) = 1/(1 - (u/rate)^2). The right-hand side is 0.001 at t = `reach`.
-    reach = (terms * -np.log1p(-(tilts**2)) + np.log(1000)) / (tilts * rate)
-    return int(np.ceil(reach.min()))
 
 
 @make_areas.register

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise
 from dpgeo.postprocess.layers.features import CELLS, POINTS, ZONES, Features
 from dpgeo.spatial.grid import Grid
 
@@ -171,9 +171,7 @@ def unit_boxes(row: NDArray[Any], column: NDArray[Any]) -> NDArray[np.int32]:
     return boxes
 
 
-def noise_columns(
-    noise: DiscreteLaplace, size: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def noise_columns(noise: CountNoise, size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the margins (size,) and thresholds (size,) of values with the same noise."""
     return same(float(noise.margin()), size), same(float(noise.threshold()), size)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise
 from dpgeo.core.released import PartitionRelease, PhasedRelease
 from dpgeo.postprocess.areas import Areas
 from dpgeo.postprocess.clear_groups import coloured_from
@@ -120,7 +120,7 @@ def _calibrated(
     value: NDArray[np.float64],
     sizes: NDArray[np.int64],
     counts: NDArray[np.int64],
-    noise: DiscreteLaplace,
+    noise: CountNoise,
 ) -> NDArray[np.float64]:
     """Return the margins (n,) of cells.
 
@@ -132,7 +132,7 @@ def _calibrated(
     interval reaches from 0 to the partition's noisy count plus the one-sided 95 % quantile of its
     noise. The margin is at most the distance from the value to the further end of the interval.
     """
-    scale = 1 / float(noise.rate)
+    scale = noise.scale
     most = np.maximum(counts + noise.margin(0.9), 0)
     guaranteed = np.where(
         sizes == 1, np.abs(value - counts) + noise.margin(), np.maximum(value, most - value)

@@ -13,13 +13,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise
 from dpgeo.core.released import PlacesRelease
 from dpgeo.core.slices import UNDIVIDED
 from dpgeo.phrases import translatable
 from dpgeo.postprocess.areas import Areas
 from dpgeo.postprocess.compared import Compared, table_of_all
-from dpgeo.postprocess.empirical_bayes import posterior
+from dpgeo.postprocess.empirical_bayes import noise_kind, posterior
 from dpgeo.postprocess.layers.features import PLACES, RANKS
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, Layer, PointLayer, noise_columns
 from dpgeo.postprocess.layers.registry import (
@@ -122,7 +122,7 @@ def _names(content: PlacesRelease) -> list[str]:
 def _layer(
     content: PlacesRelease,
     counts: Ints,
-    noise: DiscreteLaplace,
+    noise: CountNoise,
     likely: Floats,
     name: str,
     note: str,
@@ -154,12 +154,12 @@ def _layer(
     )
 
 
-def _likely(counts: Ints, noise: DiscreteLaplace, guess: Floats | None = None) -> Floats:
+def _likely(counts: Ints, noise: CountNoise, guess: Floats | None = None) -> Floats:
     """Return posterior means (n,) of the counts; without guesses, all have the same prior."""
-    scale = float(1 / noise.rate)
+    scale = noise.scale
     if guess is None:
         guess = np.full(counts.size, max(float(counts.mean()), 0.0))
-    return posterior(counts / scale, guess / scale).mean * scale
+    return posterior(counts / scale, guess / scale, noise_kind(noise)).mean * scale
 
 
 @make_areas.register

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise
 from dpgeo.core.released import SparseRelease
 from dpgeo.postprocess.areas import Areas, Cells
 from dpgeo.postprocess.compared import Compared, table_of_lists
@@ -53,22 +52,24 @@ def _sparse_layers(content: SparseRelease, area: StudyArea) -> list[Layer]:
 
 
 def selected_margin(
-    noisy: NDArray[np.int64], threshold: int, noise: DiscreteLaplace
+    noisy: NDArray[np.int64], threshold: int, noise: CountNoise
 ) -> NDArray[np.float64]:
     """Return the half-widths (n,) of the 95 % intervals of cells that reached the threshold.
 
-    Let c be a cell's true count, X its noise, z = c + X its noisy count, T the threshold, and a =
-    exp(-rate). The cell is listed if z >= T. Each end of the interval fails with probability at
-    most 1/40. Negative noise: P(z <= c - m | z >= T) <= P(X <= -m), which is at most 1/40 for m
-    above the margin of the noise. Positive noise: if c <= T, then P(z >= T + j | z >= T) = a^j. So
-    c <= T can be ruled out only if a^(z-T) <= 1/40. In that case P(z - c >= k | z >= T) <= a^k
-    holds for c > T as well, and the half-width k = ln 40/rate suffices. Otherwise the cell may be
+    Let c be a cell's true count, X its noise, z = c + X its noisy count, and T the threshold. The
+    cell is listed if z >= T. Each end of the interval fails with probability at most 1/40. Negative
+    noise: P(z <= c - m | z >= T) <= P(X <= -m), which is at most 1/40 for m above the margin of the
+    noise. Positive noise: let f(k) = P(X >= k | X >= 0), which is a^k with a = exp(-rate) for
+    Laplace noise, and k the smallest number with f(k) <= 1/40. Both distributions are log-concave,
+    so P(X >= t + j | X >= t) falls as t rises, and for c <= T, P(z >= T + j | z >= T) <= f(j). So c
+    <= T can be ruled out only if z - T >= k. In that case P(z - c >= k | z >= T) <= P(X >= k)/P(X
+    >= 0) = f(k) holds for c > T as well, and the half-width k suffices. Otherwise the cell may be
     empty, and the half-width is z, or the margin of the noise if that is larger.
     """
-    reach = math.log(40) / float(noise.rate)
+    reach = noise.reach(1 / 40)
     counts = noisy.astype(np.float64)
     far = counts - threshold >= reach
-    return np.where(far, math.ceil(reach), np.maximum(counts, noise.margin()))
+    return np.where(far, reach, np.maximum(counts, noise.margin()))
 
 
 @make_areas.register

@@ -4,12 +4,21 @@ import math
 from fractions import Fraction
 
 import mpmath
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.noise import LEAST_RATE, DiscreteGaussian, DiscreteLaplace
+from dpgeo.core.noise import (
+    LEAST_RATE,
+    CountNoise,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Noise,
+    PlanarLaplace,
+    noise_from_json,
+)
 
 RATES = [
     Fraction(1, 10**9),
@@ -149,3 +158,72 @@ def test_the_variance_of_gaussian_noise_is_that_of_its_masses(square: Fraction) 
     noise = DiscreteGaussian(1 / (2 * square), 1)
     assert noise.variance == pytest.approx(variance, rel=1e-12)
     assert noise.variance <= s * (1 + 1e-12)
+
+
+SQUARE_SCALES = [Fraction(1, 3), Fraction(1), Fraction(19, 10), Fraction(2), Fraction(50)]
+
+
+def masses(square_scale: Fraction) -> list[float]:
+    """Return the probabilities of 0, 1, ..., 199 under discrete Gaussian noise."""
+    weights = [math.exp(-(k**2) / (2 * float(square_scale))) for k in range(200)]
+    return [weight / (2 * sum(weights) - 1) for weight in weights]
+
+
+def gaussian(square_scale: Fraction) -> DiscreteGaussian:
+    return DiscreteGaussian(1 / (2 * square_scale), 1)
+
+
+@pytest.mark.parametrize("square_scale", SQUARE_SCALES)
+@pytest.mark.parametrize("chance", [1 / 40, 1e-4])
+def test_the_reach_of_gaussian_noise_is_the_least(square_scale: Fraction, chance: float) -> None:
+    mass, reach = masses(square_scale), gaussian(square_scale).reach(chance)
+    assert sum(mass[reach:]) <= chance * sum(mass)
+    assert reach == 1 or sum(mass[reach - 1 :]) > chance * sum(mass)
+
+
+@pytest.mark.parametrize("square_scale", SQUARE_SCALES)
+def test_differences_of_gaussian_noises_agree_with_a_convolution(square_scale: Fraction) -> None:
+    mass = masses(square_scale)
+    both = np.convolve([*mass[:0:-1], *mass], [*mass[:0:-1], *mass])
+    middle = len(both) // 2
+    for value in (0, 1, 2, 5, 20):
+        exact = 2 * both[middle + value + 1 :].sum()
+        found = gaussian(square_scale).difference_beyond(value)
+        assert found == pytest.approx(exact, rel=1e-6, abs=1e-15)
+
+
+def test_differences_of_laplace_noises_agree_with_a_convolution() -> None:
+    mass = [math.tanh(0.15) * math.exp(-0.3 * abs(k)) for k in range(-150, 151)]
+    both = np.convolve(mass, mass)
+    for value in (0, 1, 20):
+        found = DiscreteLaplace(Fraction(3, 10), 1).difference_beyond(value)
+        assert found == pytest.approx(2 * both[300 + value + 1 :].sum())
+
+
+@pytest.mark.parametrize("percent", [50, 100, 200])
+def test_lists_under_gaussian_noise_are_as_strict_as_under_laplace_noise(percent: int) -> None:
+    cells = 4096
+    for noise in (gaussian(Fraction(3000)), DiscreteLaplace(Fraction(1, 40), 1)):
+        threshold = noise.list_threshold(cells, percent)
+        expected = cells ** (1 - percent / 100) / 2
+        assert cells * noise.above(threshold) <= expected * 1.02
+        assert cells * noise.above(threshold - 1) > expected * 0.95
+
+
+@pytest.mark.parametrize("noise", [gaussian(Fraction(7)), DiscreteLaplace(Fraction(1, 3), 1)])
+def test_sums_of_noises_reach_their_threshold_seldom(noise: CountNoise) -> None:
+    deviation = math.sqrt(20 * noise.variance)
+    assert noise.sum_threshold(1) == noise.threshold()
+    assert 3.0 * deviation < noise.sum_threshold(20) < 4.1 * deviation
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        gaussian(Fraction(7)),
+        DiscreteLaplace(Fraction(1, 3), 2),
+        PlanarLaplace(Fraction(1, 100), 1, 5),
+    ],
+)
+def test_noise_is_read_from_its_document(noise: Noise) -> None:
+    assert noise_from_json(noise.to_json()) == noise

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,14 @@ def test_every_mechanism_argues_its_privacy_beside_its_code(key: str, heading: s
     module = __import__(MECHANISMS[key].plan.__module__, fromlist=["plan"])
 
     assert f"\n\n{heading} " in (module.__doc__ or "")
+
+
+@pytest.mark.parametrize("key", [key for key, each in MECHANISMS.items() if each.gaussian])
+def test_every_mechanism_that_serves_zcdp_argues_its_squared_sensitivity(key: str) -> None:
+    module = __import__(MECHANISMS[key].plan.__module__, fromlist=["plan"])
+
+    assert re.search(r"\n\nUnder zCDP\. .*?squared", module.__doc__ or "", re.S)
+    assert "zCDP" in (PAGES / f"{key}.md").read_text()
 
 
 def test_stale_tables_are_renewed_and_other_text_stays(tmp_path: Path) -> None:

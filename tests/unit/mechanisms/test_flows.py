@@ -29,7 +29,6 @@ from dpgeo.postprocess.layers import layers
 from dpgeo.postprocess.layers.flows import slices_of
 from dpgeo.postprocess.ranges import Ranges, Reason
 from dpgeo.privacy.mechanism import run
-from dpgeo.privacy.sparse_threshold import passing_chance
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
@@ -170,7 +169,7 @@ def test_as_many_false_flows_as_told_are_found_on_an_empty_truth(
         released = drawn(view, seed, cells=8, slices="12 hours")
         found.append(sum(len(layer) for layer in layers(released)[2:]))
     content = content_of(released)
-    told = possible * passing_chance(content.noise, content.threshold)
+    told = possible * content.noise.above(content.threshold)
     assert content.sparse == sparse
     assert 0.9 < told <= 1
     assert abs(np.mean(found) - told) < 4 * (told / len(found)) ** 0.5
@@ -184,8 +183,8 @@ def test_the_threshold_is_the_least_with_one_false_flow_expected(
 ) -> None:
     noise = DiscreteLaplace(Fraction(epsilon), bound)
     threshold = flows.listing_threshold(noise, pairs)
-    assert pairs * passing_chance(noise, threshold) <= 1 + 1e-9
-    assert threshold == 1 or pairs * passing_chance(noise, threshold - 1) > 1
+    assert pairs * noise.above(threshold) <= 1 + 1e-9
+    assert threshold == 1 or pairs * noise.above(threshold - 1) > 1
 
 
 def test_sparse_drawing_lists_what_dense_drawing_does(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise, DiscreteGaussian, DiscreteLaplace
 from dpgeo.postprocess.noise_sums import margin_of_shares, margin_of_sum
 
 
@@ -16,13 +18,26 @@ def noise(rate: str) -> DiscreteLaplace:
     return DiscreteLaplace(Fraction(rate), 1)
 
 
-def convolved(terms: dict[DiscreteLaplace, int]) -> int:
+def gaussian(square_scale: str) -> DiscreteGaussian:
+    return DiscreteGaussian(1 / (2 * Fraction(square_scale)), 1)
+
+
+def chances_of(noise: CountNoise) -> np.ndarray[Any, Any]:
+    """Return the probabilities of -m, ..., m for an m that is hardly ever exceeded."""
+    if isinstance(noise, DiscreteGaussian):
+        reach = np.arange(-300, 301)
+        weights = np.exp(-(reach**2) / (2 * float(noise.square_scale)))
+        return np.asarray(weights / weights.sum())
+    rate = float(noise.rate)
+    reach = np.arange(-int(45 / rate) - 3, int(45 / rate) + 4)
+    return np.asarray(np.tanh(rate / 2) * np.exp(-rate * np.abs(reach)))
+
+
+def convolved(terms: Mapping[CountNoise, int]) -> int:
     """Return the least m with P(|sum| <= m) >= 95 %, by convolving the distributions one by one."""
     chances = np.ones(1)
     for each, count in terms.items():
-        rate = float(each.rate)
-        reach = np.arange(-int(45 / rate) - 3, int(45 / rate) + 4)
-        one = np.tanh(rate / 2) * np.exp(-rate * np.abs(reach))
+        one = chances_of(each)
         for _ in range(count):
             chances = np.convolve(chances, one)
     middle = len(chances) // 2
@@ -41,6 +56,23 @@ def test_the_margin_of_different_noises_is_exact() -> None:
     assert margin_of_sum(terms) == convolved(terms)
 
 
+@pytest.mark.parametrize("square_scale", ["0.1", "0.7", "1.9", "2", "3", "40", "900"])
+@pytest.mark.parametrize("count", [1, 2, 5, 20])
+def test_the_margin_of_equal_gaussian_noises_is_exact(square_scale: str, count: int) -> None:
+    terms = {gaussian(square_scale): count}
+    assert margin_of_sum(terms) == convolved(terms)
+
+
+def test_the_margin_of_different_gaussian_noises_is_exact() -> None:
+    terms = {gaussian("0.5"): 30, gaussian("8"): 3, gaussian("100"): 1}
+    assert margin_of_sum(terms) == convolved(terms)
+
+
+def test_the_margin_of_very_many_gaussian_noises_is_the_normal_quantile() -> None:
+    margin = margin_of_sum({gaussian("1000000"): 16_777_216})
+    assert margin == pytest.approx(1.959964 * 1000 * 4096, rel=2e-3)
+
+
 @pytest.mark.parametrize("rate", ["1000", "1", "0.001", "0.0000000001"])
 @pytest.mark.parametrize("count", [2, 1000, 12345, 16_777_216])
 def test_margins_of_many_noises_tend_to_the_normal_quantile(rate: str, count: int) -> None:
@@ -53,9 +85,10 @@ def test_margins_of_many_noises_tend_to_the_normal_quantile(rate: str, count: in
 
 def test_an_empty_sum_has_no_margin() -> None:
     assert margin_of_sum({}) == 0
-    assert margin_of_shares(np.zeros(0), np.zeros(0)) == 0
+    assert margin_of_shares(np.zeros(0), np.zeros(0), 1.96) == 0
 
 
 def test_the_margin_of_one_scaled_noise_is_scaled() -> None:
-    margin = margin_of_shares(np.array([0.01]), np.array([0.25]))
+    noise = DiscreteLaplace(Fraction(1, 100), 1)
+    margin = margin_of_shares(np.array([noise.scale]), np.array([0.25]), noise.tail(0.025))
     assert margin == pytest.approx(0.25 * math.log(20) / 0.01 + 0.25)

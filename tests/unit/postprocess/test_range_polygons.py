@@ -89,13 +89,15 @@ def expected(given: Released, region: Any) -> tuple[float, float, int, int]:
     wholes: dict[DiscreteLaplace, int] = {}
     for each in noise[whole]:
         wholes[noises[each]] = wholes.get(noises[each], 0) + 1
-    rates = np.array([float(each.rate) for each in noises])[noise]
+    scales = np.array([each.scale for each in noises])[noise]
     if not cut.any():
         margin = float(margin_of_sum(wholes))
     else:
-        spread = [float(each.rate) / number**0.5 for each, number in wholes.items()]
+        spread = [each.scale * number**0.5 for each, number in wholes.items()]
         margin = margin_of_shares(
-            np.concatenate([spread, rates[cut]]), np.concatenate([np.ones(len(spread)), share[cut]])
+            np.concatenate([spread, scales[cut]]),
+            np.concatenate([np.ones(len(spread)), share[cut]]),
+            noises[0].tail(0.025),
         )
     return float(counts @ share), margin, int(whole.sum() + cut.sum()), int(cut.sum())
 

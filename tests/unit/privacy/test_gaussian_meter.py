@@ -9,8 +9,9 @@ import pytest
 
 from dpgeo.core.errors import InvalidInput, PrivacyError
 from dpgeo.core.noise import DiscreteGaussian
+from dpgeo.core.spend import Measured, RhoSpend
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.gaussian_meter import GaussianMeter, RhoMeasured, RhoSpend
+from dpgeo.privacy.gaussian_meter import GaussianMeter
 from dpgeo.privacy.value_shares import PrivateShares
 from tests.randomness import CountingEntropy, SeededEntropy
 
@@ -85,8 +86,10 @@ def test_an_interrupted_draw_stays_charged(meter: GaussianMeter, entropy: Counti
 def test_what_was_not_measured_is_charged(meter: GaussianMeter) -> None:
     meter.measure("totals", make_counts())
     measured, unused = meter.finish()
-    assert measured == RhoMeasured(label="totals", rho=3 * RHO, noise=DiscreteGaussian(3 * RHO, 4))
-    assert unused == RhoMeasured(label="cells", rho=RHO, noise=None)
+    assert measured == Measured(
+        label="totals", epsilon=None, rho=3 * RHO, noise=DiscreteGaussian(3 * RHO, 4)
+    )
+    assert unused == Measured(label="cells", epsilon=None, rho=RHO, noise=None)
     with pytest.raises(PrivacyError):
         meter.measure("cells", make_counts())
 

@@ -11,9 +11,10 @@ import pytest
 
 from dpgeo.core.errors import InvalidInput, PrivacyError
 from dpgeo.core.noise import DiscreteGaussian
+from dpgeo.core.spend import RhoSpend
 from dpgeo.privacy import gaussian_threshold
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.gaussian_meter import GaussianMeter, RhoSpend
+from dpgeo.privacy.gaussian_meter import GaussianMeter
 from dpgeo.privacy.gaussian_threshold import (
     LARGEST_SCALE,
     sample_beyond,

@@ -56,7 +56,7 @@ def test_every_measurement_opens_a_stream_of_its_own() -> None:
 
 def test_the_noise_is_that_of_the_label_and_the_counts_sensitivity() -> None:
     meter = Meter(PLAN, SeededEntropy(1))
-    assert meter.noise("cells", 10) == DiscreteLaplace(Fraction(1, 3), 10)
+    assert meter.noise("cells", make_counts()) == DiscreteLaplace(Fraction(1, 3), 10)
     meter.measure("cells", make_counts())
     assert meter.finish()[0].noise == DiscreteLaplace(Fraction(1, 3), 10)
 
@@ -65,7 +65,7 @@ def test_a_label_is_spent_once(meter: Meter, entropy: CountingEntropy) -> None:
     meter.measure("cells", make_counts())
     for attempt in (
         lambda: meter.measure("cells", make_counts()),
-        lambda: meter.noise("cells", 1),
+        lambda: meter.noise("cells", make_counts()),
         lambda: meter.charge_unused("cells"),
     ):
         with pytest.raises(PrivacyError, match="already spent"):
@@ -154,7 +154,7 @@ def test_unallocated_epsilon_is_divided_exactly() -> None:
     meter = Meter(REST, CountingEntropy())
     meter.measure("look", make_counts())
     meter.divide("rest", {"first": Fraction(1, 3), "second": Fraction(2, 3)})
-    assert meter.noise("first", 10) == DiscreteLaplace(Fraction(49, 150), 10)
+    assert meter.noise("first", make_counts()) == DiscreteLaplace(Fraction(49, 150), 10)
     meter.measure("first", make_counts())
     assert [(line.label, line.epsilon, line.noise is None) for line in meter.finish()] == [
         ("look", Fraction(1, 50), False),

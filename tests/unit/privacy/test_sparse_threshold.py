@@ -18,7 +18,6 @@ from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.sparse_threshold import (
     acceptance_bits,
     candidate_rate,
-    passing_chance,
     sample_passing,
 )
 from dpgeo.spatial.cell_runs import CellRuns
@@ -58,7 +57,7 @@ def test_too_few_candidates_are_an_error() -> None:
 def test_as_many_cells_pass_as_their_noise_would_let(
     noise: DiscreteLaplace, threshold: int
 ) -> None:
-    chance = passing_chance(noise, threshold)
+    chance = noise.above(threshold)
     size = int(20_000 / chance)
     words = SeededWords(4)
 
@@ -77,7 +76,7 @@ def test_neighbouring_cells_pass_independently() -> None:
     noise, size = DiscreteLaplace(Fraction(1, 2), 1), 400_000
     passed = np.zeros(size, dtype=np.bool_)
     passed[sample_passing(noise, 2, size, SeededWords(5))] = True
-    chance = passing_chance(noise, 2)
+    chance = noise.above(2)
     both = np.mean(passed[1:] & passed[:-1])
     assert abs(both - chance**2) < 6 * math.sqrt(chance**2 / size)
 

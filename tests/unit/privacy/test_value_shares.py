@@ -9,7 +9,6 @@ import pytest
 
 from dpgeo.core.errors import PrivacyError
 from dpgeo.core.spend import Spend
-from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.value_shares import PrivateShares
 from tests.randomness import SeededEntropy
@@ -21,7 +20,7 @@ def meter(epsilon: str = "1", seed: int = 1) -> Meter:
 
 def test_both_sums_have_noise_of_the_whole_epsilon_over_the_bound_and_the_steps() -> None:
     shares = PrivateShares(np.zeros(40_000, int), np.zeros(40_000, int), steps=1000, bound=5)
-    drawn = meter("0.5").measure_shares("sums", shares)
+    drawn = meter("0.5").measure("sums", shares)
     scale = 5 * 1000 / 0.5
     assert drawn.shape == (2, 40_000)
     for each in drawn:
@@ -31,7 +30,7 @@ def test_both_sums_have_noise_of_the_whole_epsilon_over_the_bound_and_the_steps(
 
 def test_a_shares_sums_are_those_of_the_steps_and_of_what_is_missing() -> None:
     shares = PrivateShares(np.array([3, 0]), np.array([2500, 0]), steps=1000, bound=2)
-    above, below = meter("1000000").measure_shares("sums", shares)
+    above, below = meter("1000000").measure("sums", shares)
     assert above == pytest.approx([2500, 0], abs=1)
     assert below == pytest.approx([500, 0], abs=1)
     assert "2500" not in repr(shares)
@@ -50,8 +49,8 @@ def test_only_whole_shares_of_one_shape_are_made() -> None:
 def test_the_meter_refuses_anything_else_and_draws_once() -> None:
     one = meter()
     with pytest.raises(PrivacyError):
-        one.measure_shares("sums", PrivateCounts(np.array([1]), sensitivity=1))  # type: ignore[arg-type]
+        one.measure("sums", np.array([1]))  # type: ignore[arg-type]
     shares = PrivateShares(np.array([1]), np.array([1]), steps=1, bound=1)
-    one.measure_shares("sums", shares)
+    one.measure("sums", shares)
     with pytest.raises(PrivacyError):
-        one.measure_shares("sums", shares)
+        one.measure("sums", shares)

@@ -1,0 +1,48 @@
+"""The noise that counts will get, from public numbers alone, for forecasts.
+
+A forecast has no private counts whose sensitivity could be read, so the law repeats, for each kind
+of counts, the sensitivity that views compute (`privacy.counts`, `privacy.value_shares`). Nothing is
+drawn with the noise of a law: meters read the sensitivity of the private counts themselves, and
+tests compare the forecast with the noise that was drawn.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpgeo.core.noise import CountNoise, DiscreteGaussian, DiscreteLaplace
+from dpgeo.privacy.counts import squared_sensitivity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Law:
+    """Laplace noise for a share of an epsilon, or Gaussian noise for a share of a rho.
+
+    If `distinct` is true, distinct people are counted, so one privacy unit adds at most 1 to each
+    count.
+    """
+
+    gaussian: bool = False
+    distinct: bool = False
+
+    def counts(self, amount: Fraction, bound: int) -> CountNoise:
+        """Return the noise of counts as they were made, measured with `amount`."""
+        return self._noise(amount, bound, squared_sensitivity(bound, self.distinct))
+
+    def sums(self, amount: Fraction, bound: int) -> CountNoise:
+        """Return the noise of counts that were added up by region, measured with `amount`."""
+        return self._noise(amount, bound, squared_sensitivity(bound, distinct=False))
+
+    def shares(self, amount: Fraction, bound: int, steps: int) -> CountNoise:
+        """Return the noise of a measure's sums of `steps` steps a record; see `PrivateShares`."""
+        squared = squared_sensitivity(bound, self.distinct) * steps**2
+        return self._noise(amount, bound * steps, squared)
+
+    def _noise(self, amount: Fraction, sensitivity: int, squared: int) -> CountNoise:
+        if self.gaussian:
+            return DiscreteGaussian(amount, squared)
+        return DiscreteLaplace(amount, sensitivity)
+
+
+LAPLACE = Law()
