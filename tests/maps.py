@@ -297,7 +297,7 @@ def _released(
     parameters: dict[str, Any] = (
         {"zones": "wards"} if isinstance(content, ZonesRelease) else {"cells": content.grid.columns}
     )
-    epsilon = sum((line.epsilon for line in trace), Fraction(0))
+    epsilon = sum((line.amount for line in trace), Fraction(0))
     return Released(
         mechanism=mechanism,
         parameters=parameters,

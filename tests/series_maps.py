@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpgeo.core.epsilon import to_micro
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise
 from dpgeo.core.released import (
     FlowsRelease,
     GridRelease,
@@ -21,6 +21,7 @@ from dpgeo.core.released import (
 from dpgeo.core.series import Part, Period
 from dpgeo.releases.models import Release, Series
 from tests.maps import install
+from tests.noise import laplace
 
 FIRST = date(2026, 1, 5)
 """A Monday."""
@@ -110,9 +111,7 @@ def _changed_flows(content: FlowsRelease, number: int) -> FlowsRelease:
     return dataclasses.replace(content, pairs=pairs, arriving=arriving)
 
 
-def _noise(
-    noise: DiscreteLaplace, size: int, seed: int
-) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _noise(noise: CountNoise, size: int, seed: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     generator = np.random.default_rng(seed)
-    share = -np.expm1(-float(noise.rate))
+    share = -np.expm1(-float(laplace(noise).rate))
     return generator.geometric(share, size) - generator.geometric(share, size)

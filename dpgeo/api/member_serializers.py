@@ -353,8 +353,8 @@ class QuoteSerializer(Document):
         return [
             {
                 "what": spend.label,
-                "epsilon": format_epsilon(spend.epsilon) if pure else None,
-                "cost": quote.words(spend.epsilon),
+                "epsilon": format_epsilon(spend.amount) if pure else None,
+                "cost": quote.words(spend.amount),
             }
             for spend in quote.plan
         ]

@@ -29,7 +29,7 @@ from dpgeo.core.counted import counted_in_sum
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import GeoInd, Notion, whole_units
 from dpgeo.core.levels import format_level
-from dpgeo.core.noise import WGS84_STRETCH, PlanarLaplace
+from dpgeo.core.noise import WGS84_STRETCH, DiscreteLaplace, PlanarLaplace
 from dpgeo.core.released import Released
 from dpgeo.core.series import Part, Protection
 from dpgeo.core.spend import Measured
@@ -347,7 +347,7 @@ def promise_of(released: Released) -> promises.Promise:
 
 
 def _spend(line: Measured) -> Any:
-    spend = {"label": line.label, "epsilon": format_epsilon(line.epsilon)}
+    spend = {"label": line.label, "epsilon": format_epsilon(line.amount)}
     if line.splits:
         return {**spend, "drawn": True, "meaning": wording.SPLITS, "noise": None}
     if line.choices:
@@ -356,6 +356,8 @@ def _spend(line: Measured) -> Any:
         return {**spend, "drawn": False, "meaning": wording.WAIVED, "noise": None}
     if isinstance(line.noise, PlanarLaplace):
         return {**spend, "drawn": True, "noise": _points_noise(line.noise)}
+    if not isinstance(line.noise, DiscreteLaplace):
+        raise TypeError("Statements on Gaussian noise are not written yet.")
     noise: Any = {
         "distribution": "discrete Laplace",
         "probability": wording.DISCRETE_LAPLACE,

@@ -21,7 +21,7 @@ from dpgeo.core.guarantees import (
 )
 from dpgeo.core.noise import DiscreteLaplace, PlanarLaplace
 from dpgeo.core.parameters import layers_named
-from dpgeo.core.spend import Spend
+from dpgeo.core.spend import RhoSpend, Spend
 from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.models import Dataset
 from dpgeo.phrases import Phrase
@@ -73,7 +73,7 @@ class Quote:
     request: ReleaseRequest
     mechanism: Mechanism
     params: Any
-    plan: Sequence[Spend]
+    plan: Sequence[Spend] | Sequence[RhoSpend]
     forecast: Forecast
     ledger: Ledger
     cost: Guarantee

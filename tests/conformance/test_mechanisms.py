@@ -255,7 +255,7 @@ def problems_of_plan(mechanism: Mechanism, params: Any, epsilon: Fraction) -> It
     except Exception as error:  # A failure of one case must not hide the others.
         yield repr(error)
         return
-    if (total := sum(spend.epsilon for spend in plan)) != epsilon:
+    if (total := sum(spend.amount for spend in plan)) != epsilon:
         yield f"costs {total}"
     if len({spend.label for spend in plan}) != len(plan):
         yield "has a label twice"
@@ -324,11 +324,11 @@ def test_its_trace_is_its_plan(mechanism: Mechanism, params: Any, counting: Coun
     released = release(mechanism, params, city(counting=counting), epsilon=epsilon)
     plan = mechanism.plan(params, epsilon)
     planned = {spend.label: spend.epsilon for spend in plan if not spend.unallocated}
-    traced = {line.label: line.epsilon for line in released.trace}
+    traced = {line.label: line.amount for line in released.trace}
     assert len(released.trace) == len(traced)
     assert {label: traced.pop(label) for label in planned} == planned
     # The traced spends that the plan does not name must add up to the unallocated epsilon exactly.
-    assert sum(traced.values()) == sum(spend.epsilon for spend in plan if spend.unallocated)
+    assert sum(traced.values()) == sum(spend.amount for spend in plan if spend.unallocated)
     for line in released.trace:
         if line.noise is not None:
             assert not isinstance(line.noise, DiscreteGaussian)

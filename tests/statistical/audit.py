@@ -28,6 +28,7 @@ from dpgeo.core.released import (
 )
 from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.spatial.boxes import box_sums, summed_area
+from tests.noise import laplace
 from tests.statistical.bounds import LOG_FALSE_ALARM
 
 Floats = NDArray[np.float64]
@@ -204,7 +205,7 @@ def flow_numbers(content: FlowsRelease, difference: Difference) -> list[float]:
     leaving = content.leaving[0, difference.cells] - known
     arriving = content.arriving[0, following] - known
     sums = np.array([pairs.sum(), leaving.sum(), arriving.sum()], dtype=np.float64)
-    all_three = np.clip(sums, 0, content.noise.sensitivity).sum()
+    all_three = np.clip(sums, 0, laplace(content.noise).sensitivity).sum()
     return [*pairs.tolist(), *arriving.tolist(), *sums.tolist(), float(all_three)]
 
 

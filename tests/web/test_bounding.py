@@ -13,6 +13,7 @@ from dpgeo.core.guarantees import Bounding
 from dpgeo.privacy.bounding import PILOT
 from dpgeo.releases.selectors import released_of
 from tests.makers import make_dataset, make_ready, make_release, quote_release
+from tests.noise import laplace
 from tests.web.api import REQUEST, program_of
 from tests.web.desk import make_desk
 
@@ -45,7 +46,7 @@ def test_the_quote_forecasts_noise_without_that_tenth() -> None:
     quotes = [
         quote_release(dataset, **ASKED, bounding=bounding) for bounding in ("random", "popular")
     ]
-    assert [quote.forecast.noise.epsilon for quote in quotes] == [1, Fraction(9, 10)]
+    assert [laplace(quote.forecast.noise).epsilon for quote in quotes] == [1, Fraction(9, 10)]
     assert [quote.epsilon for quote in quotes] == [1, 1]
     assert [spend.label for spend in quotes[1].plan] == [PILOT, "cell counts"]
 

@@ -19,6 +19,7 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.requests import request_of, request_of_draw
 from dpgeo.releases.selectors import released_of
 from tests.makers import make_dataset, make_ready, make_release, quote_release
+from tests.noise import laplace
 from tests.web.api import REQUEST, program_of
 from tests.web.desk import make_desk
 
@@ -40,7 +41,7 @@ def test_a_release_with_totals_pays_for_them_once_and_states_them(tmp_path: Path
     assert release.totals == {"percent": 20, "sightings": 100, "visits": 50}
     assert release.epsilon == 1
     released = released_of(release)
-    assert released.guarantee.epsilon == sum(line.epsilon for line in released.trace) == 1
+    assert released.guarantee.epsilon == sum(line.amount for line in released.trace) == 1
     assert [line.label for line in released.trace] == [*WEIGHTS[Counting.PEOPLE], "cell counts"]
     assert released.trace[-1].epsilon == Fraction(4, 5)
     assert request_of_draw(released, release.parameters) == request_of(release)
@@ -68,8 +69,8 @@ def test_a_release_without_totals_says_nothing_of_them(tmp_path: Path) -> None:
 def test_the_quote_forecasts_noise_without_the_share_of_totals() -> None:
     quote = quote_release(make_dataset(), **ASKED, totals="10", bounding="popular")
     assert quote.epsilon == 1
-    assert quote.forecast.noise.epsilon == Fraction(81, 100)
-    assert sum(spend.epsilon for spend in quote.plan) == 1
+    assert laplace(quote.forecast.noise).epsilon == Fraction(81, 100)
+    assert sum(spend.amount for spend in quote.plan) == 1
 
 
 @pytest.mark.parametrize(

@@ -604,7 +604,7 @@ def _released(
         area=area,
         counting=Counting.PEOPLE,
         bound=bound,
-        guarantee=PureDP(sum((line.epsilon for line in trace), Fraction(0)), Unit.PERSON),
+        guarantee=PureDP(sum((line.amount for line in trace), Fraction(0)), Unit.PERSON),
         trace=trace,
         content=content,
     )

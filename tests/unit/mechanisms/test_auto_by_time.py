@@ -14,6 +14,7 @@ from dpgeo.mechanisms import auto_by_time, survey, time_slices
 from dpgeo.postprocess.layers import BoxLayer, layers
 from dpgeo.postprocess.ranges import Ranges
 from dpgeo.privacy.mechanism import run
+from tests.noise import laplace
 from tests.randomness import SeededEntropy, ZeroNoise
 from tests.unit.mechanisms.views import TRIANGLE
 from tests.views import ArrayView
@@ -55,9 +56,9 @@ def true_counts(view: ArrayView) -> np.ndarray:
 def test_one_division_of_epsilon_pays_for_all_slices(people: int) -> None:
     released = release(commuters(people), "0.7")
 
-    assert sum(line.epsilon for line in released.trace) == Fraction("0.7")
+    assert sum(line.amount for line in released.trace) == Fraction("0.7")
     assert released.trace[0].label == auto_by_time.PILOT
-    assert released.trace[-1].epsilon >= survey.LAST_SHARE * Fraction("0.7")
+    assert released.trace[-1].amount >= survey.LAST_SHARE * Fraction("0.7")
     # The epsilon is charged for all slices together, not for each of them.
     for line in released.trace:
         assert isinstance(line.noise, DiscreteLaplace)
@@ -174,6 +175,6 @@ def test_values_of_a_category_and_times_divide_together() -> None:
     shown = [layer.of for layer in layers(released) if layer.sliced]
     assert shown == list(content.names.parts)
     for line in released.trace:
-        assert line.noise is None or line.noise.sensitivity == view.bound
+        assert line.noise is None or laplace(line.noise).sensitivity == view.bound
     with pytest.raises(InvalidInput):
         run(auto_by_time.MECHANISM, commuters(9), params, Fraction(1), ZeroNoise(), {})

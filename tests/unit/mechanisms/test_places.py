@@ -28,6 +28,7 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.near_places import NearPlaces
 from dpgeo.spatial.places import Places
 from tests.conformance.cases import AREA, DOMAIN, city
+from tests.noise import laplace
 from tests.randomness import SeededEntropy, ZeroNoise
 from tests.unit.artefacts.releases import places_release, zones_release
 from tests.views import ArrayView
@@ -220,7 +221,9 @@ def test_too_narrow_intervals_of_ranks_would_be_noticed() -> None:
     held = 0
     for seed in range(200):
         content = content_of(drawn(view, seed=seed, epsilon=Fraction(3), reach=500))
-        half = DiscreteLaplace(content.noise.epsilon * 2, content.noise.sensitivity)
+        half = DiscreteLaplace(
+            2 * laplace(content.noise).epsilon, laplace(content.noise).sensitivity
+        )
         held += bool(np.all(rank_intervals(content.counts, half)[0] <= first))
     assert held < 190
 

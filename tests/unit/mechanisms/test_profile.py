@@ -17,6 +17,7 @@ from dpgeo.postprocess.ranges import Ranges
 from dpgeo.postprocess.two_way import two_way_estimate
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.zones import Zones
+from tests.noise import laplace
 from tests.randomness import SeededEntropy, ZeroNoise
 from tests.unit.mechanisms.views import TRIANGLE
 from tests.views import ArrayView
@@ -72,8 +73,7 @@ def test_one_measurement_pays_for_all_hours() -> None:
     )
     (spend,) = released.trace
     assert spend.epsilon == 1
-    assert spend.noise is not None
-    assert spend.noise.sensitivity == 2
+    assert laplace(spend.noise).sensitivity == 2
     (whole,) = Ranges(released).answer([TRIANGLE.shape])
     assert abs(whole.estimate - 100) <= 2 * whole.margin
     (hour,) = Ranges(released, layer="1-monday-03").answer([TRIANGLE.shape])

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.postprocess.fieller import SHARES, ShareNoise
+from tests.noise import laplace
 
 REGIONS = 20_000
 
@@ -19,7 +20,7 @@ def noise_of(steps: int, bound: int = 5) -> ShareNoise:
 
 
 def drawn(noise: ShareNoise, random: np.random.Generator, size: int) -> NDArray[np.int64]:
-    stop = 1 - np.exp(-float(noise.noise.rate))
+    stop = 1 - np.exp(-float(laplace(noise.noise).rate))
     return random.geometric(stop, size) - random.geometric(stop, size)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -33,7 +32,7 @@ def chances_of(noise: CountNoise) -> np.ndarray[Any, Any]:
     return np.asarray(np.tanh(rate / 2) * np.exp(-rate * np.abs(reach)))
 
 
-def convolved(terms: Mapping[CountNoise, int]) -> int:
+def convolved(terms: dict[CountNoise, int]) -> int:
     """Return the least m with P(|sum| <= m) >= 95 %, by convolving the distributions one by one."""
     chances = np.ones(1)
     for each, count in terms.items():
@@ -52,19 +51,19 @@ def test_the_margin_of_equal_noises_is_exact(rate: str, count: int) -> None:
 
 
 def test_the_margin_of_different_noises_is_exact() -> None:
-    terms = {noise("0.2"): 2, noise("0.7"): 3, noise("4"): 1}
+    terms: dict[CountNoise, int] = {noise("0.2"): 2, noise("0.7"): 3, noise("4"): 1}
     assert margin_of_sum(terms) == convolved(terms)
 
 
 @pytest.mark.parametrize("square_scale", ["0.1", "0.7", "1.9", "2", "3", "40", "900"])
 @pytest.mark.parametrize("count", [1, 2, 5, 20])
 def test_the_margin_of_equal_gaussian_noises_is_exact(square_scale: str, count: int) -> None:
-    terms = {gaussian(square_scale): count}
+    terms: dict[CountNoise, int] = {gaussian(square_scale): count}
     assert margin_of_sum(terms) == convolved(terms)
 
 
 def test_the_margin_of_different_gaussian_noises_is_exact() -> None:
-    terms = {gaussian("0.5"): 30, gaussian("8"): 3, gaussian("100"): 1}
+    terms: dict[CountNoise, int] = {gaussian("0.5"): 30, gaussian("8"): 3, gaussian("100"): 1}
     assert margin_of_sum(terms) == convolved(terms)
 
 

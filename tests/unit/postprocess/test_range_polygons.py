@@ -11,7 +11,7 @@ import shapely
 from numpy.typing import NDArray
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise
 from dpgeo.core.released import Released, TreeRelease
 from dpgeo.postprocess import areas, ranges, zone_areas
 from dpgeo.postprocess.noise_sums import margin_of_shares, margin_of_sum
@@ -86,7 +86,7 @@ def expected(given: Released, region: Any) -> tuple[float, float, int, int]:
     within = shapely.intersection(region, AREA.shape)
     share = areas.clipped_shares(shapes, as_array([within] * len(shapes)), AREA)
     whole, cut = share == 1, (share > 0) & (share < 1)
-    wholes: dict[DiscreteLaplace, int] = {}
+    wholes: dict[CountNoise, int] = {}
     for each in noise[whole]:
         wholes[noises[each]] = wholes.get(noises[each], 0) + 1
     scales = np.array([each.scale for each in noises])[noise]

@@ -118,7 +118,7 @@ def test_an_interrupted_draw_stays_charged() -> None:
         meter.measure("cells", make_counts())
     with pytest.raises(PrivacyError, match="already spent"):
         meter.measure("cells", make_counts())
-    assert sum(line.epsilon for line in meter.finish()) == 1
+    assert sum(line.amount for line in meter.finish()) == 1
 
 
 def test_after_the_end_nothing_is_measured(meter: Meter, entropy: CountingEntropy) -> None:
@@ -141,7 +141,7 @@ def test_epsilons_are_exact_fractions() -> None:
         DiscreteLaplace(0.5, 1)  # type: ignore[arg-type]
     tenth = Fraction(1, 10)
     meter = Meter([Spend(label=str(n), epsilon=tenth) for n in range(10)], CountingEntropy())
-    assert sum(line.epsilon for line in meter.finish()) == Fraction(1)
+    assert sum(line.amount for line in meter.finish()) == Fraction(1)
 
 
 REST = [

@@ -60,7 +60,7 @@ def clipped(rows: list[tuple[int, int]]) -> list[int]:
 def test_weights_and_shares_add_up(counting: Counting) -> None:
     assert sum(WEIGHTS[counting].values()) == 1
     spends, rest = split(Fraction(1, 3), PLAN, counting)
-    assert sum(spend.epsilon for spend in spends) + rest == Fraction(1, 3)
+    assert sum(spend.amount for spend in spends) + rest == Fraction(1, 3)
     assert rest == Fraction(3, 10)
     assert split(Fraction(1), None, counting) == ([], Fraction(1))
 
@@ -76,7 +76,7 @@ def test_the_total_that_maps_are_scaled_to_gets_most(counting: Counting, scaled:
 def test_a_plan_with_totals_costs_what_was_asked() -> None:
     plan = checked_plan(uniform_grid.MECHANISM, PARAMS, Fraction(1), Bounding.POPULAR, PLAN)
     assert [spend.label for spend in plan] == [*WEIGHTS[Counting.PEOPLE], PILOT, "cell counts"]
-    assert sum(spend.epsilon for spend in plan) == 1
+    assert sum(spend.amount for spend in plan) == 1
     with pytest.raises(PrivacyError, match="does not count in public places"):
         checked_plan(
             private_clusters.MECHANISM, private_clusters.Params(), Fraction(1), totals=PLAN
@@ -140,7 +140,7 @@ def test_a_release_states_its_totals_and_counts_their_cost(tmp_path: Path) -> No
         {},
         totals=PLAN,
     )
-    assert sum(line.epsilon for line in released.trace) == released.guarantee.epsilon == 1
+    assert sum(line.amount for line in released.trace) == released.guarantee.epsilon == 1
     assert [line.label for line in released.trace] == [*WEIGHTS[Counting.PEOPLE], "cell counts"]
     assert released.totals is not None
     assert released.totals.plan(Fraction(1)) == PLAN

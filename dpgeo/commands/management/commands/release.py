@@ -123,7 +123,7 @@ class Command(BaseCommand):
             f"{quote.mechanism.title} of {dataset.title}, counting {quote.request.counting.value}, "
             f"at most {quote.request.bound} of each {dataset.unit}",
             *days,
-            *(f"  {spend.label}: {quote.words(spend.epsilon)}" for spend in quote.plan),
+            *(f"  {spend.label}: {quote.words(spend.amount)}" for spend in quote.plan),
             f"Cost: {quote.words(quote.epsilon)}; left before "
             f"{quote.rest(quote.left_before)}, after {quote.rest(quote.left_after)} "
             f"({quote.more_like_this} more like this)",

@@ -1,0 +1,11 @@
+"""Noise distributions of the kind that a test expects."""
+
+from __future__ import annotations
+
+from dpgeo.core.noise import DiscreteLaplace, Noise
+
+
+def laplace(noise: Noise | None) -> DiscreteLaplace:
+    """Return discrete Laplace noise. Raises AssertionError if the noise is of another kind."""
+    assert isinstance(noise, DiscreteLaplace)
+    return noise
