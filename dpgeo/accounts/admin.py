@@ -46,6 +46,10 @@ class MembershipInline(TabularInline):
         return self.has_add_permission(request, obj)
 
 
+LIMITS = ("quota_bytes", "quota_jobs", "quota_requests", "most_epsilon")
+"""What the operators of the site allow an organisation."""
+
+
 @admin.register(Organisation)
 class OrganisationAdmin(OrganisationScoped):
     """Admin page for organisations. Superusers add them; their administrators edit them."""
@@ -59,6 +63,10 @@ class OrganisationAdmin(OrganisationScoped):
         """Return the fields to prepopulate, or none if the user cannot edit the organisation."""
         writable = self.has_change_permission(request, obj) if obj else True
         return dict(self.prepopulated_fields) if writable else {}
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
+        """Return the limits, which only the operators of the site set."""
+        return () if request.user.is_superuser else LIMITS
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Return True for superusers only."""

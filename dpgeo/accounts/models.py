@@ -38,6 +38,26 @@ class Organisation(models.Model):
     sector = models.CharField(
         max_length=20, choices=Sector.choices, blank=True, help_text="Stands in statements. Public."
     )
+    quota_bytes = models.PositiveBigIntegerField(
+        null=True,
+        blank=True,
+        help_text="Most bytes of uploaded files, as they are sent. Empty: no limit.",
+    )
+    quota_jobs = models.PositiveIntegerField(
+        null=True, blank=True, help_text="Most jobs asked for in a day, in UTC. Empty: no limit."
+    )
+    quota_requests = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        help_text="Most API requests of its keys in a day, in UTC. Empty: no limit.",
+    )
+    most_epsilon = models.DecimalField(
+        null=True,
+        blank=True,
+        max_digits=12,
+        decimal_places=6,
+        help_text="Largest budget for the same people, in epsilon. Empty: no limit.",
+    )
     members: models.ManyToManyField[User, Membership] = models.ManyToManyField(
         User, through="Membership", related_name="organisations"
     )

@@ -21,6 +21,10 @@ from rest_framework.throttling import BaseThrottle
 logger = logging.getLogger(__name__)
 
 
+DAY = 86400
+"""Seconds of a day; windows of this length begin at midnight in UTC."""
+
+
 def count(who: str, limit: int, *, window: int = 60, more: int = 1) -> float | None:
     """Count `more` events of the client `who` in the current window of `window` seconds.
 
@@ -30,7 +34,7 @@ def count(who: str, limit: int, *, window: int = 60, more: int = 1) -> float | N
     if not limit:
         return None
     now = time.time()
-    name = salted_hmac("dpgeo.throttle", f"{who} {int(now // window)}").hexdigest()
+    name = _name(who, now, window)
     try:
         counts = caches["throttle"]
         counts.add(name, 0, timeout=2 * window)
@@ -41,6 +45,24 @@ def count(who: str, limit: int, *, window: int = 60, more: int = 1) -> float | N
         logger.warning("Requests are not counted: %s", type(error).__name__)
         return None
     return window - now % window if seen > limit else None
+
+
+def counted(who: str, *, window: int) -> int:
+    """Return how many events of a client were counted in the current window, or 0 if unknown."""
+    try:
+        return int(caches["throttle"].get(_name(who, time.time(), window)) or 0)
+    except Exception as error:  # as in `count`
+        logger.warning("Requests are not counted: %s", type(error).__name__)
+        return 0
+
+
+def requests_of(organisation: int) -> str:
+    """Return the name under which the requests of an organisation's API keys are counted."""
+    return f"requests of {organisation}"
+
+
+def _name(who: str, now: float, window: int) -> str:
+    return salted_hmac("dpgeo.throttle", f"{who} {int(now // window)}").hexdigest()
 
 
 def address_of(request: Any) -> str:

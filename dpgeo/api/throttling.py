@@ -1,4 +1,7 @@
-"""Request limits per minute, by API key or, for requests without a key, by IP address."""
+"""Request limits per minute, by API key or, for requests without a key, by IP address.
+
+The keys of an organisation together may have a quota for a day.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from rest_framework.exceptions import AuthenticationFailed, Throttled
 from rest_framework.request import Request
 
 from dpgeo.accounts.models import ApiKey, User
-from dpgeo.accounts.rate_counters import address_of, count
+from dpgeo.accounts.rate_counters import DAY, address_of, count, requests_of
 
 SECONDS_A_REQUEST = 0.05
 """Seconds of processor time that count as one more request, so that 600 requests correspond to 30
@@ -31,6 +34,9 @@ def count_request(request: Request) -> None:
         refusal = error
     if key:
         wait = count(f"key {key.pk}", settings.DPGEO_KEY_REQUESTS_A_MINUTE)
+        if wait is None:
+            most = key.organisation.quota_requests or 0
+            wait = count(requests_of(key.organisation_id), most, window=DAY)
     else:
         wait = count(f"address {address_of(request)}", settings.DPGEO_REQUESTS_A_MINUTE)
     if wait is not None:

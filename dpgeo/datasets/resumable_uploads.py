@@ -27,6 +27,7 @@ from dpgeo.accounts.models import ApiKey, User
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.datasets.declaration import clean_file_name
 from dpgeo.datasets.models import Dataset, Piece, Transfer, Upload, UploadState
+from dpgeo.datasets.quotas import check_room
 from dpgeo.datasets.selectors import is_erasure_hidden
 from dpgeo.datasets.storage import private_storage, remove, store, work_folder
 from dpgeo.datasets.uploads import record_first_upload, upload_receive
@@ -51,7 +52,8 @@ def transfer_begin(
 
     A call with a `transfer_id` can be repeated: each time, the transfer is returned, or the upload
     that it has become. Raises InvalidInput, or Conflict if the user has too many unfinished
-    transfers or if this id belongs to the transfer of a different file.
+    transfers, the organisation may keep no further file, or this id belongs to the transfer of a
+    different file.
     """
     if size < 1:
         raise InvalidInput("The file is empty; choose another.", field="size")
@@ -73,6 +75,7 @@ def transfer_begin(
                 "{most} files are being sent already; complete one, or remove it with DELETE.",
                 most=MAX_OPEN,
             )
+        check_room(dataset.organisation_id, size)
         return Transfer.objects.create(
             id=transfer_id or uuid4(),
             dataset=dataset,

@@ -35,6 +35,7 @@ from dpgeo.datasets.models import Dataset, NewFiles
 from dpgeo.datasets.osm_credit import credited
 from dpgeo.datasets.person_keys import new_sealed_key
 from dpgeo.datasets.provenance import PublicSource
+from dpgeo.datasets.quotas import check_cap
 from dpgeo.datasets.shown_files import seen_before
 from dpgeo.datasets.storage import private_storage, remove
 from dpgeo.phrases import Phrase
@@ -165,6 +166,8 @@ def dataset_create(
                 if ledger
                 else ledger_create(name=facts["title"], total=total)
             )
+            if ledger is None:
+                check_cap(organisation, own)
             if points_budget is not None:
                 ledger_create_for_points(beside=own, total=points_budget)
             dataset = Dataset.objects.create(
@@ -222,9 +225,8 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
         if "unit" in facts:
             _check_unit(stored.ledger, facts["unit"], field="unit", but=stored)
         if "budget" in changes:
-            ledger_set_total(
-                ledger=stored.ledger, total=parse_epsilon(changes["budget"], field="budget")
-            )
+            total = parse_epsilon(changes["budget"], field="budget")
+            check_cap(stored.organisation, ledger_set_total(ledger=stored.ledger, total=total))
         if "points_budget" in changes:
             _set_points_budget(stored.ledger, changes["points_budget"])
         if facts:

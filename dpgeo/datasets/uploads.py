@@ -29,6 +29,7 @@ from dpgeo.datasets.previews import (
     header_format,
     upload_preview,
 )
+from dpgeo.datasets.quotas import check_room, count_job
 from dpgeo.datasets.same_people import count_confirmation, people_ask
 from dpgeo.datasets.selectors import rests_on_columns
 from dpgeo.datasets.size_limit import within_limit
@@ -57,7 +58,8 @@ def upload_receive(
 
     `upload_id` is the upload's id if the sender already knows it, and `key` the API key with which
     the file is sent, if any. `invented` marks a file about invented people. Raises InvalidInput if
-    the file is empty or too large, or IntegrityError if the upload exists; nothing is stored then.
+    the file is empty or too large, Conflict if the organisation may keep no further file, or
+    IntegrityError if the upload exists; nothing is stored then.
     """
     storage = private_storage()
     name = f"uploads/{secrets.token_hex(16)}"
@@ -72,6 +74,7 @@ def upload_receive(
     clean_name = declaration.clean_file_name(file_name)
     try:
         with transaction.atomic():
+            check_room(dataset.organisation_id, size, but=upload_id)
             record_first_upload(dataset.pk)
             return Upload.objects.create(
                 id=upload_id or uuid.uuid4(),
@@ -83,7 +86,7 @@ def upload_receive(
                 key=key,
                 invented=invented,
             )
-    except IntegrityError:
+    except (Conflict, IntegrityError):
         remove(storage, stored)
         raise
 
@@ -131,6 +134,7 @@ def upload_confirm(*, upload: Upload, columns: Columns, by_key: bool = False) ->
     columns = with_format(upload, columns, by_key=by_key)
     _check_columns(dataset, upload, columns, by_key)
     count_confirmation(upload)
+    count_job(dataset.organisation, upload.created_by)
     with transaction.atomic():
         if dataset.uploads.filter(erasing__isnull=False, state=UploadState.QUEUED).exists():
             raise Conflict("A person is being erased from this dataset; confirm when that is done.")

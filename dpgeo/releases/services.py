@@ -22,6 +22,7 @@ from dpgeo.core.guarantees import Unit, whole_units
 from dpgeo.core.parameters import layers_named
 from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PublicLayer, Upload
+from dpgeo.datasets.quotas import count_job
 from dpgeo.datasets.same_people import check_answered
 from dpgeo.datasets.selectors import ready_upload
 from dpgeo.jobs.lease import ProgressCallback, job_run
@@ -93,6 +94,7 @@ def release_request(
     if upload is None:
         raise Conflict("This dataset has no data yet; upload a file and confirm its columns.")
     check_answered(dataset, requested_by)
+    count_job(dataset.organisation, requested_by)
     clean_title = marked_title(upload, clean_title)
     quote = release_quote(dataset=dataset, request=request, refunds=not by_key)
     may_publish = requested_by is None or may(requested_by, dataset, "publish")

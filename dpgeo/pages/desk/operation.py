@@ -1,8 +1,9 @@
-"""Page for administrators: the remaining budgets, and the state of the installation."""
+"""Page for administrators: remaining budgets, limits, and the state of the installation."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
@@ -10,11 +11,12 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from dpgeo.accounts.models import User
+from dpgeo.accounts.models import Organisation, User
 from dpgeo.accounts.selectors import may_administer, organisations_of
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.quotas import MIB, Use, use_of
 from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.figures import job_figures
 from dpgeo.pages.desk.access import person
@@ -45,16 +47,47 @@ def lines_of(user: User) -> list[Line]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """An organisation with its limits and what it uses of them; sizes are in whole MiB."""
+
+    organisation: Organisation
+    use: Use
+
+    @property
+    def used_mib(self) -> int:
+        """The size of its uploaded files, rounded up."""
+        return -(-self.use.bytes // MIB)
+
+    @property
+    def most_mib(self) -> int | None:
+        """The most that its files may take, or None without a limit."""
+        most = self.organisation.quota_bytes
+        return None if most is None else most // MIB
+
+    @property
+    def most_epsilon(self) -> Fraction | None:
+        """The largest budget for the same people, or None without a limit."""
+        most = self.organisation.most_epsilon
+        return None if most is None else Fraction(most)
+
+
+def limits_of(user: User) -> list[Limits]:
+    """Return the organisations that a user administers, with their limits."""
+    managed = [each for each in organisations_of(user) if may_administer(user, each)]
+    return [Limits(each, use_of(each)) for each in managed]
+
+
 @login_required
 @require_safe
 @never_cache
 def operation(request: HttpRequest) -> HttpResponse:
-    """Show remaining budgets to administrators and, to superusers, the installation's state."""
+    """Show remaining budgets and limits to administrators and, to superusers, the installation's state."""
     user = person(request)
     lines = lines_of(user)
     if not lines and not user.is_superuser:
         raise Http404("No such page.")
-    context: dict[str, object] = {"nav": "operation", "lines": lines}
+    context: dict[str, object] = {"nav": "operation", "lines": lines, "limits": limits_of(user)}
     if user.is_superuser:
         figures = job_figures()
         context |= {

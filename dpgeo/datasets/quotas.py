@@ -1,0 +1,113 @@
+"""Quotas of organisations (bytes of uploaded files, jobs and API requests in a day), and a cap.
+
+Privacy argument. A quota that counted files, rows or jobs as they are would say something about the
+data to whoever is refused: a job ends, and a canonical file is as large, as the rows make it. So
+bytes are those of the files as they were sent, whatever became of them, and jobs are counted when
+somebody asks for them, and never given back. Both are known to whoever sends and asks. An erasure
+makes a new version of a file; it counts as much as the one that it replaces, and only one of the
+two counts at any time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from django.db.models import Sum
+
+from dpgeo.accounts.models import Organisation, User
+from dpgeo.accounts.rate_counters import DAY, count, counted, requests_of
+from dpgeo.budgets.models import Ledger
+from dpgeo.core.epsilon import format_epsilon
+from dpgeo.core.errors import Conflict
+from dpgeo.datasets.models import Transfer, Upload, UploadState
+from dpgeo.phrases import Figure
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What an organisation uses: bytes of uploaded files, and jobs and requests of today in UTC."""
+
+    bytes: int
+    jobs: int
+    requests: int
+
+
+def use_of(organisation: Organisation) -> Use:
+    """Return what an organisation uses now."""
+    return Use(
+        bytes=bytes_of(organisation.pk),
+        jobs=counted(_jobs_of(organisation.pk), window=DAY),
+        requests=counted(requests_of(organisation.pk), window=DAY),
+    )
+
+
+def bytes_of(organisation: int, *, but: object = None) -> int:
+    """Return the size of an organisation's files as they were sent, and of those being sent.
+
+    `but` is the id of a transfer that is not counted, because it is about to become an upload.
+    """
+    uploads = Upload.objects.filter(dataset__organisation=organisation, erasing=None)
+    transfers = Transfer.objects.filter(dataset__organisation=organisation).exclude(pk=but)
+    kept = uploads.exclude(state=UploadState.ERASED)
+    return sum(each.aggregate(size=Sum("size", default=0))["size"] for each in (kept, transfers))
+
+
+def check_room(organisation: int, size: int, *, but: object = None) -> None:
+    """Raise Conflict if a further file of `size` bytes is more than the organisation may keep.
+
+    Call this in the transaction that stores the file's row: the organisation is locked, so that two
+    files are not both let in where there is room for one.
+    """
+    stored = Organisation.objects.select_for_update(no_key=True).get(pk=organisation)
+    most = stored.quota_bytes
+    if most is None:
+        return
+    used = bytes_of(organisation, but=but)
+    if used + size > most:
+        raise Conflict(
+            "Your organisation may keep {most:,} MiB of uploaded files, and has {used:,} MiB; this "
+            "one is larger than what is left. Discard uploads that nobody needs, or ask the "
+            "operator of this site for more.",
+            most=most // MIB,
+            used=-(-used // MIB),
+            field="file",
+        )
+
+
+def count_job(organisation: Organisation, by: User | None) -> None:
+    """Count a job that somebody asks for; `by` is None at the console, which has no limit.
+
+    Raises Conflict if the organisation may ask for no more today.
+    """
+    most = organisation.quota_jobs
+    if by is None or not most:
+        return
+    if count(_jobs_of(organisation.pk), most, window=DAY) is not None:
+        raise Conflict(
+            "Your organisation may ask for {most:,} jobs a day, in UTC, and has done so; try again "
+            "tomorrow.",
+            most=most,
+        )
+
+
+def _jobs_of(organisation: int) -> str:
+    return f"jobs of {organisation}"
+
+
+def check_cap(organisation: Organisation, ledger: Ledger) -> None:
+    """Raise Conflict if a budget for counts exceeds what may be published about one set of people.
+
+    Call this after the total was set, in the same transaction.
+    """
+    most = organisation.most_epsilon
+    if most is None or ledger.epsilon_of(ledger.total_units) <= Fraction(most):
+        return
+    raise Conflict(
+        "The operator of this site allows your organisation at most epsilon {most} for the same "
+        "people; choose a smaller budget.",
+        most=Figure(format_epsilon(Fraction(most))),
+        field="budget",
+    )
