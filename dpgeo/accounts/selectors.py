@@ -153,12 +153,23 @@ def events_visible_to(user: Visitor) -> QuerySet[Event]:
         return Event.objects.none()
     if user.is_superuser:
         return Event.objects.all()
-    officer = user.has_perm("audit.view_event")
-    seen = [each.pk for each in organisations_of(user) if officer or may_administer(user, each)]
+    seen = [each.pk for each in organisations_overseen_by(user)]
     members = Membership.objects.filter(organisation__in=seen).values("user")
     return Event.objects.filter(
         Q(organisation__in=seen) | Q(organisation=None, account__in=members)
     )
+
+
+def organisations_overseen_by(user: Visitor) -> list[Organisation]:
+    """Return the organisations whose audit list and budgets a user watches over.
+
+    Superusers watch over all, administrators over theirs, and members with the permission
+    `audit.view_event` (privacy officers) over those that they belong to. API keys see none.
+    """
+    if not isinstance(user, User) or not user.is_active or user.acting_key:
+        return []
+    officer = user.has_perm("audit.view_event")
+    return [each for each in organisations_of(user) if officer or may_administer(user, each)]
 
 
 def may_see_events(user: Visitor) -> bool:

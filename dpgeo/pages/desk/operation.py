@@ -82,7 +82,7 @@ def limits_of(user: User) -> list[Limits]:
 @require_safe
 @never_cache
 def operation(request: HttpRequest) -> HttpResponse:
-    """Show remaining budgets and limits to administrators and, to superusers, the installation's state."""
+    """Show budgets and limits to administrators and, to superusers, the installation's state."""
     user = person(request)
     lines = lines_of(user)
     if not lines and not user.is_superuser:

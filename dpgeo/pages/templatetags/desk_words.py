@@ -63,6 +63,12 @@ def spent_words(ledger: Ledger) -> str:
 
 
 @register.filter
+def amount(ledger: Ledger, units: int) -> str:
+    """Format units of any ledger, as "epsilon 0.5" or "level ln 4 within 200 m"."""
+    return ledger_words(ledger, units)
+
+
+@register.filter
 def points_left(ledger: Ledger) -> str:
     """Format the level left in a budget for points, as in "ln 4"."""
     return in_language(ledger.left_words)
