@@ -55,7 +55,7 @@ from dpgeo.engine import counting_sql as sql
 from dpgeo.engine.canonical_file import MEMORY_BYTES, CanonicalFile, Parameters, as_pattern
 from dpgeo.engine.reports import BoundedReports
 from dpgeo.engine.trips import TRIPS, located
-from dpgeo.engine.zoned import write_zoned
+from dpgeo.engine.zoned import ZonedRows
 from dpgeo.privacy.bounding import (
     CountedRegions,
     Listed,
@@ -163,6 +163,7 @@ class DuckDBView:
             memory_bytes=memory_bytes,
             threads=threads or os.cpu_count() or 1,
         )
+        self._zoned = ZonedRows(self._file, unit)
         self._domain = domain
         self._unit = unit
         self._counting = counting
@@ -339,7 +340,7 @@ class DuckDBView:
             self._check_slices(regions.slices)
         column = measure_column(self._domain.measures.index(measure))
         with self._file.scratch() as folder:
-            located, parameters = self._located(regions, folder)
+            located, parameters = self._located(regions)
             with self._file.connected(folder) as connection:
                 parameters |= {"values": measure.steps + 1, "bins": bins}
                 valued = sql.VALUED.format(column=column)
@@ -436,7 +437,7 @@ class DuckDBView:
             self._check_slices(regions.slices)
         limits: Parameters = {"most_sightings": sightings, "most_visits": visits}
         with self._file.scratch() as folder, self._file.connected(folder) as connection:
-            located, parameters = self._located(regions, folder)
+            located, parameters = self._located(regions)
             parameters |= limits | people_of(0, 1)
             found = connection.execute(located + sql.TOTALS, parameters).fetchall()
         people, seen, rows = (
@@ -492,27 +493,25 @@ class DuckDBView:
         `names` are "cell" and "amount", or "person" and "cell".
         """
         with self._file.scratch() as folder:
-            located, parameters = self._located(regions, folder)
+            located, parameters = self._located(regions)
             with self._file.connected(folder) as connection:
                 keyed = self._keyed(connection, regions, parameters)
                 yield from self._passes(connection, located, keyed, parameters, names)
 
-    def _located(self, regions: ValuedRegions, folder: Path) -> tuple[str, Parameters]:
+    def _located(self, regions: ValuedRegions) -> tuple[str, Parameters]:
         """Return SQL for the rows inside regions, and its parameters without those for a pass."""
         if isinstance(regions, SlicedGrid | SlicedZones):
             whole = regions.grid if isinstance(regions, SlicedGrid) else regions.zones
-            located, parameters = self._in_regions(whole, folder)
+            located, parameters = self._in_regions(whole)
             parameters["grid_size"] = _size(whole)
             return located + self._divided(regions.slices, parameters), parameters
-        located, parameters = self._in_regions(regions, folder)
+        located, parameters = self._in_regions(regions)
         return located + sql.UNDIVIDED, parameters
 
-    def _in_regions(self, regions: Regions, folder: Path) -> tuple[str, Parameters]:
+    def _in_regions(self, regions: Regions) -> tuple[str, Parameters]:
         """Return SQL for the rows in cells, zones or places, and its parameters."""
         if isinstance(regions, Listed):
-            path = folder / "zoned.parquet"
-            write_zoned(self._file.path, path, regions, self._unit)
-            return sql.IN_ZONES, {"path": as_pattern(path)}
+            return sql.IN_ZONES, {"path": as_pattern(self._zoned.path_for(regions))}
         return sql.IN_CELLS, {"path": as_pattern(self._file.path)} | _frame(regions)
 
     def _divided(self, slices: Slicing, parameters: Parameters) -> str:

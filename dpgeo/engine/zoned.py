@@ -7,6 +7,9 @@ the zones alone, which are public.
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.guarantees import Unit
+from dpgeo.engine.canonical_file import CanonicalFile
 from dpgeo.spatial.near_places import NearPlaces
 from dpgeo.spatial.projection import to_degrees
 from dpgeo.spatial.zones import Zones
@@ -30,6 +34,34 @@ Passes over a file divide it by the first half of what stands for a person.
 
 NOT_COUNTED = {"attributes", "place_key", "destination_x", "destination_y"}
 """Columns of canonical files on which no count in zones or places depends."""
+
+
+class ZonedRows:
+    """The rows of a canonical file by zone or place, for all measurements of one job.
+
+    They are written once for the regions that were asked for last, since a job measures the same
+    regions several times: for its totals, for the popularity of places and for the counts. They are
+    deleted with this object.
+    """
+
+    def __init__(self, file: CanonicalFile, unit: Unit) -> None:
+        self._file = file
+        self._unit = unit
+        self._regions: Zones | NearPlaces | None = None
+        self._folder: Path | None = None
+
+    def path_for(self, regions: Zones | NearPlaces) -> Path:
+        """Return the file that `write_zoned` writes for regions."""
+        if self._folder is None:
+            folder = Path(tempfile.mkdtemp(prefix="dpgeo-zoned-", dir=self._file.folder))
+            weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+            self._folder = folder
+        path = self._folder / "zoned.parquet"
+        if self._regions is not regions:
+            self._regions = None
+            write_zoned(self._file.path, path, regions, self._unit)
+            self._regions = regions
+        return path
 
 
 def write_zoned(

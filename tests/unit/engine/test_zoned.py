@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.engine import duckdb_view, zoned
+from dpgeo.engine import zoned
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.privacy.bounding import Popularity, Regions
 from dpgeo.spatial.grid import Grid
@@ -95,12 +95,9 @@ def test_counts_do_not_depend_on_how_the_file_is_divided(
     bound = 3 if unit is Unit.PERSON else 1
     path = write(tmp_path / "rows.parquet", wanderers(np.random.default_rng(2), 30, 700))
     whole = count(path, counting=counting, unit=unit, bound=bound)
+    write_zoned = zoned.write_zoned
     for size in (1, 7, 100):
-        monkeypatch.setattr(
-            duckdb_view,
-            "write_zoned",
-            functools.partial(zoned.write_zoned, pairs=size * 5),
-        )
+        monkeypatch.setattr(zoned, "write_zoned", functools.partial(write_zoned, pairs=size * 5))
         assert count(path, counting=counting, unit=unit, bound=bound).tolist() == whole.tolist()
 
 
@@ -207,3 +204,31 @@ def test_with_given_ranks_a_person_does_not_affect_other_samples(tmp_path: Path)
         of_one = counts("alone.parquet", [row for row in rows if row[0] == person])
         np.testing.assert_array_equal(whole - without, of_one)
         assert of_one.sum() <= 3
+
+
+def test_rows_are_located_once_for_all_measurements_of_the_same_zones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Zones] = []
+
+    def write_and_note(source: Path, target: Path, zones: Zones, unit: Unit) -> None:
+        written.append(zones)
+        write_zoned(source, target, zones, unit)
+
+    write_zoned = zoned.write_zoned
+    monkeypatch.setattr(zoned, "write_zoned", write_and_note)
+    path = write(tmp_path / "people.parquet", wanderers(np.random.default_rng(1), 10, 50))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    counted = view(path, folder=scratch)
+    once = counted.zone_counts(ZONES)._read_by_meter()
+    counted.totals(ZONES, sightings=3, visits=3)
+    counted.preferring(Popularity(ZONES, np.arange(5))).zone_counts(ZONES)
+    assert written == [ZONES]
+    others = Zones(keys=ZONES.keys[:1], names=ZONES.names[:1], shapes=ZONES.shapes[:1])
+    of_others = counted.zone_counts(others)._read_by_meter()
+    assert of_others == view(path).zone_counts(others)._read_by_meter()
+    assert np.array_equal(counted.zone_counts(ZONES)._read_by_meter(), once)
+    assert len(written) == 3
+    del counted
+    assert not list(scratch.iterdir())
