@@ -16,7 +16,7 @@ ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 \
 WORKDIR /srv/dpgeo
 RUN groupadd --gid 10001 dpgeo \
  && useradd --uid 10001 --gid dpgeo --no-create-home --home-dir /nonexistent dpgeo \
- && install -d -o dpgeo -g dpgeo -m 700 /var/lib/dpgeo
+ && install -d -o dpgeo -g dpgeo -m 700 /var/lib/dpgeo /backups
 COPY locks/ locks/
 RUN python -m pip install --require-hashes -r "locks/${LOCK}.txt"
 COPY manage.py ./

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import io
 import os
+import re
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +49,9 @@ from dpgeo.releases.models import Release, ReleaseFile, ReleaseShard, Series
 
 ATTEMPTS = 5
 """Number of snapshots after which a backup gives up because files vanish."""
+
+ARCHIVE = re.compile(r"dpgeo-(?P<time>\d{8}T\d{6}Z)(?P<keys>-keys)?\.tar(\.age)?(?P<part>\.part)?")
+"""Matches the names of archives, complete or not."""
 
 PRIVATE, PUBLIC, ROWS, KEYS = "private/", "releases/", "database/", "keys/"
 """Prefixes of the names of an archive's members, one for each kind of member."""
@@ -92,6 +97,27 @@ def backup_make(
         _part(path).rename(path)
     event_record(EventKind.BACKED_UP, subject=name)
     return Backup(data, keys, *written)
+
+
+def backups_expire(*, folder: Path, keep: int) -> int:
+    """Delete all but the newest `keep` complete backups in a folder; return how many files went.
+
+    Incomplete archives that a killed backup left are deleted after a day, since another backup may
+    be running. Files with other names are left alone.
+    """
+    found = [(path, match) for path in folder.iterdir() if (match := ARCHIVE.fullmatch(path.name))]
+    complete = sorted({match["time"] for _, match in found if not (match["keys"] or match["part"])})
+    kept = set(complete[-keep:])
+    yesterday = time.time() - 24 * 3600
+    expired = [
+        path
+        for path, match in found
+        if (match["part"] and path.stat().st_mtime < yesterday)
+        or (not match["part"] and kept and match["time"] < min(kept))
+    ]
+    for path in expired:
+        path.unlink(missing_ok=True)
+    return len(expired)
 
 
 def _part(path: Path) -> Path:

@@ -33,6 +33,31 @@ def prepare(rows: int) -> dict[str, Any]:
     return {"dataset": dataset.pk, "ledger": dataset.ledger_id}
 
 
+def prepare_files(dataset: int, count: int, size: int) -> dict[str, Any]:
+    """Add files of `size` random bytes that the rows of a dataset's uploads name."""
+    import os
+
+    from dpgeo.datasets.models import Dataset, Upload, UploadState
+    from dpgeo.datasets.storage import private_storage, store
+
+    with tempfile.TemporaryDirectory(dir=os.environ["DPGEO_VAR"]) as folder:
+        for _ in range(count):
+            path = Path(folder) / "file"
+            with path.open("wb") as file:
+                for _ in range(size >> 20):
+                    file.write(os.urandom(1 << 20))
+            Upload.objects.create(
+                dataset=Dataset.objects.get(pk=dataset),
+                file_name="trips.csv",
+                size=size,
+                raw_name="",
+                canonical_name=store(private_storage(), f"canonical/{uuid.uuid4()}", path),
+                state=UploadState.READY,
+                report={},
+            )
+    return {"bytes": count * size}
+
+
 def prepare_points(rows: int) -> dict[str, Any]:
     """Make a dataset with `rows` rows of data and a budget for moved points.
 

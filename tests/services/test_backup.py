@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -19,6 +21,16 @@ KILLED_AFTER = (1.5, 2.5, 3.5)
 """Seconds after which a restore is killed; a restore takes about four seconds, most of them to
 start.
 """
+
+GIGABYTES = int(os.environ.get("DPGEO_BACKUP_GIGABYTES", "10"))
+
+MOST_MEMORY_KIB = 512 * 1024
+"""The command itself takes about 150 MiB."""
+
+MEASURED = (
+    "import resource; from django.core.management import call_command; call_command(*{words}); "
+    "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+)
 
 LEDGERS = (
     "from dpgeo.budgets.models import Entry, Ledger; "
@@ -48,7 +60,7 @@ def machines(tmp_path: Path, servers: Servers) -> Iterator[Machines]:
 def run(installation: Installation, *words: str) -> str:
     """Run a command of manage.py, and return its output."""
     process = installation.start("manage.py", *words)
-    output, _ = process.communicate(timeout=300)
+    output, _ = process.communicate(timeout=3600)
     assert process.returncode == 0, (installation.folder / "log").read_text()[-4000:]
     return output.decode()
 
@@ -97,3 +109,36 @@ def test_a_busy_installation_is_restored_into_another_kind_of_database(
     assert ledgers(new) == [(total, total, total)]
     # New rows get ids that no restored row has.
     assert new.ask("prepare", rows=10)["ledger"] > ledger
+
+
+@pytest.mark.skipif(os.environ.get("DPGEO_AUDIT") != "1", reason="runs in make audit")
+@pytest.mark.timeout(7200)
+def test_ten_gigabytes_are_backed_up_and_restored(machines: Machines) -> None:
+    """Time both with GIGABYTES of files; memory must not grow with their size."""
+    old, new = machines.make("old", "sqlite"), machines.make("new", "sqlite")
+    prepared = old.ask("prepare", rows=2_000)
+    whole = old.ask("prepare_files", dataset=prepared["dataset"], count=GIGABYTES, size=1 << 30)
+    identity = machines.folder / "identity"
+    recipient = run(old, "backup", "--make-identity", str(identity)).split()[0]
+    folder = str(machines.folder / "backups")
+    archives, backing_up = timed(old, "backup", folder, "--recipient", recipient)
+    data, keys = archives.splitlines()[:2]
+    assert Path(data).stat().st_size > whole["bytes"]
+    run(new, "migrate", "-v0")
+    words = ["restore", data, "--keys", keys, "--identity", str(identity)]
+    _, restoring = timed(new, *words)
+    for what, (seconds, memory) in {"backup": backing_up, "restore": restoring}.items():
+        told = f"{what}: {GIGABYTES} GiB in {seconds:.0f} s, {memory / 1024:.0f} MiB of memory"
+        sys.stderr.write(told + "\n")
+        assert memory < MOST_MEMORY_KIB, what
+    files = {path.name: path.stat().st_size for path in (old.folder / "var/private").rglob("*")}
+    back = {path.name: path.stat().st_size for path in (new.folder / "var/private").rglob("*")}
+    assert files.items() <= back.items()
+
+
+def timed(installation: Installation, *words: str) -> tuple[str, tuple[float, int]]:
+    """Run a command; return its output, its seconds, and its largest memory in KiB."""
+    started = time.monotonic()
+    output = run(installation, "shell", "-v0", "-c", MEASURED.format(words=list(words)))
+    lines, _, memory = output.rstrip().rpartition("\n")
+    return lines, (time.monotonic() - started, int(memory))

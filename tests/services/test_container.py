@@ -23,11 +23,13 @@ from typing import Any
 import pytest
 import yaml
 
+from dpgeo.commands.age_files import passing_identity
 from tests.containers import Image, Step, build, context_of, interpolate, parse, python_folders
 from tests.requirements import need
 from tests.servers import INSTALL, free_port, running_servers, servers_installed
 from tests.services.installation import ROOT
 from tests.services.sites import Site
+from tests.unit.ground.files import TILES
 
 pytestmark = pytest.mark.services
 
@@ -196,7 +198,11 @@ def stack(image: Image, tmp_path: Path) -> Iterator[Stack]:
         services = Stack(image, tmp_path, servers.environment())
         source, target, _ = SERVICES["proxy"]["volumes"][0].split(":")
         text = (ROOT / source).read_text().replace("server web:8000", "server 127.0.0.1:8000")
+        # The proxy's /tmp cannot be reached from outside, so the test's flag lies elsewhere.
+        text = text.replace("/tmp/maintenance", "/etc/nginx/maintenance")  # noqa: S108
         image.inside(target).write_text(services.words([text])[0])
+        page, shown, _ = SERVICES["proxy"]["volumes"][1].split(":")
+        shutil.copy(ROOT / page, image.inside(shown))
         yield services
 
 
@@ -224,6 +230,9 @@ def test_the_containers_start_and_serve(stack: Stack) -> None:
             check_workers(stack)
         for process in (web, worker, reaper, proxy):
             assert process.poll() is None
+        check_maintenance(stack)
+        check_backup(stack)
+        check_ground(stack)
     for folder in ("private", "incoming", "releases", "queue"):
         facts = (stack.files / folder).stat()
         assert (stat.S_IMODE(facts.st_mode), facts.st_uid) == (0o700, image.ids()[0])
@@ -236,6 +245,47 @@ def check_workers(stack: Stack) -> None:
     celery = [*SERVICES["worker"]["command"][:3], "inspect", "ping", "--timeout", "20"]
     assert "pong" in stack.run("worker", celery)
     stack.run("web", ["python", "manage.py", "check", "--deploy", "--fail-level", "ERROR"])
+
+
+def check_maintenance(stack: Stack) -> None:
+    """Check that reading goes on under maintenance, and that writing gets the page about it."""
+    flag = stack.image.inside("/etc/nginx") / "maintenance"
+    flag.touch()
+    try:
+        assert stack.ask("/api/docs")[0] == 200
+        status, headers, body = stack.ask("/desk/")
+        assert (status, headers["Retry-After"]) == (503, "60")
+        assert "maintained" in unpacked(body)
+    finally:
+        flag.unlink()
+    assert stack.ask("/desk/")[0] == 302
+
+
+def check_backup(stack: Stack) -> None:
+    """Check that the backup service writes both archives where only its user may read them."""
+    folder = stack.folder / "backups"
+    folder.mkdir()
+    place = stack.image.inside("/backups").stat()
+    assert (place.st_uid, stat.S_IMODE(place.st_mode)) == (stack.image.ids()[0], 0o700)
+    os.chown(folder, *stack.image.ids())
+    command = SERVICES["backup"]["command"]
+    once = [word for word in command if word not in {"--every", "24"}]
+    options = stack.options("backup")
+    options["volumes"] = {**options["volumes"], "/backups": folder}
+    options["environment"] = {
+        **options["environment"],
+        "DPGEO_BACKUP_RECIPIENTS": str(passing_identity().to_public()),
+    }
+    stack.image.run(once, **options)
+    assert len(list(folder.glob("dpgeo-*.tar.age"))) == 2
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+
+
+def check_ground(stack: Stack) -> None:
+    """Check that the ground service adds the files of its folder."""
+    options = stack.options("ground")
+    options["volumes"] = {**options["volumes"], "/ground": TILES.parent}
+    assert "MB" in stack.image.run(SERVICES["ground"]["command"], **options)
 
 
 def unpacked(body: bytes) -> str:

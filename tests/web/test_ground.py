@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from django.core.cache import cache
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from dpgeo.commands.management.commands import ground as ground_command
 from dpgeo.ground import archives
 from dpgeo.ground.map_names import WorldNames
 from dpgeo.ground.world_search import WorldSearch
@@ -229,3 +231,17 @@ def test_wrong_words_are_refused_with_the_option(folder: Path) -> None:
         ground("add", __file__, "--name", "a")
     with pytest.raises(CommandError, match="no ground called 'b'"):
         ground("remove", "b")
+
+
+def test_a_folder_adds_a_region_for_each_name_with_its_extract(tmp_path: Path) -> None:
+    shutil.copy(TILES, tmp_path / "one.pmtiles")
+    shutil.copy(EXTRACT, tmp_path / "one.osm.pbf")
+    shutil.copy(TILES, tmp_path / "two.pmtiles")
+    (tmp_path / "notes.txt").write_text("not a map")
+    assert [
+        (name, path.name, extract.name if extract else None)
+        for name, path, extract in ground_command._files(tmp_path, None)
+    ] == [("one", "one.pmtiles", "one.osm.pbf"), ("two", "two.pmtiles", None)]
+    for path, name in ((tmp_path, "a"), (tmp_path / "none", None)):
+        with pytest.raises(CommandError):
+            ground_command._files(path, name)

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from argparse import ArgumentParser
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db import Error as DatabaseError
+from django.db import close_old_connections
 
 from dpgeo.commands.age_files import new_identity, read_recipients
-from dpgeo.commands.backup import backup_make
+from dpgeo.commands.backup import backup_make, backups_expire
 from dpgeo.commands.console import plain_errors
+
+RETRY_SECONDS = 600.0
+"""Seconds after which `--every` tries again if a backup failed."""
 
 
 class Command(BaseCommand):
@@ -38,6 +46,12 @@ class Command(BaseCommand):
         )
         parser.add_argument("--plain", action="store_true", help="Do not encrypt the data.")
         parser.add_argument(
+            "--keep", type=int, metavar="N", help="Delete all but the N newest backups in FOLDER."
+        )
+        parser.add_argument(
+            "--every", type=float, metavar="HOURS", help="Make a backup so often, until stopped."
+        )
+        parser.add_argument(
             "--make-identity", type=Path, metavar="FILE", help="Make a key that opens backups."
         )
 
@@ -53,13 +67,26 @@ class Command(BaseCommand):
             raise CommandError(
                 "--recipient: name a recipient of age; --make-identity FILE makes one."
             )
+        if options["keep"] is not None and options["keep"] < 1:
+            raise CommandError("--keep: give the number of backups to keep, at least 1.")
+        if options["every"] is not None and not 0.01 <= options["every"] <= 24 * 31:
+            raise CommandError("--every: give between 0.01 and 744 hours.")
         with plain_errors({}):
-            backup = backup_make(
-                folder=folder,
-                recipients=read_recipients(recipients),
-                key_recipients=read_recipients(options["key_recipient"] or recipients),
-                plain=options["plain"],
-            )
+            wanted: dict[str, Any] = {
+                "folder": folder,
+                "recipients": read_recipients(recipients),
+                "key_recipients": read_recipients(options["key_recipient"] or recipients),
+                "plain": options["plain"],
+            }
+        if options["every"] is None:
+            self._make(wanted, options["keep"])
+        else:
+            self._repeat(wanted, options["keep"], options["every"] * 3600)
+
+    def _make(self, wanted: dict[str, Any], keep: int | None) -> None:
+        """Make a backup, then delete those that have expired."""
+        with plain_errors({}):
+            backup = backup_make(**wanted)
         self.stdout.write(f"{backup.data}\n{backup.keys}")
         self.stdout.write(
             f"{backup.rows:,} rows and {backup.files:,} files, read back and complete. Keep the "
@@ -67,6 +94,29 @@ class Command(BaseCommand):
         )
         if backup.missing:
             self.stderr.write(f"{backup.missing:,} files that rows name are missing here.")
+        if keep is not None and (expired := backups_expire(folder=wanted["folder"], keep=keep)):
+            self.stdout.write(f"{expired:,} older files are deleted.")
+
+    def _repeat(self, wanted: dict[str, Any], keep: int | None, seconds: float) -> None:
+        """Make a backup every so many seconds until stopped; a failure is told and tried again."""
+        stopping = threading.Event()
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            # What is being written is not complete, and is deleted with the next backup.
+            stopping.set()
+            raise SystemExit(0)
+
+        signal.signal(signal.SIGTERM, stop)
+        signal.signal(signal.SIGINT, stop)
+        while not stopping.is_set():
+            pause = seconds
+            try:
+                self._make(wanted, keep)
+            except (CommandError, DatabaseError, OSError) as error:
+                self.stderr.write(f"No backup was made ({type(error).__name__}); trying again.")
+                pause = min(seconds, RETRY_SECONDS)
+            close_old_connections()
+            stopping.wait(pause)
 
     def _make_identity(self, path: Path) -> None:
         try:

@@ -16,6 +16,9 @@ from dpgeo.ground import regions
 from dpgeo.ground.adding import ground_add, search_build, world_build
 from dpgeo.ground.regions import WORLD, Bounds, Region
 
+SUFFIXES = (".pmtiles", ".mbtiles", ".osm.pbf")
+"""Endings of the files that are added from a folder: tiles first, then extracts."""
+
 
 class Command(BaseCommand):
     help = "Adds, lists and removes ground: vector tiles of streets and water, with their names."
@@ -23,8 +26,10 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
         adding = actions.add_parser("add", help="add or replace a region")
-        adding.add_argument("file", type=Path, help=".pmtiles, .mbtiles or .osm.pbf")
-        adding.add_argument("--name", required=True, help="such as liechtenstein")
+        adding.add_argument(
+            "file", type=Path, help=".pmtiles, .mbtiles or .osm.pbf; or a folder of them"
+        )
+        adding.add_argument("--name", help="such as liechtenstein; a folder's files have their own")
         adding.add_argument("--attribution", default="", help="shown on every map over this ground")
         adding.add_argument("--date", default="", help="day of the data: 2026-11-01")
         adding.add_argument("--bbox", default="", help="the part to keep: west,south,east,north")
@@ -47,16 +52,18 @@ class Command(BaseCommand):
         fields = {"file": "FILE", "name": "--name", "bbox": "--bbox", "extract": "EXTRACT"}
         with plain_errors(fields):
             if action == "add":
-                self._tell(
-                    ground_add(
-                        folder,
-                        options["file"],
-                        name=options["name"],
-                        attribution=options["attribution"],
-                        bounds=_bounds(options["bbox"]),
-                        date=_day(options["date"]),
+                for name, path, extract in _files(options["file"], options["name"]):
+                    self._tell(
+                        ground_add(
+                            folder,
+                            path,
+                            name=name,
+                            attribution=options["attribution"],
+                            bounds=_bounds(options["bbox"]),
+                            date=_day(options["date"]),
+                            extract=extract,
+                        )
                     )
-                )
             elif action == "build-search" and options["name"] == WORLD:
                 self._build_world(folder, options["extract"], _day(options["date"]))
             elif action == "build-search":
@@ -104,3 +111,26 @@ def _bounds(text: str) -> Bounds | None:
             "--bbox: Give west,south,east,north, such as 9.4,47.0,9.7,47.3."
         ) from None
     return west, south, east, north
+
+
+def _files(path: Path, name: str | None) -> list[tuple[str, Path, Path | None]]:
+    """Return the regions to add: their names, their files, and extracts for their search.
+
+    In a folder, a region is named like its files; an extract beside tiles of the same name is for
+    the search. Raises CommandError if a file has no name, or a folder has no files.
+    """
+    if not path.is_dir():
+        if name is None:
+            raise CommandError("--name: Name the region, such as liechtenstein.")
+        return [(name, path, None)]
+    found: dict[str, list[Path]] = {}
+    for suffix in SUFFIXES:
+        for each in sorted(path.glob(f"*{suffix}")):
+            found.setdefault(each.name.partition(".")[0], []).append(each)
+    if name is not None or not found:
+        raise CommandError(f"FILE: {path} needs files ({', '.join(SUFFIXES)}), and no --name.")
+    return [(each, files[0], _extract(files[1:])) for each, files in found.items()]
+
+
+def _extract(files: list[Path]) -> Path | None:
+    return next((each for each in files if each.name.endswith(SUFFIXES[-1])), None)

@@ -1,0 +1,132 @@
+"""The compose file and the manifests of Kubernetes: valid, complete and without privileges."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft7Validator
+
+pytestmark = pytest.mark.one_database
+
+ROOT = Path(__file__).parents[2]
+
+SCHEMA = json.loads((Path(__file__).parent / "kubernetes" / "schema.json").read_text())
+
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+SERVICES: dict[str, Any] = COMPOSE["services"]
+
+PROFILES = {"one", "site", "work", "tls", "backup", "ground"}
+
+
+def manifests() -> Iterator[dict[str, Any]]:
+    """Yield every manifest in deploy/kubernetes."""
+    for path in sorted((ROOT / "deploy" / "kubernetes").glob("*.yaml")):
+        yield from yaml.safe_load_all(path.read_text())
+
+
+MANIFESTS = list(manifests())
+
+
+def faults(manifest: dict[str, Any]) -> list[str]:
+    """Return what the schema of Kubernetes says against a manifest."""
+    kind = SCHEMA["kinds"][manifest["kind"]]
+    validator = Draft7Validator({"$ref": f"#/$defs/{kind}", "$defs": SCHEMA["$defs"]})
+    return [each.message for each in validator.iter_errors(manifest)]
+
+
+def pods(manifest: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the descriptions of the pods that a manifest asks for."""
+    spec = manifest.get("spec", {})
+    if manifest["kind"] == "CronJob":
+        spec = spec["jobTemplate"]["spec"]
+    if "template" in spec:
+        yield spec["template"]["spec"]
+
+
+CONTAINERS = {
+    each["name"]: each for made in MANIFESTS for pod in pods(made) for each in pod["containers"]
+}
+
+
+@pytest.mark.parametrize(
+    "manifest", MANIFESTS, ids=lambda each: f"{each['kind']} {each['metadata']['name']}"
+)
+def test_every_manifest_obeys_the_schema_of_kubernetes(manifest: dict[str, Any]) -> None:
+    assert faults(manifest) == []
+    assert manifest["kind"] == "Namespace" or manifest["metadata"]["namespace"] == "dpgeo"
+
+
+def test_the_schema_refuses_fields_and_types_that_kubernetes_refuses() -> None:
+    [job] = [each for each in MANIFESTS if each["kind"] == "Job"]
+    typo = json.loads(json.dumps(job).replace("restartPolicy", "restartpolicy"))
+    assert any("restartpolicy" in each for each in faults(typo))
+    assert faults({**job, "spec": {**job["spec"], "backoffLimit": "two"}})
+
+
+def test_pods_run_without_privileges() -> None:
+    assert len(CONTAINERS) == 7
+    for manifest in MANIFESTS:
+        for pod in pods(manifest):
+            assert pod["securityContext"]["runAsNonRoot"]
+            assert not pod["automountServiceAccountToken"]
+            mounted = {each["name"] for each in pod["volumes"]}
+            for container in pod["containers"]:
+                own = container["securityContext"]
+                assert own["readOnlyRootFilesystem"]
+                assert own["capabilities"] == {"drop": ["ALL"]}
+                assert own["allowPrivilegeEscalation"] is False
+                assert "memory" in container["resources"]["limits"]
+                assert {each["name"] for each in container["volumeMounts"]} <= mounted
+
+
+def test_pods_run_the_commands_that_the_compose_file_runs() -> None:
+    for name, container in CONTAINERS.items():
+        if name == "backup":  # the cluster repeats it
+            continue
+        assert container.get("command") == SERVICES[name].get("command"), name
+    words = " ".join(SERVICES["backup"]["command"]).replace("--every 24 ", "")
+    assert " ".join(CONTAINERS["backup"]["command"]) == words
+
+
+def test_services_lead_to_pods() -> None:
+    labels = [
+        made["spec"]["template"]["metadata"]["labels"]
+        for made in MANIFESTS
+        if made["kind"] == "Deployment"
+    ]
+    for made in MANIFESTS:
+        if made["kind"] == "Service":
+            assert made["spec"]["selector"] in labels
+        if made["kind"] == "Deployment":
+            assert made["spec"]["selector"]["matchLabels"] in labels
+
+
+def in_profile(*profiles: str) -> set[str]:
+    """Return the names of the services that run in these profiles."""
+    return {name for name, each in SERVICES.items() if set(each["profiles"]) & {*profiles}}
+
+
+def test_one_machine_runs_everything_and_many_share_it() -> None:
+    everything = {"database", "broker", "migrate", "web", "proxy", "worker", "files", "reaper"}
+    assert in_profile("one") == everything
+    assert in_profile("site") == {"migrate", "web", "proxy"}
+    assert in_profile("work") == {"worker", "files", "reaper"}
+    assert {profile for each in SERVICES.values() for profile in each["profiles"]} == PROFILES
+    comment = (ROOT / "docker-compose.yml").read_text().split("\n\n")[0]
+    assert set(re.findall(r"^#   (\w+) ", comment, re.MULTILINE)) >= PROFILES - {"work"}
+
+
+@pytest.mark.parametrize("profiles", [("one",), ("site",), ("work",), ("site", "backup")])
+def test_nothing_waits_for_a_service_that_its_machine_does_not_run(
+    profiles: tuple[str, ...],
+) -> None:
+    running = in_profile(*profiles)
+    for name in running:
+        for other, condition in SERVICES[name].get("depends_on", {}).items():
+            assert other in running or condition.get("required") is False, (name, other)
