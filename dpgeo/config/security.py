@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.contrib.auth.signals import user_logged_out
+from django.dispatch import receiver
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
 from dpgeo.pages.outside_ground import outside_ground
 
@@ -40,7 +43,17 @@ def policy(*, framable: bool = False, tiles: str = "") -> str:
     )
 
 
+MEMBERS_ONLY = re.compile(r"/([a-z]{2}/)?(desk|admin|accounts)/")
+"""Matches the paths of pages for members, of which no cache may keep anything."""
+
 PERMISSIONS = "camera=(), microphone=(), geolocation=(), payment=(), usb=(), browsing-topics=()"
+
+
+@receiver(user_logged_out, dispatch_uid="clear-site-data")
+def note_sign_out(request: HttpRequest | None, **_: object) -> None:
+    """Note on a request that its user has signed out, for the answer's headers."""
+    if request is not None:
+        request.has_signed_out = True  # type: ignore[attr-defined]
 
 
 def content_security_policy(
@@ -48,18 +61,28 @@ def content_security_policy(
 ) -> Callable[[HttpRequest], HttpResponse]:
     """Middleware that sets the policy on every response that does not have its own.
 
+    Browsers keep no page for members, and drop what they have of this site when somebody signs out.
+    TRACE, which would repeat the headers of a request, is refused.
+
     Pages that Django allows other sites to frame (`xframe_options_exempt`) get a policy that allows
     framing too. Pages whose basemap comes from another server (`outside_origin`) may load data from
     that server, and so may the worker script that draws such maps.
     """
 
     def middleware(request: HttpRequest) -> HttpResponse:
+        if request.method == "TRACE":
+            return HttpResponseNotAllowed(["GET", "HEAD", "OPTIONS", "POST"])
         response = get_response(request)
         framable = getattr(response, "xframe_options_exempt", False)
         tiles = getattr(request, "outside_origin", "") or _worker_origin(request)
         own = policy(framable=framable, tiles=tiles)
         response.headers.setdefault("Content-Security-Policy", own)
         response.headers.setdefault("Permissions-Policy", PERMISSIONS)
+        if MEMBERS_ONLY.match(request.path):
+            response.headers.setdefault("Cache-Control", "private, no-store")
+        if getattr(request, "has_signed_out", False):
+            # Not the cookies: one of them lets a locked account in from this device.
+            response.headers["Clear-Site-Data"] = '"cache", "storage"'
         return response
 
     return middleware

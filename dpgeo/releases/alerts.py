@@ -18,7 +18,7 @@ from datetime import timedelta
 from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from django.conf import settings
 from django.core import checks
@@ -141,4 +141,11 @@ def _post(facts: Mapping[str, str]) -> None:
         headers={"Content-Type": "application/json"},
         method="POST",
     )
-    urlopen(request, timeout=WEBHOOK_SECONDS).close()  # noqa: S310
+    build_opener(_NoRedirect).open(request, timeout=WEBHOOK_SECONDS).close()
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    """Handler that takes a redirect for a failure: only the address in the settings is asked."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Return None, so that the redirect is raised as an HTTPError."""

@@ -415,7 +415,7 @@ def announce(dataset: int, count: int, at: float) -> dict[str, Any]:
 ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
     action.__name__: action
     for action in (
-        *(prepare_points, request_points, look_at_points),
+        *(prepare_files, prepare_points, request_points, look_at_points),
         *(prepare_series, request_due, look_at_series),
         *(prepare, request, request_unheard, erase, look, stored, sign_in),
         *(lapse, exhaust, age, debits, merge, total, announce),

@@ -284,6 +284,7 @@ def check_backup(stack: Stack) -> None:
 def check_ground(stack: Stack) -> None:
     """Check that the ground service adds the files of its folder."""
     options = stack.options("ground")
+    stack.image.inside("/ground").mkdir()  # Docker makes it
     options["volumes"] = {**options["volumes"], "/ground": TILES.parent}
     assert "MB" in stack.image.run(SERVICES["ground"]["command"], **options)
 

@@ -90,8 +90,8 @@ def behind_caddy(site: int, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     folder, port = tmp_path_factory.mktemp("caddy"), free_port()
     text = (ROOT / "deploy" / "Caddyfile").read_text()
     for given, here in (
-        ("reverse_proxy 127.0.0.1:8000", f"reverse_proxy 127.0.0.1:{site}"),
-        ("maps.example.org {", f"http://127.0.0.1:{port} {{"),
+        ("{$DPGEO_UPSTREAM:127.0.0.1:8000}", f"127.0.0.1:{site}"),
+        ("{$DPGEO_HOSTS:maps.example.org} {", f"http://127.0.0.1:{port} {{"),
         ("{\n\tservers", "{\n\tadmin off\n\tservers"),
     ):
         assert given in text

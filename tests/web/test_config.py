@@ -89,6 +89,19 @@ def test_every_answer_isolates_the_page_from_other_sites(client: Client, path: s
     assert headers["Referrer-Policy"] == "same-origin"
 
 
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/desk/", "/de/desk/", "/admin/", "/accounts/login/"])
+def test_browsers_keep_no_page_for_members(client: Client, path: str) -> None:
+    assert "no-store" in client.get(path).headers["Cache-Control"]
+
+
+@pytest.mark.django_db
+def test_trace_repeats_no_header(client: Client) -> None:
+    for path in ("/healthz", "/", "/api/v1/releases"):
+        answer = client.trace(path)
+        assert (answer.status_code, answer.content) == (405, b"")
+
+
 def test_the_secret_key_is_made_once_and_readable_only_by_its_owner(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "from dpgeo.config.settings import SECRET_KEY as k; print(k)"]
     environment = {**os.environ, "DPGEO_VAR": str(tmp_path / "var")}

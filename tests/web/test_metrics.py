@@ -215,6 +215,31 @@ def test_a_webhook_that_answers_nonsense_stops_no_reaper(
     )  # The level is unchanged, so the next round tries again.
 
 
+def test_a_webhook_that_redirects_is_not_followed(settings: Any, space: list[Reading]) -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as named,
+        socket.create_server(("127.0.0.1", 0)) as inner,
+    ):
+        inner.setblocking(False)
+        settings.DPGEO_ALERT_URL = f"http://127.0.0.1:{named.getsockname()[1]}/"
+        place = f"http://127.0.0.1:{inner.getsockname()[1]}/"
+
+        def talk() -> None:
+            visitor, _ = named.accept()
+            with visitor:
+                visitor.recv(65536)
+                head = f"HTTP/1.1 302 Found\r\nLocation: {place}\r\nContent-Length: 0\r\n\r\n"
+                visitor.sendall(head.encode())
+
+        thread = threading.Thread(target=talk, daemon=True)
+        thread.start()
+        space.append(Reading(0, low=True, writable=True))
+        assert alerts_send() == 0
+        thread.join()
+        with pytest.raises(BlockingIOError):
+            inner.accept()
+
+
 def test_want_of_space_is_told_again_only_after_it_ended_and_hours_passed(
     settings: Any, space: list[Reading]
 ) -> None:

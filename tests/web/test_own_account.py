@@ -82,7 +82,8 @@ def test_a_session_can_be_ended_by_its_user_alone(desk: Desk) -> None:
 
 def test_signing_out_takes_a_session_off_the_list(desk: Desk) -> None:
     here, elsewhere = signed_in(), signed_in("198.51.100.9")
-    elsewhere.post("/accounts/logout/")
+    answer = elsewhere.post("/accounts/logout/")
+    assert answer.headers["Clear-Site-Data"] == '"cache", "storage"'
     assert "198.51.100.0/24" not in here.get(ACCOUNT).content.decode()
 
 
