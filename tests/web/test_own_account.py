@@ -7,6 +7,7 @@ import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.core.cache import caches
@@ -85,6 +86,17 @@ def test_signing_out_takes_a_session_off_the_list(desk: Desk) -> None:
     answer = elsewhere.post("/accounts/logout/")
     assert answer.headers["Clear-Site-Data"] == '"cache", "storage"'
     assert "198.51.100.0/24" not in here.get(ACCOUNT).content.decode()
+
+
+@pytest.mark.parametrize(
+    "place", ["https://evil.example/", "//evil.example/", "javascript:alert(1)"]
+)
+def test_signing_in_leads_to_no_other_site(desk: Desk, place: str) -> None:
+    address = f"/accounts/login/?next={quote(place)}"
+    words = {"username": desk.user.username, "password": PASSWORD, "next": place}
+    answer = Client().post(address, words)
+    assert answer.status_code == 302
+    assert answer["Location"] == "/desk/"
 
 
 @pytest.fixture
