@@ -38,7 +38,7 @@ def numbers() -> list[str]:
 
 
 @cache
-def tests_of(path: str) -> set[str]:
+def names_in(path: str) -> set[str]:
     """Return the names of the tests in a file."""
     tree = ast.parse((ROOT / path).read_text())
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
@@ -65,7 +65,7 @@ def test_each_test_that_the_walk_names_exists() -> None:
         ("tests/a.py", "test_b"),
         ("tests/a.py", "test_c"),
     ]
-    missing = [f"{path}::{name}" for path, name in named if name not in tests_of(path)]
+    missing = [f"{path}::{name}" for path, name in named if name not in names_in(path)]
     assert not missing
 
 
