@@ -84,14 +84,14 @@ def test_members_keys_maps_and_files_are_as_they_were(settings: Any) -> None:
         with public_storage().open(file.stored_name, "rb") as stored:
             expected = stored.read()
         got = reader.get(f"/api/v1/releases/{PUBLISHED}/files/{file.name}")
-        assert b"".join(got.streaming_content if got.streaming else [got.content]) == expected
+        assert got.getvalue() == expected
     settings.PASSWORD_HASHERS = global_settings.PASSWORD_HASHERS
     member = Client()
     answer = member.post("/accounts/login/", {"username": "ann", "password": PASSWORD})
     assert answer.status_code == 302
     assert f"/maps/{DRAFT}/" in member.get("/desk/").content.decode()
-    key = {"HTTP_AUTHORIZATION": f"Bearer {SECRET}"}
-    assert reader.get("/api/v1/datasets/vessby", **key).status_code == 200
+    key = {"Authorization": f"Bearer {SECRET}"}
+    assert reader.get("/api/v1/datasets/vessby", headers=key).status_code == 200
 
 
 @pytest.mark.usefixtures("upgraded")
