@@ -15,6 +15,7 @@ from benchmarks import (
     costs,
     coverage,
     crowdsourcing,
+    dense,
     firstmap,
     flows,
     geoind,
@@ -43,6 +44,7 @@ SUBCOMMANDS = (
     costs,
     coverage,
     crowdsourcing,
+    dense,
     firstmap,
     flows,
     geoind,
@@ -64,6 +66,7 @@ SUBCOMMANDS = (
 
 PACKAGES: dict[ModuleType, tuple[str, ...]] = {
     crowdsourcing: ("scipy",),
+    dense: ("scipy",),
     firstmap: ("playwright",),
     geoind: ("scipy",),
     ground: ("playwright",),

@@ -2,11 +2,15 @@
 
 Each kind is uneven in a different way, such as clusters, unevenness at every scale, roads, a few
 heavy cells, tables of two attributes that are mostly zero, bands or a city. One kind is even.
+
+DENSE_TUNING and DENSE_TEST are maps that leave little empty. Rules for dense maps are chosen on the
+first twelve; the others are only measured once a rule is chosen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
@@ -147,6 +151,53 @@ def _towns(cells: int, random: Generator) -> Floats:
     return weights
 
 
+def _cropped_city(cells: int, random: Generator) -> Floats:
+    """Return the middle of a city: uneven at every scale, with a river and a few parks."""
+    weights = np.ones((1, 1))
+    unevenness = random.uniform(1.5, 6)
+    while len(weights) < cells:
+        weights = weights.repeat(2, axis=0).repeat(2, axis=1)
+        weights = weights * random.gamma(unevenness, 1 / unevenness, weights.shape)
+    weights = weights[:cells, :cells]
+    rows, columns = _coordinates(cells)
+    centre = 0.3 + 0.4 * random.random(2)
+    weights = weights * np.exp(-2 * np.hypot(rows - centre[0], columns - centre[1]))
+    bend = random.uniform(0.2, 0.8) + 0.1 * np.sin(6 * columns + random.uniform(0, 6))
+    weights[np.abs(rows - bend) < random.uniform(0.005, 0.02)] *= 0.01
+    for _ in range(int(random.integers(0, 5))):
+        row, column = random.random(2)
+        park = np.hypot(rows - row, columns - column) < random.uniform(0.02, 0.08)
+        weights[park] *= 0.1
+    return np.asarray(weights)
+
+
+def _country(cells: int, random: Generator) -> Floats:
+    """Return towns whose sizes follow a power law, among villages and a thin rural population."""
+    rows, columns = _coordinates(cells)
+    weights = random.gamma(0.5, 1, (cells, cells))
+    number = int(random.integers(20, 120))
+    rural = random.uniform(0.1, 0.4)
+    towns = np.zeros((cells, cells))
+    for rank in range(1, number + 1):
+        row, column = random.random(2)
+        size = rank ** -random.uniform(0.8, 1.2)
+        width = 0.03 * size**0.4
+        towns += size * np.exp(-np.hypot(rows - row, columns - column) / width) / width**2
+    towns *= random.lognormal(0, 0.7, (cells, cells))
+    return np.asarray(rural * weights / weights.sum() + (1 - rural) * towns / towns.sum())
+
+
+def _stations(cells: int, random: Generator) -> Floats:
+    """Return a city with stations and airports: single cells that hold much of the total."""
+    city = _cropped_city(cells, random)
+    number = int(random.integers(5, 40))
+    spikes = np.zeros((cells, cells))
+    places = random.integers(0, cells, (number, 2))
+    np.add.at(spikes, (places[:, 0], places[:, 1]), random.pareto(1.2, number) + 0.1)
+    share = random.uniform(0.1, 0.5)
+    return np.asarray((1 - share) * city / city.sum() + share * spikes / spikes.sum())
+
+
 def _even(cells: int, random: Generator) -> Floats:
     """Return a map with the same number of people everywhere."""
     return np.ones((cells, cells))
@@ -164,4 +215,28 @@ KINDS: dict[str, Callable[[int, Generator], Floats]] = {
     "product": _product,
     "towns": _towns,
     "even": _even,
+    "cropped city": _cropped_city,
+    "country": _country,
+    "stations": _stations,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class DenseMap:
+    """One of the dense maps, and the number of records drawn from it."""
+
+    kind: str
+    seed: int
+    records: int
+
+
+def _dense(seeds: range) -> list[DenseMap]:
+    return [
+        DenseMap(kind, seed, 10 ** (4 + seed % 4))
+        for kind in ("cropped city", "country", "stations")
+        for seed in seeds
+    ]
+
+
+DENSE_TUNING = _dense(range(4))
+DENSE_TEST = _dense(range(4, 8))
