@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from dpgeo.accounts.admin_access import OrganisationScoped, TabularInline
+from dpgeo.accounts.factors import factors_reset
 from dpgeo.accounts.models import ApiKey, Membership, Organisation, User
 from dpgeo.accounts.selectors import may_administer, organisations_of
 from dpgeo.accounts.services import key_revoke
@@ -19,7 +20,26 @@ admin.site.site_header = "dpgeo administration"
 admin.site.site_title = "dpgeo"
 admin.site.index_title = "Your datasets"
 
-admin.site.register(User, UserAdmin)
+
+@admin.register(User)
+class AccountAdmin(UserAdmin):
+    """Admin page for accounts, on which superusers remove second factors that were lost."""
+
+    actions = ["remove_factors"]
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Return the actions; only superusers may remove second factors."""
+        offered: dict[str, Any] = super().get_actions(request)
+        if not request.user.is_superuser:
+            offered.pop("remove_factors", None)
+        return offered
+
+    @admin.action(description="Remove second factors that were lost, and end the sessions")
+    def remove_factors(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        """Remove all second factors of the selected accounts."""
+        for user in queryset:
+            factors_reset(user=user)
+            self.message_user(request, f"{user} signs in with the password alone from now on.")
 
 
 class MembershipInline(TabularInline):

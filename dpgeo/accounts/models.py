@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import AbstractUser
 from django.db import models
+from django.utils import timezone
 
 
 class User(AbstractUser):
@@ -27,6 +28,14 @@ class Sector(models.TextChoices):
     GOVERNMENT = "Government", "Government"
     INDUSTRY = "Industry", "Industry"
     NONPROFIT = "Nonprofit", "Nonprofit"
+
+
+class Role(models.TextChoices):
+    """A member's role; each role includes the permissions of the roles before it."""
+
+    STEWARD = "steward", "Steward: declares datasets, uploads, requests releases"
+    APPROVER = "approver", "Approver: also publishes and withdraws"
+    ADMINISTRATOR = "administrator", "Administrator: also sets budgets and members"
 
 
 class Organisation(models.Model):
@@ -58,6 +67,12 @@ class Organisation(models.Model):
         decimal_places=6,
         help_text="Largest budget for the same people, in epsilon. Empty: no limit.",
     )
+    second_factor = models.CharField(
+        max_length=20,
+        choices=[(role.value, role.label) for role in Role],
+        blank=True,
+        help_text="Members with this role or a higher one need a second factor.",
+    )
     members: models.ManyToManyField[User, Membership] = models.ManyToManyField(
         User, through="Membership", related_name="organisations"
     )
@@ -67,7 +82,11 @@ class Organisation(models.Model):
             models.CheckConstraint(
                 condition=models.Q(sector__in=["", *Sector.values]),
                 name="organisation_sector_is_known",
-            )
+            ),
+            models.CheckConstraint(
+                condition=models.Q(second_factor__in=["", *Role.values]),
+                name="organisation_second_factor_is_known",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -93,14 +112,6 @@ class SignedIn(models.Model):
         return f"{self.user} from {self.origin}"
 
 
-class Role(models.TextChoices):
-    """A member's role; each role includes the permissions of the roles before it."""
-
-    STEWARD = "steward", "Steward: declares datasets, uploads, requests releases"
-    APPROVER = "approver", "Approver: also publishes and withdraws"
-    ADMINISTRATOR = "administrator", "Administrator: also sets budgets and members"
-
-
 class Membership(models.Model):
     """The role of a user in an organisation."""
 
@@ -122,6 +133,16 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} in {self.organisation}"
+
+
+class FailedCode(models.Model):
+    """A wrong one-time or recovery code, counted to limit guesses (`accounts.codes`)."""
+
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="failed_codes")
+    at = models.DateTimeField(default=timezone.now)
+
+    def __str__(self) -> str:
+        return f"{self.user} at {self.at:%Y-%m-%d %H:%M}"
 
 
 class Scope(models.TextChoices):

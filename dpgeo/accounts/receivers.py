@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from allauth.mfa.models import Authenticator
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.contrib.sessions.models import Session
 from django.db import DatabaseError, transaction
@@ -53,7 +54,7 @@ def record_failure(sender: object, credentials: dict[str, Any], **_: Any) -> Non
     record_attempt(EventKind.SIGN_IN_FAILED, str(credentials.get("username") or ""))
 
 
-def record_attempt(kind: EventKind, name: str) -> None:
+def record_attempt(kind: EventKind, name: str, *, detail: str = "") -> None:
     """Record that somebody tried to sign in as `name`.
 
     The name is recorded only if there is such an account, since people sometimes type a password
@@ -63,13 +64,13 @@ def record_attempt(kind: EventKind, name: str) -> None:
     user = User.objects.filter(username__iexact=name).first() if name else None
     try:
         with transaction.atomic():
-            event_record(kind, by=user, who=str(user) if user else "")
+            event_record(kind, by=user, who=str(user) if user else "", detail=detail)
     except DatabaseError as error:
         logger.warning("an event was not recorded: %s", type(error).__name__)
 
 
 def remember_former(sender: type[Any], instance: Any, **_: Any) -> None:
-    """Remember the stored fields of an account or a membership until their change is recorded."""
+    """Remember the stored fields of a row until their change is recorded."""
     instance.former = sender.objects.filter(pk=instance.pk).first() if instance.pk else None
 
 
@@ -117,9 +118,33 @@ def _record_role(membership: Membership, detail: str) -> None:
 
 
 def record_organisation(sender: object, instance: Organisation, created: bool, **_: Any) -> None:
-    """Record a new organisation."""
+    """Record a new organisation, and a change of who needs a second factor in it."""
     if created:
         event_record(EventKind.ORGANISATION, organisation=instance.pk, subject=instance.name)
+    former = getattr(instance, "former", None)
+    if (former.second_factor if former else "") != instance.second_factor:
+        event_record(
+            EventKind.FACTOR,
+            organisation=instance.pk,
+            subject=instance.name,
+            detail=f"needed from: {instance.second_factor or 'nobody'}",
+        )
+
+
+def record_factor(sender: object, instance: Authenticator, created: bool, **_: Any) -> None:
+    """Record a new second factor, or new recovery codes."""
+    if created:
+        _record_factor(instance, "added")
+
+
+def record_factor_removed(sender: object, instance: Authenticator, **_: Any) -> None:
+    """Record that a second factor was removed, or that recovery codes were."""
+    _record_factor(instance, "removed")
+
+
+def _record_factor(factor: Authenticator, what: str) -> None:
+    name = {"totp": "authenticator app", "webauthn": "passkey"}.get(factor.type, "recovery codes")
+    event_record(EventKind.FACTOR, subject=str(factor.user), detail=f"{name} {what}")
 
 
 def record_key(sender: object, instance: ApiKey, created: bool, **_: Any) -> None:
@@ -139,11 +164,15 @@ def connect() -> None:
     user_logged_in.connect(record_sign_in, dispatch_uid="audit.sign_in")
     user_logged_out.connect(record_sign_out, dispatch_uid="audit.sign_out")
     user_login_failed.connect(record_failure, dispatch_uid="audit.failure")
-    for model in (User, Membership):
+    for model in (User, Membership, Organisation):
         pre_save.connect(remember_former, sender=model, dispatch_uid=f"audit.former {model}")
     post_save.connect(record_account, sender=User, dispatch_uid="audit.account")
     post_delete.connect(record_account_deleted, sender=User, dispatch_uid="audit.account_deleted")
     post_save.connect(record_role, sender=Membership, dispatch_uid="audit.role")
     post_delete.connect(record_member_left, sender=Membership, dispatch_uid="audit.member_left")
     post_save.connect(record_organisation, sender=Organisation, dispatch_uid="audit.organisation")
+    post_save.connect(record_factor, sender=Authenticator, dispatch_uid="audit.factor")
+    post_delete.connect(
+        record_factor_removed, sender=Authenticator, dispatch_uid="audit.factor_removed"
+    )
     post_save.connect(record_key, sender=ApiKey, dispatch_uid="audit.key")

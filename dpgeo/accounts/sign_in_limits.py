@@ -12,20 +12,29 @@ counters of their own (`devices`).
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, cast
 
+from allauth.account.internal.flows.login import perform_login, record_authentication
+from allauth.account.models import Login
 from django.conf import settings
 from django.contrib.admin import AdminSite
 from django.contrib.admin.forms import AdminAuthenticationForm
+from django.contrib.auth import REDIRECT_FIELD_NAME, logout
 from django.contrib.auth.forms import AuthenticationForm
 from django.contrib.auth.views import LoginView
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext
 
-from dpgeo.accounts.devices import device_of, remember_device
+from dpgeo.accounts.devices import device_of
 from dpgeo.accounts.models import User
 from dpgeo.accounts.rate_counters import address_of, count
 from dpgeo.accounts.receivers import record_attempt
+from dpgeo.accounts.second_factor import has_second_factor, signed_in_user
 from dpgeo.audit.models import EventKind
 
 WINDOW = 15 * 60
@@ -88,36 +97,71 @@ class CountedAdminForm(CountedForm, AdminAuthenticationForm):
 
 
 class SignIn(LoginView):
-    """The sign-in page of the desk."""
+    """The sign-in page of the desk; accounts with a second factor then have to prove it."""
 
     form_class = CountedForm
     redirect_authenticated_user = True
 
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Send a session whose account still needs a second factor to the page to set one up."""
+        user = signed_in_user(request)
+        if isinstance(user, User) and not request.user.is_authenticated:
+            if not has_second_factor(user):
+                return redirect("desk-second-factor")
+            logout(request)  # it began before the account had a second factor
+        return super().dispatch(request, *args, **kwargs)
+
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
-        """Sign the user in, and remember the device."""
-        response = super().form_valid(form)
-        remember_device(self.request, response, form.get_user())
-        return response
+        """Sign the user in, or ask for the second factor first."""
+        user = form.get_user()
+        record_authentication(self.request, user, method="password")
+        login = Login(user=user, redirect_url=self.get_success_url())
+        answer: HttpResponse = perform_login(self.request, login)
+        return answer
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         """Show the form's errors, or respond with 429 and Retry-After beyond the limits."""
         return refusal(super().form_invalid(form))
 
 
+class AdminSignIn(SignIn):
+    """The sign-in page of the admin, open to staff only, with the same limits and factors."""
+
+    form_class = CountedAdminForm
+    template_name = "admin/login.html"
+    redirect_authenticated_user = False
+
+
 class Administration(AdminSite):
-    """The admin site, with limits on sign-in attempts."""
+    """The admin site, with limits on sign-in attempts and second factors."""
 
     login_form = CountedAdminForm
 
-    def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Sign the user in on Django's admin page and remember the device.
+    def register(self, model_or_iterable: Any, *args: Any, **options: Any) -> None:
+        """Register a model, except those of allauth: only services change second factors."""
+        models = (
+            model_or_iterable if isinstance(model_or_iterable, Iterable) else [model_or_iterable]
+        )
+        own = [each for each in models if not each.__module__.startswith("allauth.")]
+        super().register(own, *args, **options)
 
-        Beyond the limits, responds with 429.
-        """
-        response = refusal(super().login(request, extra_context))
-        if request.method == "POST" and isinstance(request.user, User):
-            remember_device(request, response, request.user)
-        return response
+    def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Sign the user in on Django's admin page; beyond the limits, respond with 429."""
+        index = reverse("admin:index", current_app=self.name)
+        if request.method == "GET" and self.has_permission(request):
+            return redirect(index)
+        context = {
+            **self.each_context(request),
+            "title": gettext("Sign in"),
+            "subtitle": None,
+            "app_path": request.get_full_path(),
+            "username": request.user.get_username(),
+            **(extra_context or {}),
+        }
+        if REDIRECT_FIELD_NAME not in request.GET and REDIRECT_FIELD_NAME not in request.POST:
+            context[REDIRECT_FIELD_NAME] = index
+        page = AdminSignIn.as_view(extra_context=context)
+        return cast(HttpResponse, page(request))
 
 
 def refusal(answer: HttpResponse) -> HttpResponse:

@@ -27,6 +27,8 @@ class EventKind(models.TextChoices):
     LOCKED_OUT = "locked-out", "Locked out"
     SIGN_OUT = "sign-out", "Signed out"
     PASSWORD = "password", "Set a password"
+    FACTOR = "factor", "Changed a second factor"
+    INVITED = "invited", "Invited somebody"
     ACCOUNT = "account", "Changed an account"
     ROLE = "role", "Changed a role"
     ORGANISATION = "organisation", "Created an organisation"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from pathlib import Path
+from typing import Any
 
 import environ
 from django.utils.translation import to_language
@@ -61,6 +62,7 @@ def read_secret_key() -> str:
 
 
 SECRET_KEY = read_secret_key()
+SECRET_KEY_FALLBACKS = env.list("DPGEO_SECRET_KEY_FALLBACKS", default=[])
 
 PERSON_KEY = env.str("DPGEO_PERSON_KEY", default="")
 """Key that encrypts each dataset's key for person hashes. If it is empty, the key is read from
@@ -108,6 +110,9 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
+    "allauth",
+    "allauth.account",
+    "allauth.mfa",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "django_vite",
@@ -132,6 +137,8 @@ MIDDLEWARE = [
     "dpgeo.api.outages.OutageMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "dpgeo.accounts.second_factor.proved_sessions",
+    "allauth.account.middleware.AccountMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -182,6 +189,20 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 DPGEO_BREACHED_PASSWORDS = env.str("DPGEO_BREACHED_PASSWORDS", default="")
 """File of SHA-1 hashes of breached passwords, ordered by hash."""
+DPGEO_SECOND_FACTOR = env.str("DPGEO_SECOND_FACTOR", default="")
+"""Lowest role that needs a second factor in every organisation, or "staff"; if it is empty, each
+organisation decides.
+"""
+ACCOUNT_ADAPTER = "dpgeo.accounts.allauth_adapters.AccountAdapter"
+ACCOUNT_EMAIL_VERIFICATION = "none"
+ACCOUNT_RATE_LIMITS = False  # `sign_in_limits` and `codes` limit attempts across all processes
+ACCOUNT_LOGIN_TIMEOUT = 600
+MFA_ADAPTER = "dpgeo.accounts.allauth_adapters.FactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_ALLOW_UNVERIFIED_EMAIL = True  # no account is made by signing up
+MFA_TOTP_TOLERANCE = 1
+DPGEO_OIDC: list[dict[str, Any]] = env.json("DPGEO_OIDC", default=[])
+"""Providers of single sign-on by OpenID Connect; see docs/sign-in.md."""
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "desk"
 LOGOUT_REDIRECT_URL = "catalogue"

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from dpgeo.accounts.devices import remember_device
 from dpgeo.accounts.rate_counters import count
 from dpgeo.accounts.receivers import list_session
+from dpgeo.accounts.second_factor import factors_of
 from dpgeo.accounts.selectors import sessions_of
 from dpgeo.accounts.services import session_end
 from dpgeo.accounts.sign_in_limits import TOO_MANY_REQUESTS, WINDOW
@@ -62,6 +63,7 @@ def account(request: HttpRequest) -> HttpResponse:
     context = {
         "nav": "account",
         "form": form,
+        "factors": factors_of(user),
         "sessions": sessions_of(user),
         "here": request.session.session_key,
     }

@@ -3,12 +3,14 @@
 from django.contrib.auth import views as doors
 from django.urls import path
 
+from dpgeo.accounts.second_factor import opens_before_second_factor
 from dpgeo.accounts.sign_in_limits import SignIn
 from dpgeo.pages.desk import (
     account,
     audit,
     campaigns,
     check,
+    confirming,
     cost,
     datasets,
     home,
@@ -25,6 +27,7 @@ from dpgeo.pages.desk import (
     rehearsal,
     release,
     requesting,
+    second_factor,
     series,
     uploads,
     webhooks,
@@ -36,7 +39,9 @@ UPLOAD = "desk/uploads/<uuid:upload_id>"
 
 urlpatterns = [
     path("accounts/login/", SignIn.as_view(), name="login"),
-    path("accounts/logout/", doors.LogoutView.as_view(), name="logout"),
+    path("accounts/login/", SignIn.as_view(), name="account_login"),  # allauth's name for it
+    path("accounts/logout/", opens_before_second_factor(doors.LogoutView.as_view()), name="logout"),
+    path("accounts/second-factor/", second_factor.prove, name="mfa_authenticate"),
     path("accounts/password/", passwords.AskForPassword.as_view(), name="password_reset"),
     path(
         "accounts/password/sent/", doors.PasswordResetDoneView.as_view(), name="password_reset_done"
@@ -58,6 +63,19 @@ urlpatterns = [
         "desk/account/sessions/<int:session_id>/end/",
         account.end_session,
         name="desk-session-end",
+    ),
+    path("desk/account/confirm/", confirming.confirm, name="desk-confirm"),
+    path("desk/account/second-factor/", second_factor.factors, name="desk-second-factor"),
+    path("desk/account/second-factor/app/", second_factor.app, name="desk-factor-app"),
+    path(
+        "desk/account/second-factor/recovery-codes/",
+        second_factor.renew_codes,
+        name="desk-recovery-codes",
+    ),
+    path(
+        "desk/account/second-factor/<int:factor_id>/remove/",
+        second_factor.remove,
+        name="desk-factor-remove",
     ),
     path("desk/audit/", audit.audit, name="desk-audit"),
     path("desk/audit/export.<str:suffix>", audit.audit_export, name="desk-audit-export"),

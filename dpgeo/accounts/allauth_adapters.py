@@ -1,0 +1,68 @@
+"""Adapters by which django-allauth follows this site's rules."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.mfa.adapter import DefaultMFAAdapter
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils.encoding import force_bytes
+
+from dpgeo.accounts.devices import remember_device
+from dpgeo.accounts.models import User
+
+
+class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
+    """Rules of accounts: nobody signs up by themselves, and a device is known after a sign-in."""
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        """Return False: accounts come from administrators, invitations and single sign-on."""
+        return False
+
+    def add_message(self, *_: Any, **__: Any) -> None:
+        """Show none of allauth's messages; the pages say what happened."""
+
+    def post_login(self, request: HttpRequest, user: User, **facts: Any) -> HttpResponse:
+        """Remember the device of a completed sign-in."""
+        response: HttpResponse = super().post_login(request, user, **facts)
+        remember_device(request, response, user)
+        return response
+
+
+class FactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
+    """Rules of second factors: their secrets are encrypted, with a key made from SECRET_KEY.
+
+    Whoever reads the database alone, for instance in a copy, can therefore make no code.
+    """
+
+    def encrypt(self, text: str) -> str:
+        """Encrypt a secret for the database."""
+        return _cipher().encrypt(text.encode()).decode()
+
+    def decrypt(self, encrypted_text: str) -> str:
+        """Decrypt a secret. Returns a useless one if SECRET_KEY has changed since."""
+        try:
+            return _cipher().decrypt(encrypted_text.encode()).decode()
+        except InvalidToken:
+            # Codes of a secret that nobody knows are never right, and the page says as much.
+            return base64.b32encode(Fernet.generate_key()).decode()
+
+    def get_totp_issuer(self) -> str:
+        """Return the name under which an authenticator app lists the account."""
+        return f"dpgeo {self._get_site_name()}"
+
+
+def _cipher() -> MultiFernet:
+    keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    return MultiFernet([Fernet(_derive(each)) for each in keys])
+
+
+def _derive(key: str | bytes) -> bytes:
+    derivation = HKDF(SHA256(), length=32, salt=None, info=b"dpgeo.accounts.second_factor")
+    return base64.urlsafe_b64encode(derivation.derive(force_bytes(key)))

@@ -1,0 +1,132 @@
+"""Repeated proof of identity before a change to how an account is protected.
+
+A session may be stolen, or a screen left unlocked. Whoever changes a second factor must therefore
+have given the password, a code or a passkey in this session within `RECENTLY`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from allauth.account.authentication import get_authentication_records
+from allauth.account.internal.flows.login import record_authentication
+from django import forms
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render, resolve_url
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme, urlencode
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods
+
+from dpgeo.accounts.codes import code_use
+from dpgeo.accounts.models import User
+from dpgeo.accounts.rate_counters import count
+from dpgeo.accounts.second_factor import has_second_factor, opens_before_second_factor
+from dpgeo.accounts.sign_in_limits import WINDOW
+from dpgeo.core.errors import DpgeoError
+from dpgeo.pages.desk.access import person
+from dpgeo.pages.desk.datasets import REFUSED
+from dpgeo.pages.desk.desk_form import DeskForm
+
+RECENTLY = 5 * 60
+"""Seconds after which a change needs a new proof."""
+
+PROOFS = {"password", "mfa", "socialaccount"}
+"""Names under which allauth records a password, a second factor and single sign-on."""
+
+View = Callable[..., HttpResponse]
+
+
+def confirmed(view: View) -> View:
+    """Return a view that first asks for the password or a code, unless that was given recently."""
+
+    @wraps(view)
+    def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if is_confirmed(request):
+            return view(request, *args, **kwargs)
+        back = request.get_full_path() if request.method == "GET" else reverse("desk-second-factor")
+        return redirect(f"{reverse('desk-confirm')}?{urlencode({'next': back})}")
+
+    return inner
+
+
+def is_confirmed(request: HttpRequest) -> bool:
+    """Return whether the user has proved who they are in this session within `RECENTLY`."""
+    records = get_authentication_records(request, person(request))
+    return any(each["method"] in PROOFS and time.time() - each["at"] < RECENTLY for each in records)
+
+
+class PasswordForm(DeskForm):
+    """Asks for the password."""
+
+    password = forms.CharField(
+        label=_("Password"),
+        strip=False,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+
+
+class CodeForm(DeskForm):
+    """Asks for a code of the authenticator app or a recovery code."""
+
+    code = forms.CharField(
+        label=_("Code"),
+        max_length=20,
+        help_text=_("Six digits from your authenticator app, or one of your recovery codes."),
+        widget=forms.TextInput(attrs={"autocomplete": "one-time-code", "inputmode": "numeric"}),
+    )
+
+
+@opens_before_second_factor
+@sensitive_post_parameters()
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def confirm(request: HttpRequest) -> HttpResponse:
+    """Ask for the password, or for a code of an account without one."""
+    user = person(request)
+    has_password = user.has_usable_password()
+    form_class = PasswordForm if has_password else CodeForm
+    form: DeskForm = form_class(request.POST or None)
+    back = request.POST.get("next") or request.GET.get("next", "")
+    if not url_has_allowed_host_and_scheme(back, {request.get_host()}, request.is_secure()):
+        back = resolve_url("desk-second-factor")
+    if request.method == "POST" and form.is_valid() and _check(request, user, form):
+        return redirect(back)
+    context = {
+        "nav": "account",
+        "form": form,
+        "next": back,
+        "possible": has_password or has_second_factor(user),
+    }
+    return render(request, "desk/confirm.html", context, status=REFUSED if form.errors else 200)
+
+
+def _check(request: HttpRequest, user: User, form: DeskForm) -> bool:
+    """Check a password or a code, record it in the session, and return whether it is right."""
+    if "code" in form.cleaned_data:
+        try:
+            factor = code_use(user=user, code=form.cleaned_data["code"])
+        except DpgeoError as refusal:
+            form.add_refusal(refusal)
+            return False
+        record_authentication(request, user, "mfa", id=factor.pk, type=factor.type)
+        return True
+    # The limit is shared with the form for a new password, which asks for the old one.
+    limit = settings.DPGEO_FAILED_SIGN_INS
+    if count(f"own password of {user.pk}", limit, window=WINDOW) is not None:
+        form.add_error(None, gettext("Too many attempts; try again in a quarter of an hour."))
+        return False
+    if not user.check_password(form.cleaned_data["password"]):
+        form.add_error("password", gettext("This is not your password."))
+        return False
+    record_authentication(request, user, "password")
+    return True
