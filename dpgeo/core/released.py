@@ -109,10 +109,10 @@ class PartitionRelease(Content):
 
     grid: Grid
     counts: NDArray[np.int64]
-    noise: DiscreteLaplace
+    noise: CountNoise
     boxes: NDArray[np.int32]
     totals: NDArray[np.int64]
-    totals_noise: DiscreteLaplace
+    totals_noise: CountNoise
     answers: str
 
 
@@ -299,7 +299,7 @@ class QuartilesRelease(Content):
 
     measure: Measure
     counts: NDArray[np.int64]
-    noise: DiscreteLaplace
+    noise: CountNoise
     slices: SliceNames = UNDIVIDED
 
     @property

@@ -14,6 +14,11 @@ total, and measuring them with epsilon2 is epsilon2-differentially private. By a
 composition the cost is epsilon1 + epsilon2 = epsilon. Cells outside the study area are empty by its
 public declaration: they are set to 0 and left out of every box; every box has a cell inside.
 
+Under zCDP. If distinct people are counted, the squared sensitivity of the cells is l. A person's
+cells may all be in one box, so the squared sensitivity of the boxes is l^2 (`PrivateCounts.regroup`
+drops the mark of distinct counts), whatever the tree. The rhos of the two measurements add up to
+rho, although the second depends on the first.
+
 Utility. A box carries noise of scale l/epsilon2 whatever its size, so sums over large regions are
 far more accurate than on a uniform grid. Dividing a box's count evenly among its cells adds an
 error if people are unevenly spread in the box. Boxes are split where noisy counts show an uneven
@@ -34,14 +39,14 @@ import numpy as np
 
 from dpgeo.core import subjects
 from dpgeo.core.domain import Domain
-from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import PartitionRelease
 from dpgeo.core.spend import Spend
 from dpgeo.postprocess.kdtree import Rule, grow_kdtree
 from dpgeo.privacy.bounding import counted_cells, usual_regions
+from dpgeo.privacy.gaussian_meter import CountMeter
+from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
-from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.boxes import box_image
 from dpgeo.spatial.grid import Grid
@@ -88,13 +93,15 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     return [Spend(label=CELLS, epsilon=cells), Spend(label=PARTITIONS, epsilon=epsilon - cells)]
 
 
-def release(view: PrivateView, params: Params, meter: Meter) -> PartitionRelease:
+def release(view: PrivateView, params: Params, meter: CountMeter) -> PartitionRelease:
     """Measure the cells, choose partitions from the noisy counts, and measure their totals."""
     grid = Grid.over(view.domain.area, params.cells)
     inside = grid.inside(view.domain.area)
     cells = view.histogram(grid)
     noise = meter.noise(CELLS, cells)
-    totals_noise = meter.noise(PARTITIONS, cells)
+    # Sums over any boxes have the same sensitivity; these are not measured.
+    sums = cells.regroup(np.where(inside, 0, -1), 1)
+    totals_noise = meter.noise(PARTITIONS, sums)
     counts = meter.measure(CELLS, cells)
     counts[~inside] = 0
     rule = Rule(
@@ -115,13 +122,15 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PartitionRelease
     )
 
 
-def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+def forecast(
+    params: Params, epsilon: Fraction, bound: int, domain: Domain, law: Law = LAPLACE
+) -> Forecast:
     """Forecast the noise in a partition's count.
 
     The number of partitions depends on the data, so only its maximum is forecast: the number of
     cells.
     """
-    noise = DiscreteLaplace(plan(params, epsilon)[1].epsilon, bound)
+    noise = law.sums(plan(params, epsilon)[1].epsilon, bound)
     return forecast_cells(domain, params.cells, noise, region="partition")
 
 
@@ -135,6 +144,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    gaussian=True,
     subjects=(subjects.HEATMAP,),
     regions=usual_regions,
     counted=counted_cells,

@@ -15,6 +15,10 @@ makes two contributions. One `measure` with the whole epsilon, discrete Laplace 
 epsilon/l on each count, is epsilon-differentially private. Quantiles, intervals, and the choice of
 regions to show are post-processing of the noisy counts (`postprocess.quantiles`).
 
+Under zCDP. A privacy unit changes at most l counts, each by at most 1, if it has one value a region
+(distinct people), so the squared sensitivity is l. Otherwise all l records may be in one bin of one
+region, and it is l^2.
+
 Utility. The count below a value adds up the noise of many bins: the rank of a median is known to
 about (l/epsilon) sqrt(2 bins) records, and its value to the width of a bin. Many bins give finer
 values, and few bins less noise. Unlike a mean, a median does not move with the limits or with a few
@@ -37,7 +41,6 @@ from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.kinds import AVERAGES
 from dpgeo.core.measures import Measure, find_measure
-from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import GridQuartiles, QuartilesRelease, ZoneQuartiles
 from dpgeo.core.slices import slices_param
@@ -45,8 +48,9 @@ from dpgeo.core.spend import Spend
 from dpgeo.phrases import Phrase
 from dpgeo.postprocess.quantiles import HistogramNoise
 from dpgeo.privacy.divided_regions import DividedRegions
+from dpgeo.privacy.gaussian_meter import CountMeter
+from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism
-from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.zones import Zones
 
@@ -100,7 +104,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
-def release(view: PrivateView, params: Params, meter: Meter) -> QuartilesRelease:
+def release(view: PrivateView, params: Params, meter: CountMeter) -> QuartilesRelease:
     """Measure the histogram of every region once."""
     regions, measure = _counted(params, view.domain)
     places, names = regions.places, regions.names
@@ -121,7 +125,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> QuartilesRelease
     )
 
 
-def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+def forecast(
+    params: Params, epsilon: Fraction, bound: int, domain: Domain, law: Law = LAPLACE
+) -> Forecast:
     """Forecast the noise of a bin's count.
 
     Raises InvalidInput if the data lack a named layer, category or measure, or if there are too
@@ -129,7 +135,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
     """
     regions, measure = _counted(params, domain)
     count = regions.size_in_area
-    noise = HistogramNoise(DiscreteLaplace(epsilon, bound), params.bins)
+    noise = HistogramNoise(law.counts(epsilon, bound), params.bins)
     return Forecast(
         region=regions.word,
         regions=count,
@@ -190,6 +196,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    gaussian=True,
     kind=AVERAGES,
     subjects=(subjects.AVERAGES, subjects.AVERAGES_BY_DISTRICT),
 )

@@ -9,11 +9,12 @@ fraction p of them is below v, so T(v) = (1 - p) L(v) - p R(v) has mean 0, howev
 there are. The noise of T(v) is a sum over bins of their noise, with the weight 1 - p for the bins
 below, w - p for the bin of v, and -p for the bins above. Its distribution is known and does not
 depend on any data: the characteristic function is the product of 1/(1 + (x b u)^2) over these
-weights x. Let t(v) be the value that |noise| exceeds with probability 5 %. The interval is the
-smallest one that contains all v with |T(v)| <= t(v). One test covers both sides, so there is no
-union bound over bins and no division by a noisy number. t is computed at two points of each bin and
-interpolated linearly, which never gives too small a value, because t is convex there. The noise is
-discrete; a sum of discrete Laplace variables has a smaller spread than a sum of continuous ones.
+weights x. (Gaussian noise of the variance 2 b^2 gives a Gaussian sum.) Let t(v) be the value that
+|noise| exceeds with probability 5 %. The interval is the smallest one that contains all v with
+|T(v)| <= t(v). One test covers both sides, so there is no union bound over bins and no division by
+a noisy number. t is computed at two points of each bin and interpolated linearly, which never gives
+too small a value, because t is convex there. The noise is discrete; a sum of discrete Laplace
+variables has a smaller spread than a sum of continuous ones.
 
 Within a bin, values need not be evenly spread. However they are spread, the true quantile lies in
 the same bin as the v at which the fraction p would be below if they were evenly spread. So the ends
@@ -47,7 +48,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise, DiscreteLaplace
 from dpgeo.postprocess.fieller import ERROR, FEWEST, WIDEST, ranks_between
 from dpgeo.postprocess.noise_sums import margin_of_sum
 
@@ -91,13 +92,13 @@ class Quartiles:
 class HistogramNoise:
     """Noise of each count of a region's histogram of `bins` bins."""
 
-    noise: DiscreteLaplace
+    noise: CountNoise
     bins: int
 
     @property
     def scale(self) -> float:
         """The scale b of the noise of each count, in records."""
-        return 1 / float(self.noise.rate)
+        return self.noise.scale
 
     @property
     def records_margin(self) -> float:
@@ -109,11 +110,22 @@ class HistogramNoise:
 
         The module docstring derives it. `regions` is the number of regions of the release.
         """
-        return self.scale * _least(self.bins, regions)
+        if isinstance(self.noise, DiscreteLaplace):
+            return self.scale * _least(self.bins, regions)
+        tail = self.noise.tail(1 / max(regions, FEWEST))
+        return self.scale * tail * math.sqrt(2 * self.bins)
+
+    def _limits(self, p: float, error: float) -> Floats:
+        """Return t(v), at PARTS points of each bin and at the last bin's end."""
+        if isinstance(self.noise, DiscreteLaplace):
+            return self.scale * _limits(self.bins, p, error)
+        weights, numbers = _terms(self.bins, p)
+        deviation = np.sqrt(2 * (numbers * weights**2).sum(axis=1))
+        return np.asarray(self.scale * self.noise.tail(error / 2) * deviation)
 
     def half_width(self, records: float) -> float:
         """Return half the width of the interval of the median's rank, divided by `records`."""
-        return self.scale * float(_limits(self.bins, 0.5, ERROR)[self.bins]) / records
+        return float(self._limits(0.5, ERROR)[self.bins]) / records
 
     def quartiles(self, counts: NDArray[Any], regions: int, error: float = ERROR) -> Quartiles:
         """Return the quartiles of single regions from their noisy counts (n, bins).
@@ -135,7 +147,7 @@ class HistogramNoise:
         of a region that was cut, 0 if there is none.
         """
         spread = np.sqrt(squares)
-        margin = math.log(20) / math.sqrt(2) * self.scale * spread * math.sqrt(2 * self.bins)
+        margin = self.noise.tail(0.025) * self.scale * spread * math.sqrt(2 * self.bins)
         return self._quartiles(counts, spread, largest, margin + largest, regions, ERROR)
 
     def ranks(self, counts: NDArray[Any], regions: int) -> tuple[Floats, Floats]:
@@ -158,7 +170,7 @@ class HistogramNoise:
         tested = _statistic(counts, p)
         found = np.array([np.interp(v, nodes, t) for v, t in zip(share, tested, strict=True)])
         ends = np.linspace(0, 1, PARTS * self.bins + 1)
-        limit = self.scale * np.interp(share, ends, _limits(self.bins, p, ERROR))
+        limit = np.interp(share, ends, self._limits(p, ERROR))
         return np.asarray(np.abs(found) <= limit)
 
     def _quartiles(
@@ -176,7 +188,7 @@ class HistogramNoise:
         enough = np.flatnonzero(records >= np.maximum(least, 1e-9))
         for column, p in enumerate(QUARTILES):
             tested = _refined(_statistic(counts[enough], p))
-            limit = _limits(self.bins, p, error) * self.scale
+            limit = self._limits(p, error)
             allowed = limit * spread[enough, None] + added[enough, None]
             share[enough, column] = _least_loss(tested)
             low[enough, column] = self._down(_first(tested + allowed))
@@ -253,13 +265,21 @@ def _first(values: Floats) -> Floats:
 
 @lru_cache(maxsize=64)
 def _limits(bins: int, p: float, error: float) -> Floats:
-    """Return t(v) for noise of scale 1, at PARTS points of each bin and at the last bin's end."""
+    """Return t(v) for Laplace noise of scale 1, at PARTS points of each bin and at the end."""
+    return _solve(*_terms(bins, p), error)
+
+
+def _terms(bins: int, p: float) -> tuple[Floats, NDArray[np.int64]]:
+    """Return the weights (m, 3) in the noise of T(v), and the number (m, 3) of bins with each.
+
+    There is a row for each of PARTS points of each bin, and one for the last bin's end.
+    """
     whole, rest = np.divmod(np.arange(PARTS * bins + 1), PARTS)
     own = rest > 0
     weights = np.column_stack(
         [np.full(len(whole), 1 - p), rest / PARTS - p, np.full(len(whole), p)]
     )
-    return _solve(weights, np.column_stack([whole, own, bins - whole - own]), error)
+    return weights, np.column_stack([whole, own, bins - whole - own])
 
 
 @lru_cache(maxsize=64)

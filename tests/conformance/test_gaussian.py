@@ -18,7 +18,7 @@ from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit, guarantee
 from dpgeo.core.noise import DiscreteGaussian
 from dpgeo.core.released import Released
 from dpgeo.core.spend import RhoSpend
-from dpgeo.mechanisms import flows
+from dpgeo.mechanisms import dpcube, flows
 from dpgeo.mechanisms.averages import LABEL as SHARES
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.postprocess.layers import layers
@@ -33,7 +33,7 @@ ABOUT = {"title": "A made-up city", "publisher": "Nobody", "licence": "CC0-1.0"}
 
 GAUSSIAN = [mechanism for mechanism in MECHANISMS.values() if mechanism.gaussian]
 
-SUMS = {flows.LEAVING, flows.ARRIVING}
+SUMS = {flows.LEAVING, flows.ARRIVING, dpcube.PARTITIONS}
 """Labels of measurements that add up a person's counts by region."""
 
 DRAWS = 12
