@@ -95,23 +95,28 @@ def measure(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="dpgeo-benchmark-") as folder:
         for times in options.times:
             path = write(Path(folder) / "rows.parquet", rows, times)
-            for line in by_bound([path], grid, epsilon, rho, options.trials):
+            for line in by_bound([path], grid, epsilon, rho, delta, options.trials):
                 report({"people": f"x {times}", "maps": 1, **line}, options.json)
             if rows.minute is not None:
                 paths = list(months(Path(folder), rows, times))
                 parts = epsilon / MONTHS, rho / MONTHS
-                for line in by_bound(paths, grid, *parts, options.trials):
+                for line in by_bound(paths, grid, *parts, delta, options.trials):
                     report({"people": f"x {times}", "maps": MONTHS, **line}, options.json)
 
 
 def by_bound(
-    paths: Sequence[Path], grid: Grid, epsilon: Fraction, rho: Fraction, trials: int
+    paths: Sequence[Path],
+    grid: Grid,
+    epsilon: Fraction,
+    rho: Fraction,
+    delta: Fraction,
+    trials: int,
 ) -> Iterator[dict[str, float]]:
     """Yield the errors of a map of each file at each bound, on average over files and trials.
 
     `rmse` is the root mean square error of a cell, and `boxes` the mean absolute error of sums over
     random boxes. `auto` stands for the mechanism of that name under pure differential privacy, with
-    its inference.
+    its inference, and `auto_gaussian` for the same under zCDP.
     """
     truths = [exact(view_of(path, EVERYTHING).histogram(grid)) for path in paths]
     for bound in BOUNDS:
@@ -126,6 +131,7 @@ def by_bound(
                 }
                 if len(paths) == 1:
                     drawn["auto"] = surface(view, grid, epsilon, seed)
+                drawn["auto_gaussian"] = surface(view, grid, rho, seed, delta)
                 for name, noisy in drawn.items():
                     found.setdefault(f"rmse_{name}", []).append(rmse(noisy, truth))
                     found.setdefault(f"boxes_{name}", []).append(boxes_error(noisy, truth))
@@ -151,10 +157,12 @@ def gaussian(counts: PrivateCounts, rho: Fraction, seed: int) -> Floats:
     return meter.measure(LABEL, counts).astype(np.float64)
 
 
-def surface(view: DuckDBView, grid: Grid, epsilon: Fraction, seed: int) -> Floats:
-    """Return the inferred counts of `auto` under pure differential privacy."""
-    params = auto.Params(cells=grid.rows)
-    content: Any = run(auto.MECHANISM, view, params, epsilon, SeededEntropy(seed), {}).content
+def surface(
+    view: DuckDBView, grid: Grid, amount: Fraction, seed: int, delta: Fraction | None = None
+) -> Floats:
+    """Return the inferred counts of `auto`, with a `delta` under zCDP."""
+    params, entropy = auto.Params(cells=grid.rows), SeededEntropy(seed)
+    content: Any = run(auto.MECHANISM, view, params, amount, entropy, {}, delta=delta).content
     return np.asarray(content.surface, dtype=np.float64)
 
 

@@ -155,7 +155,7 @@ class PhasedRelease(Content):
     boxes: NDArray[np.int32]
     phase: NDArray[np.int32]
     counts: NDArray[np.int64]
-    noises: tuple[DiscreteLaplace, ...]
+    noises: tuple[CountNoise, ...]
     surface: NDArray[np.float64]
     fixed: bool = False
 

@@ -33,10 +33,14 @@ class Spend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RhoSpend:
-    """One measurement declared under zCDP: its rho, and a label that is unique in its plan."""
+    """One measurement declared under zCDP: its rho, and a label that is unique in its plan.
+
+    The rho of an `unallocated` spend is later divided exactly among several measurements.
+    """
 
     label: str
     rho: Fraction
+    unallocated: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.rho, Fraction) or self.rho <= 0:

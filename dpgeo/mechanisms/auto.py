@@ -20,6 +20,12 @@ the factors e^(f epsilon) of its phases, which is e^epsilon. The surface, the ch
 everything else is post-processing. Squares outside the study area are known to be empty and are not
 counted.
 
+Under zCDP. A square that adds up a person's cells may change by l, so phases of squares have the
+squared sensitivity l^2. Single cells of distinct people have l. If that is at most a quarter of
+l^2, the phase after the pilot counts every cell, and the surface is inferred from these counts;
+whether it does depends on public numbers alone. Otherwise phases are as above. Their rhos add up
+to the declared rho (`GaussianMeter.divide`).
+
 Utility. Each square of the last phase carries noise of scale l/(f epsilon), where the phase's share
 f is at least LAST_SHARE. For range counts over location maps, the error of the inferred surface is
 0.55 times the error of the best other mechanism; docs/mechanisms/accuracy.md gives the figures and
@@ -38,7 +44,6 @@ from fractions import Fraction
 
 from dpgeo.core import subjects
 from dpgeo.core.domain import Domain
-from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import PhasedRelease
 from dpgeo.core.spend import Spend
@@ -49,17 +54,24 @@ from dpgeo.mechanisms.survey import (
     Phase,
     Survey,
     phases_after,
+    whole_scale,
 )
 from dpgeo.postprocess.node_measurements import Masks, NodeMeasurements
 from dpgeo.postprocess.partition_choice import even, where_expected
 from dpgeo.postprocess.surface import infer
 from dpgeo.privacy.bounding import counted_cells, usual_regions
+from dpgeo.privacy.gaussian_meter import CountMeter, GaussianMeter
+from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
-from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
 
 PILOT = "pilot: number of people"
+
+FEWER = 4
+"""Under zCDP every cell is counted if its squared sensitivity is this many times lower than that of
+sums of cells.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,20 +96,23 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     ]
 
 
-def release(view: PrivateView, params: Params, meter: Meter) -> PhasedRelease:
+def release(view: PrivateView, params: Params, meter: CountMeter) -> PhasedRelease:
     """Measure the pilot, choose the phases, count in each, and infer the surface."""
     grid = Grid.over(view.domain.area, params.cells)
     inside = grid.inside(view.domain.area)
     cells = view.histogram(grid)
     survey = Survey(grid, cells, inside, meter)
     total = survey.measure(PILOT, even(survey.measurements, 0))
-    signal = max(float(total[0]), 0.0) * float(survey.noise[0].rate / PILOT_SHARE)
-    phases = phases_after(signal, survey.measurements.inside)
+    if isinstance(meter, GaussianMeter) and FEWER * cells.squared_sensitivity <= view.bound**2:
+        phases = [Phase(share=1 - PILOT_SHARE, level=survey.measurements.depth)]
+    else:
+        signal = max(float(total[0]), 0.0) / whole_scale(survey.noise[0])
+        phases = phases_after(signal, survey.measurements.inside)
     labels = [_label(number, phase) for number, phase in enumerate(phases, start=1)]
     shares = [phase.share / (1 - PILOT_SHARE) for phase in phases]
     meter.divide(UNALLOCATED, dict(zip(labels, shares, strict=True)))
     for label, phase in zip(labels, phases, strict=True):
-        scale = 1 / float(meter.noise(label, cells).rate)
+        scale = survey.scale_of(label)
         survey.measure(label, _nodes(survey.measurements, phase, scale))
     return survey.content()
 
@@ -118,12 +133,17 @@ def _label(number: int, phase: Phase) -> str:
     return f"phase {number}: areas split above {phase.limit:g} times the noise"
 
 
-def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+def forecast(
+    params: Params, epsilon: Fraction, bound: int, domain: Domain, law: Law = LAPLACE
+) -> Forecast:
     """Forecast the noise in the count of a square of the last phase.
 
     The number of squares depends on the data, so only its maximum is forecast: the number of cells.
     """
-    noise = DiscreteLaplace(epsilon * LAST_SHARE, bound)
+    if law.gaussian and law.distinct and bound >= FEWER:
+        noise = law.counts(epsilon * (1 - PILOT_SHARE), bound)
+        return forecast_cells(domain, params.cells, noise, region="cell", alike=True)
+    noise = law.sums(epsilon * LAST_SHARE, bound)
     return forecast_cells(domain, params.cells, noise, region="area")
 
 
@@ -136,6 +156,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    gaussian=True,
     subjects=(subjects.HEATMAP,),
     regions=usual_regions,
     counted=counted_cells,

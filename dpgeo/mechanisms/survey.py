@@ -13,14 +13,15 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise, DiscreteLaplace
 from dpgeo.core.released import PhasedRelease
+from dpgeo.postprocess.empirical_bayes import NoiseKind
 from dpgeo.postprocess.node_measurements import Masks, NodeMeasurements
 from dpgeo.postprocess.partition_choice import boxes
 from dpgeo.postprocess.pyramid import padded
 from dpgeo.postprocess.surface import infer, quiet, smooth
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.gaussian_meter import CountMeter, GaussianMeter
 from dpgeo.spatial.boxes import box_image
 from dpgeo.spatial.grid import Grid
 
@@ -55,6 +56,16 @@ class Phase:
     level: int | None = None
     limit: float = 0.0
     coarser: int = 0
+
+
+def whole_scale(pilot: CountNoise) -> float:
+    """Return the scale that noise would have if the whole budget paid for one measurement.
+
+    `pilot` is the noise of the pilot measurement, which gets PILOT_SHARE.
+    """
+    if isinstance(pilot, DiscreteLaplace):
+        return pilot.scale * float(PILOT_SHARE)
+    return pilot.scale * math.sqrt(PILOT_SHARE)
 
 
 def phases_after(signal: float, inside: NDArray[np.bool_]) -> list[Phase]:
@@ -98,14 +109,16 @@ class Survey:
     """Measures the nodes of a quadtree over a grid and stores the noisy counts.
 
     The nodes of one measurement are disjoint, so every cell is in at most one of them, and their
-    counts have the same sensitivity as the counts of cells (`PrivateCounts.regroup`).
+    counts have the same L1 sensitivity as the counts of cells (`PrivateCounts.regroup`). Single
+    cells keep their squared sensitivity, too (`PrivateCounts.selected`).
     """
 
     def __init__(
-        self, grid: Grid, cells: PrivateCounts, inside: NDArray[np.bool_], meter: Meter
+        self, grid: Grid, cells: PrivateCounts, inside: NDArray[np.bool_], meter: CountMeter
     ) -> None:
-        self.measurements = NodeMeasurements(padded(inside))
-        self.noise: list[DiscreteLaplace] = []
+        kind = NoiseKind.GAUSSIAN if isinstance(meter, GaussianMeter) else NoiseKind.LAPLACE
+        self.measurements = NodeMeasurements(padded(inside), kind)
+        self.noise: list[CountNoise] = []
         self._boxes: list[NDArray[np.int32]] = []
         self._counts: list[NDArray[np.int64]] = []
         self._grid, self._cells, self._inside, self._meter = grid, cells, inside, meter
@@ -113,14 +126,23 @@ class Survey:
     def measure(self, label: str, nodes: Masks) -> NDArray[np.int64]:
         """Measure the counts (n,) of the marked nodes under a label; store and return them."""
         squares = boxes(nodes, self._inside.shape)
-        region = np.where(self._inside, box_image(squares, self._inside.shape), -1)
-        noise = self._meter.noise(label, self._cells)
-        counts = self._meter.measure(label, self._cells.regroup(region, len(squares)))
+        if nodes[-1].sum() == self._inside.sum():
+            private = self._cells.selected(self._inside)
+        else:
+            region = np.where(self._inside, box_image(squares, self._inside.shape), -1)
+            private = self._cells.regroup(region, len(squares))
+        noise = self._meter.noise(label, private)
+        counts = self._meter.measure(label, private)
         self.measurements.add(nodes, counts, noise.scale)
         self.noise.append(noise)
         self._boxes.append(squares)
         self._counts.append(counts)
         return counts
+
+    def scale_of(self, label: str) -> float:
+        """Return the scale of the noise in sums of cells under a label."""
+        sums = self._cells.regroup(np.where(self._inside, 0, -1), 1)
+        return self._meter.noise(label, sums).scale
 
     def content(self, *, fixed: bool = False) -> PhasedRelease:
         """Return the release: all measurements, and the surface inferred from them.

@@ -82,6 +82,18 @@ class PrivateCounts(Opaque):
             self.__values.ravel(), sensitivity=self._sensitivity, distinct=self._distinct
         )
 
+    def selected(self, kept: NDArray[np.bool_]) -> PrivateCounts:
+        """Return the counts where the public mask `kept` is true, (n,), row by row.
+
+        Dropping counts increases neither sensitivity. Raises ValueError for a mask of another
+        shape.
+        """
+        if kept.dtype != np.bool_ or kept.shape != self.shape:
+            raise ValueError("A mask of the counts' shape selects counts.")
+        return PrivateCounts(
+            self.__values[kept], sensitivity=self._sensitivity, distinct=self._distinct
+        )
+
     def regroup(self, region: NDArray[np.integer[Any]], regions: int) -> PrivateCounts:
         """Return the sum of the counts in each region, in an array of shape (regions,).
 

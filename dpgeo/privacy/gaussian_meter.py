@@ -18,6 +18,15 @@ left out, which is post-processing. Occupied cells get noise of their own; for e
 cells are dropped from that list, and the rest get noise given that it reaches the threshold. The
 result is sorted by cell, because another order could tell occupied cells from empty ones.
 
+`divide` divides a rho that was declared as `unallocated` among new measurements, by fractions that
+may depend on earlier answers and add up to 1. Let a > 1, and let r be the ratio of the
+probabilities of an answer on two neighbouring datasets, given the answers before it. For a
+measurement with rho', the expectation of r^(a-1) is at most exp((a-1) a rho'). Given any answers so
+far, the fractions that were chosen are the same for both datasets, and the rest of the rho is
+fixed. By induction from the last measurement to the first, the expectation of the product of all
+r^(a-1) that follow is at most exp((a-1) a times that rest). So all measurements together are zCDP
+for the declared rho (cf. Feldman and Zrnic 2021 on such filters).
+
 When Gaussian noise is smaller. If distinct people are counted, one person changes at most l counts,
 each by 1. So D2 = l, and the noise grows with the square root of l, whereas Laplace noise grows
 with l. If one person may add all l contributions to one count (visits, sums of several cells), D2 =
@@ -27,7 +36,8 @@ l^2, and nothing is gained.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import TypeAlias
 
 import numpy as np
@@ -39,7 +49,7 @@ from dpgeo.core.spend import Measured, RhoSpend
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.gaussian_sampler import sample
 from dpgeo.privacy.gaussian_threshold import check_scale, sample_beyond, sample_passing
-from dpgeo.privacy.meter import MOST_PASSING, Meter
+from dpgeo.privacy.meter import MOST_PASSING, Meter, check_division
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.value_shares import PrivateShares
@@ -56,7 +66,7 @@ class GaussianMeter:
     """Measures private counts under a declared plan in rho and records what was spent."""
 
     def __init__(self, plan: Sequence[RhoSpend], entropy: Entropy) -> None:
-        self._open = {spend.label: spend.rho for spend in plan}
+        self._open = {spend.label: spend for spend in plan}
         if len(self._open) != len(plan):
             raise PrivacyError("A plan must not declare a label twice.")
         self._entropy = entropy
@@ -67,11 +77,10 @@ class GaussianMeter:
         if type(counts) not in (PrivateCounts, PrivateShares, PrivateSparseCounts):
             # Accept only the exact classes, since a subclass could claim a different sensitivity.
             raise PrivacyError("Only private counts that a view made can be measured.")
-        if label not in self._open:
-            raise PrivacyError(
-                "{label!r} was not declared in the plan, or is already spent.", label=label
-            )
-        return DiscreteGaussian(self._open[label], counts.squared_sensitivity)
+        spend = self._declared(label)
+        if spend.unallocated:
+            raise PrivacyError("{label!r} is a remainder: divide it before measuring.", label=label)
+        return DiscreteGaussian(spend.rho, counts.squared_sensitivity)
 
     def measure(self, label: str, counts: PrivateCounts | PrivateShares) -> NDArray[np.int64]:
         """Return noisy counts or noisy sums of shares, int64, in the shape of `counts`.
@@ -110,12 +119,27 @@ class GaussianMeter:
         order = np.argsort(cells)
         return cells[order], np.concatenate([noisy[noisy >= threshold], above])[order]
 
+    def divide(self, label: str, shares: Mapping[str, Fraction]) -> None:
+        """Divide the unallocated rho of `label` among new labels; see `Meter.divide`."""
+        spend = self._declared(label)
+        check_division(spend, shares, {line.label for line in self._trace} | self._open.keys())
+        del self._open[label]
+        for new_label, share in shares.items():
+            self._open[new_label] = RhoSpend(label=new_label, rho=spend.rho * share)
+
     def finish(self) -> tuple[Measured, ...]:
         """Charge all declared measurements not yet made; return the trace of all spends."""
         for label in tuple(self._open):
             self._close(label, None)
         return tuple(self._trace)
 
+    def _declared(self, label: str) -> RhoSpend:
+        if label not in self._open:
+            raise PrivacyError(
+                "{label!r} was not declared in the plan, or is already spent.", label=label
+            )
+        return self._open[label]
+
     def _close(self, label: str, noise: DiscreteGaussian | None) -> None:
-        rho = self._open.pop(label)
+        rho = self._open.pop(label).rho
         self._trace.append(Measured(label=label, epsilon=None, noise=noise, rho=rho))

@@ -270,9 +270,10 @@ def checked_plan(
         )
     if delta is None:
         return plan
-    if any(spend.unallocated for spend in plan):
-        raise PrivacyError("A remainder is not divided under zCDP.")
-    return [RhoSpend(label=spend.label, rho=spend.epsilon) for spend in plan]
+    return [
+        RhoSpend(label=spend.label, rho=spend.epsilon, unallocated=spend.unallocated)
+        for spend in plan
+    ]
 
 
 def run(

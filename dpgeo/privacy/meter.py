@@ -56,7 +56,7 @@ differential privacy, though not in general; see Rogers, Roth, Ullman and Vadhan
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -65,7 +65,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.errors import PrivacyError
 from dpgeo.core.noise import DiscreteLaplace, Noise, PlanarLaplace
-from dpgeo.core.spend import Measured, Spend
+from dpgeo.core.spend import Measured, RhoSpend, Spend
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.exponential_mechanism import (
     STEPS,
@@ -189,19 +189,8 @@ class Meter:
         1, and the labels must be new. Otherwise raises PrivacyError and divides nothing.
         """
         spend = self._declared(label)
-        if not spend.unallocated:
-            raise PrivacyError(
-                "{label!r} was declared as a measurement, not as a rest.", label=label
-            )
         used = {line.label for line in self._trace} | self._open.keys()
-        if used & shares.keys():
-            raise PrivacyError(
-                "A part of {label!r} has a label that is already in use.", label=label
-            )
-        if any(not isinstance(share, Fraction) or share <= 0 for share in shares.values()):
-            raise PrivacyError("The parts of {label!r} must be fractions above 0.", label=label)
-        if sum(shares.values()) != 1:
-            raise PrivacyError("The parts of {label!r} must add up to 1.", label=label)
+        check_division(spend, shares, used)
         del self._open[label]
         for new_label, share in shares.items():
             self._open[new_label] = Spend(label=new_label, epsilon=spend.epsilon * share)
@@ -311,6 +300,22 @@ class Meter:
         self._trace.append(
             Measured(label=label, epsilon=epsilon, noise=noise, splits=splits, choices=choices)
         )
+
+
+def check_division(spend: Spend | RhoSpend, shares: Mapping[str, Fraction], used: Set[str]) -> None:
+    """Raise PrivacyError unless the fractions in `shares` divide an unallocated spend exactly.
+
+    `used` are the labels that the parts must not have.
+    """
+    label = spend.label
+    if not spend.unallocated:
+        raise PrivacyError("{label!r} was declared as a measurement, not as a rest.", label=label)
+    if used & shares.keys():
+        raise PrivacyError("A part of {label!r} has a label that is already in use.", label=label)
+    if any(not isinstance(share, Fraction) or share <= 0 for share in shares.values()):
+        raise PrivacyError("The parts of {label!r} must be fractions above 0.", label=label)
+    if sum(shares.values()) != 1:
+        raise PrivacyError("The parts of {label!r} must add up to 1.", label=label)
 
 
 def _reports(

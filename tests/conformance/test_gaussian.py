@@ -56,8 +56,9 @@ def release(key: str, counting: Counting, seed: int = 1, *, empty: bool = False)
 def squared(label: str, counting: Counting, released: Released) -> int:
     """Return the squared sensitivity of a measurement, which the decision on zCDP derives."""
     steps = released.content.measure.steps if label == SHARES else 1  # type: ignore[attr-defined]
-    # The places of visits are sums by place, but a person's visits may all be at one anyway.
-    once = counting is Counting.PEOPLE and label not in SUMS
+    # With a bound as low as BOUND, auto counts squares, which are sums of cells.
+    sums = label in SUMS or released.mechanism == "auto"
+    once = counting is Counting.PEOPLE and not sums
     return (BOUND if once else BOUND**2) * steps**2
 
 

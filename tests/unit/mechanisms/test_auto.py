@@ -9,17 +9,18 @@ from numpy.typing import NDArray
 
 from benchmarks.evaluation.arrays import CountsView
 from benchmarks.evaluation.ranges import random_boxes, range_counts
-from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.guarantees import Counting, Notion, Unit
 from dpgeo.core.released import PhasedRelease, Released
 from dpgeo.mechanisms import auto, survey, uniform_grid
 from dpgeo.mechanisms.registry import DEFAULT, find_mechanism
 from dpgeo.postprocess.layers import box_layers
 from dpgeo.postprocess.node_measurements import NodeMeasurements
 from dpgeo.postprocess.pyramid import padded
-from dpgeo.privacy.mechanism import run
+from dpgeo.privacy.mechanism import forecast, run
 from dpgeo.spatial.area import StudyArea
-from tests.noise import laplace
+from tests.noise import gaussian, laplace
 from tests.randomness import SeededEntropy, ZeroNoise
+from tests.unit.mechanisms.views import view as people_at
 from tests.views import ArrayView
 
 TRIANGLE = StudyArea.from_geojson(
@@ -164,3 +165,28 @@ def test_a_million_cells_take_seconds() -> None:
 
     # This takes about 3 s on a two-core machine (2026). The limit allows for busy machines.
     assert time.perf_counter() - started < 60
+
+
+@pytest.mark.parametrize(("bound", "squared"), [(3, 9), (4, 4), (20, 20)])
+def test_under_zcdp_every_cell_is_counted_if_people_are_in_several(
+    bound: int, squared: int
+) -> None:
+    """Squares that add up cells would have noise for the square of the bound."""
+    params, rho = auto.Params(cells=16), Fraction(1, 50)
+    seen, delta = people_at(300, bound), Fraction(1, 10**9)
+    released = run(auto.MECHANISM, seen, params, rho, SeededEntropy(1), {}, delta=delta)
+
+    content = released.content
+    assert isinstance(content, PhasedRelease)
+    pilot, *phases = (gaussian(line.noise) for line in released.trace)
+    assert pilot.squared_sensitivity == bound**2
+    assert {noise.squared_sensitivity for noise in phases} == {squared}
+    assert sum(line.amount for line in released.trace) == rho
+    announced = forecast(
+        auto.MECHANISM, params, rho, bound, seen.domain, Counting.PEOPLE, Notion.ZCDP
+    )
+    if squared < bound**2:
+        assert announced.noise == content.noises[-1] == phases[-1]
+        last = content.boxes[content.phase == 1]
+        assert len(last) == np.count_nonzero(content.grid.inside(TRIANGLE))
+        assert np.all(last[:, 1] - last[:, 0] == 1)

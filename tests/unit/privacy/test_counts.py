@@ -163,3 +163,14 @@ def test_only_the_meter_reads_private_counts() -> None:
         if re.search(r"def _read_by_meter", path.read_text())
     }
     assert defining == private
+
+
+def test_selected_counts_keep_both_sensitivities() -> None:
+    counts = PrivateCounts(np.arange(6).reshape(2, 3), sensitivity=4, distinct=True)
+    kept = np.array([[True, False, True], [False, True, False]])
+    chosen = counts.selected(kept)
+    assert chosen._read_by_meter().tolist() == [0, 2, 4]
+    assert (chosen.sensitivity, chosen.squared_sensitivity) == (4, 4)
+    for wrong in (kept[0], kept.astype(np.int64)):
+        with pytest.raises(ValueError, match="mask"):
+            counts.selected(wrong)

@@ -122,3 +122,42 @@ def test_plans_must_be_exact_and_unambiguous(entropy: CountingEntropy) -> None:
     for rho in (Fraction(0), Fraction(-1), 0.5):
         with pytest.raises(ValueError, match="positive"):
             RhoSpend(label="cells", rho=rho)  # type: ignore[arg-type]
+
+
+REST = [
+    RhoSpend(label="look", rho=RHO),
+    RhoSpend(label="rest", rho=3 * RHO, unallocated=True),
+]
+
+
+def test_unallocated_rho_is_divided_exactly(entropy: CountingEntropy) -> None:
+    meter = GaussianMeter(REST, entropy)
+    with pytest.raises(PrivacyError, match="remainder"):
+        meter.noise("rest", make_counts())
+    meter.divide("rest", {"first": Fraction(1, 3), "second": Fraction(2, 3)})
+    assert meter.noise("first", make_counts()) == DiscreteGaussian(RHO, 4)
+    meter.measure("first", make_counts())
+    assert {line.label: line.rho for line in meter.finish()} == {
+        "first": RHO,
+        "look": RHO,
+        "second": 2 * RHO,
+    }
+
+
+@pytest.mark.parametrize(
+    ("label", "shares"),
+    [
+        ("look", {"first": Fraction(1)}),
+        ("elsewhere", {"first": Fraction(1)}),
+        ("rest", {"look": Fraction(1)}),
+        ("rest", {"first": Fraction(3, 2), "second": Fraction(-1, 2)}),
+        ("rest", {"first": Fraction(1, 3), "second": Fraction(1, 3)}),
+    ],
+)
+def test_a_wrong_division_of_rho_is_refused(
+    label: str, shares: dict[str, Fraction], entropy: CountingEntropy
+) -> None:
+    meter = GaussianMeter(REST, entropy)
+    with pytest.raises(PrivacyError):
+        meter.divide(label, shares)
+    assert sum(line.amount for line in meter.finish()) == 4 * RHO
