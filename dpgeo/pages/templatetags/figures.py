@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
+from functools import cache
 
 from django import template
 from django.utils.formats import get_format
-from django.utils.translation import gettext
+from django.utils.translation import get_language, gettext
 
 from dpgeo.artefacts.promises import bound_of
 from dpgeo.budgets.models import Entry, Ledger
@@ -58,8 +59,19 @@ def slice_words(title: str) -> str:
 @register.filter
 def in_language(text: str) -> str:
     """Replace the separators of an English number with those of the page's language."""
-    separators = {",": get_format("THOUSAND_SEPARATOR"), ".": get_format("DECIMAL_SEPARATOR")}
-    return text.translate(str.maketrans(separators))
+    separators = _separators(get_language())
+    return text.translate(separators) if separators else text
+
+
+@cache
+def _separators(language: str | None) -> dict[int, str]:
+    """Return a table for `str.translate`, or an empty one for a language that writes as English.
+
+    A page shows hundreds of numbers, so the table is made only once.
+    """
+    named = ((",", "THOUSAND_SEPARATOR"), (".", "DECIMAL_SEPARATOR"))
+    table = {ord(sign): get_format(name, lang=language) for sign, name in named}
+    return {} if all(chr(code) == sign for code, sign in table.items()) else table
 
 
 @register.filter
