@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -50,9 +51,13 @@ def sitemap(request: HttpRequest) -> HttpResponse:
     for each in days[:MOST_SERIES]:
         path = reverse("series", args=[each["series"]])
         lines.append(_entry(request, path, each["day__max"].isoformat()))
-    for release in releases_public()[: MOST_ADDRESSES - len(lines)]:
-        day = release.published_at.date().isoformat() if release.published_at else ""
-        lines.append(_entry(request, reverse("release", args=[release.pk]), day))
+    published = releases_public().values_list("pk", "published_at")
+    # Addresses differ only in the release's id, so one is built and serves as a pattern.
+    pattern = _entry(request, reverse("release", args=["-release-"]), "-day-")
+    before, between, after = re.split("-release-|-day-", pattern)
+    for release, at in published[: MOST_ADDRESSES - len(lines)]:
+        if at is not None:
+            lines.append(f"{before}{release}{between}{at.date().isoformat()}{after}")
     body = "\n".join(lines)
     text = (
         f'<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="{SITEMAP}">\n{body}\n</urlset>\n'
