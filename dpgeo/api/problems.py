@@ -338,12 +338,18 @@ def _framework_problem(error: exceptions.APIException) -> HttpResponse:
 
 
 class ProblemMiddleware:
-    """Middleware that turns API errors raised outside the API's views into problem documents."""
+    """Middleware that turns API errors raised outside the API's views into problem documents.
+
+    Where the site is served by https, it also refuses programs that use http. A redirect would hide
+    that a key has just been sent without encryption.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if settings.HTTPS and not request.is_secure() and request.path.startswith(ADDRESSES):
+            return answer(NOT_ALLOWED, "Use https. A key that was sent by http has to be replaced.")
         response = self._get_response(request)
         if response.status_code < 400 or not request.path.startswith(ADDRESSES):
             return response

@@ -76,8 +76,9 @@ HTTPS = env.bool("DPGEO_HTTPS", default=False)
 """Whether the site is served over HTTPS, by a proxy that sets X-Forwarded-Proto itself."""
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
-# These are requested directly, not through the proxy.
-SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$"]
+# The first three are requested directly, not through the proxy. Programs are refused instead of
+# redirected (`api.problems`).
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$", r"^(api|ogc)/"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_HSTS_SECONDS = env.int("DPGEO_HSTS_SECONDS", default=31_536_000 if HTTPS else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from dpgeo.commands.age_files import read_identities
+from dpgeo.commands.archives import archive_verify
 from tests.servers import Servers
 from tests.services.installation import Installation, kill
 
@@ -71,6 +73,24 @@ def ledgers(installation: Installation) -> list[tuple[int, int, int]]:
     return rows
 
 
+def killed_while_writing(
+    installation: Installation, folder: Path, recipient: str, identity: Path
+) -> None:
+    """Kill a backup once it writes, and check that what looks like an archive is a whole one."""
+    process = installation.start("manage.py", "backup", str(folder), "--recipient", recipient)
+    deadline = time.monotonic() + 120
+    while not list(folder.glob("*.part")):
+        assert process.poll() is None, (installation.folder / "log").read_text()[-4000:]
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    kill(process)
+    left = list(folder.iterdir())
+    assert left
+    for path in left:
+        if path.suffix != ".part":  # it may just have been complete
+            archive_verify(path, read_identities(identity))
+
+
 @pytest.mark.parametrize(("source", "target"), [("sqlite", "postgresql"), ("postgresql", "sqlite")])
 def test_a_busy_installation_is_restored_into_another_kind_of_database(
     machines: Machines, source: str, target: str
@@ -83,6 +103,7 @@ def test_a_busy_installation_is_restored_into_another_kind_of_database(
         old.wait_for(release, state="published")
     identity = machines.folder / "identity"
     recipient = run(old, "backup", "--make-identity", str(identity)).split()[0]
+    killed_while_writing(old, machines.folder / "backups", recipient, identity)
     writing = old.begin("debits", ledger=ledger, count=400, epsilon="0.001")
     archives = run(old, "backup", str(machines.folder / "backups"), "--recipient", recipient)
     data, keys = archives.splitlines()[:2]

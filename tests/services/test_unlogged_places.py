@@ -98,6 +98,6 @@ def test_caddy_is_told_to_log_no_request() -> None:
     A site block's own `log` directive would log every request.
     """
     text = (ROOT / "deploy" / "Caddyfile").read_text()
-    options, site = text.split("{$DPGEO_HOSTS:maps.example.org} {")
+    options, _, site = text.partition("{$DPGEO_HOSTS:maps.example.org} {")
     assert re.search(r"^\tlog \{\n\t\texclude http\.log\.error http\.handlers\n\t\}", options, re.M)
     assert not re.search(r"^\s*log\b", site, re.M)

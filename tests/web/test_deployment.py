@@ -142,6 +142,18 @@ print(json.dumps([s.CELERY_BROKER_TRANSPORT_OPTIONS, s.STORAGES, s.DATABASES["de
 """
 
 
+@pytest.mark.django_db
+def test_programs_are_not_redirected_to_https_but_refused(settings: Any) -> None:
+    """A redirect would hide that a key has just been sent in the clear."""
+    settings.HTTPS = settings.SECURE_SSL_REDIRECT = True
+    settings.SECURE_REDIRECT_EXEMPT = production.SECURE_REDIRECT_EXEMPT
+    for address in ("/api/v1/releases", "/ogc/"):
+        refused = Client().get(address)
+        assert (refused.status_code, "https" in refused.json()["detail"]) == (403, True)
+        assert Client().get(address, secure=True).status_code == 200
+    assert Client().get("/").status_code == 301
+
+
 def test_redis_delivers_no_job_twice_while_it_runs(tmp_path: Path) -> None:
     shown = manage(
         tmp_path,
