@@ -186,8 +186,11 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "dpgeo.accounts.context_words.ContextWordsValidator"},
     {"NAME": "dpgeo.accounts.breached.BreachedPasswordValidator"},
 ]
+DPGEO_PASSWORD_WORDS = env.list("DPGEO_PASSWORD_WORDS", default=[])
+"""Further words that are easy to guess at this site, such as names of projects."""
 DPGEO_BREACHED_PASSWORDS = env.str("DPGEO_BREACHED_PASSWORDS", default="")
 """File of SHA-1 hashes of breached passwords, ordered by hash."""
 DPGEO_SECOND_FACTOR = env.str("DPGEO_SECOND_FACTOR", default="")

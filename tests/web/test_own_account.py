@@ -99,6 +99,17 @@ def test_signing_in_leads_to_no_other_site(desk: Desk, place: str) -> None:
     assert answer["Location"] == "/desk/"
 
 
+def test_names_of_the_site_and_the_organisation_make_no_password(desk: Desk, settings: Any) -> None:
+    settings.ALLOWED_HOSTS = ["maps.vessby.example"]
+    settings.DPGEO_PASSWORD_WORDS = ["footfall"]
+    desk.organisation.name = "Harbour authority"
+    desk.organisation.save()
+    client = signed_in()
+    for password in ("Dpgeo-Vessby", "harbour.2026", "footfallFootfall", "Authority1!"):
+        assert "names of this site" in change(client, new=password).content.decode(), password
+    assert change(client, new="harbour gulls at dawn").status_code == 302
+
+
 @pytest.fixture
 def breached(tmp_path: Path, settings: Any) -> Path:
     words = [f"word number {n}" for n in range(500)]
