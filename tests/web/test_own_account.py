@@ -100,7 +100,7 @@ def test_signing_in_leads_to_no_other_site(desk: Desk, place: str) -> None:
 
 
 def test_names_of_the_site_and_the_organisation_make_no_password(desk: Desk, settings: Any) -> None:
-    settings.ALLOWED_HOSTS = ["maps.vessby.example"]
+    settings.ALLOWED_HOSTS = ["maps.vessby.example", "testserver"]
     settings.DPGEO_PASSWORD_WORDS = ["footfall"]
     desk.organisation.name = "Harbour authority"
     desk.organisation.save()
