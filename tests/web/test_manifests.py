@@ -130,3 +130,10 @@ def test_nothing_waits_for_a_service_that_its_machine_does_not_run(
     for name in running:
         for other, condition in SERVICES[name].get("depends_on", {}).items():
             assert other in running or condition.get("required") is False, (name, other)
+
+
+def test_every_setting_in_the_env_file_reaches_the_containers_of_dpgeo() -> None:
+    ours = [each for each in SERVICES.values() if each.get("build")]
+    assert len(ours) == 7
+    for each in ours:
+        assert each["env_file"] == [{"path": ".env", "required": False}]
