@@ -345,7 +345,7 @@ class QuoteSerializer(Document):
 
     def get_cost(self, quote: Quote) -> str:
         """Return the cost in words."""
-        return quote.words(quote.epsilon)
+        return quote.cost_words
 
     def get_plan(self, quote: Quote) -> list[dict[str, Any]]:
         """Return the measurements, each with its cost."""
@@ -361,11 +361,11 @@ class QuoteSerializer(Document):
 
     def get_left_before(self, quote: Quote) -> str:
         """Return what is left of the budget now."""
-        return quote.rest(quote.left_before)
+        return quote.rest_before
 
     def get_left_after(self, quote: Quote) -> str:
         """Return what would be left of the budget after the release."""
-        return quote.rest(quote.left_after)
+        return quote.rest_after
 
 
 class WithSpending(Document):

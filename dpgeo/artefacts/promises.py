@@ -20,10 +20,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpgeo.core.epsilon import format_epsilon
-from dpgeo.core.guarantees import Unit
+from dpgeo.core.guarantees import ZCDP, PureDP, Unit
 from dpgeo.core.guessing import CERTAIN, Verdict, right_guesses, verdict_of
 from dpgeo.core.levels import level_phrase
 from dpgeo.core.nouns import REPORT, ROW, noun_of
+from dpgeo.core.zcdp import delta_text
 from dpgeo.phrases import Figure, Phrase, translatable
 from dpgeo.spatial.ground_grid import snapped_apart
 
@@ -107,6 +108,14 @@ POINTS_SHOW = translatable("Moved points from these data show that {rows} were m
 
 SMALL_PERSON = translatable("Epsilon {used} per person for this map, {total} for all.")
 SMALL_ROW = translatable("Epsilon {used} per {row} for this map, {total} for all.")
+SMALL_RHO_PERSON = translatable(
+    "Rho {rho} per person for this map, which is epsilon {used} at delta {delta}; for all maps "
+    "together, epsilon {total} at that delta. The rhos of maps add up, their epsilons do not."
+)
+SMALL_RHO_ROW = translatable(
+    "Rho {rho} per {row} for this map, which is epsilon {used} at delta {delta}; for all maps "
+    "together, epsilon {total} at that delta. The rhos of maps add up, their epsilons do not."
+)
 SMALL_POINTS = translatable(
     "For this map: {used}; for all points: {points}; for all counts: epsilon {total}."
 )
@@ -121,10 +130,25 @@ GROUP = translatable(
     "Whether a family of {many} is in these data, all of them or none, is easier to guess: "
     "{bound}, as with {many} times the epsilon."
 )
+WHERE_RHO = translatable(
+    "Where you were is easier to guess than whether you are in these data: {bound}, as with four "
+    "times the rho."
+)
+GROUP_RHO = translatable(
+    "Whether a family of {many} is in these data, all of them or none, is easier to guess: "
+    "{bound}, as with {times} times the rho."
+)
+ROWS_RHO = translatable(
+    "Whether {many} {rows} of one person are in these data, all of them or none, is easier to "
+    "guess: {bound}, as with {times} times the rho."
+)
 ROWS = translatable(
     "Whether {many} {rows} of one person are in these data, all of them or none, is easier to "
     "guess: {bound}, as with {many} times the epsilon."
 )
+
+Presence = PureDP | ZCDP
+"""Guarantees that limit guesses about somebody's presence."""
 
 FAMILY = 4
 """Number of people, or of one person's rows, used in the sentence about groups."""
@@ -219,18 +243,20 @@ class Lifetime:
     """The most that may ever be spent on the people in a dataset, for counts and for points.
 
     `points` is None if there is no budget for points. `noun` is the owner's noun for rows, or "" if
-    none was chosen.
+    none was chosen. If the budget counts in rho, `total` is the epsilon of the total rho at
+    `delta`; otherwise `delta` is 0.
     """
 
     unit: Unit
     total: Fraction
     points: PointsTotal | None = None
     noun: str = ""
+    delta: Fraction = Fraction(0)
 
     @property
     def counts(self) -> Bound:
         """The bound on guesses about presence, given all maps of counts together."""
-        return bound_of(self.total)
+        return bound_of(self.total, self.delta)
 
     @property
     def places(self) -> Bound | None:
@@ -267,7 +293,7 @@ class Lifetime:
     def promise(self) -> Promise:
         """The promise about presence, given all maps of counts together."""
         source = ALL_MAPS if self.points is None else ALL_COUNTS
-        return of_counts(self.total, self.unit, self.noun, source)
+        return of_counts(self.total, self.unit, self.noun, source, self.delta)
 
     @property
     def sentence(self) -> str:
@@ -275,9 +301,19 @@ class Lifetime:
         beside = (*self.lines[1:], *self.lines_of_points)
         return " ".join([self.promise.sentence, *map(str, beside)])
 
-    def small(self, epsilon: Fraction) -> Phrase:
+    def small(self, cost: Presence) -> Phrase:
         """Return the small print that explains the epsilons of a map of counts."""
-        used, total = Figure(format_epsilon(epsilon)), Figure(format_epsilon(self.total))
+        used, total = Figure(format_epsilon(cost.epsilon)), Figure(format_epsilon(self.total))
+        if isinstance(cost, ZCDP):
+            words: dict[str, Figure | Phrase | str] = {
+                "rho": Figure(format_epsilon(cost.rho)),
+                "used": used,
+                "delta": delta_text(cost.delta),
+                "total": total,
+            }
+            if self.unit is Unit.PERSON:
+                return Phrase(SMALL_RHO_PERSON, **words)
+            return Phrase(SMALL_RHO_ROW, row=Phrase(noun_of(self.noun, ROW).one), **words)
         if self.unit is Unit.PERSON:
             return Phrase(SMALL_PERSON, used=used, total=total)
         row = Phrase(noun_of(self.noun, ROW).one)
@@ -290,21 +326,28 @@ class Lifetime:
         return Phrase(SMALL_POINTS, used=used, points=points, total=total)
 
 
-def bound_of(epsilon: Fraction) -> Bound:
+def bound_of(epsilon: Fraction, delta: Fraction = Fraction(0)) -> Bound:
     """Return the bound on guesses between two cases.
 
-    The log-odds of every outcome differ by at most `epsilon` between the cases.
+    The probabilities of every set of outcomes in the two cases satisfy (epsilon, delta). For a
+    delta of 0, the log-odds of every outcome differ by at most epsilon.
     """
-    return Bound(right_guesses(epsilon))
+    return Bound(right_guesses(epsilon, delta))
 
 
-def of_counts(epsilon: Fraction, unit: Unit, noun: str = "", source: str = THIS_MAP) -> Promise:
-    """Return the promise about somebody's presence, for counts with this epsilon.
+def of_counts(
+    epsilon: Fraction,
+    unit: Unit,
+    noun: str = "",
+    source: str = THIS_MAP,
+    delta: Fraction = Fraction(0),
+) -> Promise:
+    """Return the promise about somebody's presence, for counts with this epsilon at this delta.
 
     `source` is the phrase that names the maps covered by the promise. `noun` is the owner's noun
     for rows, or "".
     """
-    bound = bound_of(epsilon)
+    bound = bound_of(epsilon, delta)
     protection, ending = Phrase(PROTECTION[bound.verdict]), bound.guess(source)
     if unit is Unit.PERSON:
         body = Phrase(IN_PERSON, ending=ending)
@@ -344,15 +387,19 @@ def of_points(
     return Promise(bound=bound, lead=lead, body=body, after=after)
 
 
-def in_places_and_groups(epsilon: Fraction, unit: Unit, noun: str = "") -> Sequence[Phrase]:
-    """Return sentences on cases in which epsilon counts several times.
+def in_places_and_groups(cost: Presence, noun: str = "") -> Sequence[Phrase]:
+    """Return sentences on cases in which a guarantee counts several times.
 
     If the privacy unit is a person, these are several places and groups of people; if it is a
     record, several rows of one person. `noun` is the owner's noun for rows, or "".
     """
-    where = Phrase(WHERE, bound=bound_of(2 * epsilon).words)
-    group = bound_of(FAMILY * epsilon).words
-    if unit is Unit.PERSON:
-        return where, Phrase(GROUP, many=FAMILY, bound=group)
+    moved, group = (bound_of(*cost.of_changes(number)).words for number in (2, FAMILY))
+    in_rho = isinstance(cost, ZCDP)
+    words: dict[str, int | Phrase] = {"many": FAMILY, "bound": group}
+    if in_rho:
+        words["times"] = FAMILY**2
+    if cost.unit is Unit.PERSON:
+        where = Phrase(WHERE_RHO if in_rho else WHERE, bound=moved)
+        return where, Phrase(GROUP_RHO if in_rho else GROUP, **words)
     rows = Phrase(noun_of(noun, ROW).many)
-    return (Phrase(ROWS, many=FAMILY, rows=rows, bound=group),)
+    return (Phrase(ROWS_RHO if in_rho else ROWS, rows=rows, **words),)

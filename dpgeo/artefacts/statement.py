@@ -27,14 +27,15 @@ from dpgeo.artefacts import statement_schema as form
 from dpgeo.artefacts.counted_words import nouns_of
 from dpgeo.core.counted import counted_in_sum
 from dpgeo.core.epsilon import format_epsilon
-from dpgeo.core.guarantees import GeoInd, Notion, whole_units
+from dpgeo.core.guarantees import ZCDP, GeoInd, Notion, whole_units
 from dpgeo.core.levels import format_level
-from dpgeo.core.noise import WGS84_STRETCH, DiscreteLaplace, PlanarLaplace
+from dpgeo.core.noise import WGS84_STRETCH, DiscreteGaussian, PlanarLaplace
 from dpgeo.core.released import Released
 from dpgeo.core.series import Part, Protection
 from dpgeo.core.spend import Measured
 from dpgeo.core.totals import Totals
 from dpgeo.core.window import Window
+from dpgeo.core.zcdp import delta_of, delta_text, parse_delta
 from dpgeo.postprocess.layers import BoxLayer, Layer, layers, quantisation_step
 from dpgeo.postprocess.scaling import Scaling, scaling_of
 from dpgeo.spatial.ground_grid import grid_step
@@ -50,8 +51,7 @@ def statement(released: Released, layers_shown: Sequence[Layer] | None = None) -
     """
     about = released.about
     shown = layers(released) if layers_shown is None else layers_shown
-    moves = released.guarantee.notion is Notion.GEO_IND
-    unit = released.guarantee.unit.value
+    unit, moves = released.guarantee.unit.value, released.guarantee.notion is Notion.GEO_IND
     document: form.Statement = {
         "format": "dpgeo-privacy-statement",
         "version": form.VERSION,
@@ -85,7 +85,7 @@ def statement(released: Released, layers_shown: Sequence[Layer] | None = None) -
         "data_domain": wording.DOMAIN,
         "preparation": [step.format(unit=unit) for step in wording.PREPARATION],
         "spends": [_spend(line) for line in released.trace],
-        "accounting": wording.ACCOUNTING,
+        "accounting": wording.RHO_ACCOUNTING if _delta(released) else wording.ACCOUNTING,
         "expected_error": [_expected_error(layer) for layer in shown],
         "post_processing": [
             *_post_processing(shown),
@@ -106,7 +106,7 @@ def statement(released: Released, layers_shown: Sequence[Layer] | None = None) -
             released.guarantee.notion,
             own_wording.regions(released.content),
         ),
-        "rationale": list(wording.POINTS_RATIONALE if moves else wording.RATIONALE),
+        "rationale": list(_rationale(released)),
         "implementation": {
             "software": released.software,
             "noise": wording.POINTS_NOISE_SOURCE if moves else wording.NOISE_SOURCE,
@@ -216,9 +216,24 @@ def _total(released: Released) -> Fraction | None:
     return Fraction(text) if text else None
 
 
+def _delta(released: Released) -> Fraction | None:
+    """Return the delta of a dataset whose budget counted in rho when the release was requested."""
+    text = released.about.get("dataset_delta", "")
+    return delta_of(parse_delta(text, 1)) if text else None
+
+
+def _rationale(released: Released) -> Sequence[str]:
+    notion = released.guarantee.notion
+    if notion is Notion.GEO_IND:
+        return wording.POINTS_RATIONALE
+    if notion is Notion.ZCDP:
+        return *wording.RHO_RATIONALE, *wording.RATIONALE[1:]
+    return wording.RATIONALE
+
+
 def _citation(released: Released) -> str:
     about = released.about
-    moves = isinstance(released.guarantee, GeoInd)
+    moves = released.guarantee.notion is Notion.GEO_IND
     kind = "Geo-indistinguishable" if moves else "Differentially private"
     return (
         f"{about.get('publisher', '')}: {about.get('title', '')}. {kind} release "
@@ -233,6 +248,11 @@ def cost_words(released: Released) -> str:
     if isinstance(cost, GeoInd):
         radius = int(released.parameters["radius"])
         return format_level(cost.pico_epsilon_per_metre, radius)
+    if isinstance(cost, ZCDP):
+        return (
+            f"rho {format_epsilon(cost.rho)} (epsilon {format_epsilon(cost.epsilon)} at delta "
+            f"{delta_text(cost.delta)})"
+        )
     return f"epsilon {format_epsilon(cost.epsilon)}"
 
 
@@ -255,7 +275,7 @@ def _bound(released: Released) -> form.ContributionBound:
 
 
 def _guarantee(released: Released) -> Any:
-    """Return the guarantee of a release, as a `form.Pure` or `form.Geo`."""
+    """Return the guarantee of a release, as a `form.Pure`, `form.Rho` or `form.Geo`."""
     unit, promise = released.guarantee.unit, promise_of(released)
     if isinstance(released.guarantee, GeoInd):
         [noise] = (line.noise for line in released.trace if isinstance(line.noise, PlanarLaplace))
@@ -276,6 +296,20 @@ def _guarantee(released: Released) -> Any:
             **_guesses(promise.bound),
             "sentence": promise.sentence,
         }
+    if isinstance(released.guarantee, ZCDP):
+        return {
+            "notion": "zero-concentrated differential privacy",
+            "delta": delta_text(released.guarantee.delta),
+            "symbols": wording.ZCDP,
+            "neighbours": {
+                "words": wording.NEIGHBOURS[unit],
+                "symbols": wording.NEIGHBOURS_SYMBOLS,
+            },
+            "rho": format_epsilon(released.guarantee.rho),
+            "epsilon": format_epsilon(released.guarantee.epsilon),
+            **_guesses(promise.bound),
+            "sentence": promise.sentence,
+        }
     return {
         "notion": "pure differential privacy",
         "delta": "0",
@@ -292,11 +326,13 @@ def _dataset_guarantee(released: Released) -> Any:
     total = _total(released)
     if total is None:
         return None
+    delta = _delta(released)
     lifetime = promises.Lifetime(
         unit=released.guarantee.unit,
         total=total,
         points=_points_total(released),
         noun=released.about.get("row_noun", ""),
+        delta=delta or Fraction(0),
     )
     places: Any = {}
     if lifetime.points and lifetime.places:
@@ -306,9 +342,12 @@ def _dataset_guarantee(released: Released) -> Any:
             "epsilon_per_metre": format_epsilon(Fraction(lifetime.points.pico, 10**12)),
             **_guesses(lifetime.places),
         }
+    if delta is not None:
+        places = {"rho": released.about["dataset_total_rho"], "delta": delta_text(delta)}
     return {
         "epsilon": format_epsilon(total),
-        "presence_odds_factor": wording.odds_factor(total),
+        # With a delta, no factor limits the odds of every outcome.
+        "presence_odds_factor": None if delta else wording.odds_factor(total),
         **_guesses(lifetime.counts),
         "sentence": lifetime.sentence,
         **places,
@@ -339,7 +378,8 @@ def promise_of(released: Released) -> promises.Promise:
     """Return the promise of a single release."""
     cost, noun = released.guarantee, released.about.get("row_noun", "")
     if not isinstance(cost, GeoInd):
-        return promises.of_counts(cost.epsilon, cost.unit, noun)
+        delta = cost.delta if isinstance(cost, ZCDP) else Fraction(0)
+        return promises.of_counts(cost.epsilon, cost.unit, noun, delta=delta)
     [noise] = (line.noise for line in released.trace if isinstance(line.noise, PlanarLaplace))
     radius = int(released.parameters["radius"])
     loss = cost.epsilon * noise.snapped_apart(radius)
@@ -347,7 +387,8 @@ def promise_of(released: Released) -> promises.Promise:
 
 
 def _spend(line: Measured) -> Any:
-    spend = {"label": line.label, "epsilon": format_epsilon(line.amount)}
+    currency = "epsilon" if line.rho is None else "rho"
+    spend = {"label": line.label, currency: format_epsilon(line.amount)}
     if line.splits:
         return {**spend, "drawn": True, "meaning": wording.SPLITS, "noise": None}
     if line.choices:
@@ -356,8 +397,18 @@ def _spend(line: Measured) -> Any:
         return {**spend, "drawn": False, "meaning": wording.WAIVED, "noise": None}
     if isinstance(line.noise, PlanarLaplace):
         return {**spend, "drawn": True, "noise": _points_noise(line.noise)}
-    if not isinstance(line.noise, DiscreteLaplace):
-        raise TypeError("Statements on Gaussian noise are not written yet.")
+    if isinstance(line.noise, DiscreteGaussian):
+        gaussian: Any = {
+            "distribution": "discrete Gaussian",
+            "probability": wording.DISCRETE_GAUSSIAN,
+            "rho": format_epsilon(line.noise.rho),
+            "squared_sensitivity": line.noise.squared_sensitivity,
+            "scale": math.sqrt(line.noise.square_scale),
+            "standard_deviation": math.sqrt(line.noise.variance),
+            "margin_95": line.noise.margin(),
+        }
+        squared = {"squared_sensitivity": line.noise.squared_sensitivity}
+        return {**spend, "drawn": True, **squared, "noise": gaussian}
     noise: Any = {
         "distribution": "discrete Laplace",
         "probability": wording.DISCRETE_LAPLACE,

@@ -47,6 +47,7 @@ Decimal = Annotated[str, also(pattern=r"^[0-9]+(\.[0-9]+)?$")]
 Exact = Annotated[str, also(pattern=r"^[0-9]+(\.[0-9]+|/[1-9][0-9]*)?$")]
 """An exact decimal, or a fraction if no decimal is exact, as for an epsilon divided among levels.
 """
+Delta = Annotated[str, also(pattern="^1e-[0-9]+$")]
 Checksum = Annotated[str, also(pattern="^[0-9a-f]{64}$")]
 Positive = Annotated[int, also(minimum=1)]
 Day = Annotated[str, also(format="date")]
@@ -115,6 +116,16 @@ class Pure(Pure13, Guesses):
     pass
 
 
+class Rho(Guesses):
+    notion: Literal["zero-concentrated differential privacy"]
+    delta: Delta
+    symbols: Words
+    neighbours: Neighbours
+    rho: Decimal
+    epsilon: Decimal
+    sentence: Words
+
+
 class Geo13(TypedDict):
     notion: Literal["geo-indistinguishability"]
     delta: Literal["0"]
@@ -164,6 +175,13 @@ class DatasetGuarantee(Guesses):
     points: NotRequired[Points]
 
 
+class DatasetGuarantee16(DatasetGuarantee):
+    """For a budget in rho, `epsilon` is that of `rho` at `delta`, and there is no odds factor."""
+
+    rho: NotRequired[Decimal]
+    delta: NotRequired[Delta]
+
+
 class Mechanism(TypedDict):
     key: Words
     parameters: dict[str, Any]
@@ -182,6 +200,19 @@ class Spend(TypedDict):
     epsilon: Exact
     drawn: bool
     sensitivity: NotRequired[float]
+    meaning: NotRequired[Words]
+    noise: Annotated[Noise, OPEN] | None
+
+
+class Spend16(TypedDict):
+    """A spend of an epsilon or, under zCDP, of a rho."""
+
+    label: Words
+    epsilon: NotRequired[Exact]
+    rho: NotRequired[Exact]
+    drawn: bool
+    sensitivity: NotRequired[float]
+    squared_sensitivity: NotRequired[float]
     meaning: NotRequired[Words]
     noise: Annotated[Noise, OPEN] | None
 
@@ -417,6 +448,12 @@ class Added16(TypedDict):
     study_area_seen: AreaSeen | None
 
 
+class Changed16(TypedDict):
+    guarantee: Pure | Rho | Geo
+    dataset_guarantee: DatasetGuarantee16 | None
+    spends: Annotated[list[Annotated[Spend16, OPEN]], also(minItems=1)]
+
+
 class FileOnRequest(TypedDict):
     name: Words
     media_type: Words
@@ -441,7 +478,7 @@ VERSIONS: dict[str, tuple[Any, ...]] = {
     "1.3": (Statement, Changed13, Files),
     "1.4": (Statement, Changed14, Files),
     "1.5": (Statement, Changed14, Added15, Files),
-    VERSION: (Statement, Changed14, Added16, Files, FilesOnRequest),
+    VERSION: (Statement, Changed14, Added16, Changed16, Files, FilesOnRequest),
 }
 
 

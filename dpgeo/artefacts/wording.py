@@ -25,6 +25,11 @@ UNIT = {
 
 PURE_DP = "P[M(D) ∈ S] ≤ e^ε · P[M(D') ∈ S] for all neighbouring D, D' and all sets S of outputs"
 
+ZCDP = (
+    "D_a(M(D) || M(D')) ≤ a · rho for all neighbouring D, D' and all a > 1, D_a being the Rényi "
+    "divergence of order a; hence P[M(D) ∈ S] ≤ e^ε · P[M(D') ∈ S] + δ for all sets S of outputs"
+)
+
 GEO_IND = (
     "P[M(x) ∈ S] ≤ e^(ε · Σ (d(x_i, x'_i) + {snapping:g})/n) · P[M(x') ∈ S] for the n reports x, "
     "x' of one unit, the sum over those with x_i ≠ x'_i, d in metres along the surface of the "
@@ -270,6 +275,22 @@ def proof(mechanism: str, notion: Notion = Notion.PURE_DP) -> Proof:
             ),
             "where": f'The heading "Privacy argument" in the source of the mechanism {mechanism}.',
         }
+    if notion is Notion.ZCDP:
+        return {
+            "argument": (
+                "Contributions are bounded before counting, so that the changes that one unit "
+                "makes to the counts have squares that add up to at most the stated figure (L2). "
+                "Discrete Gaussian noise of that figure over 2 rho makes each measurement rho-zCDP "
+                "for its own rho; the rhos of all measurements add up; whatever follows uses "
+                "measured values alone and costs nothing. The epsilon follows from the whole rho "
+                "and delta; epsilons are not added."
+            ),
+            "references": (
+                "Bun and Steinke 2016 (zCDP, composition, groups); Canonne, Kamath and Steinke "
+                "2020 (discrete Gaussian, epsilon at a delta)."
+            ),
+            "where": f'The heading "Privacy argument" in the source of the mechanism {mechanism}.',
+        }
     return {
         "argument": (
             "Contributions are bounded before counting, so that one unit changes the counts by at "
@@ -303,6 +324,7 @@ UNITS_IN_TOTALS = (
 NUMBER_OF_UNITS = {
     Notion.PURE_DP: "Not stated: how many {unit}s are in the data would tell whether one of them "
     "is.",
+    Notion.ZCDP: "Not stated: how many {unit}s are in the data would tell whether one of them is.",
     Notion.GEO_IND: "Not stated beyond what is told under not_protected, for the number of points "
     "is published.",
 }
@@ -359,6 +381,23 @@ ACCOUNTING = (
     "those of all releases from these people to the dataset's total. Each is debited from one "
     "ledger before anything is drawn, and what the ledger does not hold is refused."
 )
+
+RHO_ACCOUNTING = (
+    "Composition of zero-concentrated differential privacy: the rhos of all measurements of this "
+    "release add up to its own, and those of all releases from these people to the dataset's "
+    "total; a release with a pure epsilon counts there as epsilon squared over two. Each is "
+    "debited from one ledger before anything is drawn, and what the ledger does not hold is "
+    "refused. Epsilons are those of a rho at the declared delta, and are never added."
+)
+
+RHO_RATIONALE = (
+    "Rho is paid for where one unit touches many counts: Gaussian noise grows with the square root "
+    "of their number, and the rhos of many maps add up to a smaller epsilon than their epsilons.",
+    "Delta is at most a tenth of one over the publicly declared population. It is a term of the "
+    "conversion, and no chance that everything is revealed.",
+)
+
+DISCRETE_GAUSSIAN = "P(k) proportional to exp(-k^2/(2 s)), s = squared sensitivity/(2 rho)"
 
 NOISE_SOURCE = (
     "Whole-number noise by exact arithmetic, without floating point, from a ChaCha20 keystream "

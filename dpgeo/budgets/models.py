@@ -168,6 +168,11 @@ class Ledger(models.Model):
         return None if self.delta_exponent is None else delta_of(self.delta_exponent)
 
     @property
+    def delta_text(self) -> str:
+        """The delta as text, such as "1e-9"; "" in a ledger of another notion."""
+        return "" if self.delta is None else delta_text(self.delta)
+
+    @property
     def total(self) -> Fraction:
         """The value of `lifetime_units`, as epsilon (at the delta) or epsilon per metre."""
         return self.epsilon_of(self.lifetime_units)
@@ -219,7 +224,7 @@ class Ledger(models.Model):
         epsilon = format_epsilon(self.epsilon_of(units))
         if self.delta is None:
             return epsilon
-        return f"{self.rho_text(units)} (epsilon {epsilon} at delta {delta_text(self.delta)})"
+        return f"rho {self.rho_text(units)} (epsilon {epsilon} at delta {delta_text(self.delta)})"
 
     def rho_text(self, units: int) -> str:
         """Format units of a ledger for zCDP as a rho, such as "0.015"."""

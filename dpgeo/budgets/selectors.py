@@ -11,6 +11,11 @@ from dpgeo.budgets.models import Entry, EntryKind, Ledger
 from dpgeo.core.errors import Conflict
 from dpgeo.core.guarantees import Guarantee, Notion
 
+NO_POINTS = (
+    "A budget in rho has no budget for points beside it: what both reveal together could not be "
+    "stated. Count in epsilon instead, or declare the points as data about other people."
+)
+
 
 def entries_of(ledger: Ledger) -> QuerySet[Entry]:
     """Return the entries of a budget for counts and of the same people's budget for points.
@@ -67,6 +72,8 @@ def ledger_for(ledger: Ledger, notion: Notion) -> Ledger:
             field="mechanism",
         )
     points = points_ledger(ledger)
+    if points is None and ledger.is_zcdp:
+        raise Conflict(NO_POINTS, field="mechanism")
     if points is None:
         raise Conflict(
             "This dataset has no budget for points; declare one, such as ln(16) within 200 m, "

@@ -20,12 +20,13 @@ from django.utils import timezone
 from dpgeo.audit.models import EventKind
 from dpgeo.audit.services import event_record
 from dpgeo.budgets.models import Entry, EntryKind, Ledger
-from dpgeo.budgets.selectors import current_ledger, left_units, organisation_of
+from dpgeo.budgets.selectors import NO_POINTS, current_ledger, left_units, organisation_of
 from dpgeo.core.epsilon import MICRO, format_epsilon, parse_epsilon
 from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
 from dpgeo.core.guarantees import SCALE, Guarantee, Notion, PureDP
 from dpgeo.core.levels import Level
-from dpgeo.core.zcdp import delta_text
+from dpgeo.core.number_text import number_text
+from dpgeo.core.zcdp import delta_text, parse_delta
 from dpgeo.phrases import Figure
 from dpgeo.spatial.ground_grid import grid_step, input_step
 
@@ -53,6 +54,41 @@ class Accounting:
 
 
 PURE = Accounting()
+
+MOST_PEOPLE = 100_000_000_000
+"""Largest declared population; more people than have ever been alive at a time."""
+
+
+def parse_accounting(notion: object, *, delta: object = "", population: object = "") -> Accounting:
+    """Parse the currency of a budget for counts, as in a form or an API call.
+
+    `notion` is "pure-dp" or "zcdp"; "" stands for the former. `delta` and `population` are for zCDP
+    alone, for which the population must be given. Raises InvalidInput, with the field at fault.
+    """
+    if notion in ("", None, Notion.PURE_DP.value):
+        for field, value in (("delta", delta), ("population", population)):
+            if value not in ("", None):
+                raise InvalidInput(
+                    "Belongs to a budget in rho alone; leave it out, or choose zcdp.", field=field
+                )
+        return PURE
+    if notion != Notion.ZCDP.value:
+        raise InvalidInput(
+            "{value!r} is not a currency; give pure-dp or zcdp.",
+            value=str(notion),
+            field="accounting",
+        )
+    try:
+        people = int(number_text(population))
+    except ValueError:
+        people = 0
+    if not 1 <= people <= MOST_PEOPLE:
+        raise InvalidInput(
+            "Give how many people live where the data were collected, by public sources; delta is "
+            "at most a tenth of one over it.",
+            field="population",
+        )
+    return Accounting(delta_exponent=parse_delta(delta, people), population=people)
 
 
 def ledger_create(*, name: str, total: Fraction | None, accounting: Accounting = PURE) -> Ledger:
@@ -92,12 +128,6 @@ def ledger_set_accounting(*, ledger: Ledger, accounting: Accounting) -> Ledger:
         _record_total(stored, f"{before} > {stored.words(stored.total_units)}")
     ledger.refresh_from_db()
     return ledger
-
-
-NO_POINTS = (
-    "A budget in rho has no budget for points beside it: what both reveal together could not be "
-    "stated. Count in epsilon instead, or declare the points as data about other people."
-)
 
 
 def _declared_units(ledger: Ledger, total: Fraction) -> int:

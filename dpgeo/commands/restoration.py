@@ -15,6 +15,9 @@ of them, applies the last totals of the journal, and leaves the rest of the budg
 that were merged after the backup stay closed, because the merger is lost. Totals are never raised
 afterwards, in either case: a publication since the backup may have promised them.
 
+The currency of a budget may have been changed after the backup, from epsilon to rho or back. It is
+changed again before any draw is debited, since amounts of one currency mean nothing in the other.
+
 A series that had ended because a map failed may have been resumed after the backup and have drawn
 noise. In either case it cannot be resumed any more.
 
@@ -238,6 +241,9 @@ def _settle(restored: Restored, made_at: datetime, draws_complete: bool) -> None
     """Apply decisions made after the backup, and close budgets that may have been spent since."""
     journal = list(decisions())
     restored.erased = _erase(journal)
+    for each in journal:
+        if each.kind == TOTAL:
+            _set_currency(each)
     if draws_complete:
         for each in journal:
             # A decision that was made while the backup ran may be missing from the backup's rows.
@@ -297,6 +303,24 @@ def _erase(journal: Sequence[Decision]) -> int:
             digest_erase(dataset=dataset, current=current, digest=digest, by=None)
         erased += 1
     return erased
+
+
+def _set_currency(decision: Decision) -> None:
+    """Give a dataset's budget the currency that was decided, if it was changed after the backup.
+
+    A currency changes only while nothing was ever paid, so the budget has no entries. Its total,
+    which is in the former currency, is set to 0: nobody has decided on it.
+    """
+    notion = decision.facts.get("notion")
+    for dataset in Dataset.objects.filter(slug=decision.facts["dataset"]):
+        changed = Ledger.objects.filter(pk=dataset.ledger_id, entries=None).exclude(notion=notion)
+        if notion is not None:
+            changed.update(
+                notion=notion,
+                delta_exponent=decision.facts["delta_exponent"],
+                population=decision.facts["population"],
+                total_units=0,
+            )
 
 
 def _set_totals(decision: Decision) -> None:

@@ -72,6 +72,10 @@ class PureDP:
         """What adds up: epsilon."""
         return self.epsilon
 
+    def of_changes(self, number: int) -> tuple[Fraction, Fraction]:
+        """Return the epsilon and delta for that many units added or removed; epsilons add up."""
+        return number * self.epsilon, Fraction(0)
+
 
 @dataclass(frozen=True, slots=True)
 class ZCDP:
@@ -96,6 +100,14 @@ class ZCDP:
     def amount(self) -> Fraction:
         """What adds up: rho."""
         return self.rho
+
+    def of_changes(self, number: int) -> tuple[Fraction, Fraction]:
+        """Return the epsilon and delta for that many units added or removed.
+
+        For k units, a rho-zCDP mechanism is (k^2 rho)-zCDP (Bun and Steinke 2016, proposition 1.9).
+        So moving a unit, which is removed in one place and added in another, counts as 4 rho.
+        """
+        return epsilon_at(number**2 * self.rho, self.delta), self.delta
 
     def __add__(self, other: object) -> ZCDP:
         if not isinstance(other, ZCDP) or (other.unit, other.delta) != (self.unit, self.delta):

@@ -126,9 +126,14 @@ def delta_of(exponent: int) -> Fraction:
     return Fraction(1, 10**exponent)
 
 
+def exponent_of(delta: Fraction) -> int:
+    """Return the exponent of a delta that is a power of ten; this inverts `delta_of`."""
+    return len(str(delta.denominator)) - 1
+
+
 def delta_text(delta: Fraction) -> str:
     """Format a delta that is a power of ten, as in "1e-9"."""
-    return f"1e-{len(str(delta.denominator)) - 1}"
+    return f"1e-{exponent_of(delta)}"
 
 
 def parse_delta(value: object, population: int) -> int:

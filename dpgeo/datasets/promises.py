@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from dpgeo.artefacts.promises import Lifetime, PointsTotal
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.guarantees import Unit
@@ -27,4 +29,5 @@ def lifetime_of(dataset: Dataset, unit: Unit | None = None, noun: str | None = N
         total=dataset.ledger.total,
         points=total,
         noun=dataset.row_noun if noun is None else noun,
+        delta=dataset.ledger.delta or Fraction(0),
     )

@@ -24,7 +24,14 @@ from dpgeo.audit.services import event_record
 from dpgeo.budgets.merging import ledger_lock, ledger_merge, ledgers_lock
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
-from dpgeo.budgets.services import ledger_create, ledger_create_for_points, ledger_set_total
+from dpgeo.budgets.services import (
+    PURE,
+    Accounting,
+    ledger_create,
+    ledger_create_for_points,
+    ledger_set_accounting,
+    ledger_set_total,
+)
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.levels import Level
@@ -45,6 +52,9 @@ logger = logging.getLogger(__name__)
 
 BUDGETS = ("budget", "points_budget")
 """Declared facts that are stored in ledgers, not with the dataset."""
+
+ACCOUNTING = "accounting"
+"""Field that changes the currency of the budget, as an `Accounting`."""
 
 PLACE = "place"
 """Field that names the new place if the study area is replaced after a file has been uploaded."""
@@ -99,8 +109,12 @@ def dataset_create(
     budget_later: bool = False,
     area_choice: Mapping[str, Any] | None = None,
     leave_out_water: bool = False,
+    accounting: Accounting | None = None,
 ) -> Dataset:
     """Declare a dataset with its own budget or on a shared ledger.
+
+    `accounting` is the currency of a budget of its own, by default epsilon. A dataset on a shared
+    ledger has that ledger's currency.
 
     A dataset with its own `budget` may have a `points_budget` too; on a shared ledger, the budget
     for points is shared as well. With `budget_later` the dataset has neither: nothing can be
@@ -155,6 +169,7 @@ def dataset_create(
         raise InvalidInput("This ledger belongs to another organisation.", field="ledger")
     if ledger:
         _check_unit(ledger, facts["unit"], field="ledger")
+        _check_currency(ledger, accounting)
     total = None if budget is None else parse_epsilon(budget, field="budget")
     address = _free_slug(slug, facts["title"], organisation, exact=at_console)
     _check_period(facts["covers_from"], facts["covers_until"])
@@ -164,7 +179,7 @@ def dataset_create(
             own = (
                 ledger_lock(ledger)  # another request may have merged it meanwhile
                 if ledger
-                else ledger_create(name=facts["title"], total=total)
+                else ledger_create(name=facts["title"], total=total, accounting=accounting or PURE)
             )
             if ledger is None:
                 check_cap(organisation, own)
@@ -204,7 +219,7 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
     public source of its outline. Raises Conflict for a frozen field or for a budget that cannot be
     changed as requested.
     """
-    others = (*BUDGETS, PLACE)
+    others = (*BUDGETS, ACCOUNTING, PLACE)
     changes, choice = _left_out(dataset, changes)
     facts = _clean({name: value for name, value in changes.items() if name not in others})
     with transaction.atomic():
@@ -224,17 +239,13 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
             facts |= {} if stored.first_upload_at else {"area_choice": choice}
         if "unit" in facts:
             _check_unit(stored.ledger, facts["unit"], field="unit", but=stored)
-        if "budget" in changes:
-            total = parse_epsilon(changes["budget"], field="budget")
-            check_cap(stored.organisation, ledger_set_total(ledger=stored.ledger, total=total))
-        if "points_budget" in changes:
-            _set_points_budget(stored.ledger, changes["points_budget"])
+        _set_budgets(stored, changes)
         if facts:
             Dataset.objects.filter(pk=dataset.pk).update(**facts)
         if {"study_area", "time_zone", "unit"} & set(facts):
             # Previews show rows as they were read under the former facts.
             stored.uploads.update(preview="")
-        if {*BUDGETS} & set(changes):
+        if {*BUDGETS, ACCOUNTING} & set(changes):
             _record_totals(stored)
     dataset.refresh_from_db()
     return dataset
@@ -322,9 +333,49 @@ def _record_totals(dataset: Dataset) -> None:
     decision_record(
         TOTAL,
         dataset=dataset.slug,
+        notion=ledger.notion,
+        delta_exponent=ledger.delta_exponent,
+        population=ledger.population,
         units=ledger.total_units,
         points=points.total_units if points else None,
     )
+
+
+def _check_currency(ledger: Ledger, accounting: Accounting | None) -> None:
+    """Raise InvalidInput if a dataset asks for another currency than that of a ledger to share."""
+    if accounting is not None and accounting.columns["notion"] != ledger.notion:
+        raise InvalidInput(
+            "The budget to share counts in another currency; leave this out to share it.",
+            field=ACCOUNTING,
+        )
+
+
+def _set_accounting(stored: Dataset, accounting: Accounting) -> None:
+    """Change the currency of a dataset's budget.
+
+    Raises Conflict if a dataset that shares it has a confirmed upload.
+    """
+    ledger = stored.ledger
+    if Accounting(ledger.delta_exponent, ledger.population) == accounting:
+        return
+    if ledger.datasets.exclude(frozen_at=None).exists():
+        raise Conflict(
+            "This was fixed when the first upload was confirmed, because all maps of these people "
+            "are paid for in one currency; declare a new dataset about other people.",
+            field=ACCOUNTING,
+        )
+    ledger_set_accounting(ledger=ledger, accounting=accounting)
+
+
+def _set_budgets(stored: Dataset, changes: Mapping[str, Any]) -> None:
+    """Change the currency and the totals of a dataset's budgets, as far as `changes` names them."""
+    if ACCOUNTING in changes:
+        _set_accounting(stored, changes[ACCOUNTING])
+    if "budget" in changes:
+        total = parse_epsilon(changes["budget"], field="budget")
+        check_cap(stored.organisation, ledger_set_total(ledger=stored.ledger, total=total))
+    if "points_budget" in changes:
+        _set_points_budget(stored.ledger, changes["points_budget"])
 
 
 def _set_points_budget(ledger: Ledger, total: Level) -> None:
@@ -389,6 +440,12 @@ def dataset_share_budget(*, dataset: Dataset, ledger: Ledger) -> Dataset:
         if not others.filter(organisation=dataset.organisation_id).exists():
             raise InvalidInput("This ledger belongs to another organisation.", field="ledger")
         _check_unit(shared, dataset.unit, field="ledger", but=dataset)
+        if own.is_zcdp and not shared.is_zcdp:
+            raise Conflict(
+                "This dataset was declared with a budget in rho, and the other one counts in "
+                "epsilon, so they cannot be shared.",
+                field="ledger",
+            )
         Dataset.objects.filter(pk=dataset.pk).update(ledger=shared)
         event_record(
             EventKind.BUDGET,

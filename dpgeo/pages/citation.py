@@ -13,6 +13,7 @@ from django.utils.text import slugify
 from django.utils.translation import gettext
 
 from dpgeo.artefacts import card, map_array
+from dpgeo.budgets.models import NotionChoice
 from dpgeo.mechanisms.registry import kind_of, mechanisms_of
 from dpgeo.pages.cards import card_of
 from dpgeo.pages.release_summary import Summary
@@ -59,9 +60,8 @@ def sharing(request: HttpRequest, release: Release, summary: Summary) -> Sharing
     day = date_format(release.published_at, gettext("j F Y")) if release.published_at else draft
     licence = ", ".join(filter(None, [release.dataset.licence, release.dataset.attribution]))
     paid = cost(release)
-    used = (
-        gettext("epsilon {epsilon}").format(epsilon=paid) if release.ledger.radius is None else paid
-    )
+    in_epsilon = release.ledger.notion == NotionChoice.PURE_DP
+    used = gettext("epsilon {epsilon}").format(epsilon=paid) if in_epsilon else paid
     values = {
         "publisher": publisher,
         "day": day,

@@ -20,11 +20,11 @@ from django.views.decorators.http import require_safe
 
 from dpgeo.artefacts import csv, map_array, preview, statement
 from dpgeo.artefacts.files import MADE_UP
-from dpgeo.artefacts.promises import in_places_and_groups
+from dpgeo.artefacts.promises import Presence, in_places_and_groups
 from dpgeo.artefacts.series_wording import sentences as series_sentences
 from dpgeo.artefacts.spreadsheet import MOST_BYTES
 from dpgeo.budgets.selectors import points_ledger
-from dpgeo.core.guarantees import Unit
+from dpgeo.core.guarantees import GeoInd, Unit
 from dpgeo.datasets.promises import lifetime_of
 from dpgeo.pages import glossary, privacy_diagrams
 from dpgeo.pages.basemap import basemap, basemap_names
@@ -41,7 +41,7 @@ from dpgeo.pages.release_summary import Summary, summary_of
 from dpgeo.pages.rendering import say
 from dpgeo.pages.seo import structured
 from dpgeo.pages.shared_caches import shared
-from dpgeo.pages.templatetags.figures import figure, ledger_words
+from dpgeo.pages.templatetags.figures import figure, in_language, ledger_words
 from dpgeo.releases.list_cache import Row, TextCache, make_of_releases, release_rows
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.selectors import ReleaseGone, release_visible
@@ -256,7 +256,7 @@ def promises(release: Release, summary: Summary) -> dict[str, Any]:
     if moved:
         small = lifetime.small_of_points(release.ledger.phrase(release.cost_units))
     else:
-        small = lifetime.small(summary.epsilon)
+        small = lifetime.small(_presence(summary))
     bound = lifetime.places if moved else lifetime.counts
     together = bound.right if bound else None
     return {
@@ -264,10 +264,15 @@ def promises(release: Release, summary: Summary) -> dict[str, Any]:
         "scale": privacy_diagrams.scale(summary.promise.bound.right, together),
         "together": lifetime.lines_of_points if moved else lifetime.lines,
         "small": small,
-        "beyond": ()
-        if moved
-        else in_places_and_groups(summary.epsilon, Unit(summary.unit), summary.noun),
+        "beyond": () if moved else in_places_and_groups(_presence(summary), summary.noun),
     }
+
+
+def _presence(summary: Summary) -> Presence:
+    """Return the guarantee of a release of counts. Raises TypeError for moved points."""
+    if isinstance(summary.cost, GeoInd):
+        raise TypeError("Points limit no guesses about presence.")
+    return summary.cost
 
 
 def drawn_from(release: Release) -> dict[str, Any]:
@@ -285,13 +290,16 @@ def release_context(release: Release) -> dict[str, Any]:
 
     The remaining budget is private and therefore not included.
     """
-    points = points_ledger(release.dataset.ledger)
+    ledger = release.dataset.ledger
+    points = points_ledger(ledger)
     return {
         "section": "maps",
         "release": release,
         "dataset": release.dataset,
         "publisher": release.dataset.organisation,
-        "total_epsilon": release.dataset.ledger.total,
+        "total_epsilon": ledger.total,
+        "total_delta": ledger.delta_text,
+        "total_rho": in_language(ledger.rho_text(ledger.lifetime_units)) if ledger.is_zcdp else "",
         "points_total": ledger_words(points, points.lifetime_units) if points else "",
         "is_draft": not release.rules.public,
         "notes": release.notes if release.rules.served else [],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -16,13 +17,14 @@ from dpgeo.artefacts.statement_schema import LayerUsed
 from dpgeo.artefacts.table import extent
 from dpgeo.artefacts.wording import CHOICE
 from dpgeo.core.counted import Counted, counted_in_sum, counted_once, people_between
-from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.guarantees import ZCDP, Counting, Guarantee, Unit
+from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace, PlanarLaplace
 from dpgeo.core.nouns import REPORT, ROW, TRIP, VISIT, noun_of
 from dpgeo.core.released import Released
 from dpgeo.core.series import Part
 from dpgeo.core.spend import Measured
 from dpgeo.core.window import Window
+from dpgeo.core.zcdp import delta_text
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
 from dpgeo.pages.flow_rows import Flows, flows_of
 from dpgeo.pages.largest_rows import Row, rows_of
@@ -92,13 +94,15 @@ class Bar:
 class SpendLine:
     """One paid measurement; `share` is its part of the release's cost in per cent.
 
-    `drawn` says whether the measurement drew noise; for counts, `scale` is the noise scale. A
-    measurement that drew no noise decided where to divide the map (`splits`), replaced private
-    places by public ones (`choices`), or was paid for but not needed.
+    `amount` is an epsilon or, under zCDP, a rho. `drawn` says whether the measurement drew noise;
+    for counts, `scale` is the noise scale, and `sensitivity` the sum of the changes that one unit
+    makes (for Laplace noise) or of their squares (for Gaussian noise). A measurement that drew no
+    noise decided where to divide the map (`splits`), replaced private places by public ones
+    (`choices`), or was paid for but not needed.
     """
 
     label: str
-    epsilon: Fraction
+    amount: Fraction
     share: float
     sensitivity: int
     scale: float
@@ -170,7 +174,7 @@ class Summary:
     """What can be guessed about a person from this map alone."""
     bound: int
     choice: str
-    epsilon: Fraction
+    cost: Guarantee
     mechanism: str
     kind: str
     """The title of the kind of release."""
@@ -333,13 +337,31 @@ class Summary:
         return self.word(self.figures.counted) if self.figures else self.rows
 
     @property
+    def epsilon(self) -> Fraction:
+        """The release's epsilon; at `delta` if its cost is a rho."""
+        return self.cost.epsilon
+
+    @property
+    def rho(self) -> Fraction | None:
+        """The rho that the release costs; None if it costs an epsilon."""
+        return self.cost.rho if isinstance(self.cost, ZCDP) else None
+
+    @property
+    def delta(self) -> str:
+        """The delta at which a rho is stated as an epsilon; "" without a rho."""
+        return delta_text(self.cost.delta) if isinstance(self.cost, ZCDP) else ""
+
+    @property
     def shift_of_one(self) -> float:
         """Return how far one privacy unit can shift a figure, in noise scales; at most epsilon.
 
         A cell's count shifts by at most 1 if people are counted, and other counts by at most the
         bound. A figure that is computed from several noisy counts, such as a mean, a flow, or the
-        estimate of an inferred layer, may shift by the epsilon of all of them.
+        estimate of an inferred layer, may shift by the epsilon of all of them. It is 0 under zCDP,
+        where pages show no such curves.
         """
+        if self.rho is not None:
+            return 0.0
         whole = float(self.epsilon)
         if self.moved:
             return 0.0  # Points reveal that somebody was there; there is no count that could shift.
@@ -352,7 +374,7 @@ class Summary:
         return min(whole, max(shifts, default=0.0))
 
 
-FIELDS = 14
+FIELDS = 15
 """Version of the summary's fields.
 
 Increment it when the fields change, so that older cached summaries are ignored.
@@ -399,7 +421,7 @@ def summarise(released: Released) -> Summary:
         promise=promise_of(released),
         bound=released.bound,
         choice=CHOICE[released.bounding],
-        epsilon=released.guarantee.epsilon,
+        cost=released.guarantee,
         mechanism=mechanism.title if mechanism else released.mechanism,
         kind=kind.title if kind else translatable("Map"),
         software=released.software,
@@ -426,7 +448,7 @@ def summarise(released: Released) -> Summary:
         opening=opening,
         bounds=tuple(grids[0].bounds if grids else released.area.bounds),
         pictured=tuple(extent(released, opened)),
-        spends=tuple(_spend(line, released.guarantee.epsilon) for line in released.trace),
+        spends=tuple(_spend(line, released.guarantee.amount) for line in released.trace),
         flows=flows,
         places=places,
         moved=moved_of(released.content, released, drawn_layers),
@@ -533,13 +555,19 @@ def _bands(drawn_layers: list[Layer]) -> tuple[Band, ...]:
 
 def _spend(line: Measured, whole: Fraction) -> SpendLine:
     noise = line.noise
-    counts = noise if isinstance(noise, DiscreteLaplace) else None
+    counts = None if isinstance(noise, PlanarLaplace) else noise
+    if isinstance(noise, DiscreteGaussian):
+        sensitivity, scale = noise.squared_sensitivity, math.sqrt(noise.square_scale)
+    elif isinstance(noise, DiscreteLaplace):
+        sensitivity, scale = noise.sensitivity, float(1 / noise.rate)
+    else:
+        sensitivity, scale = noise.sensitivity if noise else 0, 0.0
     return SpendLine(
         label=line.label,
-        epsilon=line.epsilon,
-        share=float(100 * line.epsilon / whole),
-        sensitivity=noise.sensitivity if noise else 0,
-        scale=float(1 / counts.rate) if counts else 0.0,
+        amount=line.amount,
+        share=float(100 * line.amount / whole),
+        sensitivity=sensitivity,
+        scale=scale,
         margin=counts.margin() if counts else 0,
         drawn=noise is not None,
         splits=line.splits,

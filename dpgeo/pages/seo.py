@@ -153,7 +153,7 @@ def _description(release: Release) -> str:
 
     Such search engines ignore datasets whose description has fewer than 50 characters.
     """
-    noise = release.notion == NotionChoice.PURE_DP
+    noise = release.notion != NotionChoice.GEO_IND
     kind = "differentially private" if noise else "geo-indistinguishable"
     introduction = f"{release.title}: a {kind} map by {release.dataset.organisation.name}."
     if len(release.description) >= LEAST_DESCRIPTION:
@@ -164,7 +164,7 @@ def _description(release: Release) -> str:
 
 
 def _measured(release: Release) -> str:
-    if release.notion != NotionChoice.PURE_DP:
+    if release.notion == NotionChoice.GEO_IND:
         return "Positions, each moved at random"
     if release.counting == Counting.VISITS.value:
         rows = noun_of(release.dataset.row_noun, VISIT).many

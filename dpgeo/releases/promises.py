@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from dpgeo.artefacts.promises import Promise, of_counts, of_points
 from dpgeo.core.guarantees import Unit
 from dpgeo.releases.models import Release
@@ -15,7 +17,8 @@ def promise_of(release: Release) -> Promise:
     """
     dataset = release.dataset
     if release.ledger.radius is None:
-        return of_counts(release.epsilon, Unit(dataset.unit), dataset.row_noun)
+        delta = release.delta or Fraction(0)
+        return of_counts(release.epsilon, Unit(dataset.unit), dataset.row_noun, delta=delta)
     radius = int(release.parameters["radius"])
     apart = snapped_apart(radius, release.ledger.snapping)
     return of_points(

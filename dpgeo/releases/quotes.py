@@ -27,7 +27,7 @@ from dpgeo.datasets.models import Dataset
 from dpgeo.phrases import Phrase
 from dpgeo.privacy import totals as bought_totals
 from dpgeo.privacy.bounding import split
-from dpgeo.privacy.mechanism import Forecast, Mechanism, checked_plan
+from dpgeo.privacy.mechanism import Forecast, Mechanism, checked_plan, forecast
 from dpgeo.releases.requests import ReleaseRequest
 from dpgeo.spatial.ground_grid import input_step
 
@@ -65,9 +65,9 @@ MOST_ADVISED = 200
 class Quote:
     """A valid request with its exact cost, the remaining budget and the expected noise.
 
-    Epsilons are per metre for perturbed points; `amount` and `words` format them for readers.
-    `more_like_this` is the number of further requests of this cost that the budget allows. `guess`
-    holds the owner's estimates about the data; None if there are none.
+    Epsilons are per metre for perturbed points. `units_left` is what is left of the budget before
+    the request is paid for, in the ledger's units. `guess` holds the owner's estimates about the
+    data; None if there are none.
     """
 
     request: ReleaseRequest
@@ -77,9 +77,7 @@ class Quote:
     forecast: Forecast
     ledger: Ledger
     cost: Guarantee
-    left_before: Fraction
-    left_after: Fraction
-    more_like_this: int
+    units_left: int
     guess: Guess | None = None
 
     @property
@@ -115,26 +113,57 @@ class Quote:
 
     @property
     def epsilon(self) -> Fraction:
-        """The exact epsilon that the request costs."""
+        """The epsilon of the release: exact, or that of its rho at the delta."""
         return self.cost.epsilon
 
-    def amount(self, epsilon: Fraction) -> str:
-        """Format an epsilon as "0.5" or, for perturbed points, as a level such as "ln 4"."""
-        if self.cost.notion is Notion.PURE_DP:
-            return format_epsilon(epsilon)
-        return self.ledger.amount(whole_units(self.cost.notion, epsilon))
+    @property
+    def price(self) -> int:
+        """What the request costs, in the ledger's units."""
+        return self.ledger.price(self.cost)
 
-    def rest(self, epsilon: Fraction) -> str:
-        """Format a remaining epsilon as an amount that can be requested."""
-        if self.cost.notion is Notion.PURE_DP:
-            return format_epsilon(epsilon)
-        return self.ledger.rest(whole_units(self.cost.notion, epsilon))
+    @property
+    def left_before(self) -> Fraction:
+        """What is left now, as an epsilon; see `Ledger.epsilon_of`."""
+        return self.ledger.epsilon_of(self.units_left)
 
-    def words(self, epsilon: Fraction) -> str:
-        """Format an epsilon in words, such as "epsilon 0.5" or "level ln 4 within 200 m"."""
+    @property
+    def left_after(self) -> Fraction:
+        """What would be left, as an epsilon; see `Ledger.epsilon_of`."""
+        return self.ledger.epsilon_of(self.units_left - self.price)
+
+    @property
+    def more_like_this(self) -> int:
+        """How many further requests of this cost the budget allows."""
+        return (self.units_left - self.price) // self.price
+
+    @property
+    def cost_words(self) -> str:
+        """The cost in words, such as "epsilon 0.5" or "level ln 4 within 200 m".
+
+        In a budget in rho, they name rho too.
+        """
+        words = self.ledger.words(self.price)
+        if self.ledger.notion == self.cost.notion.value:
+            return words
+        return f"epsilon {format_epsilon(self.epsilon)}, {words}"
+
+    def words(self, amount: Fraction) -> str:
+        """Format a part of the cost in words; a rho as "rho 0.015"."""
         if self.cost.notion is Notion.PURE_DP:
-            return f"epsilon {format_epsilon(epsilon)}"
-        return self.ledger.words(whole_units(self.cost.notion, epsilon))
+            return f"epsilon {format_epsilon(amount)}"
+        if self.cost.notion is Notion.ZCDP:
+            return f"rho {format_epsilon(amount)}"
+        return self.ledger.words(whole_units(self.cost.notion, amount))
+
+    @property
+    def rest_before(self) -> str:
+        """What is left now, as an amount that can be requested."""
+        return self.ledger.rest(self.units_left)
+
+    @property
+    def rest_after(self) -> str:
+        """What would be left, as an amount that can be requested."""
+        return self.ledger.rest(self.units_left - self.price)
 
 
 REMEDY = Phrase("Spend more epsilon, lower the bound, or count in larger areas.")
@@ -183,16 +212,21 @@ def release_quote(
     """
     chosen, params = request.definition, request.params
     plan = checked_plan(
-        chosen, params, request.epsilon, request.bounding, request.totals, request.counting
+        chosen,
+        params,
+        request.amount,
+        request.bounding,
+        request.totals,
+        request.counting,
+        delta=request.delta,
     )
     forecast = release_forecast(dataset=dataset, request=request)
     cost = request.cost(Unit(dataset.unit))
-    ledger = ledger_for(dataset.ledger, chosen.notion)
+    ledger = ledger_for(dataset.ledger, request.notion)
     ledger.refresh_from_db()
     _check_step(ledger, forecast)
     check_fits(ledger=ledger, cost=cost, refunds=refunds)
     check_decided(dataset.ledger.lifetime_units)
-    left = ledger.epsilon_of(left_units(ledger, refunds=refunds))
     return Quote(
         request=request,
         mechanism=chosen,
@@ -201,9 +235,7 @@ def release_quote(
         forecast=forecast,
         ledger=ledger,
         cost=cost,
-        left_before=left,
-        left_after=left - request.epsilon,
-        more_like_this=int((left - request.epsilon) / request.epsilon),
+        units_left=left_units(ledger, refunds=refunds),
         guess=guess,
     )
 
@@ -211,10 +243,12 @@ def release_quote(
 def release_forecast(*, dataset: Dataset, request: ReleaseRequest) -> Forecast:
     """Forecast the noise of a request, even if it exceeds the budget. Raises InvalidInput."""
     params = request.params
-    _, of_map = bought_totals.split(request.epsilon, request.totals, request.counting)
+    _, of_map = bought_totals.split(request.amount, request.totals, request.counting)
     _, rest = split(of_map, request.bounding)
     domain = domain_of(dataset, layers_named(params))
-    return request.definition.forecast(params, rest, request.bound, domain)
+    return forecast(
+        request.definition, params, rest, request.bound, domain, request.counting, request.notion
+    )
 
 
 def _check_step(ledger: Ledger, forecast: Forecast) -> None:

@@ -79,11 +79,12 @@ def rehearse(dataset: Dataset, request: ReleaseRequest, people: int) -> Rehearse
             request.definition,
             view,
             request.params,
-            request.epsilon,
+            request.amount,
             SystemEntropy(),
             about,
             request.bounding,
             request.totals,
+            delta=request.delta,
         )
         return _drawn(released, folder)
 

@@ -22,10 +22,10 @@ from dpgeo.artefacts.picture_names import NAMES
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import Conflict
-from dpgeo.core.guarantees import Notion, from_units
 from dpgeo.core.parameters import layers_named
 from dpgeo.core.released import Released
 from dpgeo.core.series import Part
+from dpgeo.core.zcdp import delta_text
 from dpgeo.datasets.erasure import DataChanged
 from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.models import Dataset
@@ -134,11 +134,12 @@ def draw(release: Release, lease: JobLease) -> Released:
             mechanism,
             view,
             params,
-            request.epsilon,
+            request.amount,
             entropy,
             words,
             request.bounding,
             request.totals,
+            delta=request.delta,
         ),
     )
 
@@ -158,12 +159,27 @@ def about(release: Release) -> dict[str, str]:
         "licence": dataset.licence,
         "attribution": dataset.attribution,
         "row_noun": dataset.row_noun,
-        "dataset_total_epsilon": format_epsilon(from_units(Notion.PURE_DP, release.total_units)),
+        **_total(release),
         **_window(release),
         **_series(release),
         **_points_total(release),
         **declarations_of(release),
         **_names(dataset),
+    }
+
+
+def _total(release: Release) -> dict[str, str]:
+    """Return the facts for the statement about the budget for counts, by field name.
+
+    The total in rho is what counts; the epsilon is that of this rho at the delta.
+    """
+    ledger, units = release.dataset.ledger, release.total_units
+    facts = {"dataset_total_epsilon": format_epsilon(ledger.epsilon_of(units))}
+    if ledger.delta is None:
+        return facts
+    return facts | {
+        "dataset_total_rho": ledger.rho_text(units),
+        "dataset_delta": delta_text(ledger.delta),
     }
 
 

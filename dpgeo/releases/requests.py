@@ -7,14 +7,26 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
+from dpgeo.budgets.models import Ledger
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.guarantees import Bounding, Counting, Guarantee, Notion, Unit, guarantee
+from dpgeo.core.guarantees import (
+    ZCDP,
+    Bounding,
+    Counting,
+    Guarantee,
+    Notion,
+    Unit,
+    from_units,
+    guarantee,
+    whole_units,
+)
 from dpgeo.core.number_text import number_text
 from dpgeo.core.parameters import parse_parameters, settle_layers
 from dpgeo.core.released import Released
 from dpgeo.core.totals import DEFAULT_PERCENT, DEFAULT_SIGHTINGS, DEFAULT_VISITS, TotalsPlan
 from dpgeo.core.window import Window
+from dpgeo.core.zcdp import delta_text, epsilon_at, exponent_of
 from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import current_parameters, find_mechanism
@@ -33,9 +45,10 @@ class ReleaseRequest:
 
     `mechanism` is the mechanism's key, and `parameters` holds the values of all its
     parameters in the form in which they are stored. `epsilon` is per metre for
-    geo-indistinguishability. `bound` is the contribution bound. `totals` is the plan for
-    totals of all the data, or None if there are none. Only rows within `window` are counted; None
-    counts all rows.
+    geo-indistinguishability. If `rho` and `delta` are set, the mechanism adds Gaussian noise under
+    zCDP, and `epsilon` is that of rho at delta. `bound` is the contribution bound. `totals` is the
+    plan for totals of all the data, or None if there are none. Only rows within `window` are
+    counted; None counts all rows.
     """
 
     mechanism: str
@@ -46,6 +59,18 @@ class ReleaseRequest:
     bounding: Bounding
     totals: TotalsPlan | None = None
     window: Window | None = None
+    rho: Fraction | None = None
+    delta: Fraction | None = None
+
+    @property
+    def notion(self) -> Notion:
+        """The notion of privacy of the release."""
+        return Notion.ZCDP if self.delta is not None else self.definition.notion
+
+    @property
+    def amount(self) -> Fraction:
+        """What the mechanism spends: rho under zCDP, otherwise epsilon."""
+        return self.epsilon if self.rho is None else self.rho
 
     @property
     def definition(self) -> Mechanism:
@@ -62,7 +87,7 @@ class ReleaseRequest:
 
     def cost(self, unit: Unit) -> Guarantee:
         """Return the request's cost, expressed as the guarantee it gives each privacy unit."""
-        return guarantee(self.definition.notion, self.epsilon, unit)
+        return guarantee(self.notion, self.amount, unit, self.delta)
 
 
 def read_request(
@@ -82,22 +107,31 @@ def read_request(
 ) -> ReleaseRequest:
     """Parse and validate a request for a release of a dataset.
 
-    `epsilon` is None or empty if the mechanism's parameters determine the cost. `totals` is the
-    share of epsilon, in per cent, that is spent on totals of all the data; if it is None or empty,
-    the default share is used (`usual_totals`). One person adds at most `most_sightings` and
-    `most_visits` to the totals; if these are None or empty, defaults are used. With `from_day` and
-    `to_day`, only rows from the first to the second of these days are counted. Raises InvalidInput,
-    with the field at fault.
+    `epsilon` is None or empty if the mechanism's parameters determine the cost. If the dataset's
+    budget counts in rho, and the mechanism can add Gaussian noise, it is the epsilon at the
+    budget's delta; the release costs the largest rho of at most that epsilon. Any other mechanism
+    is run with that pure epsilon.
+
+    `totals` is the share of epsilon, in per cent, that is spent on totals of all the data; if it is
+    None or empty, the default share is used (`usual_totals`). One person adds at most
+    `most_sightings` and `most_visits` to the totals; if these are None or empty, defaults are used.
+    With `from_day` and `to_day`, only rows from the first to the second of these days are counted.
+    Raises InvalidInput, with the field at fault.
     """
     chosen, unit = find_mechanism(mechanism), Unit(dataset.unit)
     params = settle_layers(parse_parameters(chosen.params, parameters), layer_kinds(dataset))
     limit = parse_bound(bound, unit)
     counted = settle_counting(chosen, counting, unit)
     chosen_bounding = parse_bounding(bounding, unit, chosen)
+    asked = parse_cost(chosen, params, epsilon, limit, dataset.area)
+    rho = rho_for(dataset.ledger, chosen, asked)
+    delta = None if rho is None else dataset.ledger.delta
     return ReleaseRequest(
         mechanism=chosen.key,
         parameters=asdict(params),
-        epsilon=parse_cost(chosen, params, epsilon, limit, dataset.area),
+        epsilon=asked if rho is None or delta is None else epsilon_at(rho, delta),
+        rho=rho,
+        delta=delta,
         bound=limit,
         counting=counted,
         bounding=chosen_bounding,
@@ -109,9 +143,37 @@ def read_request(
             totals=totals,
             most_sightings=most_sightings,
             most_visits=most_visits,
+            in_rho=rho is not None,
         ),
         window=parse_window(dataset, from_day, to_day),
     )
+
+
+def rho_for(ledger: Ledger, mechanism: Mechanism, epsilon: Fraction) -> Fraction | None:
+    """Return the largest rho of at most an epsilon at a ledger's delta.
+
+    It is None if the map is paid for as a pure epsilon: if the ledger counts in epsilon, or the
+    mechanism cannot add Gaussian noise. Raises InvalidInput if the rho would be 0.
+    """
+    if not ledger.is_zcdp or Notion.ZCDP not in mechanism.notions:
+        return None
+    units = ledger.units_for(epsilon)
+    if units == 0:
+        raise InvalidInput(
+            "Is too small at a delta of {delta}; give more.",
+            delta=delta_text(ledger.delta or Fraction(1)),
+            field="epsilon",
+        )
+    return from_units(Notion.ZCDP, units)
+
+
+def cost_columns(cost: Guarantee) -> dict[str, Any]:
+    """Return the columns of `Release` that store a cost, with their values."""
+    return {
+        "notion": cost.notion.value,
+        "cost_units": whole_units(cost.notion, cost.amount),
+        "delta_exponent": exponent_of(cost.delta) if isinstance(cost, ZCDP) else None,
+    }
 
 
 def columns_of(request: ReleaseRequest) -> dict[str, Any]:
@@ -134,6 +196,8 @@ def request_of(release: Release) -> ReleaseRequest:
         mechanism=release.mechanism,
         parameters=current_parameters(release.mechanism, release.parameters),
         epsilon=release.epsilon,
+        rho=release.cost.amount if release.delta is not None else None,
+        delta=release.delta,
         bound=release.bound,
         counting=Counting(release.counting),
         bounding=Bounding(release.bounding),
@@ -146,14 +210,17 @@ def request_of_draw(released: Released, names: Mapping[str, object]) -> ReleaseR
     """Return the request stored with a draw, with only the parameters in `names`."""
     drawn = current_parameters(released.mechanism, released.parameters)
     parameters = current_parameters(released.mechanism, names)
+    paid = released.guarantee
     return ReleaseRequest(
         mechanism=released.mechanism,
         parameters={key: each for key, each in drawn.items() if key in parameters},
-        epsilon=released.guarantee.epsilon,
+        epsilon=paid.epsilon,
+        rho=paid.rho if isinstance(paid, ZCDP) else None,
+        delta=paid.delta if isinstance(paid, ZCDP) else None,
         bound=released.bound,
         counting=released.counting,
         bounding=released.bounding,
-        totals=released.totals.plan(released.guarantee.epsilon) if released.totals else None,
+        totals=released.totals.plan(paid.amount) if released.totals else None,
         window=released.window,
     )
 
@@ -274,15 +341,24 @@ def parse_totals(
     totals: int | str | None,
     most_sightings: int | str | None,
     most_visits: int | str | None,
+    in_rho: bool = False,
 ) -> TotalsPlan | None:
     """Return the plan for totals, or None if nothing is spent on them.
 
-    A person's part of a total must not be clipped below what the map itself counts of a person.
-    Raises InvalidInput, with the field at fault.
+    Totals are not measured with Gaussian noise, so by default maps `in_rho` have none. A person's
+    part of a total must not be clipped below what the map itself counts of a person. Raises
+    InvalidInput, with the field at fault.
     """
-    percent = _whole(totals, "totals", usual_totals(mechanism, unit))
+    percent = _whole(totals, "totals", 0 if in_rho else usual_totals(mechanism, unit))
     if percent == 0:
         return None
+    if in_rho:
+        raise InvalidInput(
+            "Totals are not measured with Gaussian noise, with which {key} is drawn from a budget "
+            "in rho; give 0.",
+            key=mechanism.key,
+            field="totals",
+        )
     if unit is Unit.RECORD:
         raise InvalidInput(
             "This dataset protects single records, all of which are counted: there is nothing to "

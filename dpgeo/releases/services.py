@@ -18,7 +18,7 @@ from dpgeo.budgets.merging import ledger_lock
 from dpgeo.budgets.selectors import is_debited, ledger_for, paying_id, points_ledger
 from dpgeo.budgets.services import budget_debit, check_decided, check_fits
 from dpgeo.core.errors import Conflict, NotAllowed
-from dpgeo.core.guarantees import Unit, whole_units
+from dpgeo.core.guarantees import Unit
 from dpgeo.core.parameters import layers_named
 from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PublicLayer, Upload
@@ -36,7 +36,7 @@ from dpgeo.releases.notes import check_read
 from dpgeo.releases.publication import move, publish, release_record
 from dpgeo.releases.quotes import Quote, release_quote
 from dpgeo.releases.release_job import work_on
-from dpgeo.releases.requests import ReleaseRequest, columns_of
+from dpgeo.releases.requests import ReleaseRequest, columns_of, cost_columns
 from dpgeo.releases.states import ACTIONS
 
 __all__ = [
@@ -169,8 +169,7 @@ def period_request(*, series: Series, number: int, request: ReleaseRequest) -> R
         publish_when_done=series.publish_when_done,
         created_by=series.created_by,
         by_key=series.by_key,
-        notion=cost.notion.value,
-        cost_units=whole_units(cost.notion, cost.epsilon),
+        **cost_columns(cost),
         total_units=dataset.ledger.lifetime_units,
         points_total_units=points.lifetime_units if points else None,
         job=job,
@@ -201,8 +200,7 @@ def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) ->
     release = Release.objects.create(
         **fields,
         **columns_of(quote.request),
-        notion=quote.cost.notion.value,
-        cost_units=whole_units(quote.cost.notion, quote.cost.epsilon),
+        **cost_columns(quote.cost),
         total_units=dataset.ledger.lifetime_units,
         points_total_units=points.lifetime_units if points else None,
         job=job,

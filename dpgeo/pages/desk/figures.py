@@ -7,10 +7,11 @@ from fractions import Fraction
 
 import numpy as np
 import shapely
+from django.db.models import Q
 from django.utils.translation import gettext
 from numpy.typing import NDArray
 
-from dpgeo.budgets.models import Ledger
+from dpgeo.budgets.models import Ledger, NotionChoice
 from dpgeo.datasets.models import Dataset
 from dpgeo.jobs.models import UNFINISHED, Job
 from dpgeo.releases.quotes import Advice
@@ -62,8 +63,12 @@ def budget_of(dataset: Dataset, ledger: Ledger | None = None) -> Budget:
     running = set(
         Job.objects.filter(id__in=paid, state__in=UNFINISHED).values_list("id", flat=True)
     )
-    last = dataset.releases.filter(notion=ledger.notion).order_by("-created_at").first()
-    more = int(ledger.left / last.epsilon) if last else None
+    # A budget in rho pays for pure releases, too.
+    points = ledger.radius is not None
+    notion = Q(notion=NotionChoice.GEO_IND)
+    last = dataset.releases.filter(notion if points else ~notion).order_by("-created_at").first()
+    price = ledger.price(last.cost) if last else 0
+    more = ledger.left_units // price if price else None
     held_units = sum(units for job, units in paid.items() if job in running)
 
     def width(units: int) -> float:
@@ -75,7 +80,7 @@ def budget_of(dataset: Dataset, ledger: Ledger | None = None) -> Budget:
         spent=[width(units) for job, units in paid.items() if job not in running],
         held=width(held_units),
         held_epsilon=ledger.epsilon_of(held_units),
-        future=[width(last.cost_units)] * min(more or 0, MOST_FUTURE_RELEASES) if last else [],
+        future=[width(price)] * min(more or 0, MOST_FUTURE_RELEASES),
         more=more,
     )
 

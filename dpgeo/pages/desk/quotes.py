@@ -13,8 +13,8 @@ from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.epsilon import MICRO, format_epsilon
 from dpgeo.core.errors import DpgeoError
-from dpgeo.core.guarantees import Notion
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.guarantees import Notion, PureDP
+from dpgeo.core.noise import CountNoise, DiscreteGaussian, DiscreteLaplace, PlanarLaplace
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.desk.figures import chart_of, circles_of, mesh_of, outline_of
@@ -26,7 +26,7 @@ from dpgeo.releases.services import Quote, release_quote
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """The quoted map at a different epsilon; the noise is inversely proportional to epsilon."""
+    """The quoted map at a different epsilon, and so with other noise."""
 
     epsilon: Fraction
     margin: int
@@ -89,15 +89,24 @@ def alternatives(quote: Quote) -> list[Alternative]:
     """Return the quoted map at half, the same and twice its epsilon, where the budget allows it."""
     quotes: list[Alternative] = []
     noise = quote.forecast.noise
-    if not isinstance(noise, DiscreteLaplace) or quote.forecast.records:
+    if isinstance(noise, PlanarLaplace) or quote.forecast.records:
         return quotes
+    ledger = quote.ledger
     for factor in (Fraction(1, 2), Fraction(1), Fraction(2)):
         epsilon = quote.epsilon * factor
-        if epsilon > quote.left_before or (epsilon * MICRO).denominator != 1:
+        if (epsilon * MICRO).denominator != 1:
             continue
-        scaled = DiscreteLaplace(noise.epsilon * factor, noise.sensitivity)
-        more = int((quote.left_before - epsilon) // epsilon)
-        quotes.append(Alternative(epsilon, scaled.margin(), more, factor == 1))
+        if isinstance(noise, DiscreteGaussian):
+            price = quote.price if factor == 1 else max(ledger.units_for(epsilon), 1)
+            scaled: CountNoise = DiscreteGaussian(
+                noise.rho * price / quote.price, noise.squared_sensitivity
+            )
+        else:
+            price = ledger.price(PureDP(epsilon, quote.cost.unit))
+            scaled = DiscreteLaplace(noise.epsilon * factor, noise.sensitivity)
+        if price <= quote.units_left:
+            more = (quote.units_left - price) // price
+            quotes.append(Alternative(epsilon, scaled.margin(), more, factor == 1))
     return quotes
 
 
@@ -112,8 +121,8 @@ def like(release: Release) -> dict[str, Any]:
         "from_day": release.from_day,
         "to_day": release.to_day,
     }
-    # For other notions the field keeps its own initial value, not "".
-    if release.notion == Notion.PURE_DP:
+    # For points the field keeps its own initial value, not "".
+    if release.notion != Notion.GEO_IND:
         values["epsilon"] = format_epsilon(release.epsilon)
     return values | {f"{release.mechanism}.{k}": v for k, v in release.parameters.items()}
 

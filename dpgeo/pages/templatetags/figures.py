@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 
@@ -24,6 +25,8 @@ from dpgeo.releases.quotes import Quote
 register = template.Library()
 
 MINUS = "\u2212"
+
+RHO = "\u03c1 "
 
 
 @register.filter
@@ -92,42 +95,60 @@ def epsilon(value: Fraction, decimals: int = 0) -> str:
 
 @register.filter
 def cost(paid: Release | Entry, decimals: int = 0) -> str:
-    """Format the cost of a release or ledger entry, as "0.50" or "level ln 4 within 200 m"."""
-    if paid.ledger.radius is None:
+    """Format the cost of a release or ledger entry, as "0.50" or "level ln 4 within 200 m".
+
+    A cost in rho is "rho 0.015 (epsilon 1 at delta 1e-9)".
+    """
+    ledger = paid.ledger
+    if ledger.radius is None and not ledger.is_zcdp:
         return epsilon(paid.epsilon, decimals)
-    units = paid.units if isinstance(paid, Entry) else paid.cost_units
-    return ledger_words(paid.ledger, units).replace("-", MINUS)
+    if isinstance(paid, Entry):
+        return ledger_words(ledger, paid.units, minus=MINUS)
+    words = ledger_words(ledger, ledger.price(paid.cost))
+    if ledger.notion == paid.notion:
+        return words
+    exact = gettext("epsilon {epsilon}").format(epsilon=epsilon(paid.epsilon))
+    return f"{exact}, {words}"
 
 
-def ledger_words(ledger: Ledger, units: int) -> str:
-    """Format an amount in the units of a ledger for points, as in "level ln 4 within 200 m"."""
-    return ledger.phrase(units).render(gettext, in_language)
+def ledger_words(ledger: Ledger, units: int, minus: str = "-") -> str:
+    """Format an amount in the units of a ledger, as in "level ln 4 within 200 m".
+
+    `minus` is the sign before the amount of a refund.
+    """
+    words = ledger.phrase(abs(units)).render(gettext, in_language)
+    return f"{minus}{words}" if units < 0 else words
 
 
 @register.filter
 def price(quote: Quote) -> str:
-    """Format the cost of a quoted release, as "0.500", or as "ln 4" for moved points."""
-    return (
-        in_language(quote.amount(quote.epsilon))
-        if quote.forecast.moves
-        else epsilon(quote.epsilon, 3)
-    )
+    """Format the cost of a quoted release, as "0.500", "rho 0.015" or, for moved points, "ln 4"."""
+    return _units(quote, quote.ledger.amount, quote.price)
 
 
 @register.filter
 def left_before(quote: Quote) -> str:
     """Format the budget left before paying for the quoted release."""
-    return _rest(quote, quote.left_before)
+    return _units(quote, quote.ledger.rest, quote.units_left)
 
 
 @register.filter
 def left_after(quote: Quote) -> str:
     """Format the budget left after paying for the quoted release."""
-    return _rest(quote, quote.left_after)
+    return _units(quote, quote.ledger.rest, quote.units_left - quote.price)
 
 
-def _rest(quote: Quote, left: Fraction) -> str:
-    return in_language(quote.rest(left)) if quote.forecast.moves else epsilon(left, 3)
+def _units(quote: Quote, level: Callable[[int], str], units: int) -> str:
+    """Format units of a quote's ledger; `level` formats those of a ledger for points.
+
+    Amounts in rho are not shown as epsilons, because a receipt subtracts them.
+    """
+    ledger = quote.ledger
+    if ledger.is_zcdp:
+        return RHO + in_language(ledger.rho_text(units))
+    return (
+        in_language(level(units)) if quote.forecast.moves else epsilon(ledger.epsilon_of(units), 3)
+    )
 
 
 @register.filter

@@ -13,10 +13,11 @@ from dpgeo.artefacts.promises import (
     of_counts,
     of_points,
 )
-from dpgeo.core.guarantees import Unit
+from dpgeo.core.guarantees import ZCDP, PureDP, Unit
 from dpgeo.core.guessing import right_guesses
 from dpgeo.core.levels import make_level
 from dpgeo.core.nouns import NOUNS
+from dpgeo.core.zcdp import epsilon_at
 from dpgeo.spatial.ground_grid import snapped_apart
 
 POINTS = PointsTotal(pico=make_level("ln 16", 200).pico, radius=200, input_step=1000)
@@ -107,11 +108,30 @@ def test_points_of_rows_promise_nothing_about_people() -> None:
 
 
 def test_where_you_were_counts_twice_and_a_family_four_times() -> None:
-    where, family = map(str, in_places_and_groups(Fraction(1, 2), Unit.PERSON))
+    where, family = map(str, in_places_and_groups(PureDP(Fraction(1, 2), Unit.PERSON)))
     assert where.endswith("in these data: at most 74 times in 100, as with twice the epsilon.")
     assert family == (
         "Whether a family of 4 is in these data, all of them or none, is easier to guess: at most "
         "89 times in 100, as with 4 times the epsilon."
     )
-    [rows] = map(str, in_places_and_groups(Fraction(1, 2), Unit.RECORD, "trip"))
+    [rows] = map(str, in_places_and_groups(PureDP(Fraction(1, 2), Unit.RECORD), "trip"))
     assert rows.startswith("Whether 4 trips of one person are in these data, all of them or none")
+
+
+def test_in_rho_a_change_of_place_counts_four_times_and_a_family_sixteen_times() -> None:
+    delta = Fraction(1, 10**9)
+    cost = ZCDP(Fraction(2, 1000), delta, Unit.PERSON)
+    where, family = map(str, in_places_and_groups(cost))
+    moved = right_guesses(epsilon_at(4 * cost.rho, delta), delta)
+    assert f"at most {moved} times in 100, as with four times the rho" in where
+    four = right_guesses(epsilon_at(16 * cost.rho, delta), delta)
+    assert f"at most {four} times in 100, as with 16 times the rho" in family
+
+
+def test_the_small_print_of_a_rho_names_delta_and_says_what_adds_up() -> None:
+    delta = Fraction(1, 10**9)
+    lifetime = Lifetime(unit=Unit.PERSON, total=Fraction(3), delta=delta)
+    words = str(lifetime.small(ZCDP(Fraction(2, 1000), delta, Unit.PERSON)))
+    assert words.startswith("Rho 0.002 per person for this map, which is epsilon ")
+    assert "at delta 1e-9" in words
+    assert "their epsilons do not" in words

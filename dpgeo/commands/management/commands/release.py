@@ -124,8 +124,8 @@ class Command(BaseCommand):
             f"at most {quote.request.bound} of each {dataset.unit}",
             *days,
             *(f"  {spend.label}: {quote.words(spend.amount)}" for spend in quote.plan),
-            f"Cost: {quote.words(quote.epsilon)}; left before "
-            f"{quote.rest(quote.left_before)}, after {quote.rest(quote.left_after)} "
+            f"Cost: {quote.cost_words}; left before "
+            f"{quote.rest_before}, after {quote.rest_after} "
             f"({quote.more_like_this} more like this)",
             describe_noise(noise),
         ):

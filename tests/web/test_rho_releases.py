@@ -1,0 +1,222 @@
+"""Maps from a budget in rho: Gaussian noise or a pure epsilon, each paid for, stated and shown."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from jsonschema import Draft202012Validator
+
+from dpgeo.artefacts.codec import decode, encode
+from dpgeo.artefacts.statement import statement
+from dpgeo.artefacts.statement_schema import statement_schema
+from dpgeo.budgets.services import Accounting, ledger_set_total
+from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
+from dpgeo.core.guarantees import ZCDP, PureDP
+from dpgeo.core.guessing import right_guesses
+from dpgeo.core.levels import make_level
+from dpgeo.core.noise import DiscreteGaussian
+from dpgeo.core.zcdp import delta_of, epsilon_at, nano_rho_for
+from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.promises import lifetime_of
+from dpgeo.datasets.services import dataset_share_budget, dataset_update
+from dpgeo.releases.requests import request_of, request_of_draw
+from dpgeo.releases.selectors import released_of
+from dpgeo.releases.services import release_cancel, release_publish
+from tests.makers import make_dataset, make_ready, make_release, make_request, quote_release
+
+pytestmark = pytest.mark.django_db
+
+DELTA = delta_of(9)
+
+RHO = Accounting(delta_exponent=9, population=3_000_000)
+
+ASKED: dict[str, Any] = {
+    "mechanism": "uniform-grid",
+    "parameters": {"cells": 8},
+    "epsilon": "1",
+    "bound": 5,
+    "counting": "people",
+}
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    """Make a dataset with data and a budget of epsilon 3, at a delta of 1e-9."""
+    new = make_dataset(budget=Fraction(3), accounting=RHO)
+    make_ready(new, tmp_path)
+    return new
+
+
+def spent(dataset: Dataset) -> int:
+    dataset.ledger.refresh_from_db()
+    return dataset.ledger.spent_units
+
+
+def test_a_map_with_gaussian_noise_costs_the_rho_of_its_epsilon(dataset: Dataset) -> None:
+    release = make_release(dataset)
+    assert release.job.state == "done"
+    rho = nano_rho_for(Fraction(1), DELTA)
+    assert (release.notion, release.cost_units, release.delta) == ("zcdp", rho, DELTA)
+    assert spent(dataset) == rho
+    released = released_of(release)
+    assert released.guarantee == release.cost
+    assert isinstance(released.guarantee, ZCDP)
+    [line] = released.trace
+    assert isinstance(line.noise, DiscreteGaussian)
+    assert line.noise.squared_sensitivity == 5
+    assert line.rho == released.guarantee.rho == line.noise.rho
+    assert request_of(release) == request_of_draw(released, release.parameters)
+
+
+def test_a_map_in_rho_is_the_same_after_it_is_stored(dataset: Dataset) -> None:
+    released = released_of(make_release(dataset))
+    blob = encode(released)
+    assert encode(decode(blob)) == blob
+    assert decode(blob).guarantee == released.guarantee
+
+
+def test_a_mechanism_without_gaussian_noise_is_paid_as_a_pure_epsilon(dataset: Dataset) -> None:
+    release = make_release(dataset, mechanism="quadtree", parameters={}, epsilon="0.2")
+    assert release.job.state == "done"
+    assert spent(dataset) == 20_000_000
+    assert isinstance(released_of(release).guarantee, PureDP)
+    assert release.cost_words.startswith("epsilon 0.2, rho 0.02 (epsilon ")
+    with pytest.raises(BudgetExceeded):
+        make_request(dataset, mechanism="quadtree", parameters={}, epsilon="0.5")
+
+
+def test_the_epsilon_of_two_maps_is_that_of_their_rho(dataset: Dataset) -> None:
+    for _ in range(2):
+        make_request(dataset)
+    both = Fraction(2 * nano_rho_for(Fraction(1), DELTA), 10**9)
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.spent == epsilon_at(both, DELTA) < 2
+
+
+def test_a_cancelled_map_gives_its_rho_back(dataset: Dataset) -> None:
+    release_cancel(release=make_request(dataset), by=None)
+    assert spent(dataset) == 0
+
+
+def test_a_quote_gives_both_the_rho_and_the_maps_that_remain(dataset: Dataset) -> None:
+    quote = quote_release(dataset, **ASKED)
+    total, each = dataset.ledger.total_units, nano_rho_for(Fraction(1), DELTA)
+    assert quote.price == each
+    assert quote.more_like_this == total // each - 1
+    assert quote.cost_words.endswith("(epsilon 1 at delta 1e-9)")
+    assert isinstance(quote.forecast.noise, DiscreteGaussian)
+
+
+def test_totals_are_refused_and_not_bought_by_default(dataset: Dataset) -> None:
+    assert quote_release(dataset, **ASKED, totals=None).request.totals is None
+    with pytest.raises(InvalidInput) as refused:
+        quote_release(dataset, **ASKED, totals=10)
+    assert refused.value.field == "totals"
+
+
+def test_an_epsilon_of_less_than_one_nano_rho_is_refused(dataset: Dataset) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        quote_release(dataset, **ASKED | {"epsilon": "0.000001"})
+    assert refused.value.field == "epsilon"
+
+
+def test_points_are_refused(dataset: Dataset) -> None:
+    points = {"mechanism": "planar-laplace", "parameters": {"level": "ln 4", "radius": 200}}
+    with pytest.raises(Conflict, match="no budget for points"):
+        quote_release(dataset, **ASKED | points | {"epsilon": None, "bound": 1})
+
+
+def test_a_statement_gives_rho_delta_and_the_epsilon_of_all_rho(dataset: Dataset) -> None:
+    released = released_of(make_release(dataset))
+    document = json.loads(json.dumps(statement(released)))
+    schema = statement_schema()
+    for name in ("guarantee", "dataset_guarantee", "spends"):
+        part = {**schema["properties"][name], "$defs": schema.get("$defs", {})}
+        Draft202012Validator(part).validate(document[name])
+    said, whole = document["guarantee"], document["dataset_guarantee"]
+    assert said["notion"] == "zero-concentrated differential privacy"
+    assert (said["delta"], whole["delta"]) == ("1e-9", "1e-9")
+    assert Fraction(said["rho"]) == released.guarantee.amount
+    assert Fraction(said["epsilon"]) == 1
+    assert said["right_guesses_in_100"] == right_guesses(Fraction(1), DELTA) == 74
+    assert Fraction(whole["rho"]) == Fraction(dataset.ledger.total_units, 10**9)
+    assert Fraction(whole["epsilon"]) == dataset.ledger.total
+    assert whole["presence_odds_factor"] is None
+    [spend] = document["spends"]
+    assert Fraction(spend["rho"]) == Fraction(said["rho"])
+    assert spend["noise"]["distribution"] == "discrete Gaussian"
+    assert "rho 0.0149" in document["citation"]
+
+
+def test_a_pure_map_from_a_budget_in_rho_states_the_total_in_rho(dataset: Dataset) -> None:
+    release = make_release(dataset, mechanism="quadtree", parameters={}, epsilon="0.2")
+    document = statement(released_of(release))
+    assert document["guarantee"]["notion"] == "pure differential privacy"
+    assert document["guarantee"]["delta"] == "0"
+    whole: Any = document["dataset_guarantee"]
+    assert whole["delta"] == "1e-9"
+    assert "squared" in document["accounting"]
+
+
+def test_the_page_of_a_map_in_rho_says_rho_delta_and_gaussian(
+    dataset: Dataset, client: Client
+) -> None:
+    release = make_release(dataset)
+    release_publish(release=release, by=None)
+    page = client.get(reverse("release-privacy", args=[release.pk])).content.decode()
+    assert "zero-concentrated" in page
+    assert "1e-9" in page
+    assert "Gaussian" in page
+    assert "Laplace" not in page
+    assert client.get(reverse("release", args=[release.pk])).status_code == 200
+
+
+def test_all_maps_together_are_promised_with_delta(dataset: Dataset) -> None:
+    lifetime = lifetime_of(dataset)
+    assert lifetime.delta == DELTA
+    assert lifetime.counts.right == right_guesses(dataset.ledger.total, DELTA)
+
+
+def test_a_published_total_in_rho_is_never_raised(dataset: Dataset) -> None:
+    release_publish(release=make_release(dataset), by=None)
+    with pytest.raises(Conflict):
+        ledger_set_total(ledger=dataset.ledger, total=Fraction(4))
+
+
+def test_the_currency_is_fixed_with_the_first_upload(tmp_path: Path) -> None:
+    dataset = make_dataset(budget=Fraction(3))
+    dataset_update(dataset=dataset, changes={"accounting": RHO})
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.is_zcdp
+    make_ready(dataset, tmp_path)
+    Dataset.objects.filter(pk=dataset.pk).update(frozen_at="2026-01-01T00:00Z")
+    with pytest.raises(Conflict) as refused:
+        dataset_update(dataset=dataset, changes={"accounting": Accounting()})
+    assert refused.value.field == "accounting"
+    dataset_update(dataset=dataset, changes={"accounting": RHO})  # no change
+
+
+def test_a_budget_is_shared_in_one_currency_only(dataset: Dataset) -> None:
+    facts = {"organisation": dataset.organisation, "budget": None}
+    shared = make_dataset(ledger=dataset.ledger, **facts)
+    assert shared.ledger.is_zcdp
+    with pytest.raises(InvalidInput) as refused:
+        make_dataset(ledger=dataset.ledger, accounting=Accounting(), **facts)
+    assert refused.value.field == "accounting"
+    undecided = make_dataset(budget_later=True, accounting=RHO, **facts)
+    epsilon = make_dataset(organisation=dataset.organisation)
+    with pytest.raises(Conflict):
+        dataset_share_budget(dataset=undecided, ledger=epsilon.ledger)
+    assert dataset_share_budget(dataset=undecided, ledger=dataset.ledger).ledger.is_zcdp
+
+
+def test_a_dataset_in_rho_has_no_budget_for_points() -> None:
+    with pytest.raises(Conflict) as refused:
+        make_dataset(accounting=RHO, points_budget=make_level("ln 4", 200))
+    assert refused.value.field == "points_budget"
