@@ -127,7 +127,7 @@ class UploadSerializer(Document):
         if isinstance(file, Transfer):
             return "receiving"
         if file.job is None:
-            return "received" if file.raw_name or is_erasure_hidden(file) else "done"
+            return "received" if file.is_kept or is_erasure_hidden(file) else "done"
         return api_state(file.job)
 
     def get_usable(self, file: Upload | Transfer) -> bool:

@@ -30,9 +30,10 @@ from dpgeo.datasets.decisions import ERASED, READMITTED, decision_record
 from dpgeo.datasets.models import Dataset, Suppression, Upload, UploadState
 from dpgeo.datasets.person_keys import hashing_key
 from dpgeo.datasets.selectors import ready_upload
+from dpgeo.datasets.snapshots import snapshot_without
 from dpgeo.datasets.storage import private_storage, remove, store, work_folder
 from dpgeo.datasets.uploads import INGEST_TASK, upload_forget_raw
-from dpgeo.datasets.versions import canonical_paths, next_version
+from dpgeo.datasets.versions import canonical_paths, next_version, rows_of
 from dpgeo.ingest.batch import Sieve
 from dpgeo.ingest.report import Tally
 from dpgeo.jobs.lease import JobLease
@@ -117,6 +118,9 @@ def erase(upload: Upload, lease: JobLease) -> None:
     current = ready_upload(upload.dataset)
     if current is None or upload.erasing is None:
         raise Conflict("This dataset has no data.")
+    if current.source:
+        _leave_out(upload, current, lease)
+        return
     storage = private_storage()
     with canonical_paths(current) as sources, work_folder() as folder:
         target = folder / "canonical.parquet"
@@ -132,6 +136,18 @@ def erase(upload: Upload, lease: JobLease) -> None:
         raise
     for each in old:
         remove(storage, each)
+
+
+def _leave_out(upload: Upload, current: Upload, lease: JobLease) -> None:
+    """Take a snapshot of the same files without the person, in place of all older ones."""
+    with work_folder() as folder:
+        taken = snapshot_without(current, [bytes(upload.erasing or b"")], lease, folder)
+    accepted = taken.report.accepted
+    report = {"read": accepted, "accepted": accepted, "refused": {}, "examples": []}
+    report["erased"] = rows_of(current) - accepted
+    source = taken.snapshot.to_json()
+    with transaction.atomic():
+        _replace(upload, current, lease, source=source, report=report)
 
 
 def _replace(upload: Upload, current: Upload, lease: JobLease, **result: Any) -> list[str]:
@@ -161,7 +177,8 @@ def _replace(upload: Upload, current: Upload, lease: JobLease, **result: Any) ->
     transaction.on_commit(
         lambda: upload_forget_raw(uploads=dataset.uploads.filter(state=UploadState.ERASED))
     )
-    gone = {"state": UploadState.ERASED, "canonical_name": "", "report": None, "erasing": None}
+    gone: dict[str, Any] = {"state": UploadState.ERASED, "canonical_name": "", "report": None}
+    gone |= {"source": {}, "erasing": None}
     # Keep the checksum of a file that was added to the data, so that the same file is not added
     # again.
     older.filter(version__gt=0).update(**gone)

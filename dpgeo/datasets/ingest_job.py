@@ -13,9 +13,11 @@ from dpgeo.core.errors import Conflict
 from dpgeo.datasets.erasure import erase
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.person_keys import hashing_key
+from dpgeo.datasets.row_schema import confirmed_columns, schema_of
 from dpgeo.datasets.same_people import Comparison, file_checksum
+from dpgeo.datasets.snapshots import snapshot_take
 from dpgeo.datasets.storage import local_path, private_storage, remove, store, work_folder
-from dpgeo.datasets.uploads import confirmed_columns, schema_of, upload_forget_raw
+from dpgeo.datasets.uploads import upload_forget_raw
 from dpgeo.datasets.versions import next_version
 from dpgeo.ingest.ingestion import ingest
 from dpgeo.jobs.lease import JobLease, ProgressCallback, job_run
@@ -35,10 +37,12 @@ def upload_ingest(*, upload_id: UUID, on_progress: ProgressCallback | None = Non
         upload.refresh_from_db()
         if upload.canonical_name:
             _finish(upload)
-        elif upload.erasing is None:
-            _ingest(upload, lease)
-        else:
+        elif upload.erasing is not None:
             erase(upload, lease)
+        elif not upload.source:
+            _ingest(upload, lease)
+        elif upload.state != UploadState.READY:
+            _take(upload, lease)
 
     return job_run(job_id=upload.job_id, work=work, on_progress=on_progress)
 
@@ -90,6 +94,24 @@ def _ingest(upload: Upload, lease: JobLease) -> None:
         remove(storage, name)
         raise
     _finish(upload)
+
+
+def _take(upload: Upload, lease: JobLease) -> None:
+    """Record which files a registered folder has, and report on their rows."""
+    lease.step(Phrase("Reading rows"))
+    with work_folder() as folder:
+        taken = snapshot_take(upload, closed_times(upload.dataset), lease, folder)
+        upload.checksum = taken.checksum(upload.dataset)
+        facts = {
+            "source": taken.snapshot.to_json(),
+            "report": taken.report.to_json(),
+            "checksum": upload.checksum,
+        }
+        comparison = Comparison(upload, taken.people, lease)
+        ready: bool | None = False
+        while ready is False:
+            comparison.compare(comparison.missing(), taken.report.accepted)
+            ready = _make_ready(upload, lease, comparison, facts)
 
 
 def closed_times(dataset: Dataset) -> tuple[tuple[int, int], ...]:

@@ -216,7 +216,9 @@ class UploadState(models.TextChoices):
 
 
 class Upload(models.Model):
-    """One uploaded file. `raw_name` and `canonical_name` name files in the private storage.
+    """One uploaded file, or a snapshot of a registered folder, which has a `source` instead.
+
+    `raw_name` and `canonical_name` name files in the private storage; a snapshot has neither.
 
     `report` is private: it counts the rows that were read, that were accepted, and that were
     rejected for each reason. `preview` contains rows; it is JSON stored as text, because column
@@ -233,6 +235,12 @@ class Upload(models.Model):
     canonical_name = models.CharField(max_length=255, blank=True)
     state = models.CharField(
         max_length=10, choices=UploadState.choices, default=UploadState.RECEIVED
+    )
+    source = models.JSONField(
+        default=dict,
+        blank=True,
+        editable=False,
+        help_text="The registered folder and its files, of a snapshot (`datasets.snapshots`).",
     )
     columns = models.JSONField(
         default=dict,
@@ -277,6 +285,11 @@ class Upload(models.Model):
 
     def __str__(self) -> str:
         return f"{self.file_name} of {self.dataset}"
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the original file can be read again, or the registered folder."""
+        return bool(self.raw_name or self.source)
 
 
 class Transfer(models.Model):

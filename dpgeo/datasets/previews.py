@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.preview_slots import preview_slot
 from dpgeo.datasets.same_people import file_checksum
+from dpgeo.datasets.snapshots import first_file
 from dpgeo.datasets.storage import local_path, private_storage, work_folder
 from dpgeo.ingest.context import Context
 from dpgeo.ingest.forms import form_by_name, form_of
@@ -57,15 +60,15 @@ def _seen(upload: Upload, file_format: str) -> Preview | None:
     if not upload.preview:
         return None
     seen = Preview.from_json(json.loads(upload.preview))
-    matters = file_format and seen.file_format and upload.raw_name
+    matters = file_format and seen.file_format and upload.is_kept
     return None if matters and seen.file_format != file_format else seen
 
 
 def check_kept(upload: Upload) -> None:
     """Raise InvalidInput or Conflict if an upload's file was deleted."""
-    if not upload.raw_name and upload.failure:
+    if not upload.is_kept and upload.failure:
         raise InvalidInput(upload.failure, field="file")
-    if not upload.raw_name:
+    if not upload.is_kept:
         raise Conflict("The uploaded file is not kept; upload it again.")
 
 
@@ -73,9 +76,11 @@ def _look(upload: Upload, file_format: str) -> Preview:
     check_kept(upload)
     context = trial_context(upload.dataset)
     try:
-        with local_path(private_storage(), upload.raw_name) as path, work_folder() as folder:
+        with _original(upload) as (path, named), work_folder() as folder:
             seen = preview(path, upload.file_name, context, folder, file_format=file_format)
-            upload.checksum = upload.checksum or file_checksum(path, upload.dataset)
+            if upload.raw_name:
+                upload.checksum = upload.checksum or file_checksum(path, upload.dataset)
+        seen = _with_named(seen, named)
     except InvalidInput as refusal:
         if not file_format:
             waiting = Upload.objects.filter(pk=upload.pk, state=UploadState.RECEIVED)
@@ -84,7 +89,7 @@ def _look(upload: Upload, file_format: str) -> Preview:
         raise
     upload.preview = json.dumps(seen.to_json())
     # Do not store a preview of a file that was ingested or deleted in the meantime.
-    waiting = Upload.objects.filter(pk=upload.pk, state__in=WAITING).exclude(raw_name="")
+    waiting = Upload.objects.filter(pk=upload.pk, state__in=WAITING).exclude(raw_name="", source={})
     waiting.update(preview=upload.preview, checksum=upload.checksum)
     if upload.failure:
         waiting.update(state=UploadState.RECEIVED, failure="")
@@ -104,15 +109,34 @@ def upload_understand(*, upload: Upload, columns: Columns | None = None) -> Unde
     columns = columns or declared_columns(upload.dataset, seen)
     if columns is None or (seen.understanding and seen.understanding.columns == columns):
         return seen.understanding
-    if not upload.raw_name:
+    if not upload.is_kept:
         raise Conflict("The uploaded file is not kept; upload it again.")
-    with (
-        preview_slot(),
-        local_path(private_storage(), upload.raw_name) as path,
-        work_folder() as folder,
-    ):
+    with preview_slot(), _original(upload) as (path, named), work_folder() as folder:
+        if named.keys() & {getattr(columns, role) for role in Role}:
+            return None
         context = trial_context(upload.dataset)
         return preview(path, upload.file_name, context, folder, columns).understanding
+
+
+@contextmanager
+def _original(upload: Upload) -> Iterator[tuple[Path, Mapping[str, str | None]]]:
+    """Yield a local path to an upload's file, or to the first file of a registered folder.
+
+    Also yields the columns that the names of that file's folders state.
+    """
+    if upload.source:
+        with first_file(upload) as found:
+            yield found
+    else:
+        with local_path(private_storage(), upload.raw_name) as path:
+            yield path, {}
+
+
+def _with_named(seen: Preview, named: Mapping[str, str | None]) -> Preview:
+    """Add columns that folders' names state to a preview, unless the file has them."""
+    added = {name: value or "" for name, value in named.items() if name not in seen.columns}
+    rows = [[*row, *added.values()] for row in seen.rows]
+    return replace(seen, columns=[*seen.columns, *added], rows=rows)
 
 
 def declared_columns(dataset: Dataset, seen: Preview) -> Columns | None:

@@ -104,7 +104,7 @@ def files_open(dataset: Dataset, key: ApiKey | None) -> list[Transfer | Upload]:
     arriving = dataset.transfers.filter(announced).order_by("-touched_at")[:MOST_LISTED]
     unread = Q(job=None) if key else Q(state=UploadState.RECEIVED)
     waiting = dataset.uploads.filter(announced, unread).order_by("-created_at")[:MOST_LISTED]
-    shown = [each for each in waiting if each.raw_name or is_erasure_hidden(each)]
+    shown = [each for each in waiting if each.is_kept or is_erasure_hidden(each)]
     files: list[Transfer | Upload] = [*arriving, *shown]
     return files[:MOST_LISTED]
 

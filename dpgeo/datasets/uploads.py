@@ -30,6 +30,7 @@ from dpgeo.datasets.previews import (
     upload_preview,
 )
 from dpgeo.datasets.quotas import check_room, count_job
+from dpgeo.datasets.row_schema import confirmed_columns, schema_of
 from dpgeo.datasets.same_people import count_confirmation, people_ask
 from dpgeo.datasets.selectors import rests_on_columns
 from dpgeo.datasets.size_limit import within_limit
@@ -37,7 +38,7 @@ from dpgeo.datasets.storage import private_storage, remove
 from dpgeo.ingest.forms import fits_name, form_by_name, form_of
 from dpgeo.ingest.layout import unnamed_columns
 from dpgeo.ingest.preview import Preview
-from dpgeo.ingest.schema import Columns, Role, Schema, field_of
+from dpgeo.ingest.schema import Columns, Role, field_of
 from dpgeo.jobs.services import job_create, job_wake
 from dpgeo.phrases import Phrase, listed
 
@@ -140,6 +141,7 @@ def upload_confirm(*, upload: Upload, columns: Columns, by_key: bool = False) ->
             raise Conflict("A person is being erased from this dataset; confirm when that is done.")
         outdated = _fix_columns(dataset, upload, columns, by_key)
         _check_invented(dataset, upload)
+        _check_origin(dataset, upload)
         job = job_create(task=INGEST_TASK)
         open_again = WAITING if rests_on_columns(dataset) else (*WAITING, UploadState.READY)
         stored = Upload.objects.select_for_update().get(pk=upload.pk)
@@ -202,7 +204,7 @@ def upload_retry(*, upload: Upload, by_key: bool = False) -> Upload:
         raise Conflict("Confirm the columns of this upload first.")
     if upload.state != UploadState.FAILED:
         return upload
-    if not upload.raw_name:
+    if not upload.is_kept:
         raise Conflict("The uploaded file is not kept; upload it again.")
     try:
         columns = confirmed_columns(upload)
@@ -273,24 +275,6 @@ def uploads_forget_old_raw() -> int:
 def upload_mark_failed(*, job_id: UUID) -> None:
     """Mark the upload of a failed job as failed, so that it may be confirmed again."""
     Upload.objects.filter(job_id=job_id, state=UploadState.QUEUED).update(state=UploadState.FAILED)
-
-
-def confirmed_columns(upload: Upload) -> Columns:
-    """Return the columns used to read an uploaded file: its own, or else its dataset's."""
-    return Columns.from_json(upload.columns or upload.dataset.columns)
-
-
-def schema_of(dataset: Dataset, columns: Columns) -> Schema:
-    """Return the schema, which determines how each row is interpreted. Raises InvalidInput."""
-    return Schema(
-        columns=columns,
-        unit=Unit(dataset.unit),
-        area=dataset.area,
-        time_zone=dataset.time_zone,
-        attributes=dataset.attributes,
-        measures=dataset.measured,
-        categories=dataset.categorised,
-    )
 
 
 def _check_columns(dataset: Dataset, upload: Upload, columns: Columns, by_key: bool) -> None:
@@ -384,6 +368,19 @@ def _check_invented(dataset: Dataset, upload: Upload) -> None:
         )
 
 
+def _check_origin(dataset: Dataset, upload: Upload) -> None:
+    """Raise Conflict if files and snapshots of a folder would be the data of one dataset."""
+    used = dataset.uploads.exclude(pk=upload.pk).filter(
+        state__in=(UploadState.QUEUED, UploadState.READY)
+    )
+    others = used.filter(source={}) if upload.source else used.exclude(source={})
+    if others.exists():
+        raise Conflict(
+            "The data of a dataset are either uploaded or a registered folder; declare another "
+            "dataset."
+        )
+
+
 def _as_declared(before: Columns, now: Columns) -> bool:
     """Return whether the columns `now` are the same as those declared `before`.
 
@@ -429,7 +426,7 @@ def _outdate(others: QuerySet[Upload]) -> list[str]:
     ready = others.filter(state=UploadState.READY)
     names = list(ready.values_list("canonical_name", flat=True))
     none: dict[str, Any] = {"canonical_name": "", "report": None, "job": None}
-    ready.filter(raw_name="").update(
+    ready.filter(raw_name="", source={}).update(
         **none,
         state=UploadState.FAILED,
         failure="Its columns were changed and its file is not kept; upload it again.",

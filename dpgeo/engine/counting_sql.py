@@ -183,9 +183,9 @@ TOTALS = """, places AS (
     SELECT count(*) AS sightings, sum(visits) AS visits
     FROM places GROUP BY person_high, person_low
 )
-SELECT count(*),
-    coalesce(sum(least(sightings, $most_sightings)), 0)::BIGINT,
-    coalesce(sum(least(visits, $most_visits)), 0)::BIGINT
+SELECT count(*) AS people,
+    coalesce(sum(least(sightings, $most_sightings)), 0)::BIGINT AS sightings,
+    coalesce(sum(least(visits, $most_visits)), 0)::BIGINT AS visits
 FROM people"""
 
 SIZES = """
@@ -231,3 +231,13 @@ COPY (
     )
     GROUP BY person_high, person_low ORDER BY person_high, person_low
 ) TO '{path}' (FORMAT parquet, COMPRESSION zstd)"""
+
+# For rows that are read in place (`engine.in_place`): the distinct persons of all parts.
+PEOPLE_SEEN = """
+CREATE TEMP TABLE seen (person_high UBIGINT, person_low UBIGINT)"""
+
+SEE_PEOPLE = """
+INSERT INTO seen SELECT DISTINCT person_high, person_low FROM rows_in_place"""
+
+DISTINCT_PEOPLE = """
+SELECT DISTINCT person_high, person_low FROM seen"""

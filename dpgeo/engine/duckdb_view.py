@@ -348,8 +348,8 @@ class DuckDBView:
                 query = located + valued + query
                 for number in range(passes):
                     parameters |= people_of(number, passes)
-                    found = connection.execute(query, inputs_of(query, parameters)).fetchnumpy()
-                    yield [np.asarray(found[name]).astype(np.int64) for name in names]
+                    found = self._run(connection, query, parameters)
+                    yield [found[name].astype(np.int64) for name in names]
                     if self._progress:
                         self._progress(number + 1, passes)
 
@@ -439,10 +439,10 @@ class DuckDBView:
         with self._file.scratch() as folder, self._file.connected(folder) as connection:
             located, parameters = self._located(regions)
             parameters |= limits | people_of(0, 1)
-            found = connection.execute(located + sql.TOTALS, parameters).fetchall()
+            found = self._run(connection, located + sql.TOTALS, parameters)
         people, seen, rows = (
-            PrivateCounts(np.array([total], dtype=np.int64), sensitivity=most)
-            for total, most in zip(found[0], (1, sightings, visits), strict=True)
+            PrivateCounts(found[name].astype(np.int64), sensitivity=most)
+            for name, most in (("people", 1), ("sightings", sightings), ("visits", visits))
         )
         return PrivateTotals(people=people, sightings=seen, visits=rows)
 
@@ -512,7 +512,7 @@ class DuckDBView:
         """Return SQL for the rows in cells, zones or places, and its parameters."""
         if isinstance(regions, Listed):
             return sql.IN_ZONES, {"path": as_pattern(self._zoned.path_for(regions))}
-        return sql.IN_CELLS, {"path": as_pattern(self._file.path)} | _frame(regions)
+        return sql.IN_CELLS, {"path": as_pattern(self._file.path)} | frame_of(regions)
 
     def _divided(self, slices: Slicing, parameters: Parameters) -> str:
         """Return SQL that combines a row's region with its slice.
@@ -554,10 +554,17 @@ class DuckDBView:
             query, passes = rows + (sql.PERSON_ROWS if by_person else sql.COUNT_ROWS), 1
         for number in range(passes):
             parameters |= people_of(number, passes)
-            result = connection.execute(query, inputs_of(query, parameters)).fetchnumpy()
-            yield [np.asarray(result[name]).astype(np.int64) for name in columns]
+            result = self._run(connection, query, parameters)
+            yield [result[name].astype(np.int64) for name in columns]
             if self._progress:
                 self._progress(number + 1, passes)
+
+    def _run(
+        self, connection: duckdb.DuckDBPyConnection, query: str, parameters: Parameters
+    ) -> dict[str, NDArray[Any]]:
+        """Return the result of a query over the rows of one pass, by column."""
+        result = connection.execute(query, inputs_of(query, parameters)).fetchnumpy()
+        return {name: np.asarray(column) for name, column in result.items()}
 
     def _choose(self, connection: duckdb.DuckDBPyConnection, path: Any) -> Sampling:
         (sizes,) = connection.execute(sql.SIZES, {"path": path}).fetchall()
@@ -658,7 +665,7 @@ def _may_overlap(regions: ValuedRegions) -> bool:
     return isinstance(regions.zones if isinstance(regions, SlicedZones) else regions, Zones)
 
 
-def _frame(grid: Grid) -> Parameters:
+def frame_of(grid: Grid) -> Parameters:
     return {
         "west": grid.west,
         "north": grid.north,

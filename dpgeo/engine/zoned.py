@@ -10,8 +10,9 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ from dpgeo.engine.canonical_file import CanonicalFile
 from dpgeo.spatial.near_places import NearPlaces
 from dpgeo.spatial.projection import to_degrees
 from dpgeo.spatial.zones import Zones
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 PAIRS = 500_000
 """Maximum number of pairs of a position and a nearby zone in memory, at about 200 bytes each."""
@@ -73,35 +77,56 @@ def write_zoned(
     "cell". If the privacy unit is a record, the record's index in the file replaces the person.
     That index must not affect any sampling, since it depends on the records before it.
     """
-    import pyarrow as pa
     import pyarrow.parquet as pq
+
+    with pq.ParquetFile(source) as file:
+        schema = zoned_schema(file.schema_arrow)
+        # The file is read only a few times and then deleted, so fast compression matters more than
+        # size.
+        with pq.ParquetWriter(target, schema, compression="lz4", use_dictionary=False) as writer:
+            for batch in zoned_batches(file.iter_batches(), zones, unit, pairs):
+                writer.write_batch(batch)
+
+
+def zoned_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema of zoned rows, from that of canonical rows."""
+    import pyarrow as pa
+
+    kept = [field for field in schema if field.name not in NOT_COUNTED]
+    return pa.schema([*kept, pa.field("cell", pa.uint64(), nullable=False)])
+
+
+def zoned_batches(
+    batches: Iterable[pa.RecordBatch],
+    zones: Zones | NearPlaces,
+    unit: Unit,
+    pairs: int = PAIRS,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of `write_zoned` for canonical rows in batches of any sizes."""
+    import pyarrow as pa
 
     locator = zones.locator()
     size = max(1, pairs // locator.most_near)
     before = 0
-    with pq.ParquetFile(source) as file:
-        names = [name for name in file.schema_arrow.names if name not in NOT_COUNTED]
-        kept = [file.schema_arrow.field(name) for name in names]
-        schema = pa.schema([*kept, pa.field("cell", pa.uint64(), nullable=False)])
-        # The file is read only a few times and then deleted, so fast compression matters more than
-        # size.
-        with pq.ParquetWriter(target, schema, compression="lz4", use_dictionary=False) as writer:
-            for batch in file.iter_batches(batch_size=size):
-                if isinstance(zones, NearPlaces) and zones.by_key:
-                    place, zone = _by_key(batch["place_key"], zones)
-                else:
-                    degrees = to_degrees(batch["x"].to_numpy(), batch["y"].to_numpy())
-                    place, zone = locator.locate(*degrees)
-                rows = batch.select(names)
-                if not np.array_equal(place, np.arange(batch.num_rows)):
-                    rows = rows.take(pa.array(place))
-                columns = rows.columns
-                if unit is Unit.RECORD:
-                    index = (before + place).astype(np.uint64)
-                    columns[:2] = pa.array(index * SPREAD), pa.array(index)
-                cells = pa.array(zone.astype(np.uint64))
-                writer.write_batch(pa.record_batch([*columns, cells], schema=schema))
-                before += batch.num_rows
+    for whole in batches:
+        for start in range(0, whole.num_rows, size):
+            batch = whole.slice(start, size)
+            if isinstance(zones, NearPlaces) and zones.by_key:
+                place, zone = _by_key(batch["place_key"], zones)
+            else:
+                degrees = to_degrees(batch["x"].to_numpy(), batch["y"].to_numpy())
+                place, zone = locator.locate(*degrees)
+            schema = zoned_schema(batch.schema)
+            rows = batch.select(schema.names[:-1])
+            if not np.array_equal(place, np.arange(batch.num_rows)):
+                rows = rows.take(pa.array(place))
+            columns = rows.columns
+            if unit is Unit.RECORD:
+                index = (before + place).astype(np.uint64)
+                columns[:2] = pa.array(index * SPREAD), pa.array(index)
+            cells = pa.array(zone.astype(np.uint64))
+            yield pa.record_batch([*columns, cells], schema=schema)
+            before += batch.num_rows
 
 
 def _by_key(numbers: Any, places: NearPlaces) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

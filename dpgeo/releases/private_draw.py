@@ -37,6 +37,7 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -49,10 +50,12 @@ from dpgeo.core.parameters import layers_named
 from dpgeo.core.window import Window
 from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.models import Dataset, Upload
+from dpgeo.datasets.snapshots import rows_in_place
 from dpgeo.datasets.storage import private_storage, store, work_folder
 from dpgeo.datasets.versions import canonical_paths
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.engine.gathering import gather
+from dpgeo.engine.in_place import InPlaceView, write_rows
 from dpgeo.engine.series_view import SeriesView
 from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.lease import WAITS, JobLease
@@ -129,7 +132,8 @@ def read_and_draw(
     params = request.params
     domain = domain_of(dataset, layers_named(params))
     lease.step(COUNTING)
-    with canonical_paths(upload) as paths, work_folder() as folder:
+    with work_folder() as folder, ExitStack() as opened:
+        paths = [] if upload.source else opened.enter_context(canonical_paths(upload))
         if release.by_key:
             lease.set_drawing()
         counted: dict[str, Any] = {
@@ -142,13 +146,21 @@ def read_and_draw(
             "memory_bytes": settings.DPGEO_COUNT_MEMORY_MIB << 20,
             "progress": lambda done, total: lease.step(COUNTING, done, total),
         }
-        rows = _counted_rows(paths, request.window, dataset, folder, lease)
         allowances = allowances_of(release, folder)
-        view = (
-            DuckDBView(rows, **counted)
-            if allowances is None
-            else SeriesView(rows, allowances=allowances, **counted)
-        )
+        view: DuckDBView
+        if upload.source and allowances is None:
+            view = InPlaceView(rows_in_place(upload, request.window), **counted)
+        else:
+            rows = (
+                _copied_rows(upload, request.window, folder)
+                if upload.source
+                else _counted_rows(paths, request.window, dataset, folder, lease)
+            )
+            view = (
+                DuckDBView(rows, **counted)
+                if allowances is None
+                else SeriesView(rows, allowances=allowances, **counted)
+            )
         entropy = AnnouncedEntropy(lease)
         try:
             return work(view, params, entropy)
@@ -179,6 +191,16 @@ def _counted_rows(
         between=window.seconds(dataset.time_zone) if window else None,
         progress=lambda done, total: lease.step(COUNTING, done, total),
     )
+    return target
+
+
+def _copied_rows(upload: Upload, window: Window | None, folder: Path) -> Path:
+    """Return the path of a temporary file with the rows of registered folders in the window.
+
+    A period of a series needs it, because what each person has used is stored with the counts.
+    """
+    target = folder / "gathered.parquet"
+    write_rows(rows_in_place(upload, window), target)
     return target
 
 

@@ -14,13 +14,16 @@ from django.utils.translation import gettext
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods, require_POST
 
-from dpgeo.accounts.selectors import may
+from dpgeo.accounts.models import User
+from dpgeo.accounts.selectors import may, may_administer
 from dpgeo.core.errors import DpgeoError, InvalidInput
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.practice import upload_practice
 from dpgeo.datasets.previews import upload_look
+from dpgeo.datasets.registration import registered, source_register
 from dpgeo.datasets.selectors import ready_upload
 from dpgeo.datasets.size_limit import check_size
+from dpgeo.datasets.sources import locations_of
 from dpgeo.datasets.uploads import upload_discard, upload_receive
 from dpgeo.ingest.understanding import ASK_BELOW
 from dpgeo.pages.desk.access import (
@@ -60,7 +63,7 @@ def upload_new(request: HttpRequest, slug: str) -> HttpResponse:
 def receive(request: HttpRequest, dataset: Dataset) -> HttpResponse:
     """Show the form, or store the submitted file."""
     if request.method != "POST":
-        return render(request, "desk/upload_new.html", _context(dataset, UploadForm()))
+        return render(request, "desk/upload_new.html", _context(request, dataset, UploadForm()))
     form = UploadForm(request.POST, request.FILES)
     if form.is_valid():
         file = form.cleaned_data["file"]
@@ -84,13 +87,42 @@ def refuse(
     """Report the errors in a file, as JSON to a script or on the form's page to a person."""
     if wants_json(request):
         return JsonResponse({"errors": errors}, status=status)
-    context = _context(dataset, form) | {"errors": errors if not form.errors else []}
+    context = _context(request, dataset, form) | {"errors": errors if not form.errors else []}
     return render(request, "desk/upload_new.html", context, status=status)
 
 
-def _context(dataset: Dataset, form: UploadForm) -> dict[str, Any]:
-    ready = ready_upload(dataset) is not None
-    return {"dataset": dataset, "form": form, "steps": steps(2), "ready": ready}
+def _context(request: HttpRequest, dataset: Dataset, form: UploadForm) -> dict[str, Any]:
+    current = ready_upload(dataset)
+    context = {"dataset": dataset, "form": form, "steps": steps(2), "ready": current is not None}
+    context["folders"] = folders_for(person(request), dataset)
+    context["folder"] = current.source.get("folder", "") if current else ""
+    return context
+
+
+def folders_for(user: User, dataset: Dataset) -> list[str]:
+    """Return the names of the folders that a user may register for a dataset."""
+    if may_administer(user, dataset.organisation):
+        return [each.name for each in locations_of(dataset.organisation.slug)]
+    return sorted({location for location, _ in registered(dataset)})
+
+
+@login_required
+@require_POST
+def register(request: HttpRequest, slug: str) -> HttpResponse:
+    """Register a folder that the settings name, or have it read again."""
+    dataset = dataset_for(request, slug, "upload")
+    try:
+        upload = source_register(
+            dataset=dataset,
+            location=request.POST.get("location"),
+            folder=request.POST.get("folder"),
+            by=person(request),
+        )
+        upload_look(upload=upload)
+    except DpgeoError as refusal:
+        messages.error(request, say(refusal))
+        return redirect("desk-upload-new", slug=slug)
+    return redirect("desk-upload", upload_id=upload.pk)
 
 
 def wants_json(request: HttpRequest) -> bool:
@@ -111,9 +143,7 @@ def upload(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
     context: dict[str, Any] = {"upload": the_upload, "dataset": the_upload.dataset}
     context["steps"] = steps(3)
     context["sees_private"] = may(user, the_upload.dataset, "see_private")
-    context["may_choose"] = (
-        may_upload and bool(the_upload.raw_name) and may_choose_columns(the_upload)
-    )
+    context["may_choose"] = may_upload and the_upload.is_kept and may_choose_columns(the_upload)
     context["sees_counts"] = sees_counts(user, the_upload.dataset)
     if the_upload.report and context["sees_counts"]:
         context |= shares_of(the_upload)

@@ -116,6 +116,7 @@ urlpatterns = [
     path(f"{DATASET}/quote", requesting.quote, name="desk-quote"),
     path(f"{DATASET}/ground.json", rehearsal.ground, name="desk-ground"),
     path(f"{DATASET}/practice/", uploads.practice, name="desk-practice"),
+    path(f"{DATASET}/register/", uploads.register, name="desk-register"),
     path(f"{UPLOAD}/", uploads.upload, name="desk-upload"),
     path(f"{UPLOAD}/place/", check.other_place, name="desk-upload-place"),
     path(f"{UPLOAD}/columns/", uploads.upload_columns, name="desk-upload-columns"),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 from django.utils.text import slugify
 
 from dpgeo.accounts.models import Organisation, User
@@ -114,7 +114,7 @@ class Command(BaseCommand):
         if job.state != JobState.DONE:
             raise CommandError(f"The file was not ingested. {job.failure}")
         upload.refresh_from_db()
-        self._report(upload)
+        show_report(upload, self.stdout)
 
     def _upload(self, options: dict[str, Any]) -> Upload:
         """Check everything that can be checked in advance, then store and confirm the upload."""
@@ -206,19 +206,21 @@ class Command(BaseCommand):
             at_console=True,
         )
 
-    def _report(self, upload: Upload) -> None:
-        report = upload.report or {}
-        self.stdout.write(
-            f"{report['accepted']:,} of {report['read']:,} rows accepted "
-            f"(private: do not publish these numbers)."
-        )
-        for reason, rows in report["refused"].items():
-            self.stdout.write(f"  {rows:,} refused: {reason}")
-        bound = 10 if upload.dataset.unit == Unit.PERSON else 1
-        self.stdout.write(
-            f"Next: python manage.py release {upload.dataset.slug} --epsilon 0.5 --bound {bound} "
-            "--dry-run"
-        )
+
+def show_report(upload: Upload, output: OutputWrapper) -> None:
+    """Write how many rows were accepted, why others were refused, and what comes next."""
+    report = upload.report or {}
+    output.write(
+        f"{report['accepted']:,} of {report['read']:,} rows accepted "
+        f"(private: do not publish these numbers)."
+    )
+    for reason, rows in report["refused"].items():
+        output.write(f"  {rows:,} refused: {reason}")
+    bound = 10 if upload.dataset.unit == Unit.PERSON else 1
+    output.write(
+        f"Next: python manage.py release {upload.dataset.slug} --epsilon 0.5 --bound {bound} "
+        "--dry-run"
+    )
 
 
 def without_rivals(suggested: dict[str, str], named: dict[str, str]) -> dict[str, str]:

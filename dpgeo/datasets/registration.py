@@ -1,0 +1,65 @@
+"""Registration of folders as the data of a dataset."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from dpgeo.accounts.models import User
+from dpgeo.accounts.selectors import may, may_administer
+from dpgeo.audit.models import EventKind
+from dpgeo.audit.services import event_record
+from dpgeo.core.errors import Conflict, NotAllowed
+from dpgeo.datasets.models import Dataset, Upload
+from dpgeo.datasets.snapshots import Snapshot
+from dpgeo.datasets.sources import clean_folder, location_of
+from dpgeo.datasets.uploads import record_first_upload
+
+FILE_NAME = "*.parquet"
+"""Last part of the name by which pages call a snapshot."""
+
+
+def source_register(
+    *, dataset: Dataset, location: object, folder: object, by: User | None
+) -> Upload:
+    """Register a folder as a dataset's data; its columns have to be confirmed next.
+
+    `location` is a name in the setting. `by` is None at the console. Administrators may register
+    any folder that the setting names for their organisation. Stewards may have the dataset's folder
+    read again. API keys may do neither, since they could learn when files arrive. Raises
+    NotAllowed, InvalidInput, or Conflict for a dataset of uploaded files.
+    """
+    place = location_of(dataset.organisation.slug, str(location or "").strip())
+    below = clean_folder(folder)
+    again = (place.name, below) in registered(dataset)
+    if by is not None and not (
+        may_administer(by, dataset.organisation)
+        or (again and not by.acting_key and may(by, dataset, "upload"))
+    ):
+        raise NotAllowed("Only the administrators of this organisation may do this.")
+    if dataset.grows and registered(dataset) and not again:
+        raise Conflict("Further files of this dataset come from the folder registered before.")
+    files = place.files(below)
+    with transaction.atomic():
+        record_first_upload(dataset.pk)
+        upload = Upload.objects.create(
+            dataset=dataset,
+            file_name="/".join(part for part in (place.name, below, FILE_NAME) if part)[-255:],
+            size=sum(file.size for file in files),
+            raw_name="",
+            source=Snapshot(location=place.name, folder=below).to_json(),
+            created_by=by,
+        )
+        event_record(
+            EventKind.DATASET,
+            by=by,
+            organisation=dataset.organisation_id,
+            subject=dataset.slug,
+            detail=f"registered {place.name}/{below}".rstrip("/"),
+        )
+    return upload
+
+
+def registered(dataset: Dataset) -> set[tuple[str, str]]:
+    """Return the locations and folders that were registered for a dataset."""
+    facts = dataset.uploads.exclude(source={}).values_list("source", flat=True)
+    return {(each["location"], each["folder"]) for each in facts}

@@ -1,0 +1,402 @@
+"""Snapshots of registered folders: which rows a version of the data has, read in place.
+
+A snapshot is an upload without a file of its own. Its `source` names the folder and lists the files
+that it had, and the declaration with which their rows are read. So a release that is drawn again
+reads the same rows, or fails with a Conflict that names the file that is different now. In a
+dataset that grows, a snapshot has the files that no earlier one has, and an earlier file that was
+changed is refused.
+
+Nothing but the distinct persons of a snapshot is ever stored outside of a job, and they only while
+it runs, for the comparison with other datasets (`same_people`).
+
+Privacy argument. `ingest.source_rows` reads every row alone, as an upload's rows are read, with the
+key of the dataset, which does not leave this process. Rows of erased persons are refused whenever
+the folder is read: those on the dataset's list now, and those that were on it when the snapshot was
+taken. A readmitted person therefore returns with the next snapshot, as with the next upload. A file
+is left out of a window's count if the snapshot recorded that none of its rows are in the window,
+which changes no count. Sizes and times are private, like a report.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+
+from dpgeo.core.errors import Conflict, InvalidInput
+from dpgeo.core.guarantees import Unit
+from dpgeo.core.window import Window
+from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.person_keys import hashing_key, organisation_key
+from dpgeo.datasets.row_schema import confirmed_columns, schema_of
+from dpgeo.datasets.sources import (
+    Location,
+    SourceFile,
+    changed,
+    location_of,
+    with_footer,
+)
+from dpgeo.datasets.storage import work_folder
+from dpgeo.datasets.versions import canonical_paths, files_of
+from dpgeo.engine.in_place import EVERYBODY, write_people
+from dpgeo.ingest.report import Report, Tally
+from dpgeo.ingest.schema import Columns, Schema
+from dpgeo.ingest.source_rows import hive_columns, schema_of_rows, source_rows
+from dpgeo.jobs.lease import JobLease
+from dpgeo.phrases import Phrase
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+READING = Phrase("Reading rows")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Files of a snapshot that are read with the same declaration."""
+
+    files: tuple[SourceFile, ...]
+    columns: Columns
+    closed: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Part:
+        """Return the part from JSON written by `to_json`."""
+        return cls(
+            tuple(SourceFile(**each) for each in document["files"]),
+            Columns.from_json(document["columns"]),
+            tuple((first, after) for first, after in document["closed"]),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the part as plain JSON."""
+        return {
+            "files": [file.to_json() for file in self.files],
+            "columns": self.columns.to_json(),
+            "closed": [list(each) for each in self.closed],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What `Upload.source` holds; `parts` are empty until the folder was read.
+
+    `suppressed` are the hashes of the persons who were erased when it was taken, and `people` is
+    the private number of persons.
+    """
+
+    location: str
+    folder: str
+    parts: tuple[Part, ...] = ()
+    suppressed: tuple[bytes, ...] = ()
+    people: int = 0
+
+    @classmethod
+    def of(cls, upload: Upload) -> Snapshot:
+        """Return the snapshot of an upload that has one."""
+        facts = upload.source
+        return cls(
+            location=facts["location"],
+            folder=facts["folder"],
+            parts=tuple(map(Part.from_json, facts.get("parts", ()))),
+            suppressed=tuple(map(bytes.fromhex, facts.get("suppressed", ()))),
+            people=facts.get("people", 0),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the snapshot as plain JSON."""
+        return {
+            "location": self.location,
+            "folder": self.folder,
+            "parts": [part.to_json() for part in self.parts],
+            "suppressed": [each.hex() for each in self.suppressed],
+            "people": self.people,
+        }
+
+    @property
+    def files(self) -> tuple[SourceFile, ...]:
+        """All files of all parts."""
+        return tuple(file for part in self.parts for file in part.files)
+
+
+@contextmanager
+def first_file(upload: Upload) -> Iterator[tuple[Path, dict[str, str | None]]]:
+    """Yield a local path to a folder's first file, and the columns that its folders' names state.
+
+    Raises InvalidInput, or Conflict if the file changes meanwhile.
+    """
+    snapshot = Snapshot.of(upload)
+    location = _location(upload.dataset, snapshot)
+    file = location.files(snapshot.folder)[0]
+    with location.opened(snapshot.folder, file) as path:
+        yield path, hive_columns(file.path)
+
+
+@dataclass
+class SourceRows:
+    """The rows of a version of the data, read in place (`engine.in_place.Rows`)."""
+
+    readers: Sequence[PartReader]
+    number: int
+    people: int
+    between: tuple[int, int] | None = None
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the canonical rows, which all parts share."""
+        return schema_of_rows(self.readers[0].schema)
+
+    def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of the persons in a range of hashes, file after file."""
+        for reader in self.readers:
+            for file in reader.part.files:
+                if file.may_hold(self.between):
+                    yield from reader.rows(file, Tally(), (first, last), self.between)
+
+
+@dataclass
+class PartReader:
+    """Reads the files of a part; `erased` are the hashes of the persons who are refused."""
+
+    location: Location
+    folder: str
+    part: Part
+    schema: Schema
+    key: bytes = field(repr=False)
+    erased: Collection[bytes] = ()
+
+    def rows(
+        self,
+        file: SourceFile,
+        tally: Tally,
+        people: tuple[int, int] | None = None,
+        between: tuple[int, int] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the canonical rows of a file. Raises Conflict if it was changed or is unusable."""
+        with self.location.opened(self.folder, file) as path:
+            yield from self.rows_at(path, file, tally, people, between)
+
+    def rows_at(
+        self,
+        path: Path,
+        file: SourceFile,
+        tally: Tally,
+        people: tuple[int, int] | None = None,
+        between: tuple[int, int] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the canonical rows of a file that is open at `path`."""
+        try:
+            yield from source_rows(
+                path,
+                hive_columns(file.path),
+                self.schema,
+                self.key,
+                tally,
+                erased=self.erased,
+                people=people,
+                between=between,
+            )
+        except InvalidInput as error:
+            raise Conflict(
+                "The file {file!r} of the registered folder cannot be read. {reason}",
+                file=file.path,
+                reason=error.phrase,
+            ) from None
+
+
+def rows_in_place(version: Upload, window: Window | None = None) -> SourceRows:
+    """Return the rows of a version that consists of snapshots, or those of a window of days.
+
+    Nothing is read yet. Raises Conflict if the version was replaced, or its folder is no longer in
+    the settings.
+    """
+    dataset = version.dataset
+    uploads = list(files_of(version))
+    if version.state != UploadState.READY or version not in uploads:
+        raise Conflict("The prepared data of this upload are gone; upload the file again.")
+    now = [bytes(one) for one in dataset.suppressions.values_list("person", flat=True)]
+    between = window.seconds(dataset.time_zone) if window else None
+    readers = [
+        reader for each in uploads for reader in _readers(dataset, Snapshot.of(each), erased=now)
+    ]
+    files = [file for reader in readers for file in reader.part.files if file.may_hold(between)]
+    return SourceRows(
+        readers,
+        number=sum(file.rows for file in files),
+        people=sum(Snapshot.of(each).people for each in uploads),
+        between=between,
+    )
+
+
+def _readers(dataset: Dataset, snapshot: Snapshot, erased: Collection[bytes]) -> list[PartReader]:
+    location = _location(dataset, snapshot)
+    key = hashing_key(dataset)
+    return [
+        PartReader(
+            location,
+            snapshot.folder,
+            part,
+            replace(schema_of(dataset, part.columns), closed=part.closed),
+            key,
+            {*snapshot.suppressed, *erased},
+        )
+        for part in snapshot.parts
+    ]
+
+
+def _location(dataset: Dataset, snapshot: Snapshot) -> Location:
+    try:
+        return location_of(dataset.organisation.slug, snapshot.location)
+    except InvalidInput as error:
+        raise Conflict(error.phrase) from None
+
+
+@dataclass
+class Taken:
+    """A snapshot that was read once: its facts, its report, and a file of its persons."""
+
+    snapshot: Snapshot
+    report: Report
+    people: Path
+
+    def checksum(self, dataset: Dataset) -> bytes:
+        """Return a keyed checksum of the footers of all files, in any order."""
+        key = organisation_key(b"files", dataset.organisation_id)
+        digest = hashlib.blake2b(key=key, digest_size=16)
+        for footer in sorted(file.footer for file in self.snapshot.files):
+            digest.update(bytes.fromhex(footer))
+        return digest.digest()
+
+
+def snapshot_take(
+    upload: Upload, closed: Sequence[tuple[int, int]], lease: JobLease, folder: Path
+) -> Taken:
+    """List a registered folder's files and read each once, to report on its rows.
+
+    `closed` are the times of closed periods of series, and `folder` is a temporary folder. Raises
+    Conflict if a file cannot be used or changes meanwhile, or if a growing dataset's folder has no
+    new file.
+    """
+    dataset = upload.dataset
+    named = Snapshot.of(upload)
+    location = _location(dataset, named)
+    try:
+        listed = location.files(named.folder)
+    except InvalidInput as error:
+        raise Conflict(error.phrase) from None
+    if dataset.grows:
+        listed = _new_files(dataset, listed)
+    part = Part(tuple(listed), confirmed_columns(upload), tuple(closed))
+    suppressed = [bytes(one) for one in dataset.suppressions.values_list("person", flat=True)]
+    snapshot = replace(named, parts=(part,), suppressed=tuple(suppressed))
+    return _read_once(dataset, snapshot, lease, folder)
+
+
+def snapshot_without(
+    current: Upload, erased: Sequence[bytes], lease: JobLease, folder: Path
+) -> Taken:
+    """Read the newest version's files again, without persons who have been erased since then."""
+    dataset = current.dataset
+    snapshots = [Snapshot.of(each) for each in files_of(current)]
+    parts = tuple(part for each in snapshots for part in each.parts)
+    suppressed = {*erased, *(one for each in snapshots for one in each.suppressed)}
+    whole = replace(snapshots[-1], parts=parts, suppressed=tuple(sorted(suppressed)))
+    return _read_once(dataset, whole, lease, folder)
+
+
+def _new_files(dataset: Dataset, listed: Sequence[SourceFile]) -> list[SourceFile]:
+    """Return the files that no snapshot has yet. Raises Conflict if there is none.
+
+    Also raises Conflict for an earlier file that is no longer there as it was.
+    """
+    there = {file.path: file for file in listed}
+    ready = dataset.uploads.filter(state=UploadState.READY).exclude(source={})
+    for upload in ready:
+        for file in Snapshot.of(upload).files:
+            found = there.pop(file.path, None)
+            if found is None or (found.size, found.stamp) != (file.size, file.stamp):
+                raise changed(file)
+    if not there:
+        raise Conflict("The folder has no new files.")
+    return [there[path] for path in sorted(there)]
+
+
+def _read_once(dataset: Dataset, snapshot: Snapshot, lease: JobLease, folder: Path) -> Taken:
+    """Read all files, and return the snapshot with what was found in each."""
+    tally, found = Tally(), []
+
+    def rows_of(reader: PartReader, file: SourceFile) -> Iterator[pa.RecordBatch]:
+        with reader.location.opened(reader.folder, file) as path:
+            rows = _Counted(with_footer(file, path))
+            for batch in reader.rows_at(path, file, tally):
+                rows.add(batch)
+                yield batch
+        found.append(rows.file)
+
+    readers = _readers(dataset, snapshot, ())
+    total = len(snapshot.files)
+    each = (rows_of(reader, file) for reader in readers for file in reader.part.files)
+    target = folder / "people.parquet"
+    number = write_people(
+        each,
+        schema_of_rows(readers[0].schema),
+        target,
+        memory_bytes=settings.DPGEO_COUNT_MEMORY_MIB << 20,
+        progress=lambda: lease.step(READING, len(found), total),
+    )
+    if dataset.unit == Unit.RECORD:
+        number = sum(file.rows for file in found)
+    files = iter(found)
+    parts = tuple(
+        replace(part, files=tuple(next(files) for _ in part.files)) for part in snapshot.parts
+    )
+    return Taken(replace(snapshot, parts=parts, people=number), tally.report(), target)
+
+
+class _Counted:
+    """Counts the rows of a file, and their least and largest times."""
+
+    def __init__(self, file: SourceFile) -> None:
+        self.file = replace(file, rows=0, first=None, last=None)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Count the rows of a batch."""
+        import pyarrow.compute as pc
+
+        ends = pc.min_max(batch["time"]).as_py()
+        known = [self.file.first, self.file.last, *ends.values()]
+        times = [each for each in known if each is not None]
+        self.file = replace(
+            self.file,
+            rows=self.file.rows + batch.num_rows,
+            first=min(times, default=None),
+            last=max(times, default=None),
+        )
+
+
+@contextmanager
+def people_paths(version: Upload) -> Iterator[Sequence[Path]]:
+    """Yield local paths to files that have all persons of a version.
+
+    They are its canonical files, or a temporary file if its rows are read in place. Raises Conflict
+    if a file is missing, or the version was replaced.
+    """
+    if not version.source:
+        with canonical_paths(version) as paths:
+            yield paths
+        return
+    rows = rows_in_place(version)
+    with work_folder() as folder:
+        path = folder / "people.parquet"
+        write_people(
+            [rows.batches(*EVERYBODY)],
+            rows.schema,
+            path,
+            memory_bytes=settings.DPGEO_COUNT_MEMORY_MIB << 20,
+        )
+        yield [path]

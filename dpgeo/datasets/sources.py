@@ -1,0 +1,281 @@
+"""Folders of Parquet files that may be registered, and the files in them.
+
+Only the setting DPGEO_SOURCES names folders, each for one organisation, as in
+`city-transport/trips=/srv/trips` or `city-transport/trips=s3://lake/trips`. A form or a command
+chooses one of these names and a folder below it, never another path, host or bucket. Symbolic links
+that lead out of a local folder are not followed. An object store is the one of the existing
+settings (DPGEO_S3_ENDPOINT), with the credentials of the environment; the database holds names
+alone.
+
+A file is recorded with its size, its time of change or the store's entity tag, and a checksum of
+its footer, which describes every row group: position, size, number of rows and the least and
+largest values. All three are compared whenever the file is read, before and after.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from django.conf import settings
+
+from dpgeo.core.errors import Conflict, InvalidInput
+from dpgeo.datasets.storage import work_folder
+
+OBJECT_STORE = "s3://"
+
+MOST_FILES = 10_000
+"""Largest number of files in a registered folder."""
+
+LONGEST_FOLDER = 200
+
+FOOTER_END = 8
+"""Number of bytes at the end of a Parquet file: the footer's length, and a mark."""
+
+BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceFile:
+    """A file of a registered folder.
+
+    `path` is relative to the folder, with forward slashes. `stamp` is the time of change in
+    nanoseconds, or the entity tag. `footer` is the SHA-256 of the Parquet footer, or "" if it was
+    not read yet. `rows` is the private number of accepted rows, and `first` and `last` are the
+    least and largest of their times, in seconds, or None if they have none.
+    """
+
+    path: str
+    size: int
+    stamp: str
+    footer: str = ""
+    rows: int = 0
+    first: int | None = None
+    last: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the facts as plain JSON."""
+        return asdict(self)
+
+    def may_hold(self, between: tuple[int, int] | None) -> bool:
+        """Return whether the file can have rows with times in a window."""
+        if between is None:
+            return True
+        if self.first is None or self.last is None:
+            return False
+        return self.first < between[1] and self.last >= between[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A folder that the setting names for an organisation."""
+
+    organisation: str
+    name: str
+    root: str
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the folder is in an object store."""
+        return self.root.startswith(OBJECT_STORE)
+
+    def files(self, folder: str) -> list[SourceFile]:
+        """Return the Parquet files below `folder`, ordered by path, without their footers.
+
+        Folders and files whose names begin with a dot or an underscore are left out, as in Hive and
+        Spark. Raises InvalidInput if there are no files, or too many, or no such folder.
+        """
+        base = clean_folder(folder)
+        found = self._remote_files(base) if self.is_remote else self._local_files(base)
+        files = sorted(found, key=lambda file: file.path)
+        if not files:
+            raise InvalidInput("The folder has no Parquet files.", field="folder")
+        if len(files) > MOST_FILES:
+            raise InvalidInput(
+                "The folder has {count:,} files; at most {most:,} are read. Register a folder "
+                "with fewer, larger files.",
+                count=len(files),
+                most=MOST_FILES,
+                field="folder",
+            )
+        return files
+
+    @contextmanager
+    def opened(self, folder: str, file: SourceFile) -> Iterator[Path]:
+        """Yield a local path to a file: the file itself, or a temporary copy of an object.
+
+        Raises Conflict if the file is missing or not the recorded one, also at the end of the
+        block, since somebody may have changed it while it was read.
+        """
+        base = clean_folder(folder)
+        if self.is_remote:
+            with work_folder() as scratch:
+                path = scratch / "part.parquet"
+                self._fetch(base, file, path)
+                _check_footer(path, file)
+                yield path
+            return
+        path = self._inside(base, file.path)
+        self._check(path, file)
+        _check_footer(path, file)
+        yield path
+        self._check(path, file)
+
+    def _local_files(self, base: str) -> Iterator[SourceFile]:
+        top = self._inside(base, "")
+        for folder, folders, names in os.walk(top):
+            folders[:] = sorted(name for name in folders if is_shown(name))
+            for name in names:
+                path = Path(folder) / name
+                relative = path.relative_to(top).as_posix()
+                if is_parquet(name) and self._is_inside(path):
+                    stat = path.stat()
+                    yield SourceFile(path=relative, size=stat.st_size, stamp=str(stat.st_mtime_ns))
+
+    def _inside(self, base: str, path: str) -> Path:
+        """Return the local path of a file. Raises InvalidInput for one outside the root."""
+        found = Path(self.root, base, path)
+        if not found.exists() or not self._is_inside(found):
+            raise InvalidInput("There is no such folder.", field="folder")
+        return found
+
+    def _is_inside(self, path: Path) -> bool:
+        return path.resolve().is_relative_to(Path(self.root).resolve())
+
+    def _check(self, path: Path, file: SourceFile) -> None:
+        stat = path.stat()
+        if (stat.st_size, str(stat.st_mtime_ns)) != (file.size, file.stamp):
+            raise changed(file)
+
+    def _bucket(self) -> tuple[Any, str]:
+        """Return the bucket of the object store and the prefix of the folder in it."""
+        import boto3
+
+        name, _, prefix = self.root.removeprefix(OBJECT_STORE).partition("/")
+        resource = boto3.resource(
+            "s3",
+            endpoint_url=settings.DPGEO_S3_ENDPOINT or None,
+            region_name=settings.DPGEO_S3_REGION or None,
+        )
+        return resource.Bucket(name), prefix.strip("/")
+
+    def _remote_files(self, base: str) -> Iterator[SourceFile]:
+        bucket, prefix = self._bucket()
+        whole = "/".join(part for part in (prefix, base) if part)
+        start = f"{whole}/" if whole else ""
+        for each in bucket.objects.filter(Prefix=start):
+            relative = each.key.removeprefix(start)
+            parts = PurePosixPath(relative).parts
+            if parts and is_parquet(parts[-1]) and all(map(is_shown, parts)):
+                yield SourceFile(path=relative, size=each.size, stamp=each.e_tag.strip('"'))
+
+    def _fetch(self, base: str, file: SourceFile, target: Path) -> None:
+        from botocore.exceptions import ClientError
+
+        bucket, prefix = self._bucket()
+        name = "/".join(part for part in (prefix, base, file.path) if part)
+        try:
+            body = bucket.Object(name).get(IfMatch=f'"{file.stamp}"')["Body"]
+        except ClientError as error:
+            if error.response["ResponseMetadata"]["HTTPStatusCode"] in (404, 412):
+                raise changed(file) from None
+            raise
+        with target.open("wb") as copy:
+            for block in body.iter_chunks(BLOCK):
+                copy.write(block)
+
+
+def locations() -> Sequence[Location]:
+    """Return all folders that the setting names. Raises ValueError for an invalid setting."""
+    return [_parse(entry) for entry in settings.DPGEO_SOURCES]
+
+
+def locations_of(organisation: str) -> list[Location]:
+    """Return the folders that the setting names for the organisation with this slug."""
+    return [each for each in locations() if each.organisation == organisation]
+
+
+def location_of(organisation: str, name: str) -> Location:
+    """Return a folder of the setting by its name. Raises InvalidInput if there is none."""
+    for each in locations_of(organisation):
+        if each.name == name:
+            return each
+    raise InvalidInput(
+        "The settings of this site name no folder {name!r} for your organisation.",
+        name=name,
+        field="location",
+    )
+
+
+def clean_folder(folder: object) -> str:
+    """Return a folder's relative path, without slashes at its ends. Raises InvalidInput.
+
+    Empty stands for the whole of what the setting names.
+    """
+    text = str(folder or "").strip().strip("/")
+    parts = text.split("/") if text else []
+    if (
+        len(text) > LONGEST_FOLDER
+        or "\\" in text
+        or not text.isprintable()
+        or not all(part and is_shown(part) for part in parts)
+    ):
+        raise InvalidInput("Write a folder's name, such as 2026/trips.", field="folder")
+    return text
+
+
+def is_shown(name: str) -> bool:
+    """Return whether a file or folder is read: its name begins with neither "." nor "_"."""
+    return not name.startswith((".", "_"))
+
+
+def is_parquet(name: str) -> bool:
+    """Return whether a file's name is that of a Parquet file with data."""
+    return is_shown(name) and name.lower().endswith(".parquet")
+
+
+def with_footer(file: SourceFile, path: Path) -> SourceFile:
+    """Return the facts of a file together with the checksum of its footer."""
+    return replace(file, footer=footer_checksum(path))
+
+
+def footer_checksum(path: Path) -> str:
+    """Return the SHA-256 of a Parquet file's footer. Raises InvalidInput if it has none."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - FOOTER_END))
+        length = int.from_bytes(file.read(4), "little") + FOOTER_END
+        if length > size:
+            raise InvalidInput("The Parquet file is damaged or cut short.", field="folder")
+        file.seek(size - length)
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+def changed(file: SourceFile) -> Conflict:
+    """Return the error for a file that is missing or is not the recorded one."""
+    return Conflict(
+        "The file {file!r} of the registered folder was changed or removed after it was recorded. "
+        "Bring it back as it was, or register the folder again.",
+        file=file.path,
+    )
+
+
+def _check_footer(path: Path, file: SourceFile) -> None:
+    if file.footer and footer_checksum(path) != file.footer:
+        raise changed(file)
+
+
+def _parse(entry: str) -> Location:
+    names, equals, root = entry.partition("=")
+    organisation, slash, name = names.strip().partition("/")
+    root = root.strip().rstrip("/")
+    if not (equals and slash and organisation and name and root):
+        raise ValueError(f"DPGEO_SOURCES: {entry!r} is not like organisation/name=/folder.")
+    if not root.startswith(OBJECT_STORE) and not Path(root).is_absolute():
+        raise ValueError(f"DPGEO_SOURCES: {root!r} is not an absolute path.")
+    return Location(organisation, name, root)

@@ -1,0 +1,220 @@
+"""Private view of rows that are read where they are, without a copy of all of them.
+
+The rows of a registered source (`datasets.sources`) are turned into canonical rows batch by batch,
+as those of an uploaded file are, and DuckDB counts them as they come. For each pass, the source is
+read again, and only the people of that pass go further than the hash of their person.
+
+Privacy argument. `Rows.batches` yields the same multiset of canonical rows as a canonical file of
+the same rows would contain, and the queries are those of `duckdb_view`: a person's sample is a
+function of that person's own rows, and nothing that is measured depends on the order of rows. So
+the sensitivities are the same. A pass is a range of hashes that is fixed before rows are read, from
+the sizes of the snapshot, which are private and affect time and memory alone.
+
+Trips and perturbed points need all rows of a person together, or rows by their numbers. For them,
+the rows are copied to a temporary file, which ends with the job. It holds the rows of the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from numpy.typing import NDArray
+
+from dpgeo.core.guarantees import Unit
+from dpgeo.core.trips import TripPairs
+from dpgeo.engine import counting_sql as sql
+from dpgeo.engine.canonical_file import CanonicalFile, Parameters
+from dpgeo.engine.duckdb_view import DuckDBView, Sampling, choose_sampling, frame_of
+from dpgeo.engine.zoned import ZonedRows, zoned_batches, zoned_schema
+from dpgeo.privacy.bounding import Listed, Regions
+from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
+from dpgeo.privacy.sparse import PrivateSparseCounts
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+STREAM = "rows_in_place"
+"""Name under which queries read the rows."""
+
+ROWS = 65_536
+"""Number of rows in a row group of a file that is written."""
+
+EVERYBODY = (0, (1 << 64) - 1)
+"""Range of the first halves of all persons' hashes."""
+
+
+class Rows(Protocol):
+    """Canonical rows that can be read repeatedly, always the same ones.
+
+    `number` and `people` are the private numbers of rows and of persons, at least roughly; they
+    choose the number of passes. `batches(first, last)` yields the rows of the persons whose hash's
+    first half lies between both, in the order of the source, or all rows if records are the privacy
+    unit. It may be called in another thread. It raises an error if the source has changed.
+    """
+
+    number: int
+    people: int
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]: ...
+
+
+class InPlaceView(DuckDBView):
+    """A `PrivateView` of `rows`; the other arguments are those of `DuckDBView`.
+
+    `folder` must be given if trips or positions are read, since it holds their temporary file.
+    """
+
+    def __init__(self, rows: Rows, **settings: Any) -> None:
+        super().__init__(Path(), **settings)
+        self._rows = rows
+        self._zones: Listed | None = None
+
+    def trips(self, pairs: TripPairs) -> PrivateSparseCounts:
+        """Return counts by pair of regions and slice, from a temporary copy of the rows."""
+        return self._copied().trips(pairs)
+
+    def positions(
+        self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
+    ) -> PrivatePositions:
+        """Return reports of a shard's privacy units, from a temporary copy of the rows."""
+        view = self._copied()
+        return view.positions(time_step=time_step, attributes=attributes, shard=shard)
+
+    def _copied(self) -> DuckDBView:
+        """Return a view of a temporary copy, which is written once."""
+        if self._file.folder is None:
+            raise ValueError("A folder is needed for a copy of the rows.")
+        path = self._file.folder / "copy.parquet"
+        if not path.exists():
+            write_rows(self._rows, path)
+        view = DuckDBView.__new__(DuckDBView)
+        view.__dict__ |= {name: self.__dict__[name] for name in self.__dict__ if name != "_rows"}
+        view._file = replace(self._file, path=path)
+        view._zoned = ZonedRows(view._file, self._unit)
+        return view
+
+    def _in_regions(self, regions: Regions) -> tuple[str, Parameters]:
+        self._zones = regions if isinstance(regions, Listed) else None
+        if self._zones is not None:
+            return _streamed(sql.IN_ZONES), {"path": ""}
+        return _streamed(sql.IN_CELLS), {"path": "", **frame_of(regions)}  # type: ignore[arg-type]
+
+    def _choose(self, connection: duckdb.DuckDBPyConnection, path: Any) -> Sampling:
+        return choose_sampling(
+            self._counting,
+            rows=self._rows.number,
+            people=self._rows.people,
+            bound=self._bound,
+            memory=self._file.memory_bytes,
+            threads=self._file.threads,
+        )
+
+    def _run(
+        self, connection: duckdb.DuckDBPyConnection, query: str, parameters: Parameters
+    ) -> dict[str, NDArray[Any]]:
+        import pyarrow as pa
+
+        people = EVERYBODY
+        if self._unit is Unit.PERSON:
+            people = int(parameters["first_person"]), int(parameters["last_person"])  # type: ignore[arg-type]
+        schema, batches = self._rows.schema, self._rows.batches(*people)
+        if self._zones is not None:
+            schema = zoned_schema(schema)
+            batches = zoned_batches(batches, self._zones, self._unit)
+        errors: list[BaseException] = []
+        reader = pa.RecordBatchReader.from_batches(schema, _remembering(batches, errors.append))
+        connection.register(STREAM, reader)
+        try:
+            return super()._run(connection, query, parameters)
+        except Exception:
+            # DuckDB reports an error of the source as one of its own; the first one says more.
+            if errors:
+                raise errors[0] from None
+            raise
+        finally:
+            connection.unregister(STREAM)
+
+
+def write_rows(rows: Rows, target: Path) -> None:
+    """Write all rows to a canonical file at `target`, which appears complete or not at all."""
+    import pyarrow.parquet as pq
+
+    part = target.with_suffix(".part")
+    try:
+        with pq.ParquetWriter(part, rows.schema, compression="zstd") as writer:
+            for batch in rows.batches(*EVERYBODY):
+                writer.write_batch(batch)
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_people(
+    parts: Iterable[Iterable[pa.RecordBatch]],
+    schema: pa.Schema,
+    target: Path,
+    *,
+    memory_bytes: int,
+    progress: Callable[[], None] = lambda: None,
+) -> int:
+    """Write the distinct persons of canonical rows to `target`; return their number.
+
+    The file has the columns person_high and person_low. `progress()` is called after each of the
+    `parts`, in this thread. Data that do not fit in memory are spilled beside `target`.
+    """
+    import pyarrow as pa
+
+    file = CanonicalFile(
+        path=target, salt=bytes(16), folder=target.parent, memory_bytes=memory_bytes, threads=1
+    )
+    with file.scratch() as scratch, file.connected(scratch) as connection:
+        connection.execute(sql.PEOPLE_SEEN)
+        for part in parts:
+            errors: list[BaseException] = []
+            batches = _remembering(part, errors.append)
+            connection.register(STREAM, pa.RecordBatchReader.from_batches(schema, batches))
+            try:
+                connection.execute(sql.SEE_PEOPLE)
+            except Exception:
+                if errors:
+                    raise errors[0] from None
+                raise
+            finally:
+                connection.unregister(STREAM)
+            progress()
+        people = connection.sql(sql.DISTINCT_PEOPLE).to_arrow_reader(ROWS)
+        return _write_batches(people, target)
+
+
+def _write_batches(reader: pa.RecordBatchReader, target: Path) -> int:
+    """Write all batches to a Parquet file; return the number of rows."""
+    import pyarrow.parquet as pq
+
+    number = 0
+    with pq.ParquetWriter(target, reader.schema, compression="zstd") as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+            number += batch.num_rows
+    return number
+
+
+def _streamed(query: str) -> str:
+    return query.replace("read_parquet($path)", STREAM)
+
+
+def _remembering(
+    batches: Iterable[pa.RecordBatch], remember: Callable[[BaseException], None]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the batches, and pass an error on to `remember` before it is raised."""
+    try:
+        yield from batches
+    except BaseException as error:
+        remember(error)
+        raise

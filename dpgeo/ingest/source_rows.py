@@ -1,0 +1,116 @@
+"""Canonical rows of Parquet files that are read where they are.
+
+Every row is read by the functions that read an uploaded Parquet file, so the privacy argument of
+`ingest.canonical` holds: a row's canonical row depends on that row, the declared schema, the key
+and the list of erased persons. In addition, it depends on the names of the folders in which its
+file lies (`hive_columns`), which are the same for all rows of the file and therefore part of each.
+Leaving out the rows of other persons, or of other times, depends on each row alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from dpgeo.core.guarantees import Unit
+from dpgeo.ingest.batch import Batch, Sieve
+from dpgeo.ingest.canonical import canonical_rows, canonical_schema
+from dpgeo.ingest.parquet_reader import read_parquet, readable
+from dpgeo.ingest.persons import Known, hash_persons
+from dpgeo.ingest.report import Tally
+from dpgeo.ingest.schema import Role, Schema
+
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+"""Name that Hive and Spark give to the folder of rows without a value."""
+
+
+def hive_columns(path: str) -> dict[str, str | None]:
+    """Return the columns that the names of a file's folders state, as in `day=1/a.parquet`.
+
+    `path` is relative, with forward slashes. The values are texts, or None for a missing one.
+    """
+    folders = PurePosixPath(path).parts[:-1]
+    pairs = (folder.split("=", 1) for folder in folders if "=" in folder.strip("="))
+    return {unquote(name): None if value == NO_VALUE else unquote(value) for name, value in pairs}
+
+
+def schema_of_rows(schema: Schema) -> pa.Schema:
+    """Return the schema of the canonical rows that a declaration yields."""
+    return canonical_schema(
+        len(schema.measures),
+        len(schema.categories),
+        destination=schema.has_destination,
+        place=bool(schema.columns.place),
+    )
+
+
+def source_rows(
+    path: Path,
+    named: Mapping[str, str | None],
+    schema: Schema,
+    key: bytes,
+    tally: Tally,
+    *,
+    erased: Collection[bytes] = (),
+    known: Known | None = None,
+    people: tuple[int, int] | None = None,
+    between: tuple[int, int] | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the canonical rows of one Parquet file, in the order of the file.
+
+    `named` are the columns that are not in the file, with the value that all of its rows have
+    (`hive_columns`). `people` limits the rows to persons whose hash's first half lies between both
+    numbers, and `between` to times from the first second until before the second one; rows without
+    a time are then left out. Neither limits what `tally` counts, except that refused rows of other
+    persons are not counted. Raises InvalidInput, as `read_parquet` does.
+    """
+    with readable():
+        present = set(pq.read_schema(path).names)
+    stated = {
+        role: named[name]
+        for role, name in schema.wanted.items()
+        if name in named and name not in present
+    }
+    wanted = {role: name for role, name in schema.wanted.items() if role not in stated}
+    known = {} if known is None else known
+    for read in read_parquet(path, wanted, tally, crs=schema.columns.crs):
+        batch = _with_stated(read, stated)
+        if people is not None and schema.unit is Unit.PERSON:
+            batch = _of_people(batch, key, known, people)
+        rows = canonical_rows(batch, schema, key, tally, erased, known)
+        if between is not None:
+            inside = pc.and_(
+                pc.greater_equal(rows["time"], between[0]), pc.less(rows["time"], between[1])
+            )
+            rows = rows.filter(inside)
+        if rows.num_rows:
+            yield rows
+
+
+def _with_stated(batch: Batch, stated: Mapping[str, str | None]) -> Batch:
+    """Add columns that have the same value in all rows."""
+    if not stated:
+        return batch
+    size = len(batch.rows)
+    added = {role: pa.array([value] * size, pa.string()) for role, value in stated.items()}
+    return replace(batch, fields={**batch.fields, **added})
+
+
+def _of_people(batch: Batch, key: bytes, known: Known, people: tuple[int, int]) -> Batch:
+    """Return the rows of persons whose hash's first half lies within a range."""
+    sieve = Sieve(batch.rows, Tally())
+    high, _ = hash_persons(batch.fields[Role.PERSON], key, sieve, known)
+    first, last = (np.uint64(end) for end in people)
+    chosen = sieve.kept & (high >= first) & (high <= last)
+    if chosen.all():
+        return batch
+    mask = pa.array(chosen)
+    fields = {role: column.filter(mask) for role, column in batch.fields.items()}
+    return Batch(batch.rows[chosen], fields, batch.done, batch.total)

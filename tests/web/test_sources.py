@@ -1,0 +1,419 @@
+"""Registered folders of Parquet files, which are read in place."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from django.core.management import CommandError, call_command
+from django.test import override_settings
+
+from dpgeo.accounts.models import Role
+from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
+from dpgeo.core.levels import make_level
+from dpgeo.core.released import GridRelease, PointsRelease
+from dpgeo.datasets.erasure import person_erase, person_readmit
+from dpgeo.datasets.ingest_job import upload_ingest
+from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.orphan_files import stored_names
+from dpgeo.datasets.previews import upload_preview, upload_understand
+from dpgeo.datasets.registration import source_register
+from dpgeo.datasets.selectors import ready_upload
+from dpgeo.datasets.snapshots import Snapshot, people_paths, rows_in_place
+from dpgeo.datasets.sources import Location, clean_folder, locations
+from dpgeo.datasets.storage import private_storage
+from dpgeo.datasets.uploads import upload_confirm
+from dpgeo.datasets.versions import rows_of
+from dpgeo.ingest.schema import Columns
+from dpgeo.jobs.models import JobState
+from dpgeo.releases.models import Release
+from dpgeo.releases.selectors import released_of
+from dpgeo.releases.services import release_run
+from tests.makers import (
+    make_dataset,
+    make_organisation,
+    make_received,
+    make_release,
+    make_request,
+    make_user,
+)
+from tests.storages import use_empty_storages
+from tests.web.desk import make_desk
+
+pytestmark = pytest.mark.django_db
+
+COLUMNS = Columns(longitude="lon", latitude="lat", person="who", time="seen")
+
+EXACT: dict[str, Any] = {"epsilon": "100", "bound": 1, "counting": "visits"}
+"""A request with an epsilon so large that noise is 0, except with probability e^-99 per cell."""
+
+
+@pytest.fixture(autouse=True)
+def empty_storages(tmp_path: Path, settings: Any) -> None:
+    use_empty_storages(settings, tmp_path)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, settings: Any) -> Path:
+    """Return a folder that the settings name for the organisation `office`."""
+    path = tmp_path / "lake"
+    path.mkdir()
+    settings.DPGEO_SOURCES = [f"office/lake={path}"]
+    return path
+
+
+@pytest.fixture
+def dataset(folder: Path) -> Dataset:
+    return declared()
+
+
+def declared(**changes: Any) -> Dataset:
+    organisation = make_organisation()
+    organisation.slug = "office"
+    organisation.save()
+    return make_dataset(organisation, budget=1000, **changes)
+
+
+def write(path: Path, people: Iterable[int], month: int = 1, **columns: Any) -> Path:
+    """Write a file with one row of each person."""
+    names = [f"p{who}" for who in people]
+    rows: dict[str, Any] = {
+        "who": names,
+        "lat": [50.01] * len(names),
+        "lon": [10.01] * len(names),
+        "seen": [f"2026-{month:02}-15T12:00:00Z"] * len(names),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table({**rows, **columns}), path)
+    return path
+
+
+def register(dataset: Dataset, folder: str = "", columns: Columns = COLUMNS) -> Upload:
+    upload = source_register(dataset=dataset, location="lake", folder=folder, by=None)
+    upload_confirm(upload=upload, columns=columns)
+    assert upload_ingest(upload_id=upload.pk)
+    upload.refresh_from_db()
+    dataset.refresh_from_db()
+    return upload
+
+
+def registered(dataset: Dataset, folder: str = "", columns: Columns = COLUMNS) -> Upload:
+    upload = register(dataset, folder, columns)
+    assert upload.state == UploadState.READY, upload.job and upload.job.failure
+    return upload
+
+
+def exactly(dataset: Dataset, **changes: Any) -> int:
+    release = make_release(dataset, **{**EXACT, **changes})
+    assert release.job.state == JobState.DONE, release.job.failure
+    return counted(release)
+
+
+def counted(release: Release) -> int:
+    content = released_of(release).content
+    assert isinstance(content, GridRelease)
+    return int(content.counts.sum())
+
+
+def test_a_folder_is_declared_like_an_upload_and_counted_in_place(
+    dataset: Dataset, folder: Path
+) -> None:
+    write(folder / "trips/a.parquet", range(30))
+    write(folder / "trips/b.parquet", range(20, 50))
+    write(folder / "trips/_temporary/c.parquet", range(90))
+    (folder / "trips/_SUCCESS").touch()
+    upload = source_register(dataset=dataset, location="lake", folder="trips", by=None)
+    assert upload_preview(upload=upload).columns == ["who", "lat", "lon", "seen"]
+    assert upload_understand(upload=upload, columns=COLUMNS) is not None
+    upload_confirm(upload=upload, columns=COLUMNS)
+    assert upload_ingest(upload_id=upload.pk)
+    upload.refresh_from_db()
+    assert (upload.state, upload.file_name) == (UploadState.READY, "lake/trips/*.parquet")
+    snapshot = Snapshot.of(upload)
+    assert [(file.path, file.rows) for file in snapshot.files] == [
+        ("a.parquet", 30),
+        ("b.parquet", 30),
+    ]
+    assert (snapshot.people, rows_of(upload)) == (50, 60)
+    dataset.refresh_from_db()
+    assert exactly(dataset) == 50
+    assert exactly(dataset, bound=2) == 60
+    assert not list(stored_names(private_storage(), "canonical"))
+
+
+def test_points_are_perturbed_in_shards_from_a_temporary_copy(folder: Path, settings: Any) -> None:
+    settings.DPGEO_ROWS_PER_SHARD = 10
+    dataset = declared(points_budget=make_level("ln 16", 200))
+    write(folder / "a.parquet", range(30))
+    registered(dataset)
+    release = make_release(
+        dataset,
+        mechanism="planar-laplace",
+        parameters={"level": "ln(2)", "radius": 200, "cells": 16},
+        epsilon=None,
+        bound=1,
+    )
+    assert release.job.state == JobState.DONE, release.job.failure
+    content = released_of(release).content
+    assert isinstance(content, PointsRelease)
+    assert len(content.longitude) == 30
+
+
+def test_a_changed_or_missing_file_is_named_and_nothing_is_counted(
+    dataset: Dataset, folder: Path
+) -> None:
+    path = write(folder / "a.parquet", range(30))
+    before = path.read_bytes(), path.stat().st_mtime_ns
+    registered(dataset)
+    waiting = make_request(dataset, **EXACT)
+    write(path, range(40))
+    assert release_run(release_id=waiting.pk)
+    waiting.refresh_from_db()
+    assert waiting.job.state == JobState.FAILED
+    assert "'a.parquet' of the registered folder was changed" in str(waiting.job.failure)
+    assert not waiting.job.drawing
+    path.write_bytes(before[0])
+    os.utime(path, ns=(before[1], before[1]))
+    assert exactly(dataset) == 30
+
+
+def test_a_footer_that_differs_is_noticed_though_size_and_time_agree(
+    dataset: Dataset, folder: Path
+) -> None:
+    path = write(folder / "a.parquet", range(30))
+    time = path.stat().st_mtime_ns
+    registered(dataset)
+    content = bytearray(path.read_bytes())
+    content[-12] ^= 1
+    path.write_bytes(content)
+    os.utime(path, ns=(time, time))
+    release = make_release(dataset, **EXACT)
+    assert "was changed" in str(release.job.failure)
+
+
+def test_a_redo_reads_the_files_of_its_snapshot(dataset: Dataset, folder: Path) -> None:
+    write(folder / "a.parquet", range(30))
+    registered(dataset)
+    waiting = make_request(dataset, **EXACT)
+    write(folder / "b.parquet", range(30, 50))
+    registered(dataset)
+    assert release_run(release_id=waiting.pk)
+    waiting.refresh_from_db()
+    assert counted(waiting) == 30
+    assert exactly(dataset) == 50
+
+
+def test_an_erased_person_is_refused_whenever_the_folder_is_read(
+    dataset: Dataset, folder: Path
+) -> None:
+    write(folder / "a.parquet", range(30))
+    write(folder / "b.parquet", range(10))
+    first = registered(dataset)
+    version = person_erase(dataset=dataset, person="p3", by=None)
+    # The list of erased persons holds even before the new version is there.
+    assert exactly(dataset, bound=2) == 38
+    assert upload_ingest(upload_id=version.pk)
+    first.refresh_from_db()
+    version.refresh_from_db()
+    assert (first.state, first.source) == (UploadState.ERASED, {})
+    assert version.state == UploadState.READY
+    assert version.report is not None
+    assert version.report["accepted"] == 38
+    assert ready_upload(dataset) == version
+    assert exactly(dataset, bound=2) == 38
+    with people_paths(version) as paths:
+        assert pq.read_table(paths[0]).num_rows == 29
+    assert registered(dataset).report["accepted"] == 38  # type: ignore[index]
+    assert person_readmit(dataset=dataset, person="p3", by=None)
+    assert exactly(dataset, bound=2) == 38
+    assert registered(dataset).report["accepted"] == 40  # type: ignore[index]
+
+
+def test_files_are_added_to_data_that_grow(folder: Path) -> None:
+    dataset = declared(new_files="append")
+    write(folder / "1.parquet", range(30))
+    registered(dataset)
+    second = write(folder / "2.parquet", range(20, 50), month=2)
+    upload = registered(dataset)
+    assert [file.path for file in Snapshot.of(upload).files] == ["2.parquet"]
+    assert exactly(dataset) == 50
+    assert exactly(dataset, bound=2) == 60
+    again = register(dataset)
+    assert again.job is not None
+    assert "no new files" in str(again.job.failure)
+    second.unlink()
+    write(folder / "3.parquet", range(5))
+    gone = register(dataset)
+    assert gone.job is not None
+    assert "'2.parquet'" in str(gone.job.failure)
+
+
+def test_a_window_reads_only_files_with_rows_in_it(dataset: Dataset, folder: Path) -> None:
+    january = write(folder / "1.parquet", range(30))
+    write(folder / "2.parquet", range(20), month=2)
+    upload = registered(dataset)
+    assert rows_in_place(upload).number == 50
+    january.unlink()
+    window = {"from_day": "2026-02-01", "to_day": "2026-02-28"}
+    assert exactly(dataset, **window) == 20
+
+
+def test_names_of_folders_are_columns(folder: Path) -> None:
+    mode = {"column": "mode", "title": "Mode", "values": ["bus", "tram"]}
+    dataset = declared(categories=[mode])
+    write(folder / "day=2026-01-02/mode=bus/a.parquet", range(30))
+    write(folder / "day=2026-02-02/mode=tram/a.parquet", range(10))
+    columns = Columns(longitude="lon", latitude="lat", person="who", time="day")
+    upload = source_register(dataset=dataset, location="lake", folder="", by=None)
+    assert upload_preview(upload=upload).columns[-2:] == ["day", "mode"]
+    upload_confirm(upload=upload, columns=columns)
+    assert upload_ingest(upload_id=upload.pk)
+    dataset.refresh_from_db()
+    upload.refresh_from_db()
+    batches = list(rows_in_place(upload).batches(0, (1 << 64) - 1))
+    assert [batch["category_0"].unique().to_pylist() for batch in batches] == [[0], [1]]
+    window = {"from_day": "2026-02-01", "to_day": "2026-02-28"}
+    assert exactly(dataset, **window) == 10
+
+
+def test_a_file_without_a_declared_column_is_named(dataset: Dataset, folder: Path) -> None:
+    write(folder / "a.parquet", range(3))
+    pq.write_table(pa.table({"lat": [50.0]}), folder / "b.parquet")
+    upload = register(dataset)
+    assert upload.job is not None
+    assert "'b.parquet' of the registered folder cannot be read" in str(upload.job.failure)
+
+
+def test_uploads_and_folders_are_not_mixed(dataset: Dataset, folder: Path) -> None:
+    write(folder / "a.parquet", range(3))
+    registered(dataset)
+    file = make_received(dataset, b"who,lat,lon,seen\na,50,10,2026-01-01\n")
+    with pytest.raises(Conflict, match="either uploaded or a registered folder"):
+        upload_confirm(upload=file, columns=COLUMNS)
+
+
+def test_only_folders_that_the_settings_name_for_the_organisation_are_read(
+    dataset: Dataset, folder: Path, tmp_path: Path, settings: Any
+) -> None:
+    secret = write(tmp_path / "secret/a.parquet", range(3))
+    (folder / "link").symlink_to(secret.parent)
+    write(folder / "mixed/a.parquet", range(3))
+    (folder / "mixed/b.parquet").symlink_to(secret)
+    for below in ("link", "../secret", "a/../../secret", "/etc", ".", "_x", "a\\b", "a\nb", "none"):
+        with pytest.raises(InvalidInput):
+            source_register(dataset=dataset, location="lake", folder=below, by=None)
+    found = Location("office", "lake", str(folder)).files("mixed")
+    assert [file.path for file in found] == ["a.parquet"]
+    settings.DPGEO_SOURCES = [f"others/lake={folder}"]
+    with pytest.raises(InvalidInput, match="name no folder"):
+        source_register(dataset=dataset, location="lake", folder="mixed", by=None)
+
+
+def test_a_folder_that_left_the_settings_is_not_read(
+    dataset: Dataset, folder: Path, settings: Any
+) -> None:
+    write(folder / "a.parquet", range(3))
+    registered(dataset)
+    settings.DPGEO_SOURCES = []
+    release = make_release(dataset, **EXACT)
+    assert "name no folder" in str(release.job.failure)
+
+
+def test_administrators_register_and_stewards_have_the_folder_read_again(
+    dataset: Dataset, folder: Path
+) -> None:
+    write(folder / "a.parquet", range(3))
+    write(folder / "more/a.parquet", range(3))
+    steward = make_user(dataset.organisation)
+    manager = make_user(dataset.organisation, Role.ADMINISTRATOR)
+    stranger = make_user(make_organisation(), Role.ADMINISTRATOR)
+    register_as: dict[str, Any] = {"dataset": dataset, "location": "lake", "folder": "more"}
+    for user in (steward, stranger):
+        with pytest.raises(NotAllowed):
+            source_register(**register_as, by=user)
+    source_register(**register_as, by=manager)
+    source_register(**register_as, by=steward)
+    with pytest.raises(NotAllowed):
+        source_register(dataset=dataset, location="lake", folder="", by=steward)
+
+
+@pytest.mark.parametrize("entry", ["lake=/srv", "office/lake", "office/lake=srv", "/lake=/srv"])
+def test_an_unusable_setting_is_refused(entry: str) -> None:
+    with override_settings(DPGEO_SOURCES=[entry]), pytest.raises(ValueError, match="DPGEO_SOURCES"):
+        locations()
+
+
+def test_a_clean_folder_has_no_slashes_at_its_ends() -> None:
+    assert clean_folder(" /2026/trips/ ") == "2026/trips"
+    assert clean_folder(None) == ""
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("moto"), reason="moto: make .venv/done/full")
+def test_objects_are_read_and_their_change_is_noticed(
+    tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import boto3
+    from moto import mock_aws
+
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "nothing")
+    settings.DPGEO_S3_REGION = "us-east-1"
+    settings.DPGEO_SOURCES = ["office/lake=s3://bucket/trips"]
+    dataset = declared()
+    with mock_aws():
+        client = boto3.client("s3", region_name="us-east-1")
+        client.create_bucket(Bucket="bucket")
+        for name, people in (("day=1/a", range(30)), ("day=2/a", range(10)), ("_x/a", range(9))):
+            content = write(tmp_path / "a.parquet", people).read_bytes()
+            client.put_object(Bucket="bucket", Key=f"trips/2026/{name}.parquet", Body=content)
+        client.put_object(Bucket="bucket", Key="trips/2026x/a.parquet", Body=content)
+        upload = registered(dataset, "2026")
+        assert upload.file_name == "lake/2026/*.parquet"
+        assert exactly(dataset, bound=2) == 40
+        other = write(tmp_path / "a.parquet", range(4)).read_bytes()
+        client.put_object(Bucket="bucket", Key="trips/2026/day=2/a.parquet", Body=other)
+        release = make_release(dataset, **EXACT)
+        assert "'day=2/a.parquet'" in str(release.job.failure)
+
+
+def test_a_folder_is_registered_at_the_desk(folder: Path) -> None:
+    desk = make_desk("office")
+    dataset = desk.declare()
+    write(folder / "trips/a.parquet", range(30))
+    page = desk.page(f"/desk/datasets/{dataset.slug}/upload/")
+    assert "<option>lake</option>" in page
+    steward = desk.signed_in("steward", role=Role.STEWARD)
+    address = f"/desk/datasets/{dataset.slug}/register/"
+    fields = {"location": "lake", "folder": "trips"}
+    refused = steward.post(address, fields, follow=True).content.decode()
+    assert "Only the administrators" in refused
+    assert "<option>lake</option>" not in refused
+    wrong = desk.client.post(address, {**fields, "folder": "../lake"}, follow=True)
+    assert "Write a folder" in wrong.content.decode()
+    found = desk.client.post(address, fields, follow=True).content.decode()
+    assert "lake/trips/*.parquet" in found
+    assert "<code>who</code>" in found
+
+
+def test_a_folder_is_registered_at_the_console(dataset: Dataset, folder: Path) -> None:
+    write(folder / "trips/a.parquet", range(30))
+    output = io.StringIO()
+    named = {"person": "who", "longitude": "lon", "latitude": "lat", "time": "seen"}
+    call_command("register", dataset.slug, "lake", "trips", stdout=output, **named)
+    assert "30 of 30 rows accepted" in output.getvalue()
+    write(folder / "trips/b.parquet", range(5))
+    call_command("register", dataset.slug, "lake", "trips", stdout=output)
+    assert "35 of 35 rows accepted" in output.getvalue()
+    call_command("erase", dataset.slug, person="p3", stdout=output)
+    assert "2 rows of this person erased" in output.getvalue()
+    dataset.refresh_from_db()
+    assert exactly(dataset) == 29
+    with pytest.raises(CommandError, match="name no folder"):
+        call_command("register", dataset.slug, "sea", stdout=output)
