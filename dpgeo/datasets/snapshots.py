@@ -46,7 +46,6 @@ from dpgeo.datasets.versions import canonical_paths, files_of
 from dpgeo.engine.in_place import EVERYBODY, write_people
 from dpgeo.ingest.report import Report, Tally
 from dpgeo.ingest.schema import Columns, Schema
-from dpgeo.ingest.source_rows import hive_columns, schema_of_rows, source_rows
 from dpgeo.jobs.lease import JobLease
 from dpgeo.phrases import Phrase
 
@@ -130,6 +129,8 @@ def first_file(upload: Upload) -> Iterator[tuple[Path, dict[str, str | None]]]:
 
     Raises InvalidInput, or Conflict if the file changes meanwhile.
     """
+    from dpgeo.ingest.source_rows import hive_columns
+
     snapshot = Snapshot.of(upload)
     location = _location(upload.dataset, snapshot)
     file = location.files(snapshot.folder)[0]
@@ -149,6 +150,8 @@ class SourceRows:
     @property
     def schema(self) -> pa.Schema:
         """The schema of the canonical rows, which all parts share."""
+        from dpgeo.ingest.source_rows import schema_of_rows
+
         return schema_of_rows(self.readers[0].schema)
 
     def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
@@ -190,6 +193,8 @@ class PartReader:
         between: tuple[int, int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Yield the canonical rows of a file that is open at `path`."""
+        from dpgeo.ingest.source_rows import hive_columns, source_rows
+
         try:
             yield from source_rows(
                 path,
@@ -328,6 +333,8 @@ def _new_files(dataset: Dataset, listed: Sequence[SourceFile]) -> list[SourceFil
 
 def _read_once(dataset: Dataset, snapshot: Snapshot, lease: JobLease, folder: Path) -> Taken:
     """Read all files, and return the snapshot with what was found in each."""
+    from dpgeo.ingest.source_rows import schema_of_rows
+
     tally, found = Tally(), []
 
     def rows_of(reader: PartReader, file: SourceFile) -> Iterator[pa.RecordBatch]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SELDOM = {"prometheus_client", "pyrage"}
+SELDOM = {"boto3", "botocore", "prometheus_client", "pyrage"}
 """Packages that only some installations or commands use."""
 
 HEAVY = {"PIL", "duckdb", "geopandas", "h3", "pandas", "pyarrow", "pyogrio", "pyproj"} | SELDOM
