@@ -41,9 +41,9 @@ MAX_HEADER_BYTES = 32 * 1024**2
 """Largest size of the header in bytes, enough for a study area of a million vertices."""
 
 FIXED_TREES = ("quadtree",)
-"""Mechanisms whose trees never depend on the data, for releases that do not record this.
+"""Mechanisms whose squares never depend on the data, for releases in phases that do not record it.
 
-Newer releases record it in the field `fixed` of their content.
+Newer releases in phases record it in the field `fixed` of their content.
 """
 
 _SUFFIX = ".npy"

@@ -124,8 +124,7 @@ class TreeRelease(Content):
     a cell that intersects the study area. `level` is int32 (n,), 0 for the roots. `parent` is int32
     (n,), the index of the parent node, or -1 for a root. `measured`, bool (n,), marks the nodes
     with a noisy count of their own; all leaves have one. `counts` is int64 (n,), 0 for nodes that
-    were not measured. `noises` holds the noise for each level's counts. `fixed` is true if the
-    boxes do not depend on the data; users of the counts may then choose any of the levels.
+    were not measured. `noises` holds the noise for each level's counts.
     """
 
     grid: Grid
@@ -135,7 +134,6 @@ class TreeRelease(Content):
     measured: NDArray[np.bool_]
     counts: NDArray[np.int64]
     noises: tuple[DiscreteLaplace, ...]
-    fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

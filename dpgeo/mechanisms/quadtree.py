@@ -117,7 +117,6 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease | Ph
         measured=np.ones(sum(sizes), dtype=np.bool_),
         counts=np.concatenate(counts),
         noises=noises,
-        fixed=True,
     )
 
 

@@ -119,4 +119,4 @@ def _measured(content: TreeRelease, layer: str) -> TreeRelease:
         raise no_slices()
     leaf = np.ones(len(content.measured), dtype=np.bool_)
     leaf[content.parent[content.parent >= 0]] = False
-    return replace(content, measured=leaf, fixed=False)
+    return replace(content, measured=leaf)

@@ -181,7 +181,6 @@ def tree_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
         measured=np.ones(len(boxes), dtype=np.bool_),
         counts=np.arange(len(boxes), dtype=np.int64) * 71 % 59 - 5,
         noises=noises,
-        fixed=True,
     )
     trace = tuple(
         Measured(label=f"counts of level {level}", epsilon=noise.epsilon, noise=noise)
@@ -641,7 +640,6 @@ def _contents(draw: st.DrawFn, area: StudyArea) -> Content:
             measured=np.array([draw(st.booleans()), True]),
             counts=np.array([draw(_int64), draw(_int64)], dtype=np.int64),
             noises=(draw(_noises), draw(_noises)),
-            fixed=draw(st.booleans()),
         )
     if kind is PhasedRelease:
         return PhasedRelease(

@@ -32,7 +32,6 @@ from dpgeo.core.released import (
     PhasedRelease,
     PointsRelease,
     Released,
-    TreeRelease,
 )
 from dpgeo.mechanisms.registry import current_parameters
 from dpgeo.phrases import Phrase
@@ -123,15 +122,27 @@ def test_fields_missing_from_older_releases_have_their_defaults() -> None:
         decode(with_header(encode(released), content=content))
 
 
-def test_squares_of_older_quadtrees_do_not_depend_on_the_data() -> None:
-    """Releases written before `fixed` existed answer ranges as they always did."""
-    for released, fixed in ((tree_release(), True), (phased_release(), False)):
-        with np.load(io.BytesIO(encode(released)), allow_pickle=False) as archive:
-            content = json.loads(archive["header"].tobytes())["content"]
-        del content["fields"]["fixed"]
-        read = decode(with_header(encode(released), content=content)).content
-        assert isinstance(read, TreeRelease | PhasedRelease)
-        assert read.fixed is fixed
+@pytest.mark.parametrize(("mechanism", "fixed"), [("quadtree", True), ("auto", False)])
+def test_squares_of_older_quadtrees_do_not_depend_on_the_data(mechanism: str, fixed: bool) -> None:
+    """Releases in phases from before `fixed` existed answer ranges as they always did."""
+    data = encode(phased_release())
+    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+        content = json.loads(archive["header"].tobytes())["content"]
+    del content["fields"]["fixed"]
+    read = decode(with_header(data, content=content, mechanism=mechanism)).content
+    assert isinstance(read, PhasedRelease)
+    assert read.fixed is fixed
+
+
+def test_trees_that_still_say_whether_they_are_fixed_are_read() -> None:
+    """Trees once stored the field `fixed`, which nothing reads any more."""
+    released = tree_release()
+    with np.load(io.BytesIO(encode(released)), allow_pickle=False) as archive:
+        content = json.loads(archive["header"].tobytes())["content"]
+    assert "fixed" not in content["fields"]
+    content["fields"]["fixed"] = True
+    read = decode(with_header(encode(released), content=content)).content
+    assert facts(read) == facts(released.content)
 
 
 def without_member(data: bytes, name: str) -> bytes:
