@@ -10,6 +10,7 @@ from types import ModuleType
 from benchmarks import (
     accuracy,
     averages,
+    bound_advice,
     bound_choice,
     bounding,
     costs,
@@ -39,6 +40,7 @@ from dpgeo.core.errors import DpgeoError
 SUBCOMMANDS = (
     accuracy,
     averages,
+    bound_advice,
     bound_choice,
     bounding,
     costs,

@@ -71,7 +71,7 @@ def measure(options: argparse.Namespace) -> None:
     counting = Counting(options.counting)
     view = read(options.data, counting) if options.data else invented(options.invented, counting)
     grid = Grid.over(view.area, options.cells)
-    pairs = _contributions(view, grid)
+    pairs = contributions(view, grid)
     person, cell = pairs.T
     truth = np.bincount(cell, minlength=grid.size).reshape(grid.shape).astype(np.float64)
     each_person = np.bincount(person)
@@ -172,7 +172,7 @@ class Trial:
         return error(factor * surface, self.truth, self.boxes)
 
 
-def _contributions(view: ArrayView, grid: Grid) -> Ints:
+def contributions(view: ArrayView, grid: Grid) -> Ints:
     """Return the person and the cell (n, 2) of every contribution, without a bound."""
     cells = grid.locate(*_mercator(view))
     person = np.unique(np.asarray(view.persons), return_inverse=True)[1]
