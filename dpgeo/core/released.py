@@ -173,7 +173,7 @@ class PhasedSlicesRelease(DividedRelease):
     phase: NDArray[np.int32]
     slice_number: NDArray[np.int32]
     counts: NDArray[np.int64]
-    noises: tuple[DiscreteLaplace, ...]
+    noises: tuple[CountNoise, ...]
     surfaces: NDArray[np.float64]
 
 

@@ -48,11 +48,13 @@ from dpgeo.core.parameters import param
 from dpgeo.core.released import PhasedRelease
 from dpgeo.core.spend import Spend
 from dpgeo.mechanisms.survey import (
+    FEWER,
     LAST_SHARE,
     PILOT_SHARE,
     UNALLOCATED,
     Phase,
     Survey,
+    counts_every_cell,
     phases_after,
     whole_scale,
 )
@@ -60,18 +62,13 @@ from dpgeo.postprocess.node_measurements import Masks, NodeMeasurements
 from dpgeo.postprocess.partition_choice import even, where_expected
 from dpgeo.postprocess.surface import infer
 from dpgeo.privacy.bounding import counted_cells, usual_regions
-from dpgeo.privacy.gaussian_meter import CountMeter, GaussianMeter
+from dpgeo.privacy.gaussian_meter import CountMeter
 from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
 
 PILOT = "pilot: number of people"
-
-FEWER = 4
-"""Under zCDP every cell is counted if its squared sensitivity is this many times lower than that of
-sums of cells.
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +100,7 @@ def release(view: PrivateView, params: Params, meter: CountMeter) -> PhasedRelea
     cells = view.histogram(grid)
     survey = Survey(grid, cells, inside, meter)
     total = survey.measure(PILOT, even(survey.measurements, 0))
-    if isinstance(meter, GaussianMeter) and FEWER * cells.squared_sensitivity <= view.bound**2:
+    if counts_every_cell(meter, cells):
         phases = [Phase(share=1 - PILOT_SHARE, level=survey.measurements.depth)]
     else:
         signal = max(float(total[0]), 0.0) / whole_scale(survey.noise[0])

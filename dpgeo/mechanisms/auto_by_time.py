@@ -23,6 +23,10 @@ changes by at most the product of the factors e^(f epsilon) of its phases, which
 surfaces, the choice of squares and everything else are post-processing. Squares outside the study
 area are known to be empty and are not counted.
 
+Under zCDP. Squares that add up a person's cells have the squared sensitivity l^2, over all slices
+together. Single cells of distinct people have l, also over all slices. If that is at most a quarter
+of l^2, the phase after the pilot counts every cell of every slice. The argument is that of `auto`.
+
 Utility. Each square of the last phase carries noise of scale l/(f epsilon), where the phase's share
 f is at least LAST_SHARE; the square's noisy count is released along with the surface.
 docs/mechanisms/auto-by-time.md compares the errors with those of `time-slices`.
@@ -42,26 +46,29 @@ import numpy as np
 from dpgeo.core import subjects
 from dpgeo.core.categories import find_category
 from dpgeo.core.domain import Domain
-from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import PhasedSlicesRelease
 from dpgeo.core.slices import SlicedGrid, slices_param
 from dpgeo.core.spend import Spend
 from dpgeo.mechanisms.sliced_survey import SlicedSurvey, cells_by_time, slices_fact
 from dpgeo.mechanisms.survey import (
+    FEWER,
     LAST_SHARE,
     PILOT_SHARE,
     UNALLOCATED,
     Phase,
+    counts_every_cell,
     level_for,
     phases_after,
+    whole_scale,
 )
 from dpgeo.postprocess.node_measurements import Masks, NodeMeasurements
 from dpgeo.postprocess.partition_choice import even, where_expected
 from dpgeo.postprocess.surface import infer
 from dpgeo.privacy.bounding import usual_regions
+from dpgeo.privacy.gaussian_meter import CountMeter
+from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism
-from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 
 PILOT = "pilot: number of people in each slice"
@@ -96,21 +103,26 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     ]
 
 
-def release(view: PrivateView, params: Params, meter: Meter) -> PhasedSlicesRelease:
+def release(view: PrivateView, params: Params, meter: CountMeter) -> PhasedSlicesRelease:
     """Measure the pilot, choose the phases, count in each over all slices, and infer surfaces."""
     sliced = counted(params, view.domain)
     inside = sliced.grid.inside(view.domain.area)
     cells = view.sliced_histogram(sliced)
     survey = SlicedSurvey(sliced, cells, inside, meter)
     totals = survey.measure(PILOT, [even(each, 0) for each in survey.measurements])
-    rate = float(survey.noise[0].rate / PILOT_SHARE)
-    signals = [max(float(total[0]), 0.0) * rate for total in totals]
+    scale = whole_scale(survey.noise[0])
+    signals = [max(float(total[0]), 0.0) / scale for total in totals]
     phases = phases_after(float(np.mean(signals)), survey.measurements[0].inside)
+    if every := counts_every_cell(meter, cells):
+        phases = [Phase(share=1 - PILOT_SHARE, level=survey.measurements[0].depth)]
     labels = [_label(number, phase) for number, phase in enumerate(phases, start=1)]
     shares = [phase.share / (1 - PILOT_SHARE) for phase in phases]
     meter.divide(UNALLOCATED, dict(zip(labels, shares, strict=True)))
     for label, phase in zip(labels, phases, strict=True):
-        scale = 1 / float(meter.noise(label, cells).rate)
+        if every:
+            survey.measure(label, [even(own, own.depth) for own in survey.measurements])
+            continue
+        scale = survey.scale_of(label)
         pairs = zip(survey.measurements, signals, strict=True)
         survey.measure(label, [_nodes(own, signal, phase, scale) for own, signal in pairs])
     return survey.content()
@@ -143,19 +155,26 @@ def counted(params: Params, domain: Domain) -> SlicedGrid:
     return cells_by_time(domain, params.cells, params.slices, category)
 
 
-def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+def forecast(
+    params: Params, epsilon: Fraction, bound: int, domain: Domain, law: Law = LAPLACE
+) -> Forecast:
     """Forecast the noise in the count of a square of the last phase.
 
     The number of squares depends on the data, so only its maximum is forecast: the number of cells
     of all slices. Raises InvalidInput as `counted` does.
     """
     sliced = counted(params, domain)
+    noise = law.sums(epsilon * LAST_SHARE, bound)
+    every = law.gaussian and law.distinct and bound >= FEWER
+    if every:
+        noise = law.counts(epsilon * (1 - PILOT_SHARE), bound)
     return Forecast(
-        region="area",
+        region="cell" if every else "area",
         regions=len(sliced.slices) * int(np.count_nonzero(sliced.grid.inside(domain.area))),
-        noise=DiscreteLaplace(epsilon * LAST_SHARE, bound),
+        noise=noise,
         ground_metres=sliced.grid.ground_cell_metres,
         facts=(slices_fact(sliced.slices),),
+        alike=every,
     )
 
 
@@ -168,6 +187,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    gaussian=True,
     subjects=(subjects.TIMES,),
     by_time=True,
     regions=usual_regions,

@@ -17,16 +17,17 @@ from numpy.typing import NDArray
 from dpgeo.core.categories import Category
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise
 from dpgeo.core.released import PhasedSlicesRelease
 from dpgeo.core.slices import SlicedGrid, Slicing, slicing
+from dpgeo.mechanisms.survey import noise_kind_of, sum_of
 from dpgeo.phrases import Phrase
 from dpgeo.postprocess.node_measurements import Masks, NodeMeasurements
 from dpgeo.postprocess.partition_choice import boxes
 from dpgeo.postprocess.pyramid import padded
 from dpgeo.postprocess.surface import infer, quiet, smooth
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.gaussian_meter import CountMeter
 from dpgeo.spatial.boxes import box_image
 from dpgeo.spatial.grid import Grid
 
@@ -35,15 +36,19 @@ class SlicedSurvey:
     """Measures nodes of one quadtree for each slice, and stores the noisy counts.
 
     Within a slice, the nodes of one measurement are disjoint. So every pair of a slice and a cell
-    is in at most one node, and the counts of a measurement have together the same sensitivity as
-    those of all pairs (`PrivateCounts.regroup`).
+    is in at most one node, and the counts of a measurement have together the same L1 sensitivity as
+    those of all pairs (`PrivateCounts.regroup`). Single cells keep their squared sensitivity, too
+    (`PrivateCounts.selected`).
     """
 
     def __init__(
-        self, sliced: SlicedGrid, cells: PrivateCounts, inside: NDArray[np.bool_], meter: Meter
+        self, sliced: SlicedGrid, cells: PrivateCounts, inside: NDArray[np.bool_], meter: CountMeter
     ) -> None:
-        self.measurements = [NodeMeasurements(padded(inside)) for _ in range(len(sliced.slices))]
-        self.noise: list[DiscreteLaplace] = []
+        kind = noise_kind_of(meter)
+        self.measurements = [
+            NodeMeasurements(padded(inside), kind) for _ in range(len(sliced.slices))
+        ]
+        self.noise: list[CountNoise] = []
         self._boxes: list[list[NDArray[np.int32]]] = []
         self._counts: list[list[NDArray[np.int64]]] = []
         self._sliced, self._cells, self._inside, self._meter = sliced, cells, inside, meter
@@ -52,21 +57,29 @@ class SlicedSurvey:
         """Measure the marked nodes of each slice under one label; store and return their counts."""
         squares = [boxes(each, self._inside.shape) for each in nodes]
         starts = np.cumsum([0, *map(len, squares)])
-        region = np.stack(
-            [
-                np.where(self._inside, box_image(each, self._inside.shape) + start, -1)
-                for each, start in zip(squares, starts[:-1], strict=True)
-            ]
-        )
-        noise = self._meter.noise(label, self._cells)
-        measured = self._meter.measure(label, self._cells.regroup(region, int(starts[-1])))
+        if all(each[-1].sum() == self._inside.sum() for each in nodes):
+            private = self._cells.selected(np.broadcast_to(self._inside, self._cells.shape))
+        else:
+            region = np.stack(
+                [
+                    np.where(self._inside, box_image(each, self._inside.shape) + start, -1)
+                    for each, start in zip(squares, starts[:-1], strict=True)
+                ]
+            )
+            private = self._cells.regroup(region, int(starts[-1]))
+        noise = self._meter.noise(label, private)
+        measured = self._meter.measure(label, private)
         counts = [measured[start:end] for start, end in pairwise(starts.tolist())]
         for own, marked, values in zip(self.measurements, nodes, counts, strict=True):
-            own.add(marked, values, 1 / float(noise.rate))
+            own.add(marked, values, noise.scale)
         self.noise.append(noise)
         self._boxes.append(squares)
         self._counts.append(counts)
         return counts
+
+    def scale_of(self, label: str) -> float:
+        """Return the scale of the noise in sums of cells under a label."""
+        return self._meter.noise(label, sum_of(self._cells)).scale
 
     def content(self) -> PhasedSlicesRelease:
         """Return the release: all measurements, and the surfaces inferred from them."""

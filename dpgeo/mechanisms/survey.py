@@ -38,6 +38,11 @@ Above MANY, squares of different sizes are chosen only once. Above VERY_MANY, a 
 counted as well, because counts of large squares would otherwise be sums of many noisy counts.
 """
 
+FEWER = 4
+"""Under zCDP every cell is counted if its squared sensitivity is this many times lower than that of
+sums of cells.
+"""
+
 PER_SQUARE = 40.0
 """Target for the average count per square in the grid of equal squares, in units of l/epsilon."""
 
@@ -105,6 +110,27 @@ def level_for(signal: float, inside: NDArray[np.bool_]) -> int:
     return min(max(level, min(3, depth)), max(depth - 2, min(3, depth)))
 
 
+def counts_every_cell(meter: CountMeter, cells: PrivateCounts) -> bool:
+    """Return whether every cell is counted after the pilot, and nothing else.
+
+    That is so under zCDP if the squared sensitivity of cells is FEWER times lower than that of
+    their sums. It depends on public numbers alone.
+    """
+    sums = sum_of(cells)
+    gaussian = isinstance(meter, GaussianMeter)
+    return gaussian and FEWER * cells.squared_sensitivity <= sums.squared_sensitivity
+
+
+def noise_kind_of(meter: CountMeter) -> NoiseKind:
+    """Return the kind of noise that a meter adds."""
+    return NoiseKind.GAUSSIAN if isinstance(meter, GaussianMeter) else NoiseKind.LAPLACE
+
+
+def sum_of(cells: PrivateCounts) -> PrivateCounts:
+    """Return the sum (1,) of all cells, which has the sensitivities of sums over any squares."""
+    return cells.regroup(np.zeros(cells.shape, dtype=np.int64), 1)
+
+
 class Survey:
     """Measures the nodes of a quadtree over a grid and stores the noisy counts.
 
@@ -116,8 +142,7 @@ class Survey:
     def __init__(
         self, grid: Grid, cells: PrivateCounts, inside: NDArray[np.bool_], meter: CountMeter
     ) -> None:
-        kind = NoiseKind.GAUSSIAN if isinstance(meter, GaussianMeter) else NoiseKind.LAPLACE
-        self.measurements = NodeMeasurements(padded(inside), kind)
+        self.measurements = NodeMeasurements(padded(inside), noise_kind_of(meter))
         self.noise: list[CountNoise] = []
         self._boxes: list[NDArray[np.int32]] = []
         self._counts: list[NDArray[np.int64]] = []
@@ -141,8 +166,7 @@ class Survey:
 
     def scale_of(self, label: str) -> float:
         """Return the scale of the noise in sums of cells under a label."""
-        sums = self._cells.regroup(np.where(self._inside, 0, -1), 1)
-        return self._meter.noise(label, sums).scale
+        return self._meter.noise(label, sum_of(self._cells)).scale
 
     def content(self, *, fixed: bool = False) -> PhasedRelease:
         """Return the release: all measurements, and the surface inferred from them.

@@ -57,7 +57,7 @@ def squared(label: str, counting: Counting, released: Released) -> int:
     """Return the squared sensitivity of a measurement, which the decision on zCDP derives."""
     steps = released.content.measure.steps if label == SHARES else 1  # type: ignore[attr-defined]
     # With a bound as low as BOUND, auto counts squares, which are sums of cells.
-    sums = label in SUMS or released.mechanism == "auto"
+    sums = label in SUMS or released.mechanism.startswith("auto")
     once = counting is Counting.PEOPLE and not sums
     return (BOUND if once else BOUND**2) * steps**2
 

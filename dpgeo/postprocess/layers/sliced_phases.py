@@ -7,8 +7,9 @@ import dataclasses
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.released import Content, PhasedRelease, PhasedSlicesRelease
 from dpgeo.phrases import listed
-from dpgeo.postprocess.areas import Areas
+from dpgeo.postprocess.areas import Areas, Cells
 from dpgeo.postprocess.layers.layer import Layer
+from dpgeo.postprocess.layers.phases import counted_cells
 from dpgeo.postprocess.layers.registry import make_areas, make_inferred, make_layers, slice_of
 from dpgeo.postprocess.layers.slices import slice_note
 from dpgeo.postprocess.sliced_areas import SlicedAreas
@@ -70,12 +71,18 @@ def _sliced_layers(content: PhasedSlicesRelease, area: StudyArea) -> list[Layer]
 
 
 @make_areas.register
-@make_inferred.register
 def _areas(content: PhasedSlicesRelease, area: StudyArea) -> Areas:
-    numbers = range(len(content.keys))
-    return SlicedAreas(
-        [SurfaceAreas(one_slice(content, number), area, fixed=False) for number in numbers]
-    )
+    parts = [one_slice(content, number) for number in range(len(content.keys))]
+    cells = [counts for part in parts if (counts := counted_cells(part, area)) is not None]
+    if len(cells) == len(parts):
+        return Cells(content.grid, cells, content.noises[-1], area)
+    return SlicedAreas([SurfaceAreas(part, area, fixed=False) for part in parts])
+
+
+@make_inferred.register
+def _inferred(content: PhasedSlicesRelease, area: StudyArea) -> Areas | None:
+    areas = make_areas(content, area)
+    return None if isinstance(areas, Cells) else areas
 
 
 @slice_of.register

@@ -15,7 +15,9 @@ from dpgeo.mechanisms import auto, survey, uniform_grid
 from dpgeo.mechanisms.registry import DEFAULT, find_mechanism
 from dpgeo.postprocess.layers import box_layers
 from dpgeo.postprocess.node_measurements import NodeMeasurements
+from dpgeo.postprocess.noise_sums import margin_of_sum
 from dpgeo.postprocess.pyramid import padded
+from dpgeo.postprocess.ranges import Ranges
 from dpgeo.privacy.mechanism import forecast, run
 from dpgeo.spatial.area import StudyArea
 from tests.noise import gaussian, laplace
@@ -190,3 +192,7 @@ def test_under_zcdp_every_cell_is_counted_if_people_are_in_several(
         last = content.boxes[content.phase == 1]
         assert len(last) == np.count_nonzero(content.grid.inside(TRIANGLE))
         assert np.all(last[:, 1] - last[:, 0] == 1)
+        # Range answers add up the counts of cells, whose margins are exact.
+        (whole,) = Ranges(released).answer([TRIANGLE.shape])
+        assert whole.estimate == content.counts[content.phase == 1].sum()
+        assert whole.margin == margin_of_sum({phases[-1]: len(last)})
