@@ -80,6 +80,7 @@ def add_to(subcommands: Any) -> None:
     parser.add_argument("--cells", type=int, default=64)
     parser.add_argument("--epsilon", default="1")
     parser.add_argument("--delta", default="1e-9")
+    parser.add_argument("--bounds", nargs="+", type=int, default=BOUNDS)
     parser.add_argument("--times", nargs="+", type=int, default=(1, 20), help="copies of a person")
     parser.add_argument("--trials", type=int, default=5)
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
@@ -95,12 +96,12 @@ def measure(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="dpgeo-benchmark-") as folder:
         for times in options.times:
             path = write(Path(folder) / "rows.parquet", rows, times)
-            for line in by_bound([path], grid, epsilon, rho, delta, options.trials):
+            for line in by_bound([path], grid, epsilon, rho, delta, options.bounds, options.trials):
                 report({"people": f"x {times}", "maps": 1, **line}, options.json)
             if rows.minute is not None:
                 paths = list(months(Path(folder), rows, times))
                 parts = epsilon / MONTHS, rho / MONTHS
-                for line in by_bound(paths, grid, *parts, delta, options.trials):
+                for line in by_bound(paths, grid, *parts, delta, options.bounds, options.trials):
                     report({"people": f"x {times}", "maps": MONTHS, **line}, options.json)
 
 
@@ -110,6 +111,7 @@ def by_bound(
     epsilon: Fraction,
     rho: Fraction,
     delta: Fraction,
+    bounds: Sequence[int],
     trials: int,
 ) -> Iterator[dict[str, float]]:
     """Yield the errors of a map of each file at each bound, on average over files and trials.
@@ -119,7 +121,7 @@ def by_bound(
     its inference, and `auto_gaussian` for the same under zCDP.
     """
     truths = [exact(view_of(path, EVERYTHING).histogram(grid)) for path in paths]
-    for bound in BOUNDS:
+    for bound in bounds:
         found: dict[str, list[float]] = {}
         for path, truth in zip(paths, truths, strict=True):
             view = view_of(path, bound)
@@ -128,10 +130,9 @@ def by_bound(
                 drawn = {
                     "laplace": laplace(counts, epsilon, seed),
                     "gaussian": gaussian(counts, rho, seed),
+                    "auto": surface(view, grid, epsilon, seed),
+                    "auto_gaussian": surface(view, grid, rho, seed, delta),
                 }
-                if len(paths) == 1:
-                    drawn["auto"] = surface(view, grid, epsilon, seed)
-                drawn["auto_gaussian"] = surface(view, grid, rho, seed, delta)
                 for name, noisy in drawn.items():
                     found.setdefault(f"rmse_{name}", []).append(rmse(noisy, truth))
                     found.setdefault(f"boxes_{name}", []).append(boxes_error(noisy, truth))

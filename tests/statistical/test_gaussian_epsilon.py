@@ -1,4 +1,4 @@
-"""Audit of the Gaussian Meter at an epsilon and a delta: true claims hold, faults are proved.
+"""Audit of Gaussian noise at an epsilon and a delta: true claims hold, faults are proved.
 
 A coin chooses one of two neighbouring datasets, their counts are measured, and an attacker who
 knows everything but the coin guesses where the likelihood ratio exceeds e^epsilon. That rule is the
@@ -9,6 +9,7 @@ cannot hide from it. `tests.audit.bounds` turns guesses into proofs.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.spend import RhoSpend
 from dpgeo.core.zcdp import epsilon_at
+from dpgeo.mechanisms import flows
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.gaussian_meter import GaussianMeter
 from tests.audit.bounds import Guesses, disproved
@@ -26,6 +28,7 @@ from tests.statistical.bounds import EFFORT, LOG_FALSE_ALARM, seed
 pytestmark = pytest.mark.statistical
 
 BOUND = 4
+TRIPS = 9
 RHO = Fraction(1, 2)
 DRAWS = 500_000 * EFFORT
 CHANCE = math.exp(LOG_FALSE_ALARM)
@@ -100,3 +103,59 @@ def test_an_epsilon_without_a_delta_is_proved_to_be_too_small() -> None:
     assert disproves(
         IN_DIFFERENT_CELLS, DELTAS[0], distinct=True, epsilon=math.sqrt(2 * float(RHO))
     )
+
+
+def disproves_plan(
+    parts: Sequence[tuple[Fraction, PrivateCounts, PrivateCounts]], delta: Fraction
+) -> bool:
+    """Let the attacker see several measurements of a plan that claims RHO; see `disproves`.
+
+    Each part is a share of RHO, and the counts (draws, n) without and with the person.
+    """
+    claimed = float(epsilon_at(RHO, delta))
+    entropy = SeededEntropy(seed(2))
+    right = wrong = 0
+    for present in (False, True):
+        log_ratio = np.zeros(DRAWS)
+        for share, *counts in parts:
+            meter = GaussianMeter([RhoSpend(label="part", rho=RHO * share)], entropy)
+            scale = float(meter.noise("part", counts[present]).square_scale)
+            without, change = (each._read_by_meter() for each in counts)
+            change = change - without
+            seen = meter.measure("part", counts[present]) - without
+            log_ratio += (seen * change - change**2 / 2).sum(axis=1) / scale
+        says_present, says_absent = log_ratio > claimed, log_ratio < -claimed
+        right += int((says_present if present else says_absent).sum())
+        wrong += int((says_absent if present else says_present).sum())
+    guesses = Guesses(right, wrong, 2 * DRAWS - right - wrong)
+    return disproved(guesses, claimed, CHANCE, float(delta))
+
+
+def traveller(*, added_up: bool) -> list[tuple[Fraction, PrivateCounts, PrivateCounts]]:
+    """Return the parts of flows: a person makes one trip from one region to each of TRIPS others.
+
+    If `added_up` is false, departures and arrivals keep the mark of distinct counts, as if a person
+    changed each of them by at most 1.
+    """
+    parts = []
+    for label, share in flows.SHARES.items():
+        size = 1 if label == flows.LEAVING else TRIPS
+        trips = np.full((DRAWS, size), TRIPS // size)
+        own = label == flows.PAIRS or not added_up
+        parts.append(
+            (
+                share,
+                PrivateCounts(np.zeros_like(trips), sensitivity=TRIPS, distinct=own),
+                PrivateCounts(trips, sensitivity=TRIPS, distinct=own),
+            )
+        )
+    return parts
+
+
+@pytest.mark.parametrize("delta", DELTAS, ids=float)
+def test_the_claim_for_flows_is_not_disproved(delta: Fraction) -> None:
+    assert not disproves_plan(traveller(added_up=True), delta)
+
+
+def test_departures_that_are_claimed_to_be_distinct_are_proved() -> None:
+    assert disproves_plan(traveller(added_up=False), DELTAS[0])
