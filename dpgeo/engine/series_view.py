@@ -14,6 +14,12 @@ items like any others: they join rows of the same period only, since the file ho
 period may be counted only once: a second count of the same rows would add as much again without
 being recorded in the file. So the view refuses a second count, and every measurement that is not a
 single vector of counts.
+
+Under zCDP. Let c_i be what a person adds to the i-th count, over the counts of all periods. The c_i
+add up to at most `bound`. If distinct people are counted, each is at most 1, so their squares add
+up to at most `bound`; otherwise to at most `bound`^2. That is the squared sensitivity of all
+periods as one vector, and it is what the counts of each period claim. So if every period is
+measured with the same rho, the whole series is zCDP for that rho, and costs it once.
 """
 
 from __future__ import annotations

@@ -63,12 +63,24 @@ def test_errors_of_boxes_are_those_of_their_sums() -> None:
 def test_it_prints_the_errors_of_both_currencies(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(zcdp, "BOUNDS", (135,))
     monkeypatch.setattr(zcdp, "MONTHS", 2)
     path = written(tmp_path / "rows.parquet")
-    options = ["--data", str(path), "--cells", "8", "--trials", "1", "--times", "1", "--json"]
+    options = [
+        "--data",
+        str(path),
+        "--cells",
+        "8",
+        "--trials",
+        "1",
+        "--times",
+        "1",
+        "--json",
+        "--bounds",
+        "135",
+    ]
     assert main(["zcdp", *options, "--box", *map(str, BOX)]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [(line["maps"], "rmse_auto" in line) for line in lines] == [(1, True), (2, False)]
+    assert [(line["maps"], line["bound"]) for line in lines] == [(1, 135), (2, 135)]
+    assert all(line["rmse_auto_gaussian"] < line["rmse_gaussian"] for line in lines)
     # At this bound, Laplace noise has a standard deviation of 191, and Gaussian noise of 67.
     assert lines[0]["rmse_laplace"] > 1.5 * lines[0]["rmse_gaussian"]
