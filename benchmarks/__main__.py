@@ -9,6 +9,7 @@ from types import ModuleType
 
 from benchmarks import (
     accuracy,
+    answer_coverage,
     averages,
     bound_advice,
     bound_choice,
@@ -39,6 +40,7 @@ from dpgeo.core.errors import DpgeoError
 
 SUBCOMMANDS = (
     accuracy,
+    answer_coverage,
     averages,
     bound_advice,
     bound_choice,
