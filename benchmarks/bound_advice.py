@@ -30,6 +30,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.spatial.grid import Grid
 
 BOUNDS = np.unique(np.rint(np.geomspace(1, 10_000, 60)).astype(np.int64))
+"""The bounds of which the best is taken; where more is advised, the largest of them is used."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -141,7 +142,7 @@ def rows(people: People, epsilon: Fraction) -> dict[str, dict[str, str | float]]
             "best_error": math.sqrt(mean(squares[best])),
         }
         for rule, advise in RULES.items():
-            bound = advise(guess, float(epsilon), regions)
+            bound = min(advise(guess, float(epsilon), regions), int(BOUNDS[-1]))
             error = mean(people.squares(bound, epsilon))
             line[f"{rule}_bound"] = bound
             line[rule] = math.sqrt(error / mean(squares[best]))
