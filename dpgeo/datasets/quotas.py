@@ -48,8 +48,10 @@ def bytes_of(organisation: int, *, but: object = None) -> int:
     """Return the size of an organisation's files as they were sent, and of those being sent.
 
     `but` is the id of a transfer that is not counted, because it is about to become an upload.
+    Registered folders are not counted, since nothing of them is kept here.
     """
-    uploads = Upload.objects.filter(dataset__organisation=organisation, erasing=None)
+    sent = Upload.objects.filter(dataset__organisation=organisation, erasing=None)
+    uploads = sent.filter(source={})
     transfers = Transfer.objects.filter(dataset__organisation=organisation).exclude(pk=but)
     kept = uploads.exclude(state=UploadState.ERASED)
     return sum(each.aggregate(size=Sum("size", default=0))["size"] for each in (kept, transfers))

@@ -24,6 +24,7 @@ from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.orphan_files import stored_names
 from dpgeo.datasets.previews import upload_preview, upload_understand
+from dpgeo.datasets.quotas import bytes_of
 from dpgeo.datasets.registration import source_register
 from dpgeo.datasets.selectors import ready_upload
 from dpgeo.datasets.snapshots import Snapshot, people_paths, rows_in_place
@@ -146,6 +147,7 @@ def test_a_folder_is_declared_like_an_upload_and_counted_in_place(
     assert exactly(dataset) == 50
     assert exactly(dataset, bound=2) == 60
     assert not list(stored_names(private_storage(), "canonical"))
+    assert bytes_of(dataset.organisation_id) == 0
 
 
 def test_points_are_perturbed_in_shards_from_a_temporary_copy(folder: Path, settings: Any) -> None:
