@@ -15,7 +15,7 @@ from django.utils import timezone
 from dpgeo.accounts.models import Organisation, Role, User
 from dpgeo.accounts.services import membership_set, organisation_create
 from dpgeo.artefacts import flow_files
-from dpgeo.artefacts.files import FORMATS, MADE_UP, WHOLE_RELEASE
+from dpgeo.artefacts.files import FORMATS, MADE_UP_POINTS, WHOLE_RELEASE
 from dpgeo.core.advice import Guess
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_create
@@ -36,7 +36,7 @@ OF_FLOWS = (flow_files.MATRIX, flow_files.FLOWMAP)
 
 FILES = {
     *(f"cells{each.suffix}" for each in FORMATS if each not in OF_FLOWS),
-    *MADE_UP,
+    *MADE_UP_POINTS,
     *WHOLE_RELEASE,
 }
 """The files of a release that has a single layer of cells."""

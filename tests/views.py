@@ -15,12 +15,14 @@ from dpgeo.core.domain import Domain, PublicLayer
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.measures import Measure
 from dpgeo.core.slices import SlicedGrid, SlicedZones, Slicing
-from dpgeo.core.trips import TripPairs
+from dpgeo.core.trip_paths import SECONDS_A_MINUTE, TripPaths
+from dpgeo.core.trips import SECONDS_AN_HOUR, TripPairs
 from dpgeo.privacy.bounding import Listed, Popularity, Regions, ValuedRegions
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Reports, Shard, round_times
 from dpgeo.privacy.sparse import PrivateSparseCounts, summed
+from dpgeo.privacy.trip_features import OrderedRows, PrivateTripFeatures, TripFeatures
 from dpgeo.privacy.value_shares import PrivateShares
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
@@ -251,6 +253,43 @@ class ArrayView:
             sensitivity=self.bound,
             distinct=self._distinct,
         )
+
+    def trip_features(self, paths: TripPaths) -> PrivateTripFeatures:
+        """Return counts of the features of trips, as `engine.trip_rows` describes them.
+
+        The hour of each record is its time, for trips of consecutive records.
+        """
+        lon, lat = (np.asarray(each, dtype=np.float64) for each in (self.longitude, self.latitude))
+        hours = np.asarray(self.hours, dtype=np.int64)
+        hours = hours if hours.size else np.zeros(lon.size, dtype=np.int64)
+        persons = np.arange(lon.size)
+        if self.persons is not None:
+            persons = np.asarray(self.persons, dtype=np.int64)
+        start = np.flatnonzero(self.area.covers(lon, lat))
+        start = start[np.lexsort((lat[start], lon[start], hours[start], persons[start]))]
+        ends: tuple[NDArray[np.float64], ...] = ()
+        if not paths.gap_minutes:
+            there = self.destinations or (np.full(lon.size, np.nan),) * 2
+            to = [np.asarray(each, dtype=np.float64)[start] for each in there]
+            known = np.isfinite(to[0])
+            known[known] = self.area.covers(to[0][known], to[1][known])
+            start, ends = start[known], (to[0][known], to[1][known])
+        unit = persons[start]
+        cell = paths.grid.locate(*to_mercator(lon[start], lat[start]))
+        content = [each.view(np.int64) for each in (lon[start], lat[start], *ends)]
+        key = _hash(self.salt, unit, hours[start], *content)
+        if ends:
+            trip = np.repeat(np.arange(start.size), 2)
+            cell = np.stack([cell, paths.grid.locate(*to_mercator(*ends))], axis=1).ravel()
+            unit, key = np.repeat(unit, 2), np.repeat(key, 2)
+        else:
+            apart = np.diff(hours[start]) * SECONDS_AN_HOUR > paths.gap_minutes * SECONDS_A_MINUTE
+            new = np.r_[False, (np.diff(unit) != 0) | apart]
+            trip = np.cumsum(new[: start.size])
+        bound = self.bound if self.unit is Unit.PERSON else None
+        features = TripFeatures(paths.grid, bound, distinct=self._distinct)
+        features.add(OrderedRows(unit=unit, trip=trip, cell=cell, key=key))
+        return features.private()
 
     def totals(self, regions: ValuedRegions, *, sightings: int, visits: int) -> PrivateTotals:
         """Return the totals over all regions: people, and their clipped sightings and visits."""

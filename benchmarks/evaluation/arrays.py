@@ -13,12 +13,14 @@ from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.measures import Measure
 from dpgeo.core.slices import SlicedGrid, SlicedZones
+from dpgeo.core.trip_paths import TripPaths
 from dpgeo.core.trips import TripPairs
 from dpgeo.privacy.bounding import CountedRegions, Popularity, Regions, ValuedRegions
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
 from dpgeo.privacy.sparse import PrivateSparseCounts
+from dpgeo.privacy.trip_features import PrivateTripFeatures
 from dpgeo.privacy.value_shares import PrivateShares
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
@@ -93,6 +95,10 @@ class CountsView:
         raise TypeError("There are counts of cells here, and no values.")
 
     def trips(self, pairs: TripPairs) -> PrivateSparseCounts:
+        """Raise TypeError: counts of cells contain no trips."""
+        raise TypeError("There are counts of cells here, and no trips.")
+
+    def trip_features(self, paths: TripPaths) -> PrivateTripFeatures:
         """Raise TypeError: counts of cells contain no trips."""
         raise TypeError("There are counts of cells here, and no trips.")
 

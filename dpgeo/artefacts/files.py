@@ -27,12 +27,14 @@ from dpgeo.artefacts import (
     statement,
     statement_schema,
     synthetic_points,
+    trip_files,
     vector_tiles,
 )
 from dpgeo.artefacts.formats import BuiltFile, LayerFormat, PlannedFile, StyleFormat
 from dpgeo.artefacts.view import View, views
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer, layers
+from dpgeo.postprocess.made_up_trips import makes_trips
 
 __all__ = [
     "FORMATS",
@@ -96,11 +98,18 @@ WHOLE_RELEASE = {
 }
 """The kinds of files that describe the whole release rather than one layer."""
 
-MADE_UP = {
+MADE_UP_POINTS = {
     synthetic_points.NAME + each.suffix: FileKind(each.title, synthetic_points.USE)
     for each in synthetic_points.FORMATS
 }
-"""The kinds of files with synthetic points, which are not layers of the map."""
+
+MADE_UP_TRIPS = {
+    trip_files.NAME + each.format.suffix: FileKind(each.format.title, trip_files.USE)
+    for each in trip_files.FILES
+}
+
+MADE_UP = MADE_UP_POINTS | MADE_UP_TRIPS
+"""The kinds of files with made-up points or trips, which are not layers of the map."""
 
 
 def file_kind(name: str) -> FileKind:
@@ -129,6 +138,7 @@ def planned_files(released: Released) -> list[PlannedFile]:
     shown = layers(released)
     planned = [file for view in views(shown) for file in _layer_files(released, view)]
     planned += _point_files(released, shown)
+    planned += _trip_files(released)
     for whole in (map_array, preview, card):
         write = functools.partial(whole.write, released, shown)
         planned.append(PlannedFile(whole.NAME, whole.MEDIA_TYPE, write, at_once=True))
@@ -209,6 +219,23 @@ def _point_files(released: Released, shown: Sequence[Layer]) -> Iterator[Planned
             synthetic_points.NAME + layer_format.suffix,
             layer_format.media_type,
             functools.partial(_write_layer, layer_format, released, view),
+            at_once=False,
+        )
+
+
+def _trip_files(released: Released) -> Iterator[PlannedFile]:
+    """Yield the files of made-up trips, which are drawn only when a file is written."""
+    if not makes_trips(released.content):
+        return
+    for each in trip_files.FILES:
+
+        def view(make: Callable[[Released], Layer] = each.layer) -> View:
+            return View(make(released), metres=0, edges=())
+
+        yield PlannedFile(
+            trip_files.NAME + each.format.suffix,
+            each.format.media_type,
+            functools.partial(_write_layer, each.format, released, view),
             at_once=False,
         )
 

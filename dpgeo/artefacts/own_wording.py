@@ -23,8 +23,10 @@ from dpgeo.core.released import (
     QuartilesRelease,
     Released,
     SlicesRelease,
+    TripsRelease,
 )
 from dpgeo.core.slices import SliceNames
+from dpgeo.core.trip_paths import UNITS
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.ground_grid import FURTHEST_SNAP
 from dpgeo.spatial.projection import ground_scale
@@ -69,8 +71,9 @@ def own_noun(content: Content) -> Noun | None:
     return None
 
 
-@own_noun.register
-def _trips_counted(content: FlowsRelease) -> Noun:
+@own_noun.register(FlowsRelease)
+@own_noun.register(TripsRelease)
+def _trips_counted(content: FlowsRelease | TripsRelease) -> Noun:
     # A trip may consist of two rows of a person, who was not recorded between them.
     return TRIP
 
@@ -81,6 +84,15 @@ PAIRS = RegionWords(
     "One record adds 1 to one pair of regions, to the departures of one region and to the arrivals "
     "of another.",
     "one flow in all, as is expected if nobody travelled,",
+)
+
+TRIP_TABLES = RegionWords(
+    "pair of a start and an end",
+    "pairs of a start and an end",
+    f"One trip adds 1 to the pair of the squares in which it starts and ends, 1 to the trips with "
+    f"as many moves, and {UNITS} units, divided among its moves, to moves between squares.",
+    "one pair in all, as is expected if nobody travelled,",
+    bounded="trips",
 )
 
 AVERAGED = RegionWords(
@@ -118,6 +130,11 @@ def regions(content: Content) -> RegionWords:
 @regions.register
 def _pairs(content: FlowsRelease) -> RegionWords:
     return PAIRS
+
+
+@regions.register
+def _trip_tables(content: TripsRelease) -> RegionWords:
+    return TRIP_TABLES
 
 
 @regions.register
@@ -274,6 +291,36 @@ def _flow_steps(content: FlowsRelease, released: Released) -> list[str]:
         FLOWS_LISTED.format(least=content.threshold),
         *_about_category(content.names, DIVIDED),
     ]
+
+
+ROWS_AS_TRIPS = (
+    "Trips: each row with a destination is a trip straight from its position to there, over squares "
+    "of a grid. Trips that stay in one square are left out."
+)
+
+CHAINS_AS_TRIPS = (
+    "Trips: rows of a person that follow each other in time, each at most {minutes} minutes after "
+    "the one before, are a trip over squares of a grid; squares between two rows are filled in. "
+    "Trips that stay in one square are left out, and trips are cut off after {most} moves."
+)
+
+NO_TRIP = (
+    "What trips in general look like: made-up trips follow the ways that many people take. A made-up "
+    "trip that resembles somebody's was drawn from the noisy tables, and was not copied."
+)
+
+
+@steps.register
+def _trip_steps(content: TripsRelease, released: Released) -> list[str]:
+    if not content.gap_minutes:
+        return [ROWS_AS_TRIPS]
+    return [CHAINS_AS_TRIPS.format(minutes=content.gap_minutes, most=content.lengths.size)]
+
+
+@not_protected.register
+def _trips_not_protected(content: TripsRelease, facts: list[str]) -> list[str]:
+    """Return the sentences `facts`, and one on what made-up trips have in common with real ones."""
+    return [*facts, NO_TRIP]
 
 
 NEAREST = (

@@ -21,6 +21,7 @@ from dpgeo.artefacts import (
     promises,
     series_wording,
     synthetic_points,
+    trip_files,
     wording,
 )
 from dpgeo.artefacts import statement_schema as form
@@ -92,6 +93,7 @@ def statement(released: Released, layers_shown: Sequence[Layer] | None = None) -
             *own_wording.steps(released.content, released),
             *([wording.TOTALS_STEP] if released.totals else []),
             *synthetic_points.rule(released, shown),
+            *trip_files.rule(released),
         ],
         "not_protected": [
             *own_wording.not_protected(

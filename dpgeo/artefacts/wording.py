@@ -142,13 +142,15 @@ class RegionWords:
     """Words for the regions in which people are counted, and sentences that depend on them.
 
     `of_record` says to how many regions one record adds, and `of_empty` says which empty regions
-    pass the threshold.
+    pass the threshold. `bounded` is the plural noun for what the contribution bound limits if
+    visits are counted.
     """
 
     one: str
     many: str
     of_record: str
     of_empty: str
+    bounded: str = "records"
 
 
 CELLS = RegionWords(
@@ -182,7 +184,7 @@ def bound(
     """
     if unit is Unit.RECORD:
         return regions.of_record
-    things = f"distinct {regions.many}" if counting is Counting.PEOPLE else "records"
+    things = f"distinct {regions.many}" if counting is Counting.PEOPLE else regions.bounded
     return (
         f"One person adds to at most {limit} {things}; where there are more, {limit} are kept, "
         f"{CHOICE[bounding]}."
@@ -231,7 +233,7 @@ def known_limits(
     """
     if notion is Notion.GEO_IND:
         return _limits_of_points(limit)
-    things = regions.many if counting is Counting.PEOPLE else "records"
+    things = regions.many if counting is Counting.PEOPLE else regions.bounded
     return [
         f"Values estimate the bounded counts, in which nobody adds more than {limit} {things}. "
         "Where people have more, true counts are higher. This bias is in no margin.",

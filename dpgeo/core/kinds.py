@@ -49,6 +49,9 @@ CONTOURS = Kind(
     for_planning=True,
 )
 FLOWS = Kind(key="flows", title=translatable("Flows"), plural=translatable("Flows"))
+TRIPS = Kind(
+    key="trips", title=translatable("Made-up trips"), plural=translatable("Made-up trips")
+)
 AVERAGES = Kind(key="averages", title=translatable("Averages"), plural=translatable("Averages"))
 PLACES = Kind(key="places", title=translatable("Places"), plural=translatable("Places"))
 PROFILE = Kind(
@@ -59,5 +62,16 @@ PROFILE = Kind(
 
 KINDS: Mapping[str, Kind] = {
     kind.key: kind
-    for kind in (HEATMAP, ZONES, POINTS, CLUSTERS, CONTOURS, AVERAGES, FLOWS, PLACES, PROFILE)
+    for kind in (
+        HEATMAP,
+        ZONES,
+        POINTS,
+        CLUSTERS,
+        CONTOURS,
+        AVERAGES,
+        FLOWS,
+        TRIPS,
+        PLACES,
+        PROFILE,
+    )
 }

@@ -378,6 +378,31 @@ class PlacesRelease(Content):
     adds_up: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TripsRelease(Content):
+    """Noisy counts of the features of trips, from which trips are made up.
+
+    `ends`, int64 (n, n), are the noisy numbers of trips by the cell in which they start and the
+    cell in which they end, for the n cells of the grid. `moves`, int64 (n, 8), are noisy numbers of
+    units of moves by cell and direction (`core.trip_paths`); each trip divides UNITS of them among
+    its moves. Entries of cells that do not intersect the study area are exactly 0, without noise,
+    as are moves into such cells. `lengths`, int64 (m,), are the noisy numbers of trips with 1 to m
+    moves; longer trips were cut off. If `gap_minutes` is above 0, consecutive rows of a person that
+    are at most that many minutes apart made a trip; otherwise each row was a trip.
+    """
+
+    product = "Synthetic data"
+
+    grid: Grid
+    gap_minutes: int
+    ends: NDArray[np.int64]
+    moves: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    noise: DiscreteLaplace
+    move_noise: DiscreteLaplace
+    length_noise: DiscreteLaplace
+
+
 NO_TIME = -(1 << 63)
 """Stands for the missing time of a report: the smallest int64."""
 
@@ -473,6 +498,7 @@ CONTENT_TYPES: tuple[type[Content], ...] = (
     ProfileRelease,
     ContourRelease,
     FlowsRelease,
+    TripsRelease,
     PlacesRelease,
     PointsRelease,
 )

@@ -141,6 +141,18 @@ GATHERINGS = Subject(
     headline=translatable("Where people gather: {place}"),
     common=False,
 )
+MADE_UP_TRIPS = Subject(
+    key="trips",
+    title=translatable("Trips, made up"),
+    words=translatable(
+        "Trips that nobody made, with starts, ends, ways and lengths as in the data. It takes "
+        "thousands of people."
+    ),
+    headline=translatable("Made-up trips: {place}"),
+    counted_in=translatable("A place is one way, from the square of its start to that of its end."),
+    needs=(Need.TRIPS,),
+    common=False,
+)
 REPORTS = Subject(
     key="points",
     title=translatable("Moved points"),
@@ -167,6 +179,7 @@ SUBJECTS: Mapping[str, Subject] = {
         CATEGORIES,
         DENSITY,
         GATHERINGS,
+        MADE_UP_TRIPS,
         REPORTS,
     )
 }

@@ -50,8 +50,10 @@ from dpgeo.core.errors import InvalidInput, PrivacyError
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.measures import Measure, measure_column
 from dpgeo.core.slices import SlicedGrid, SlicedZones, Slicing
+from dpgeo.core.trip_paths import TripPaths
 from dpgeo.core.trips import TripPairs
 from dpgeo.engine import counting_sql as sql
+from dpgeo.engine import trip_rows
 from dpgeo.engine.canonical_file import MEMORY_BYTES, CanonicalFile, Parameters, as_pattern
 from dpgeo.engine.reports import BoundedReports
 from dpgeo.engine.trips import TRIPS, located
@@ -68,6 +70,7 @@ from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
 from dpgeo.privacy.sparse import PrivateSparseCounts, summed
+from dpgeo.privacy.trip_features import PrivateTripFeatures, TripFeatures
 from dpgeo.privacy.value_shares import PrivateShares
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
@@ -424,6 +427,29 @@ class DuckDBView:
         }
         items = sql.PEOPLE if self._counting == Counting.PEOPLE else TRIPS
         return items + sql.RANDOM
+
+    def trip_features(self, paths: TripPaths) -> PrivateTripFeatures:
+        """Return counts of the features of at most `bound` trips of each privacy unit.
+
+        The trips are described in `dpgeo.engine.trip_rows`. Raises PrivacyError for trips that join
+        rows if records are the privacy unit.
+        """
+        if paths.gap_minutes and self._unit is Unit.RECORD:
+            raise PrivacyError("Rows are joined to trips where persons are the privacy unit.")
+        bound = self._bound if self._unit is Unit.PERSON else None
+        features = TripFeatures(paths.grid, bound, distinct=self._distinct)
+        parameters: Parameters = {"path": as_pattern(self._file.path), **self._file.salt_words()}
+        query = trip_rows.FOLLOWING if paths.gap_minutes else trip_rows.BY_ROW
+        with self._file.scratch() as folder, self._file.connected(folder) as connection:
+            (sizes,) = connection.execute(sql.SIZES, {"path": parameters["path"]}).fetchall()
+            passes = max(1, -(-trip_rows.ROW_BYTES * sizes[0] // (self._file.memory_bytes // 2)))
+            for number in range(passes):
+                parameters |= people_of(number, passes)
+                found = connection.execute(query, inputs_of(query, parameters)).fetchnumpy()
+                features.add(trip_rows.rows_of(found, paths))
+                if self._progress:
+                    self._progress(number + 1, passes)
+        return features.private()
 
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
         """Return totals over all regions, with L1 sensitivities 1, `sightings` and `visits`.

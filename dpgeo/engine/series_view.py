@@ -124,4 +124,4 @@ class SeriesView(DuckDBView):
         raise PrivacyError("A period of a series is counted once, as one vector of counts.")
 
     visits = value_shares = value_histogram = _refuse
-    totals = popularity = preferring = positions = _refuse
+    totals = popularity = preferring = positions = trip_features = _refuse

@@ -32,6 +32,7 @@ from dpgeo.mechanisms import (
     quartiles,
     sparse_grid,
     time_slices,
+    trips,
     uniform_grid,
     zones,
 )
@@ -57,6 +58,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
         averages.MECHANISM,
         quartiles.MECHANISM,
         flows.MECHANISM,
+        trips.MECHANISM,
         places.MECHANISM,
         profile.MECHANISM,
         contours.MECHANISM,

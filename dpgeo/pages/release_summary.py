@@ -32,6 +32,7 @@ from dpgeo.pages.mean_table import MeanTable, mean_table
 from dpgeo.pages.moved_points import Moved, moved_of
 from dpgeo.pages.place_rows import PlaceList, place_lists
 from dpgeo.pages.privacy_diagrams import Chart, Range, chart, ranges
+from dpgeo.pages.trip_rows import TripTables, trip_tables
 from dpgeo.phrases import Phrase, translatable
 from dpgeo.postprocess.joint_sums import JointSums
 from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, layers
@@ -207,6 +208,8 @@ class Summary:
     """Contour bands, lowest first."""
     flows: Flows | None
     """The flows as tables, or None for releases without flows."""
+    made_up: TripTables | None
+    """Tables of made-up trips, or None for releases without made-up trips."""
     places: tuple[PlaceList, ...]
     """Rankings of places, for all contexts together and for each; () for releases without places.
     """
@@ -450,6 +453,7 @@ def summarise(released: Released) -> Summary:
         pictured=tuple(extent(released, opened)),
         spends=tuple(_spend(line, released.guarantee.amount) for line in released.trace),
         flows=flows,
+        made_up=trip_tables(released.content, drawn_layers),
         places=places,
         moved=moved_of(released.content, released, drawn_layers),
         figures=_figures(counts[0], released, drawn_layers, joint) if counts else None,

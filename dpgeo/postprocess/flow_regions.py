@@ -18,12 +18,17 @@ def square_zones(grid: Grid, inside: NDArray[np.bool_]) -> Zones:
     Letters count columns from the west, and numbers count rows from the north.
     """
     row, column = np.divmod(np.flatnonzero(inside), grid.columns)
-    names = tuple(
+    names = square_names(row, column)
+    boxes = np.column_stack([row, row + 1, column, column + 1])
+    return Zones(keys=names, names=names, shapes=squares(grid, boxes))
+
+
+def square_names(row: NDArray[np.int64], column: NDArray[np.int64]) -> tuple[str, ...]:
+    """Return the names of squares, such as C5, from their rows and columns (n,)."""
+    return tuple(
         f"{_letters(each)}{number + 1}"
         for each, number in zip(column.tolist(), row.tolist(), strict=True)
     )
-    boxes = np.column_stack([row, row + 1, column, column + 1])
-    return Zones(keys=names, names=names, shapes=squares(grid, boxes))
 
 
 def _letters(number: int) -> str:

@@ -25,24 +25,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import shapely
 from numpy.typing import NDArray
 
 from dpgeo.core.released import Released
+from dpgeo.postprocess.even_places import Regions, places_in
 from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.hilbert import hilbert_order
 
 MOST_POINTS = 100_000
 """Largest number of points; if more people are counted, points stand for several."""
-
-DECIMALS = 7
-"""Decimal places of coordinates in degrees, enough for about a centimetre on the ground."""
-
-TRIES = 24
-"""Rounds of rejection sampling, first in a region's box, then in the box of its part of the study
-area.
-"""
 
 Floats = NDArray[np.float64]
 
@@ -90,7 +82,7 @@ def synthetic_points(
 
     `digest` identifies the release; the same digest gives the same points.
     """
-    regions = [_Regions.of(layer, area) for layer in counted]
+    regions = [Regions.of(layer, area) for layer in counted]
     orders = [hilbert_order(each.west + each.east, each.south + each.north) for each in regions]
     values = [
         non_negative_counts(layer)[order] for layer, order in zip(counted, orders, strict=True)
@@ -104,7 +96,7 @@ def synthetic_points(
         weights = weights[region.size :]
         key = hashlib.sha256(digest + layer.name.encode()).digest()[:16]
         generator = np.random.Philox(key=int.from_bytes(key, "little"))
-        places = _places(regions[index], region, generator)
+        places = places_in(regions[index], region, generator)
         longitude.append(places[0])
         latitude.append(places[1])
         weight.append(own[: len(places[0])])
@@ -159,107 +151,3 @@ def non_negative_counts(layer: Layer) -> Floats:
     """
     values = layer.columns.get("non_negative", layer.value)
     return np.maximum(np.asarray(values, dtype=np.float64), 0.0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Regions:
-    """Boxes (n,) in degrees, and shapes within the boxes in which points must lie.
-
-    `shapes` is None if points may lie anywhere in the study area.
-    """
-
-    west: Floats
-    south: Floats
-    east: Floats
-    north: Floats
-    area: StudyArea
-    shapes: NDArray[np.object_] | None
-
-    @classmethod
-    def of(cls, layer: Layer, area: StudyArea) -> _Regions:
-        if isinstance(layer, BoxLayer):
-            west, south, east, north = area.bounds
-            box = layer.grid.box_bounds(layer.boxes).T
-            sides = (
-                np.clip(box[0], west, east),
-                np.clip(box[1], south, north),
-                np.clip(box[2], west, east),
-                np.clip(box[3], south, north),
-            )
-            return cls._from(sides, area, None)
-        if isinstance(layer, ShapeLayer):
-            shapely.prepare(layer.shapes)
-            return cls._from(tuple(shapely.bounds(layer.shapes).T), area, layer.shapes)
-        raise TypeError(f"There are no regions in a {type(layer).__name__}.")
-
-    @classmethod
-    def _from(
-        cls, sides: Sequence[Floats], area: StudyArea, shapes: NDArray[np.object_] | None
-    ) -> _Regions:
-        west, south, east, north = (np.nan_to_num(side) for side in sides)
-        return cls(west=west, south=south, east=east, north=north, area=area, shapes=shapes)
-
-    def covers(
-        self, region: NDArray[np.intp], longitude: Floats, latitude: Floats
-    ) -> NDArray[np.bool_]:
-        """Return a mask (n,) of the positions that lie in their regions' parts of the study area.
-
-        `region` (n,) holds the index of each position's region.
-        """
-        inside = np.asarray(self.area.covers(longitude, latitude))
-        if self.shapes is not None:
-            inside &= shapely.intersects_xy(self.shapes[region], longitude, latitude)
-        return inside
-
-    def narrowed(self, region: NDArray[np.intp]) -> _Regions:
-        """Return the regions with the boxes of some shrunk to their parts of the study area.
-
-        `region` holds the indices of the regions to shrink.
-        """
-        chosen = np.unique(region)
-        sides = np.array([self.west, self.south, self.east, self.north])
-        parts = shapely.intersection(shapely.box(*sides[:, chosen]), self.area.shape)
-        if self.shapes is not None:
-            parts = shapely.intersection(parts, self.shapes[chosen])
-        sides[:, chosen] = shapely.bounds(parts).T
-        return self._from(tuple(sides), self.area, self.shapes)
-
-
-def _places(
-    regions: _Regions, region: NDArray[np.intp], generator: np.random.Philox
-) -> tuple[Floats, Floats]:
-    """Return longitudes (n,) and latitudes (n,) drawn evenly in the regions `region` (n,).
-
-    If no position is found for a point, because its region only touches the study area or is
-    thinner than a centimetre, the point gets the position of the previous point.
-    """
-    longitude, latitude = np.zeros(region.size), np.zeros(region.size)
-    missing = np.arange(region.size)
-    for attempt in range(2 * TRIES):
-        if not missing.size:
-            break
-        if attempt == TRIES:
-            regions = regions.narrowed(region[missing])
-        tried = _drawn(regions, region[missing], generator)
-        covers = regions.covers(region[missing], *tried)
-        longitude[missing[covers]], latitude[missing[covers]] = tried[0][covers], tried[1][covers]
-        missing = missing[~covers]
-    placed = np.ones(region.size, dtype=np.bool_)
-    placed[missing] = False
-    if not placed.any():
-        return np.empty(0), np.empty(0)
-    last = np.maximum.accumulate(np.where(placed, np.arange(region.size), np.argmax(placed)))
-    return longitude[last], latitude[last]
-
-
-def _drawn(
-    regions: _Regions, region: NDArray[np.intp], generator: np.random.Philox
-) -> tuple[Floats, Floats]:
-    """Draw positions (n,), evenly on the sphere, in the boxes of the regions `region` (n,)."""
-    raw = generator.random_raw(2 * region.size).reshape(2, -1)
-    across, up = (raw >> np.uint64(11)) * 2.0**-53
-    west, east = regions.west[region], regions.east[region]
-    low, high = (np.sin(np.radians(side[region])) for side in (regions.south, regions.north))
-    longitude = west + across * (east - west)
-    latitude = np.degrees(np.arcsin(low + up * (high - low)))
-    return longitude.round(DECIMALS), latitude.round(DECIMALS)

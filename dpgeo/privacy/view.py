@@ -8,12 +8,14 @@ from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.measures import Measure
 from dpgeo.core.slices import SlicedGrid, SlicedZones
+from dpgeo.core.trip_paths import TripPaths
 from dpgeo.core.trips import TripPairs
 from dpgeo.privacy.bounding import CountedRegions, Listed, Popularity, Regions, ValuedRegions
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
 from dpgeo.privacy.sparse import PrivateSparseCounts
+from dpgeo.privacy.trip_features import PrivateTripFeatures
 from dpgeo.privacy.value_shares import PrivateShares
 from dpgeo.spatial.grid import Grid
 
@@ -96,6 +98,12 @@ class PrivateView(Protocol):
         If distinct people are counted, a person counts once in each of at most `bound` combinations
         of a pair and a slice; otherwise, at most `bound` trips of a person are counted. Which trips
         a person made follows from the person's own rows alone.
+        """
+
+    def trip_features(self, paths: TripPaths) -> PrivateTripFeatures:
+        """Return counts of the features of at most `bound` trips of each privacy unit.
+
+        If distinct people are counted, a person has at most one trip with the same start and end.
         """
 
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:

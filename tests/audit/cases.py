@@ -55,6 +55,12 @@ CASES = (
         chosen={"trips": "consecutive rows", "within": True, "gap_hours": 168},
     ),
     Case(
+        name="trips",
+        key="trips",
+        wanted=TREE,
+        most=20_000,
+    ),
+    Case(
         name="places",
         key="places",
         wanted=GRID,

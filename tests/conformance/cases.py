@@ -143,8 +143,8 @@ def parsed(cls: type[Any], given: dict[str, object]) -> list[Any]:
 
 
 SIDE, PAIRED_SIDE, PEOPLE = 32, 5, 60
-"""Values that keep releases small: the number of cells along a side, the same for flows, which
-count pairs of cells, and the value of the parameter `people`.
+"""Values that keep releases small: the number of cells along a side, the same for flows and
+trips, which count pairs of cells, and the value of the parameter `people`.
 """
 
 
@@ -152,12 +152,12 @@ def sides(cls: type[Any], side: int = SIDE) -> dict[str, object]:
     """Return small values for a mechanism's parameters that decide how many cells it counts.
 
     `cls` is the class of its parameters. If they include `cells`, the number of cells along a
-    side, it gets the value `side` (for flows, at most PAIRED_SIDE). If not, every integer
+    side, it gets the value `side` (for flows and trips, at most PAIRED_SIDE). If not, every integer
     parameter whose default is above `side` gets this value, or its lower limit if that is
     larger. Parameters in FITTING are left out.
     """
     whole = {each.name: each for each in parameters(cls) if each.kind is int}
-    if cls is MECHANISMS["flows"].params:
+    if cls in {MECHANISMS["flows"].params, MECHANISMS["trips"].params}:
         return {"cells": min(side, PAIRED_SIDE)}
     if "cells" in whole:
         return {"cells": side}

@@ -25,6 +25,7 @@ from dpgeo.core.released import (
     QuartilesRelease,
     Released,
     SparseRelease,
+    TripsRelease,
 )
 from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.spatial.boxes import box_sums, summed_area
@@ -161,14 +162,17 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
             numbers += pairs[np.ix_(difference.cells, difference.cells)].ravel().tolist()
     if isinstance(released.content, FlowsRelease):
         numbers += flow_numbers(released.content, difference)
+    if isinstance(released.content, TripsRelease):
+        numbers += trip_numbers(released.content, difference)
     if isinstance(released.content, QuartilesRelease):
         numbers += bin_numbers(released.content, difference)
     if released.totals:
         numbers += [float(total.count) for total in released.totals.each().values()]
     if isinstance(released.content, PhasedRelease | PhasedSlicesRelease):
         numbers += phase_numbers(released.content, difference)
-    # The layers of flows are lines and zones, which take long to make and have no boxes.
-    for layer in () if isinstance(released.content, FlowsRelease) else box_layers(released):
+    # The layers of flows and trips are lines and zones, which take long to make and have no boxes.
+    shapes = isinstance(released.content, FlowsRelease | TripsRelease)
+    for layer in () if shapes else box_layers(released):
         structure.append((layer.name, layer.title, layer.margin_label, sorted(layer.columns)))
         numbers += layer_numbers(layer, difference)
     return zlib.crc32(repr(structure).encode()), numbers
@@ -207,6 +211,25 @@ def flow_numbers(content: FlowsRelease, difference: Difference) -> list[float]:
     sums = np.array([pairs.sum(), leaving.sum(), arriving.sum()], dtype=np.float64)
     all_three = np.clip(sums, 0, laplace(content.noise).sensitivity).sum()
     return [*pairs.tolist(), *arriving.tolist(), *sums.tolist(), float(all_three)]
+
+
+def trip_numbers(content: TripsRelease, difference: Difference) -> list[float]:
+    """Return residuals of the three tables' entries that the person's trips change.
+
+    Every record is a trip to the next cell: a single move to the east, or a way back to the start
+    of the next row. The last number adds up the residuals of all tables, in units of one trip, each
+    clipped to the most that the person can add.
+    """
+    n = content.grid.size
+    following = (difference.cells + 1) % n
+    known = difference.known.reshape(-1)[difference.cells]
+    ends = content.ends[difference.cells, following] - known
+    moves = content.moves[difference.cells, 2] / UNITS - known
+    lengths = content.lengths[:4].astype(np.float64)
+    most = content.noise.sensitivity
+    sums = [ends.sum(), moves.sum(), lengths.sum() - difference.known.sum()]
+    together = float(np.clip(sums, 0, most).sum())
+    return [*ends.tolist(), *moves.tolist(), *lengths.tolist(), *map(float, sums), together]
 
 
 def bin_numbers(content: QuartilesRelease, difference: Difference) -> list[float]:

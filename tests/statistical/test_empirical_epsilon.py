@@ -28,6 +28,7 @@ from dpgeo.core.released import GridRelease, Released
 from dpgeo.core.slices import SlicedGrid, SlicedZones, Slicing
 from dpgeo.core.time_slices import HOURS_A_WEEK
 from dpgeo.core.totals import TotalsPlan
+from dpgeo.core.trip_paths import TripPaths
 from dpgeo.core.trips import TripPairs
 from dpgeo.mechanisms import prilocation, uniform_grid
 from dpgeo.mechanisms.registry import MECHANISMS
@@ -48,6 +49,7 @@ from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
 from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.sparse import PrivateSparseCounts
+from dpgeo.privacy.trip_features import PrivateTripFeatures
 from dpgeo.privacy.value_shares import PrivateShares
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
@@ -134,6 +136,7 @@ class CountedOnce:
     valued: dict[ValuedRegions, PrivateShares] = field(default_factory=dict)
     binned: dict[tuple[ValuedRegions, int], PrivateCounts] = field(default_factory=dict)
     travelled: dict[TripPairs, PrivateSparseCounts] = field(default_factory=dict)
+    described: dict[TripPaths, PrivateTripFeatures] = field(default_factory=dict)
 
     @property
     def domain(self) -> Domain:
@@ -192,6 +195,11 @@ class CountedOnce:
         if pairs not in self.travelled:
             self.travelled[pairs] = self.view.trips(pairs)
         return self.travelled[pairs]
+
+    def trip_features(self, paths: TripPaths) -> PrivateTripFeatures:
+        if paths not in self.described:
+            self.described[paths] = self.view.trip_features(paths)
+        return self.described[paths]
 
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
         return self.view.totals(regions, sightings=sightings, visits=visits)

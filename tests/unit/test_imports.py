@@ -140,7 +140,10 @@ OWN_PARTS = {
     "dpgeo.pages.flow_rows",
     "dpgeo.pages.place_rows",
     "dpgeo.pages.moved_points",
+    "dpgeo.pages.trip_rows",
     "dpgeo.postprocess.flow_answers",
+    "dpgeo.postprocess.made_up_trips",
+    "dpgeo.postprocess.trip_model",
     "dpgeo.postprocess.top_places",
 }
 """Modules outside the packages OF_ONE_KIND that also may be about a single kind of release."""

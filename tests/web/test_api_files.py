@@ -16,7 +16,7 @@ from django.utils.crypto import get_random_string
 from dpgeo.accounts.models import Role, User
 from dpgeo.api.files import is_missing
 from dpgeo.artefacts import flow_files, kepler
-from dpgeo.artefacts.files import FORMATS, MADE_UP, WHOLE_RELEASE, build_files
+from dpgeo.artefacts.files import FORMATS, MADE_UP_POINTS, WHOLE_RELEASE, build_files
 from dpgeo.artefacts.formats import LayerFormat, StyleFormat
 from dpgeo.artefacts.view import views
 from dpgeo.postprocess.layers import Layer, layers
@@ -48,7 +48,7 @@ NAMES = sorted(
         for each in FORMATS
         if holds(each, layer)
     }
-    | MADE_UP.keys()
+    | MADE_UP_POINTS.keys()
     | WHOLE_RELEASE.keys()
 )
 """Names of the files of a release with a layer in every format."""

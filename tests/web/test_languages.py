@@ -73,6 +73,7 @@ KINDS: dict[str, Callable[[], Released]] = {
     "averages": releases.zone_averages_release,
     "quartiles": releases.zone_quartiles_release,
     "flows": releases.flows_release,
+    "trips": releases.trips_release,
     "places by time": lambda: releases.places_release(by_time=True),
     "profile": releases.profile_release,
 }

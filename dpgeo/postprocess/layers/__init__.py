@@ -20,6 +20,7 @@ from dpgeo.postprocess.layers import (
     slices,
     sparse,
     trees,
+    trips,
     zones,
 )
 from dpgeo.postprocess.layers.layer import (
@@ -82,5 +83,6 @@ __all__ = [
     "slim",
     "sparse",
     "trees",
+    "trips",
     "zones",
 ]

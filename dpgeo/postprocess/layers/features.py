@@ -123,6 +123,10 @@ ARRIVALS = Features(
 
 FLOWS = Features(look="flows")
 
+MOVES = Features(look="moves")
+
+MADE_UP_TRIPS = Features(look="trips")
+
 MEAN, MEDIAN = "mean", "median"
 """Names of the columns with the mean and the median of a measure, by which maps are coloured."""
 

@@ -14,6 +14,8 @@ const LOOKS: Record<string, () => Promise<{ load: LoadLayer }>> = {
   departures: () => import("./zones/zones"),
   arrivals: () => import("./zones/zones"),
   flows: () => import("./flows/flows"),
+  moves: () => import("./trips/trips"),
+  trips: () => import("./trips/trips"),
   contours: () => import("./contours/contours"),
   points: () => import("./points/points"),
 };

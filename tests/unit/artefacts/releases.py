@@ -36,6 +36,7 @@ from dpgeo.core.released import (
     SlicesRelease,
     SparseRelease,
     TreeRelease,
+    TripsRelease,
     ZoneAverages,
     ZoneQuartiles,
     ZonesRelease,
@@ -44,6 +45,7 @@ from dpgeo.core.series import Part, Period, Protection, Terms
 from dpgeo.core.slices import UNDIVIDED, Slicing
 from dpgeo.core.spend import Measured
 from dpgeo.core.time_slices import PARTS, TIME_SLICES
+from dpgeo.core.trip_paths import neighbours
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import summed_area, tiles
 from dpgeo.spatial.centres import spread_evenly
@@ -409,6 +411,38 @@ def flows_release(*, sparse: bool = False, area: StudyArea = TRIANGLE) -> Releas
     return _released("flows", parameters, content, trace, area, 3)
 
 
+def trips_release(cells: int = 4, *, area: StudyArea = TRIANGLE) -> Released:
+    """Return tables of trips that lead eastwards, and a few that go anywhere."""
+    grid = Grid.over(area, cells)
+    inside = grid.inside(area).ravel()
+    to = neighbours(grid)
+    shares = (("starts and ends", "0.45", 3), ("moves between squares", "0.45", 180))
+    noises = [DiscreteLaplace(Fraction(each), most) for _, each, most in shares]
+    lengths = DiscreteLaplace(Fraction("0.1"), 3)
+    apart = np.subtract.outer(np.arange(grid.size) % cells, np.arange(grid.size) % cells)
+    ends = np.where(apart == -2, 90, np.arange(grid.size**2).reshape(apart.shape) % 13 - 6)
+    moves = np.where(np.arange(8) == 2, 2400, np.arange(grid.size * 8).reshape(-1, 8) % 301 - 150)
+    content = TripsRelease(
+        grid=grid,
+        gap_minutes=30,
+        ends=np.where(np.logical_and.outer(inside, inside), ends, 0).astype(np.int64),
+        moves=np.where(inside[:, None] & (to >= 0) & inside[to], moves, 0).astype(np.int64),
+        lengths=np.maximum(400 - 130 * np.arange(40), -9).astype(np.int64),
+        noise=noises[0],
+        move_noise=noises[1],
+        length_noise=lengths,
+    )
+    trace = (
+        *(
+            Measured(label=label, epsilon=noise.epsilon, noise=noise)
+            for (label, _, _), noise in zip(shares, noises, strict=True)
+        ),
+        Measured(label="numbers of moves", epsilon=lengths.epsilon, noise=lengths),
+    )
+    parameters: dict[str, int | bool | str] = {"cells": cells, "guessed_people": 10_000}
+    return _released("trips", parameters, content, trace, area, 3)
+
+
 _NO_PAIRS = np.empty((0, 6), dtype=np.int64)
 
 
@@ -554,6 +588,7 @@ def examples() -> tuple[Released, ...]:
         grid_averages_release(),
         flows_release(),
         flows_release(sparse=True),
+        trips_release(),
         category_slices_release(),
         sliced_averages_release(),
         profile_release(),
@@ -640,6 +675,17 @@ def _contents(draw: st.DrawFn, area: StudyArea) -> Content:
             measured=np.array([draw(st.booleans()), True]),
             counts=np.array([draw(_int64), draw(_int64)], dtype=np.int64),
             noises=(draw(_noises), draw(_noises)),
+        )
+    if kind is TripsRelease:
+        return TripsRelease(
+            grid=grid,
+            gap_minutes=draw(st.integers(0, 1440)),
+            ends=np.multiply.outer(counts.ravel(), np.ones(grid.size, dtype=np.int64)),
+            moves=np.stack([counts.ravel()] * 8, axis=1),
+            lengths=np.array([draw(_int64)] * 40, dtype=np.int64),
+            noise=draw(_noises),
+            move_noise=draw(_noises),
+            length_noise=draw(_noises),
         )
     if kind is PhasedRelease:
         return PhasedRelease(

@@ -18,7 +18,7 @@ import pytest
 
 from dpgeo.artefacts import class_image, flow_files, geopackage, geotiff, kepler
 from dpgeo.artefacts.codec import decode, encode
-from dpgeo.artefacts.files import FORMATS, MADE_UP, build_files, file_kind, files_instead
+from dpgeo.artefacts.files import FORMATS, MADE_UP_POINTS, build_files, file_kind, files_instead
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.spatial.area import StudyArea
@@ -84,7 +84,7 @@ def test_every_layer_is_written_in_every_format_that_holds_it(tmp_path: Path) ->
     assert list(build(partition_release(), tmp_path)) == [
         *(f"partitions{each.suffix}" for each in others if each not in IMAGES),
         *(f"estimate{each.suffix}" for each in others),
-        *MADE_UP,
+        *MADE_UP_POINTS,
         "map.bin",
         "preview.png",
         "card.png",
@@ -324,17 +324,17 @@ def test_made_up_points_say_so_to_every_reader(tmp_path: Path) -> None:
     metadata = pyarrow.parquet.read_metadata(files["points-synthetic.parquet"]).metadata
     assert "nobody was here" in json.loads(metadata[b"dpgeo"])["margin_note"]
     document = json.loads(files["statement.json"].read_text(encoding="utf-8"))
-    assert {*MADE_UP} < {each["name"] for each in document["files_on_request"]}
+    assert {*MADE_UP_POINTS} < {each["name"] for each in document["files_on_request"]}
     [rule] = [step for step in document["post_processing"] if "points-synthetic" in step]
     assert "layers estimate," in rule
-    assert {file_kind(name).layer for name in MADE_UP} == {""}
+    assert {file_kind(name).layer for name in MADE_UP_POINTS} == {""}
 
 
 def test_a_map_without_anybody_has_empty_files_of_points(tmp_path: Path) -> None:
     import geopandas
 
     files = build(sparse_release(16, listed=0), tmp_path)
-    assert {*MADE_UP} <= {*files}
+    assert {*MADE_UP_POINTS} <= {*files}
     for suffix in ("parquet", "geojson", "gpkg", "csv"):
         path = files[f"points-synthetic.{suffix}"]
         if suffix == "parquet":

@@ -1,0 +1,85 @@
+"""Made-up trips for the public pages: the commonest starts and ends, and numbers of moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+
+import numpy as np
+
+from dpgeo.core.released import Content, TripsRelease
+from dpgeo.postprocess.flow_regions import square_names
+from dpgeo.postprocess.layers import Layer
+from dpgeo.postprocess.layers.trips import ENDS_NAME, LENGTHS_NAME, TRIPS_NAME
+from dpgeo.postprocess.summary import counted
+
+LARGEST = 20
+"""Number of pairs in the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndsRow:
+    """The noisy number of trips from one square to another, with its margin."""
+
+    start: str
+    end: str
+    value: int
+    margin: float
+
+
+@dataclass(frozen=True, slots=True)
+class LengthRow:
+    """The noisy number of trips with so many moves, with its margin."""
+
+    moves: int
+    value: int
+    margin: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TripTables:
+    """What a page says of made-up trips, without scripts.
+
+    `drawn` is the number of made-up trips on the map. `pairs` are the largest of the `listed`
+    pairs, which have `least` trips or more. `lengths` are the numbers of moves that stand out from
+    the noise.
+    """
+
+    drawn: int
+    listed: int
+    least: int
+    pairs: tuple[EndsRow, ...]
+    lengths: tuple[LengthRow, ...]
+
+
+@singledispatch
+def trip_tables(content: Content, shown: Sequence[Layer]) -> TripTables | None:
+    """Return the tables of made-up trips, or None for content without any."""
+    return None
+
+
+@trip_tables.register
+def _trip_tables(content: TripsRelease, shown: Sequence[Layer]) -> TripTables:
+    layers = {layer.name: layer for layer in shown}
+    ends, lengths = layers[ENDS_NAME], layers[LENGTHS_NAME]
+    value, margin, _ = counted(ends)
+    largest = np.argsort(-value, kind="stable")[:LARGEST].tolist()
+    names = [
+        square_names(ends.columns[f"{each}_row"], ends.columns[f"{each}_column"])
+        for each in ("start", "end")
+    ]
+    of_moves, half, least = counted(lengths)
+    return TripTables(
+        drawn=len(layers[TRIPS_NAME]),
+        listed=len(ends),
+        least=ends.least_listed or 0,
+        pairs=tuple(
+            EndsRow(names[0][each], names[1][each], int(value[each]), float(margin[each]))
+            for each in largest
+        ),
+        lengths=tuple(
+            LengthRow(number + 1, int(of_moves[number]), float(half[number]))
+            for number in np.flatnonzero(of_moves >= least).tolist()
+        ),
+    )

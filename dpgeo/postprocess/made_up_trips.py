@@ -1,0 +1,103 @@
+"""Made-up trips of a release, with a position in each square that they visit.
+
+*Privacy argument.* The trips and their positions are a function of the released tables alone (see
+`trip_model`), so they cost nothing, and anybody can make the same trips again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import singledispatch
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from dpgeo.core.released import Content, TripsRelease
+from dpgeo.postprocess.even_places import Regions, places_in
+from dpgeo.postprocess.trip_model import draw_ways, generator_of, model_of
+from dpgeo.spatial.area import StudyArea
+
+MOST_TRIPS = 20_000
+"""Largest number of made-up trips; where there are more real ones, each stands for several."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MadeUpTrips:
+    """Trips as positions in degrees: trip i has those from `start[i]` to before `start[i + 1]`.
+
+    `stands_for` is the estimated number of real trips for each made-up one.
+    """
+
+    longitude: NDArray[np.float64]
+    latitude: NDArray[np.float64]
+    start: NDArray[np.int64]
+    stands_for: float
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    @property
+    def trip(self) -> NDArray[np.int64]:
+        """The number (m,) of each position's trip, counted from 0."""
+        return np.repeat(np.arange(len(self)), np.diff(self.start))
+
+    def lines(self) -> NDArray[np.object_]:
+        """Return each trip as a line."""
+        position = np.column_stack([self.longitude, self.latitude])
+        if not len(self):
+            return np.empty(0, dtype=object)
+        lines: NDArray[np.object_] = shapely.linestrings(position, indices=self.trip)
+        return lines
+
+
+@singledispatch
+def trips_of(content: Content, area: StudyArea) -> MadeUpTrips | None:
+    """Return all made-up trips of a release, or None for content without trips."""
+    return None
+
+
+@trips_of.register
+def _trips(content: TripsRelease, area: StudyArea) -> MadeUpTrips:
+    return made_up_trips(content, area, MOST_TRIPS)
+
+
+@singledispatch
+def makes_trips(content: Content) -> bool:
+    """Return whether trips can be made up from a release's content."""
+    return False
+
+
+@makes_trips.register
+def _makes_trips(content: TripsRelease) -> bool:
+    return True
+
+
+def made_up_trips(content: TripsRelease, area: StudyArea, most: int) -> MadeUpTrips:
+    """Draw as many trips as the release estimates, but at most `most`.
+
+    The trips are the same each time, but those of another `most` may be others.
+    """
+    model, generator = model_of(content, area), generator_of(content)
+    number = min(most, round(model.total))
+    ways = draw_ways(model, number, generator)
+    row, column = np.divmod(ways.cell, content.grid.columns)
+    sides = content.grid.box_bounds(np.column_stack([row, row + 1, column, column + 1])).T
+    west, south, east, north = area.bounds
+    clipped = [
+        np.clip(side, low, high)
+        for side, low, high in zip(
+            sides, (west, south, west, south), (east, north, east, north), strict=True
+        )
+    ]
+    place = generator.bit_generator
+    assert isinstance(place, np.random.Philox)
+    longitude, latitude = places_in(
+        Regions.of_sides(clipped, area, None), np.arange(ways.cell.size), place
+    )
+    return MadeUpTrips(
+        longitude=longitude,
+        latitude=latitude,
+        start=ways.start,
+        stands_for=model.total / number if number else 0.0,
+    )

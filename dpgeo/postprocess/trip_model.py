@@ -1,0 +1,200 @@
+"""Model of trips from noisy tables, and trips drawn from it.
+
+*Privacy argument.* Everything here is a function of a released object. The draw's randomness comes
+from a counter-based generator whose key is a digest of the released tables, so that the same trips
+can be made again by anybody.
+
+Model. With scale b of a table's noise:
+
+- Pairs of a start and an end whose noisy count reaches 0.6 b ln(n^2/2), for n cells, keep it. The
+  other trips are spread over all pairs in proportion to the product of what is left of the noisy
+  departures and arrivals, each lowered by two standard errors of a sum of n noises.
+- Moves keep their noisy units where these reach 1.5 b; others get a small floor, so that every cell
+  can be left. Divided by their sums, they are the chances of moving on from a cell.
+- Numbers of moves keep their noisy count above b.
+
+Draw. Given a start a, an end e and a matrix P of chances, a number of moves k is drawn with weights
+lengths(k) (P^k)[a, e]. The way is a Markov bridge: from cell x with k moves left, the next cell z
+has the weight P[x, z] (P^(k-1))[z, e], so the way ends at e exactly. Powers of P are added up
+neighbour by neighbour, in a fixed order, so that they have the same bits on every machine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.released import TripsRelease
+from dpgeo.core.trip_paths import UNITS, neighbours
+from dpgeo.spatial.area import StudyArea
+
+FLOOR = 1e-3
+"""Weight, in trips, of a move that does not stand out from the noise."""
+
+RARE = 1e-6
+"""Weight of a number of moves that does not stand out, relative to the largest. Without it, pairs
+that are further apart than all listed numbers of moves would have no way."""
+
+ENDS_FACTOR, MOVES_FACTOR = 0.6, 1.5
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TripModel:
+    """A distribution of trips over n cells.
+
+    `ends` (n, n) are the weights of pairs of a start and an end, `chances` (n, 8) those of moving
+    to each neighbour `to` (n, 8), and `lengths` (m,) the weights of 1 to m moves. `total` is the
+    estimated number of trips.
+    """
+
+    total: float
+    ends: Floats
+    chances: Floats
+    to: Ints
+    lengths: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Ways:
+    """Made-up trips: trip i visits `cell[start[i] : start[i + 1]]`, one cell after the other."""
+
+    cell: Ints
+    start: Ints
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+
+def model_of(content: TripsRelease, area: StudyArea) -> TripModel:
+    """Return the model of the trips of a release over a study area."""
+    inside = content.grid.inside(area).ravel()
+    to = neighbours(content.grid)
+    open_ways = inside[:, None] & (to >= 0) & inside[to]
+    total = _total(content, inside, open_ways)
+    units = np.where(
+        content.moves >= MOVES_FACTOR / float(content.move_noise.rate), content.moves, 0
+    )
+    weights = np.where(open_ways, units / UNITS + FLOOR, 0.0)
+    sums = weights.sum(axis=1, keepdims=True)
+    return TripModel(
+        total=total,
+        ends=_ends(content, inside, total),
+        chances=np.divide(weights, sums, out=np.zeros_like(weights), where=sums > 0),
+        to=to,
+        lengths=_lengths(content),
+    )
+
+
+def _total(content: TripsRelease, inside: NDArray[np.bool_], ways: NDArray[np.bool_]) -> float:
+    """Return the mean of the three tables' totals, weighted by their inverse variances, at least 0.
+
+    Moves into cells outside the study area are missing from the moves' total, but the cells filled
+    in between two positions rarely are outside.
+    """
+    cells = int(inside.sum())
+    totals = np.array([content.ends.sum(), content.moves.sum() / UNITS, content.lengths.sum()])
+    variances = np.array(
+        [
+            cells**2 * content.noise.variance,
+            int(ways.sum()) * content.move_noise.variance / UNITS**2,
+            content.lengths.size * content.length_noise.variance,
+        ]
+    )
+    return max(0.0, float((totals / variances).sum() / (1 / variances).sum()))
+
+
+def _ends(content: TripsRelease, inside: NDArray[np.bool_], total: float) -> Floats:
+    """Return the weights (n, n) of pairs of a start and an end."""
+    scale, cells = 1 / float(content.noise.rate), int(inside.sum())
+    noisy = content.ends.astype(np.float64)
+    least = ENDS_FACTOR * scale * math.log(max(cells**2 / 2, 1))
+    kept = np.where(noisy >= max(least, 1.0), noisy, 0.0)
+    left = max(total - float(kept.sum()), 0.0)
+    spare = 2 * scale * math.sqrt(cells)
+    leaving, arriving = (np.maximum((noisy - kept).sum(axis=axis) - spare, 0.0) for axis in (1, 0))
+    if not leaving.any() or not arriving.any():
+        leaving = arriving = inside.astype(np.float64)
+    even = np.outer(leaving, arriving)
+    weights: Floats = kept + left * even / even.sum()
+    return weights if weights.any() else even
+
+
+def _lengths(content: TripsRelease) -> Floats:
+    """Return the weights (m,) of numbers of moves."""
+    kept = np.where(content.lengths > 1 / float(content.length_noise.rate), content.lengths, 0)
+    if not kept.any():
+        return np.ones(kept.size)
+    return np.maximum(kept, RARE * kept.max()).astype(np.float64)
+
+
+def generator_of(content: TripsRelease) -> np.random.Generator:
+    """Return a generator whose draws follow from the released tables."""
+    digest = hashlib.sha256()
+    for table in (content.ends, content.moves, content.lengths):
+        digest.update(np.ascontiguousarray(table, dtype="<i8").tobytes())
+    key = int.from_bytes(digest.digest()[:16], "little")
+    return np.random.Generator(np.random.Philox(key=key))
+
+
+def draw_ways(model: TripModel, number: int, generator: np.random.Generator) -> Ways:
+    """Draw `number` trips.
+
+    Pairs between which no way leads, as on two islands, are never drawn; if there are no others,
+    the result is empty.
+    """
+    within = _arrivals(model)
+    most = model.lengths.size
+    possible = np.tensordot(model.lengths, within[1:], axes=1) > 0
+    weights = np.where(possible, model.ends, 0.0).ravel()
+    if not weights.any() or not number:
+        return Ways(cell=np.empty(0, dtype=np.int64), start=np.zeros(1, dtype=np.int64))
+    cells = len(model.ends)
+    at, end = np.divmod(_drawn(np.cumsum(weights), generator.random(number)), cells)
+    of_length = np.cumsum(model.lengths[:, None] * within[1:, at, end], axis=0)
+    moves = 1 + _each(of_length.T, generator.random(number))
+    visited = np.full((number, most + 1), -1, dtype=np.int64)
+    visited[:, 0] = at
+    for done in range(most):
+        going = np.flatnonzero(moves > done)
+        if not going.size:
+            break
+        here, to = visited[going, done], model.to[visited[going, done]]
+        left = moves[going] - done - 1
+        bridge = model.chances[here] * within[left[:, None], to, end[going, None]]
+        step = _each(np.cumsum(bridge, axis=1), generator.random(going.size))
+        visited[going, done + 1] = to[np.arange(going.size), step]
+    lengths = moves + 1
+    mask = np.arange(most + 1) < lengths[:, None]
+    return Ways(cell=visited[mask], start=np.concatenate([[0], np.cumsum(lengths)]))
+
+
+def _arrivals(model: TripModel) -> Floats:
+    """Return the chances (m + 1, n, n) of being in a cell after 0 to m moves from another."""
+    cells = len(model.ends)
+    powers = np.zeros((model.lengths.size + 1, cells, cells))
+    powers[0] = np.eye(cells)
+    for power in range(1, len(powers)):
+        for direction in range(model.to.shape[1]):
+            chance = model.chances[:, direction, None]
+            powers[power] += chance * powers[power - 1][model.to[:, direction]]
+    return powers
+
+
+def _drawn(sums: Floats, share: Floats) -> Ints:
+    """Return indices (k,) drawn by cumulative sums (n,) of weights and random shares (k,)."""
+    found = np.searchsorted(sums, share * sums[-1], side="right")
+    return np.minimum(found, np.searchsorted(sums, sums[-1])).astype(np.int64)
+
+
+def _each(sums: Floats, share: Floats) -> Ints:
+    """Return an index (k,) for each row of cumulative sums (k, m), by random shares (k,)."""
+    reached = sums <= (share * sums[:, -1])[:, None]
+    last = np.argmax(sums >= sums[:, -1:], axis=1)
+    return np.minimum(reached.sum(axis=1), last).astype(np.int64)
