@@ -294,8 +294,8 @@ def _flow_steps(content: FlowsRelease, released: Released) -> list[str]:
 
 
 ROWS_AS_TRIPS = (
-    "Trips: each row with a destination is a trip straight from its position to there, over squares "
-    "of a grid. Trips that stay in one square are left out."
+    "Trips: each row with a destination is a trip straight from its position to there, over "
+    "squares of a grid. Trips that stay in one square are left out."
 )
 
 CHAINS_AS_TRIPS = (
@@ -305,8 +305,8 @@ CHAINS_AS_TRIPS = (
 )
 
 NO_TRIP = (
-    "What trips in general look like: made-up trips follow the ways that many people take. A made-up "
-    "trip that resembles somebody's was drawn from the noisy tables, and was not copied."
+    "What trips in general look like: made-up trips follow the ways that many people take. A "
+    "made-up trip that resembles somebody's was drawn from the noisy tables, and was not copied."
 )
 
 

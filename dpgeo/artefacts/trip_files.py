@@ -13,6 +13,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
 from dpgeo.artefacts import csv, geoparquet
@@ -80,7 +81,8 @@ def points_layer(released: Released) -> PointLayer:
 
 def _trips(released: Released) -> MadeUpTrips:
     trips = trips_of(released.content, released.area)
-    assert trips is not None
+    if trips is None:
+        raise TypeError("There are no trips in this release.")
     return trips
 
 
@@ -93,9 +95,8 @@ def _facts(trips: MadeUpTrips, size: int) -> dict[str, NDArray[Any]]:
 
 def write_gpx(released: Released, layer: Layer, path: Path) -> None:
     """Write lines as the tracks of a GPX 1.1 file."""
-    import shapely
-
-    assert isinstance(layer, ShapeLayer)
+    if not isinstance(layer, ShapeLayer):
+        raise TypeError("Tracks are made of lines.")
     title = escape(f"{released.about.get('title', '')}: {TITLE}")
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.write(
@@ -108,9 +109,7 @@ def write_gpx(released: Released, layer: Layer, path: Path) -> None:
                 f'<trkpt lat="{lat:.7f}" lon="{lon:.7f}"/>'
                 for lon, lat in shapely.get_coordinates(line).tolist()
             )
-            file.write(
-                f"<trk><name>Made-up trip {number}</name><trkseg>{points}</trkseg></trk>\n"
-            )
+            file.write(f"<trk><name>Made-up trip {number}</name><trkseg>{points}</trkseg></trk>\n")
         file.write("</gpx>\n")
 
 

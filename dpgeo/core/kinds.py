@@ -49,9 +49,7 @@ CONTOURS = Kind(
     for_planning=True,
 )
 FLOWS = Kind(key="flows", title=translatable("Flows"), plural=translatable("Flows"))
-TRIPS = Kind(
-    key="trips", title=translatable("Made-up trips"), plural=translatable("Made-up trips")
-)
+TRIPS = Kind(key="trips", title=translatable("Made-up trips"), plural=translatable("Made-up trips"))
 AVERAGES = Kind(key="averages", title=translatable("Averages"), plural=translatable("Averages"))
 PLACES = Kind(key="places", title=translatable("Places"), plural=translatable("Places"))
 PROFILE = Kind(

@@ -446,7 +446,8 @@ class DuckDBView:
             for number in range(passes):
                 parameters |= people_of(number, passes)
                 found = connection.execute(query, inputs_of(query, parameters)).fetchnumpy()
-                features.add(trip_rows.rows_of(found, paths))
+                columns = {name: np.asarray(values) for name, values in found.items()}
+                features.add(trip_rows.rows_of(columns, paths))
                 if self._progress:
                     self._progress(number + 1, passes)
         return features.private()

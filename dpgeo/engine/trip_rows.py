@@ -3,9 +3,9 @@
 Privacy argument. Rows are ordered by time and position among a person's own rows alone; rows that
 are equal in both are in the same cell, so their order changes no path. A new trip begins where the
 time since the person's last row is longer than the gap. The key of a trip is a salted hash of the
-person and the trip's first row or, if a row is a trip, of the whole row. Two trips of a person begin
-at different times, since rows at the same time are in one trip. So both the trips and their keys
-are functions of the person's own rows, and `privacy.trip_features` may rely on them.
+person and the trip's first row or, if a row is a trip, of the whole row. Two trips of a person
+begin at different times, since rows at the same time are in one trip. So both the trips and their
+keys are functions of the person's own rows, and `privacy.trip_features` may rely on them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dpgeo.core.trip_paths import SECONDS_A_MINUTE, TripPaths
 from dpgeo.privacy.trip_features import OrderedRows
 
 ROW_BYTES = 200
-"""Bytes of memory for each row of a pass: its columns, the sorted copy, and the cells of its way."""
+"""Bytes of memory for each row of a pass: its columns, a sorted copy, and the cells of its way."""
 
 FOLLOWING = """
 SELECT person_high, person_low, x, y, time,

@@ -177,7 +177,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
             field="guessed_people",
         )
     enough = people_needed(params.cells, epsilon, ENOUGH)
-    cautions = ()
+    cautions: tuple[Phrase, ...] = ()
     if params.guessed_people < enough:
         cautions = (
             Phrase(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.released import Content, TripsRelease
 from dpgeo.postprocess.even_places import Regions, places_in
-from dpgeo.postprocess.trip_model import draw_ways, generator_of, model_of
+from dpgeo.postprocess.trip_model import bits_of, draw_ways, model_of
 from dpgeo.spatial.area import StudyArea
 
 MOST_TRIPS = 20_000
@@ -78,9 +78,9 @@ def made_up_trips(content: TripsRelease, area: StudyArea, most: int) -> MadeUpTr
 
     The trips are the same each time, but those of another `most` may be others.
     """
-    model, generator = model_of(content, area), generator_of(content)
+    model, bits = model_of(content, area), bits_of(content)
     number = min(most, round(model.total))
-    ways = draw_ways(model, number, generator)
+    ways = draw_ways(model, number, np.random.Generator(bits))
     row, column = np.divmod(ways.cell, content.grid.columns)
     sides = content.grid.box_bounds(np.column_stack([row, row + 1, column, column + 1])).T
     west, south, east, north = area.bounds
@@ -90,10 +90,8 @@ def made_up_trips(content: TripsRelease, area: StudyArea, most: int) -> MadeUpTr
             sides, (west, south, west, south), (east, north, east, north), strict=True
         )
     ]
-    place = generator.bit_generator
-    assert isinstance(place, np.random.Philox)
     longitude, latitude = places_in(
-        Regions.of_sides(clipped, area, None), np.arange(ways.cell.size), place
+        Regions.of_sides(clipped, area, None), np.arange(ways.cell.size), bits
     )
     return MadeUpTrips(
         longitude=longitude,

@@ -131,16 +131,16 @@ def _lengths(content: TripsRelease) -> Floats:
     kept = np.where(content.lengths > 1 / float(content.length_noise.rate), content.lengths, 0)
     if not kept.any():
         return np.ones(kept.size)
-    return np.maximum(kept, RARE * kept.max()).astype(np.float64)
+    return np.asarray(np.maximum(kept, RARE * kept.max()), dtype=np.float64)
 
 
-def generator_of(content: TripsRelease) -> np.random.Generator:
-    """Return a generator whose draws follow from the released tables."""
+def bits_of(content: TripsRelease) -> np.random.Philox:
+    """Return a source of random bits that follow from the released tables."""
     digest = hashlib.sha256()
     for table in (content.ends, content.moves, content.lengths):
         digest.update(np.ascontiguousarray(table, dtype="<i8").tobytes())
     key = int.from_bytes(digest.digest()[:16], "little")
-    return np.random.Generator(np.random.Philox(key=key))
+    return np.random.Philox(key=key)
 
 
 def draw_ways(model: TripModel, number: int, generator: np.random.Generator) -> Ways:
@@ -190,11 +190,11 @@ def _arrivals(model: TripModel) -> Floats:
 def _drawn(sums: Floats, share: Floats) -> Ints:
     """Return indices (k,) drawn by cumulative sums (n,) of weights and random shares (k,)."""
     found = np.searchsorted(sums, share * sums[-1], side="right")
-    return np.minimum(found, np.searchsorted(sums, sums[-1])).astype(np.int64)
+    return np.asarray(np.minimum(found, np.searchsorted(sums, sums[-1])), dtype=np.int64)
 
 
 def _each(sums: Floats, share: Floats) -> Ints:
     """Return an index (k,) for each row of cumulative sums (k, m), by random shares (k,)."""
     reached = sums <= (share * sums[:, -1])[:, None]
     last = np.argmax(sums >= sums[:, -1:], axis=1)
-    return np.minimum(reached.sum(axis=1), last).astype(np.int64)
+    return np.asarray(np.minimum(reached.sum(axis=1), last), dtype=np.int64)

@@ -39,9 +39,9 @@ _DIRECTION = np.array(
 class PrivateTripFeatures:
     """Private counts of the features of trips over a grid of n cells.
 
-    `ends`, shape (n * n,), counts trips by start * n + end. `moves`, shape (n * 8,), counts units of
-    moves by cell * 8 + direction. `lengths`, shape (MOST_MOVES,), counts trips by their number of
-    moves minus 1.
+    `ends`, shape (n * n,), counts trips by start * n + end. `moves`, shape (n * 8,), counts units
+    of moves by cell * 8 + direction. `lengths`, shape (MOST_MOVES,), counts trips by their number
+    of moves minus 1.
     """
 
     ends: PrivateCounts
@@ -54,8 +54,8 @@ class OrderedRows:
     """Rows (m,) of trips, ordered by privacy unit and then along each trip.
 
     `unit` numbers the privacy units and `trip` the trips; both ascend. `cell` is the index of each
-    row's cell. `key`, uint64, decides which of a unit's trips are kept, by the key of a trip's first
-    row.
+    row's cell. `key`, uint64, decides which of a unit's trips are kept, by the key of a trip's
+    first row.
     """
 
     unit: Ints

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from benchmarks.promise import least_log_ratio
 from dpgeo.core.released import (
+    Content,
     FlowsRelease,
     PhasedRelease,
     PhasedSlicesRelease,
@@ -27,6 +28,7 @@ from dpgeo.core.released import (
     SparseRelease,
     TripsRelease,
 )
+from dpgeo.core.trip_paths import UNITS
 from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.spatial.boxes import box_sums, summed_area
 from tests.noise import laplace
@@ -160,22 +162,28 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
         if value.size == difference.known.size**2:  # counts of all pairs of cells
             pairs = value.reshape(difference.known.size, -1)
             numbers += pairs[np.ix_(difference.cells, difference.cells)].ravel().tolist()
-    if isinstance(released.content, FlowsRelease):
-        numbers += flow_numbers(released.content, difference)
-    if isinstance(released.content, TripsRelease):
-        numbers += trip_numbers(released.content, difference)
-    if isinstance(released.content, QuartilesRelease):
-        numbers += bin_numbers(released.content, difference)
+    numbers += own_numbers(released.content, difference)
     if released.totals:
         numbers += [float(total.count) for total in released.totals.each().values()]
-    if isinstance(released.content, PhasedRelease | PhasedSlicesRelease):
-        numbers += phase_numbers(released.content, difference)
     # The layers of flows and trips are lines and zones, which take long to make and have no boxes.
     shapes = isinstance(released.content, FlowsRelease | TripsRelease)
     for layer in () if shapes else box_layers(released):
         structure.append((layer.name, layer.title, layer.margin_label, sorted(layer.columns)))
         numbers += layer_numbers(layer, difference)
     return zlib.crc32(repr(structure).encode()), numbers
+
+
+def own_numbers(content: Content, difference: Difference) -> list[float]:
+    """Return numbers that are particular to a type of content, or an empty list."""
+    if isinstance(content, FlowsRelease):
+        return flow_numbers(content, difference)
+    if isinstance(content, TripsRelease):
+        return trip_numbers(content, difference)
+    if isinstance(content, QuartilesRelease):
+        return bin_numbers(content, difference)
+    if isinstance(content, PhasedRelease | PhasedSlicesRelease):
+        return phase_numbers(content, difference)
+    return []
 
 
 def array_numbers(array: NDArray[Any]) -> list[float]:

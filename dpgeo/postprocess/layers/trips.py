@@ -170,5 +170,3 @@ def _lengths(content: TripsRelease, area: StudyArea) -> PointLayer:
         longitude=np.full(size, point.x),
         latitude=np.full(size, point.y),
     )
-
-

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import shapely
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from dpgeo.core.categories import Category
 from dpgeo.core.guarantees import Counting, GeoInd, PureDP, Unit
@@ -588,7 +589,6 @@ def examples() -> tuple[Released, ...]:
         grid_averages_release(),
         flows_release(),
         flows_release(sparse=True),
-        trips_release(),
         category_slices_release(),
         sliced_averages_release(),
         profile_release(),
@@ -598,6 +598,7 @@ def examples() -> tuple[Released, ...]:
         grid_quartiles_release(),
         window_release(),
         *map(series_release, Protection),
+        trips_release(),
     )
 
 
@@ -659,6 +660,32 @@ def _areas(draw: st.DrawFn) -> StudyArea:
 
 
 @st.composite
+def _phased(draw: st.DrawFn, grid: Grid, counts: NDArray[np.int64]) -> Content:
+    return PhasedRelease(
+        grid=grid,
+        boxes=np.array([[0, grid.rows, 0, grid.columns]], dtype=np.int32),
+        phase=np.array([0], dtype=np.int32),
+        counts=np.array([draw(_int64)], dtype=np.int64),
+        noises=(draw(_noises),),
+        surface=counts.astype(np.float64),
+    )
+
+
+@st.composite
+def _trips(draw: st.DrawFn, grid: Grid, counts: NDArray[np.int64]) -> Content:
+    return TripsRelease(
+        grid=grid,
+        gap_minutes=draw(st.integers(0, 1440)),
+        ends=np.multiply.outer(counts.ravel(), np.ones(grid.size, dtype=np.int64)),
+        moves=np.stack([counts.ravel()] * 8, axis=1),
+        lengths=np.array([draw(_int64)] * 40, dtype=np.int64),
+        noise=draw(_noises),
+        move_noise=draw(_noises),
+        length_noise=draw(_noises),
+    )
+
+
+@st.composite
 def _contents(draw: st.DrawFn, area: StudyArea) -> Content:
     grid = Grid.over(area, draw(st.integers(1, 5)))
     values = draw(st.lists(_int64, min_size=grid.size, max_size=grid.size))
@@ -676,26 +703,8 @@ def _contents(draw: st.DrawFn, area: StudyArea) -> Content:
             counts=np.array([draw(_int64), draw(_int64)], dtype=np.int64),
             noises=(draw(_noises), draw(_noises)),
         )
-    if kind is TripsRelease:
-        return TripsRelease(
-            grid=grid,
-            gap_minutes=draw(st.integers(0, 1440)),
-            ends=np.multiply.outer(counts.ravel(), np.ones(grid.size, dtype=np.int64)),
-            moves=np.stack([counts.ravel()] * 8, axis=1),
-            lengths=np.array([draw(_int64)] * 40, dtype=np.int64),
-            noise=draw(_noises),
-            move_noise=draw(_noises),
-            length_noise=draw(_noises),
-        )
-    if kind is PhasedRelease:
-        return PhasedRelease(
-            grid=grid,
-            boxes=np.array([[0, grid.rows, 0, grid.columns]], dtype=np.int32),
-            phase=np.array([0], dtype=np.int32),
-            counts=np.array([draw(_int64)], dtype=np.int64),
-            noises=(draw(_noises),),
-            surface=counts.astype(np.float64),
-        )
+    if kind in {PhasedRelease, TripsRelease}:
+        return draw(_phased(grid, counts) if kind is PhasedRelease else _trips(grid, counts))
     if kind is PhasedSlicesRelease:
         return PhasedSlicesRelease(
             grid=grid,

@@ -1,0 +1,127 @@
+"""Trips drawn from a model end where they should, by ways that the model has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.released import TripsRelease
+from dpgeo.postprocess.made_up_trips import MOST_TRIPS, made_up_trips
+from dpgeo.postprocess.trip_model import TripModel, draw_ways, model_of
+from dpgeo.spatial.area import StudyArea
+from tests.unit.artefacts.releases import TRIANGLE, trips_release
+
+SQUARE = StudyArea.from_bounds(0, 0, 0.1, 0.1)
+
+
+def content_of(area: StudyArea = TRIANGLE, cells: int = 4) -> TripsRelease:
+    content = trips_release(cells, area=area).content
+    assert isinstance(content, TripsRelease)
+    return content
+
+
+def bits(seed: int) -> np.random.Generator:
+    return np.random.Generator(np.random.Philox(key=seed))
+
+
+def line(**facts: object) -> TripModel:
+    """Return a model of three cells in a row; from the middle one, a quarter of moves lead back."""
+    to = np.full((3, 8), -1)
+    to[0, 2], to[1, 2], to[1, 6], to[2, 6] = 1, 2, 0, 1
+    chances = np.zeros((3, 8))
+    chances[0, 2], chances[1, 2], chances[1, 6], chances[2, 6] = 1, 0.75, 0.25, 1
+    ends = np.zeros((3, 3))
+    ends[0, 2] = 1
+    model = TripModel(
+        total=1.0, ends=ends, chances=chances, to=to, lengths=np.array([0, 1.0, 0, 1])
+    )
+    return replace(model, **facts)  # type: ignore[arg-type]
+
+
+def test_a_bridge_ends_where_its_pair_says_after_as_many_moves() -> None:
+    """From cell 0 to 2, two moves have the chance 0.75, and four 0.75 (0.25 + 0.25 + ...).
+
+    P^4[0, 2] sums the ways 0-1-0-1-2 and 0-1-2-1-2: 0.25 * 0.75 + 0.75 * 0.75 = 0.75. So both
+    lengths have the same weight, and of the long trips a quarter turns back at cell 1.
+    """
+    ways = draw_ways(line(), 20_000, bits(1))
+    trips = Counter(
+        tuple(ways.cell[start:end].tolist())
+        for start, end in zip(ways.start[:-1], ways.start[1:], strict=True)
+    )
+    assert set(trips) == {(0, 1, 2), (0, 1, 0, 1, 2), (0, 1, 2, 1, 2)}
+    # The bits are fixed; 5 standard errors of these shares are 0.018 at most.
+    assert trips[0, 1, 2] / 20_000 == pytest.approx(0.5, abs=0.018)
+    assert trips[0, 1, 0, 1, 2] / 20_000 == pytest.approx(0.125, abs=0.018)
+
+
+def test_pairs_without_a_way_are_never_drawn() -> None:
+    ends = np.zeros((3, 3))
+    ends[0, 1] = ends[0, 2] = 1  # an odd number of moves from 0 to 1, but the lengths are even
+    ways = draw_ways(line(ends=ends), 500, bits(2))
+    assert set(ways.cell[ways.start[1:] - 1].tolist()) == {2}
+    ends[0, 2] = 0
+    assert len(draw_ways(line(ends=ends), 500, bits(2))) == 0
+
+
+def test_pairs_and_moves_that_stand_out_keep_their_counts() -> None:
+    content = content_of(SQUARE)
+    model = model_of(content, SQUARE)
+    big = content.ends == 90
+    assert np.allclose(model.ends[big], 90)
+    assert model.ends[~big].max() < 10
+    assert np.allclose(model.ends.sum(), max(model.total, 90 * big.sum()))
+    inner = model.to[:, 2] >= 0
+    assert model.chances[inner, 2].min() > 0.9
+    assert np.allclose(model.chances.sum(axis=1), 1)
+
+
+def test_trips_stay_in_the_study_area_and_move_to_neighbours() -> None:
+    content = content_of()
+    trips = made_up_trips(content, TRIANGLE, 400)
+    assert len(trips) == 400
+    assert TRIANGLE.covers(trips.longitude, trips.latitude).all()
+    ways = draw_ways(model_of(content, TRIANGLE), 400, bits(3))
+    row, column = np.divmod(ways.cell, content.grid.columns)
+    within = np.ones(ways.cell.size - 1, dtype=bool)
+    within[ways.start[1:-1] - 1] = False
+    step = np.maximum(np.abs(np.diff(row)), np.abs(np.diff(column)))[within]
+    assert set(step.tolist()) == {1}
+
+
+def test_the_same_tables_give_the_same_trips_and_others_give_others() -> None:
+    content = content_of()
+    one, same = (made_up_trips(content, TRIANGLE, 50) for _ in range(2))
+    assert np.array_equal(one.longitude, same.longitude)
+    ends = content.ends.copy()
+    ends[np.nonzero(ends)[0][0], np.nonzero(ends)[1][0]] += 1
+    other = made_up_trips(replace(content, ends=ends), TRIANGLE, 50)
+    assert not np.array_equal(one.longitude[:20], other.longitude[:20])
+
+
+def test_tables_of_nothing_make_no_trips() -> None:
+    content = content_of()
+    nothing = {
+        name: np.minimum(getattr(content, name), -1) for name in ("ends", "moves", "lengths")
+    }
+    trips = made_up_trips(replace(content, **nothing), TRIANGLE, 50)
+    assert (len(trips), trips.stands_for, trips.lines().size) == (0, 0.0, 0)
+
+
+def test_many_trips_are_stood_for() -> None:
+    content = content_of()
+    many = replace(
+        content,
+        ends=content.ends * 100,
+        moves=content.moves * 100,
+        lengths=content.lengths * 100,
+        length_noise=DiscreteLaplace(content.length_noise.epsilon, 1),
+    )
+    trips = made_up_trips(many, TRIANGLE, MOST_TRIPS)
+    assert len(trips) == MOST_TRIPS
+    assert trips.stands_for == pytest.approx(model_of(many, TRIANGLE).total / MOST_TRIPS)
+    assert trips.stands_for > 1
