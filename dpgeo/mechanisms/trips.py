@@ -43,13 +43,15 @@ from dpgeo.core.parameters import param
 from dpgeo.core.released import TripsRelease
 from dpgeo.core.spend import Spend
 from dpgeo.core.trip_paths import UNITS, TripPaths, neighbours
-from dpgeo.phrases import Phrase
+from dpgeo.phrases import Phrase, translatable
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
 
-ENDS, MOVES, LENGTHS = "starts and ends", "moves between squares", "numbers of moves"
+ENDS = translatable("starts and ends")
+MOVES = translatable("moves between squares")
+LENGTHS = translatable("numbers of moves")
 
 SHARES = {ENDS: Fraction(9, 20), MOVES: Fraction(9, 20), LENGTHS: Fraction(1, 10)}
 """The shares of epsilon for the three tables."""
