@@ -113,9 +113,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TripsRelease:
     inside = grid.inside(view.domain.area).ravel()
     to = neighbours(grid)
     reachable = inside[:, None] & (to >= 0) & inside[to]
-    noise = meter.noise(ENDS, features.ends.sensitivity)
-    move_noise = meter.noise(MOVES, features.moves.sensitivity)
-    length_noise = meter.noise(LENGTHS, features.lengths.sensitivity)
+    noise = meter.noise(ENDS, features.ends)
+    move_noise = meter.noise(MOVES, features.moves)
+    length_noise = meter.noise(LENGTHS, features.lengths)
     ends = meter.measure(ENDS, features.ends).reshape(grid.size, grid.size)
     moves = meter.measure(MOVES, features.moves).reshape(to.shape)
     return TripsRelease(
