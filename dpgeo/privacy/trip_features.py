@@ -81,13 +81,13 @@ class TripFeatures:
 
     def add(self, rows: OrderedRows) -> None:
         """Add the kept trips of the privacy units whose rows these are."""
-        trip, start, end, direction = _moves_of(rows, self._grid.columns)
+        trip, start, end, direction = moves_of(rows, self._grid.columns)
         if not trip.size:
             return
         first = np.flatnonzero(np.r_[True, trip[1:] != trip[:-1]])
         length = np.diff(np.r_[first, trip.size])
         pair = start[first] * self._grid.size + end[first + length - 1]
-        # `_moves_of` keeps the trips that move at all; find their first rows for unit and key.
+        # `moves_of` keeps the trips that move at all; find their first rows for unit and key.
         row = np.searchsorted(rows.trip, trip[first])
         kept = np.ones(first.size, dtype=np.bool_)
         if self._bound is not None:
@@ -111,7 +111,7 @@ class TripFeatures:
         )
 
 
-def _moves_of(rows: OrderedRows, columns: int) -> tuple[Ints, Ints, Ints, Ints]:
+def moves_of(rows: OrderedRows, columns: int) -> tuple[Ints, Ints, Ints, Ints]:
     """Return the trip, start cell, end cell and direction of each move (k,), in order.
 
     Each trip is cut off after MOST_MOVES moves.
