@@ -7,6 +7,7 @@ from typing import Any, cast
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
 from django.db.models import QuerySet
+from django.forms import ModelForm
 from django.http import HttpRequest
 
 from dpgeo.accounts.admin_access import OrganisationScoped, TabularInline
@@ -14,6 +15,8 @@ from dpgeo.accounts.factors import factors_reset
 from dpgeo.accounts.models import ApiKey, Membership, Organisation, User
 from dpgeo.accounts.selectors import may_administer, organisations_of
 from dpgeo.accounts.services import key_revoke
+from dpgeo.audit.models import EventKind
+from dpgeo.audit.services import event_record
 from dpgeo.core.errors import NotAllowed
 
 admin.site.site_header = "dpgeo administration"
@@ -66,8 +69,8 @@ class MembershipInline(TabularInline):
         return self.has_add_permission(request, obj)
 
 
-LIMITS = ("quota_bytes", "quota_jobs", "quota_requests", "most_epsilon")
-"""What the operators of the site allow an organisation."""
+LIMITS = ("quota_bytes", "quota_jobs", "quota_requests", "most_epsilon", "two_persons")
+"""What the operators of the site allow an organisation, and require of it."""
 
 
 @admin.register(Organisation)
@@ -87,6 +90,20 @@ class OrganisationAdmin(OrganisationScoped):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         """Return the limits, which only the operators of the site set."""
         return () if request.user.is_superuser else LIMITS
+
+    def save_model(
+        self, request: HttpRequest, obj: Organisation, form: ModelForm[Organisation], change: bool
+    ) -> None:
+        """Save the organisation, and record in the audit list which limits were changed."""
+        super().save_model(request, obj, form, change)
+        for name in form.changed_data if change else ():
+            if name in LIMITS:
+                event_record(
+                    EventKind.SETTING,
+                    organisation=obj.pk,
+                    subject=obj.slug,
+                    detail=f"{name}: {form.initial.get(name)} > {getattr(obj, name)}",
+                )
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Return True for superusers only."""

@@ -73,6 +73,10 @@ class Organisation(models.Model):
         blank=True,
         help_text="Members with this role or a higher one need a second factor.",
     )
+    two_persons = models.BooleanField(
+        default=False,
+        help_text="Budgets and publications need the approval of a second person.",
+    )
     members: models.ManyToManyField[User, Membership] = models.ManyToManyField(
         User, through="Membership", related_name="organisations"
     )

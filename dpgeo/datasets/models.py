@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from fractions import Fraction
 
 from django.db import models
 
@@ -11,10 +12,13 @@ from dpgeo.budgets.models import Ledger
 from dpgeo.core.attributes import Attribute
 from dpgeo.core.categories import Category
 from dpgeo.core.domain import LayerKind
+from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Unit
+from dpgeo.core.levels import Level
 from dpgeo.core.measures import Measure
 from dpgeo.jobs.models import Job
 from dpgeo.jobs.phrase_field import PhraseField
+from dpgeo.phrases import Figure, Phrase
 from dpgeo.spatial.area import StudyArea
 
 
@@ -203,6 +207,59 @@ class Dataset(models.Model):
     def bounds(self) -> tuple[float, float, float, float]:
         """Return the west, south, east and north sides of the study area in degrees."""
         return self.west, self.south, self.east, self.north
+
+
+class Proposal(models.Model):
+    """A budget that one person asked for and another has to approve, where that is required.
+
+    `epsilon` is the total of the budget for counts; or `level` and `radius` are those of the budget
+    for points. `asked_by` is null for the operator at the console. `approved`
+    is null until somebody has decided; a newer proposal for the same budget ends an older one.
+    """
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="proposals")
+    epsilon = models.DecimalField(null=True, max_digits=12, decimal_places=6)
+    level = models.CharField(max_length=100, blank=True)
+    radius = models.PositiveIntegerField(null=True)
+    asked_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    asked_at = models.DateTimeField(auto_now_add=True)
+    approved = models.BooleanField(null=True)
+    decided_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    decided_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["asked_at"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(epsilon__isnull=False, level="", radius=None)
+                | models.Q(epsilon=None, radius__isnull=False) & ~models.Q(level=""),
+                name="proposal_for_one_budget",
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(approved=True, asked_by=models.F("decided_by")),
+                name="proposal_approved_by_another",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"Budget of {self.dataset}"
+
+    @property
+    def total(self) -> Fraction | Level:
+        """The total that was asked for."""
+        if self.radius is not None:
+            return Level(self.level, self.radius)
+        return Fraction(self.epsilon or 0)
+
+    @property
+    def words(self) -> Phrase:
+        """The total in words."""
+        total = self.total
+        if isinstance(total, Fraction):
+            return Phrase("epsilon {epsilon}", epsilon=Figure(format_epsilon(total)))
+        return Phrase(
+            "level {level} within {radius:,} m", level=Figure(total.text), radius=total.radius
+        )
 
 
 class UploadState(models.TextChoices):

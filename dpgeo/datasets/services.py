@@ -20,6 +20,7 @@ from django.utils.text import slugify
 from dpgeo.accounts.models import Organisation, Scope, User
 from dpgeo.accounts.selectors import may_administer, may_grant_budget
 from dpgeo.audit.models import EventKind
+from dpgeo.audit.origin import current_user
 from dpgeo.audit.services import event_record
 from dpgeo.budgets.merging import ledger_lock, ledger_merge, ledgers_lock
 from dpgeo.budgets.models import Ledger
@@ -38,9 +39,15 @@ from dpgeo.core.levels import Level
 from dpgeo.datasets import category_declaration, declaration, dry_land, measure_declaration
 from dpgeo.datasets.decisions import MERGED, TOTAL, decision_record
 from dpgeo.datasets.layers import same_people
-from dpgeo.datasets.models import Dataset, NewFiles
+from dpgeo.datasets.models import Dataset, NewFiles, Proposal
 from dpgeo.datasets.osm_credit import credited
 from dpgeo.datasets.person_keys import new_sealed_key
+from dpgeo.datasets.proposals import (
+    budget_propose,
+    has_total,
+    needs_second,
+    proposal_decide,
+)
 from dpgeo.datasets.provenance import PublicSource
 from dpgeo.datasets.quotas import check_cap
 from dpgeo.datasets.shown_files import seen_before
@@ -176,15 +183,14 @@ def dataset_create(
     _check_open_end(facts["new_files"], facts["covers_until"])
     try:
         with transaction.atomic():
+            asked = () if ledger or not needs_second(organisation) else (total, points_budget)
             own = (
                 ledger_lock(ledger)  # another request may have merged it meanwhile
                 if ledger
-                else ledger_create(name=facts["title"], total=total, accounting=accounting or PURE)
+                else _own_ledger(
+                    organisation, facts["title"], total, points_budget, accounting or PURE
+                )
             )
-            if ledger is None:
-                check_cap(organisation, own)
-            if points_budget is not None:
-                ledger_create_for_points(beside=own, total=points_budget)
             dataset = Dataset.objects.create(
                 **facts,
                 organisation=organisation,
@@ -203,6 +209,8 @@ def dataset_create(
                 subject=dataset.slug,
                 detail=own.words(own.total_units),
             )
+            for each in filter(None, asked):
+                budget_propose(dataset=dataset, total=each, by=created_by)
             return dataset
     except IntegrityError:
         raise InvalidInput(
@@ -210,6 +218,27 @@ def dataset_create(
             address=address,
             field="slug",
         ) from None
+
+
+def _own_ledger(
+    organisation: Organisation,
+    name: str,
+    total: Fraction | None,
+    points: Level | None,
+    accounting: Accounting,
+) -> Ledger:
+    """Create the ledger of a new dataset.
+
+    Its totals are not set yet if a second person has to approve them. Raises Conflict for a total
+    above the organisation's cap.
+    """
+    if needs_second(organisation):
+        return ledger_create(name=name, total=None, accounting=accounting)
+    own = ledger_create(name=name, total=total, accounting=accounting)
+    check_cap(organisation, own)
+    if points is not None:
+        ledger_create_for_points(beside=own, total=points)
+    return own
 
 
 def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
@@ -364,6 +393,12 @@ def _set_accounting(stored: Dataset, accounting: Accounting) -> None:
             "are paid for in one currency; declare a new dataset about other people.",
             field=ACCOUNTING,
         )
+    if needs_second(stored.organisation) and has_total(stored):
+        raise Conflict(
+            "Your organisation requires a second person for budgets, so the currency of a budget "
+            "stays as it was declared; declare another dataset.",
+            field=ACCOUNTING,
+        )
     ledger_set_accounting(ledger=ledger, accounting=accounting)
 
 
@@ -372,10 +407,52 @@ def _set_budgets(stored: Dataset, changes: Mapping[str, Any]) -> None:
     if ACCOUNTING in changes:
         _set_accounting(stored, changes[ACCOUNTING])
     if "budget" in changes:
-        total = parse_epsilon(changes["budget"], field="budget")
-        check_cap(stored.organisation, ledger_set_total(ledger=stored.ledger, total=total))
+        _budget_set(stored, parse_epsilon(changes["budget"], field="budget"))
     if "points_budget" in changes:
-        _set_points_budget(stored.ledger, changes["points_budget"])
+        _budget_set(stored, changes["points_budget"])
+
+
+def _budget_set(dataset: Dataset, total: Fraction | Level) -> None:
+    """Set a budget, or ask a second person to approve it if the organisation requires that.
+
+    A budget that is made smaller protects people better, so it needs no approval.
+    """
+    if needs_second(dataset.organisation) and _is_raised(dataset.ledger, total):
+        budget_propose(dataset=dataset, total=total, by=current_user())
+    else:
+        _set_total(dataset, total)
+
+
+def _is_raised(ledger: Ledger, total: Fraction | Level) -> bool:
+    if isinstance(total, Fraction):
+        return ledger.units_for(total) > ledger.total_units
+    points = points_ledger(ledger)
+    return points is None or total.pico > points.total_units
+
+
+def _set_total(dataset: Dataset, total: Fraction | Level) -> None:
+    """Set a budget. Raises Conflict, or InvalidInput."""
+    if isinstance(total, Fraction):
+        check_cap(dataset.organisation, ledger_set_total(ledger=dataset.ledger, total=total))
+    else:
+        _set_points_budget(dataset.ledger, total)
+
+
+def proposal_approve(*, proposal: Proposal, by: User) -> None:
+    """Approve and set the budget that another person asked for.
+
+    Raises NotAllowed for the person who asked and for anybody who does not administer the
+    organisation, or Conflict if somebody else decided or the budget can no longer be set.
+    """
+    with transaction.atomic():
+        dataset = Dataset.objects.get(pk=proposal.dataset_id)
+        locked = ledgers_lock(dataset.ledger_id)
+        dataset = Dataset.objects.select_for_update().get(pk=dataset.pk)
+        if dataset.ledger_id not in locked:
+            raise Conflict("The budget has changed meanwhile; try again.", field="budget")
+        proposal_decide(proposal=proposal, by=by, approve=True)
+        _set_total(dataset, proposal.total)
+        _record_totals(dataset)
 
 
 def _set_points_budget(ledger: Ledger, total: Level) -> None:

@@ -16,8 +16,9 @@ from dpgeo.audit.services import event_record
 from dpgeo.budgets.merging import ledger_lock
 from dpgeo.budgets.selectors import is_paid_for, points_ledger
 from dpgeo.budgets.services import check_decided, ledger_promise
-from dpgeo.core.errors import Conflict
+from dpgeo.core.errors import Conflict, NotAllowed
 from dpgeo.datasets.decisions import decision_record
+from dpgeo.datasets.proposals import needs_second
 from dpgeo.jobs.models import JobState
 from dpgeo.releases import files
 from dpgeo.releases.models import Release, today
@@ -77,19 +78,35 @@ def release_record(release: Release, kind: EventKind, by: User | None, detail: s
 
 
 def publish(release: Release, *, by: User | None = None) -> Release:
-    """Publish a drawn draft without checking permissions.
+    """Publish a drawn draft without checking roles.
 
     The state changes before the files are moved to the public storage, so that this storage never
     contains files of a draft. Until they are moved, files are served from the private storage.
-    Raises Conflict if the release cannot be published.
+    Raises Conflict if the release cannot be published, or NotAllowed if a second person has to
+    publish it.
     """
     files.check_stored(release)
+    check_second(release, by)
     _check_paid(release)
     with transaction.atomic():
         _promise(release)
         move(release, "publish", by=by, day=today())
     files.make_public(release)
     return release
+
+
+def check_second(release: Release, by: User | None) -> None:
+    """Raise NotAllowed if whoever asked for a release would publish it alone.
+
+    This holds where the organisation requires two persons. An API key counts as its owner. The
+    operator at the console (None) counts as one person, who also stands for deleted accounts.
+    """
+    asked = release.created_by_id
+    if needs_second(release.dataset.organisation) and asked == (by and by.pk):
+        raise NotAllowed(
+            "You asked for this map yourself, and your organisation requires a second person; ask "
+            "another approver to publish it."
+        )
 
 
 def publish_due(release: Release) -> None:
@@ -101,7 +118,7 @@ def publish_due(release: Release) -> None:
     """
     by = release.created_by
     if by is None or may(by, release.dataset, "publish"):
-        with suppress(Conflict):
+        with suppress(Conflict, NotAllowed):
             publish(release, by=by)
 
 

@@ -22,6 +22,7 @@ from dpgeo.core.guarantees import Unit
 from dpgeo.core.parameters import layers_named
 from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PublicLayer, Upload
+from dpgeo.datasets.proposals import needs_second
 from dpgeo.datasets.quotas import count_job
 from dpgeo.datasets.same_people import check_answered
 from dpgeo.datasets.selectors import ready_upload
@@ -103,7 +104,9 @@ def release_request(
         "upload": upload,
         "title": clean_title,
         "description": clean_description,
-        "publish_when_done": publish_when_done and may_publish,
+        "publish_when_done": publish_when_done
+        and may_publish
+        and not needs_second(dataset.organisation),
         "created_by": requested_by,
         "by_key": by_key,
     }
@@ -166,7 +169,7 @@ def period_request(*, series: Series, number: int, request: ReleaseRequest) -> R
         number=number,
         title=title,
         description=series.description,
-        publish_when_done=series.publish_when_done,
+        publish_when_done=series.publish_when_done and not needs_second(dataset.organisation),
         created_by=series.created_by,
         by_key=series.by_key,
         **cost_columns(cost),

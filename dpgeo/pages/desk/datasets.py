@@ -50,7 +50,10 @@ def dataset_new(request: HttpRequest) -> HttpResponse:
 
 
 def caution(request: HttpRequest, dataset: Dataset) -> None:
-    """Show a warning if the dataset's budget is unusual."""
+    """Show a warning if the dataset's budget is unusual or waits for a second person."""
+    if dataset.proposals.filter(decided_at=None).exists():
+        words = gettext("Another administrator has to approve the budget; until then it stays.")
+        messages.warning(request, words)
     dataset.ledger.refresh_from_db()
     for sentence in map(say, cautions_on(dataset.ledger.total)):
         messages.warning(request, sentence)
@@ -105,7 +108,7 @@ def dataset_edit(request: HttpRequest, slug: str) -> HttpResponse:
             form.add_refusal(refusal)
         else:
             messages.success(request, gettext("Saved."))
-            if "budget" in form.changed_data:
+            if {"budget", "points_level", "points_radius"} & set(form.changed_data):
                 caution(request, dataset)
             return redirect("desk-dataset", slug=dataset.slug)
     return show_form(request, form, dataset)

@@ -7,6 +7,7 @@ from dpgeo.accounts.second_factor import opens_before_second_factor
 from dpgeo.accounts.sign_in_limits import SignIn
 from dpgeo.pages.desk import (
     account,
+    approvals,
     audit,
     campaigns,
     check,
@@ -77,6 +78,8 @@ urlpatterns = [
         second_factor.remove,
         name="desk-factor-remove",
     ),
+    path("desk/approvals/", approvals.approvals, name="desk-approvals"),
+    path("desk/approvals/<int:proposal_id>/", approvals.decide, name="desk-approval"),
     path("desk/audit/", audit.audit, name="desk-audit"),
     path("desk/audit/export.<str:suffix>", audit.audit_export, name="desk-audit-export"),
     path("desk/campaigns/", campaigns.campaigns, name="desk-campaigns"),

@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from dpgeo.accounts.mail import sends_mail
 from dpgeo.accounts.models import Organisation, User
 from dpgeo.accounts.models import Role as AccountRole
-from dpgeo.accounts.selectors import may_see_events
+from dpgeo.accounts.selectors import may_see_events, organisations_of
 from dpgeo.budgets.models import Ledger
 from dpgeo.datasets.models import Dataset
 from dpgeo.ingest.schema import Role
@@ -39,6 +39,12 @@ def administers(user: User) -> bool:
             organisation__memberships__role=AccountRole.ADMINISTRATOR,
         ).exists()
     )
+
+
+@register.filter
+def needs_two(user: User) -> bool:
+    """Return whether one of a member's organisations requires two persons for its decisions."""
+    return organisations_of(user).filter(two_persons=True).exists()
 
 
 @register.filter
