@@ -209,6 +209,47 @@ class Dataset(models.Model):
         return self.west, self.south, self.east, self.north
 
 
+class LegalBasis(models.TextChoices):
+    """Legal basis of the processing, by the points of Article 6(1) GDPR."""
+
+    CONSENT = "consent", "Consent (Article 6(1)(a) GDPR)"
+    CONTRACT = "contract", "A contract (Article 6(1)(b) GDPR)"
+    OBLIGATION = "obligation", "A legal obligation (Article 6(1)(c) GDPR)"
+    VITAL = "vital", "Vital interests (Article 6(1)(d) GDPR)"
+    TASK = "task", "A task in the public interest (Article 6(1)(e) GDPR)"
+    INTEREST = "interest", "Legitimate interests (Article 6(1)(f) GDPR)"
+    OTHER = "other", "Another law"
+
+
+class DataProtection(models.Model):
+    """What the owner of a dataset tells the people in it about the processing. All of it is public.
+
+    It is written by people and never filled in from the data.
+    """
+
+    dataset = models.OneToOneField(
+        Dataset, on_delete=models.CASCADE, related_name="data_protection"
+    )
+    controller = models.CharField(max_length=300)
+    purpose = models.TextField()
+    basis = models.CharField(max_length=20, choices=LegalBasis.choices)
+    basis_detail = models.TextField(blank=True)
+    retention = models.TextField()
+    contact = models.CharField(max_length=300)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(basis__in=LegalBasis.values), name="legal_basis_is_known"
+            )
+        ]
+        verbose_name_plural = "data protection"
+
+    def __str__(self) -> str:
+        return f"Data protection of {self.dataset}"
+
+
 class Proposal(models.Model):
     """A budget that one person asked for and another has to approve, where that is required.
 

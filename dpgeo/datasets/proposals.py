@@ -53,6 +53,15 @@ def has_total(dataset: Dataset) -> bool:
     return bool(dataset.ledger.total_units) or waiting.exists()
 
 
+def budgets_propose(
+    dataset: Dataset, total: Fraction | None, points: Level | None, *, by: User | None
+) -> None:
+    """Ask for the approval of those budgets of a new dataset that are not None."""
+    for each in (total, points):
+        if each is not None:
+            budget_propose(dataset=dataset, total=each, by=by)
+
+
 def proposal_decide(*, proposal: Proposal, by: User, approve: bool) -> None:
     """Record the decision on a proposal; `services.proposal_approve` also sets the budget.
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from uuid import UUID
 
 from django.db.models import Sum
 
@@ -44,7 +45,7 @@ def use_of(organisation: Organisation) -> Use:
     )
 
 
-def bytes_of(organisation: int, *, but: object = None) -> int:
+def bytes_of(organisation: int, *, but: UUID | None = None) -> int:
     """Return the size of an organisation's files as they were sent, and of those being sent.
 
     `but` is the id of a transfer that is not counted, because it is about to become an upload.
@@ -57,7 +58,7 @@ def bytes_of(organisation: int, *, but: object = None) -> int:
     return sum(each.aggregate(size=Sum("size", default=0))["size"] for each in (kept, transfers))
 
 
-def check_room(organisation: int, size: int, *, but: object = None) -> None:
+def check_room(organisation: int, size: int, *, but: UUID | None = None) -> None:
     """Raise Conflict if a further file of `size` bytes is more than the organisation may keep.
 
     Call this in the transaction that stores the file's row: the organisation is locked, so that two

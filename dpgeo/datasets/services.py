@@ -44,6 +44,7 @@ from dpgeo.datasets.osm_credit import credited
 from dpgeo.datasets.person_keys import new_sealed_key
 from dpgeo.datasets.proposals import (
     budget_propose,
+    budgets_propose,
     has_total,
     needs_second,
     proposal_decide,
@@ -183,7 +184,7 @@ def dataset_create(
     _check_open_end(facts["new_files"], facts["covers_until"])
     try:
         with transaction.atomic():
-            asked = () if ledger or not needs_second(organisation) else (total, points_budget)
+            waits = ledger is None and needs_second(organisation)
             own = (
                 ledger_lock(ledger)  # another request may have merged it meanwhile
                 if ledger
@@ -209,8 +210,8 @@ def dataset_create(
                 subject=dataset.slug,
                 detail=own.words(own.total_units),
             )
-            for each in filter(None, asked):
-                budget_propose(dataset=dataset, total=each, by=created_by)
+            if waits:
+                budgets_propose(dataset, total, points_budget, by=created_by)
             return dataset
     except IntegrityError:
         raise InvalidInput(

@@ -10,12 +10,13 @@ from django.conf import settings
 from django.core.cache import cache
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.formats import get_format
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language, gettext, gettext_noop, ngettext
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from dpgeo.artefacts import csv, map_array, preview, statement
@@ -26,6 +27,7 @@ from dpgeo.artefacts.spreadsheet import MOST_BYTES
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.guarantees import GeoInd, Unit
 from dpgeo.datasets.promises import lifetime_of
+from dpgeo.datasets.selectors import datasets_readable_by
 from dpgeo.pages import glossary, privacy_diagrams
 from dpgeo.pages.basemap import basemap, basemap_names
 from dpgeo.pages.cards import card_of
@@ -45,7 +47,7 @@ from dpgeo.pages.templatetags.figures import figure, in_language, ledger_words
 from dpgeo.releases.list_cache import Row, TextCache, make_of_releases, release_rows
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.selectors import ReleaseGone, release_visible
-from dpgeo.releases.states import Gone
+from dpgeo.releases.states import PUBLIC, Gone
 
 MAPS_PER_PAGE = 24
 
@@ -170,6 +172,25 @@ def declarations(summary: Summary) -> list[tuple[str, str]]:
     if summary.area_chosen:
         declared.append((gettext("Study area"), " ".join(map(say, summary.area_chosen))))
     return declared
+
+
+@require_safe
+@never_cache
+def data_protection(request: HttpRequest, slug: str) -> HttpResponse:
+    """Say who processes a dataset, why, by what law and how long.
+
+    Responds with 404 if nothing is stated, or if the visitor may not read the dataset.
+    """
+    readable = datasets_readable_by(request.user).select_related("data_protection")
+    dataset = get_object_or_404(readable.exclude(data_protection=None), slug=slug)
+    releases = dataset.releases.filter(state__in=PUBLIC).order_by("-day", "-pk")
+    context = {
+        "section": "privacy",
+        "dataset": dataset,
+        "stated": dataset.data_protection,
+        "releases": releases,
+    }
+    return render(request, "public/data_protection.html", context)
 
 
 @require_safe

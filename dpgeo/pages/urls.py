@@ -10,6 +10,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("maps/<str:release_id>/privacy/", public_views.release_privacy, name="release-privacy"),
     path("maps/<str:release_id>/files/<str:name>", file_page.file, name="file"),
     path("maps/<str:release_id>/basemap.json", public_views.basemap_json, name="release-basemap"),
+    path(
+        "datasets/<slug:slug>/data-protection/",
+        public_views.data_protection,
+        name="data-protection",
+    ),
     path("series/<uuid:series_id>/", series.series, name="series"),
     path("series/<uuid:series_id>/embed/", embedding.embed_series, name="embed-series"),
     path(

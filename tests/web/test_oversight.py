@@ -76,7 +76,8 @@ def test_spending_is_added_up_by_year_and_by_people(desk: Desk) -> None:
 
 def test_a_merger_moves_spending_without_counting_it_twice(desk: Desk) -> None:
     one, two = make_dataset(desk.organisation), make_dataset(desk.organisation)
-    make_before(one), make_before(two)
+    make_before(one)
+    make_before(two)
     dataset_merge_ledgers(dataset=one, ledger=two.ledger, by=desk.user)
     (people,) = people_of(desk.organisation)
     assert sum(people.spent[0].values()) == 2_000_000

@@ -86,7 +86,8 @@ def test_a_raise_waits_and_a_reduction_does_not(desk: Desk, second: User) -> Non
     assert total_of(dataset) == 2
     dataset_update(dataset=dataset, changes={"budget": Fraction(4), "title": "Other"})
     dataset.refresh_from_db()
-    assert (total_of(dataset), dataset.title) == (2, "Other")
+    assert total_of(dataset) == 2
+    assert dataset.title == "Other"
     assert dataset.proposals.get(decided_at=None).total == 4
 
 
@@ -128,7 +129,8 @@ def test_an_approval_that_cannot_be_set_leaves_the_proposal_open(desk: Desk, sec
     with pytest.raises(Conflict, match="at most epsilon 2"):
         proposal_approve(proposal=proposal, by=second)
     proposal.refresh_from_db()
-    assert (proposal.decided_at, total_of(dataset)) == (None, 0)
+    assert proposal.decided_at is None
+    assert total_of(dataset) == 0
 
 
 def test_only_administrators_of_the_organisation_approve(desk: Desk, second: User) -> None:
@@ -232,7 +234,8 @@ def test_the_form_says_that_a_budget_waits(desk: Desk) -> None:
     answer = desk.client.post("/desk/datasets/new/", desk.declaration(), follow=True)
     assert "Another administrator has to approve the budget" in answer.content.decode()
     proposal = Proposal.objects.get()
-    assert (proposal.asked_by, proposal.total) == (desk.user, 2)
+    assert proposal.asked_by == desk.user
+    assert proposal.total == 2
 
 
 def test_a_budget_raised_on_the_desk_names_who_asked(desk: Desk, second: User) -> None:

@@ -1,0 +1,115 @@
+"""Desk pages on which owners state who processes a dataset and why, and export an assessment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import get_language, gettext
+from django.utils.translation import gettext_lazy as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from dpgeo.accounts.selectors import may
+from dpgeo.artefacts.odt import MEDIA_TYPE, write_odt
+from dpgeo.core.errors import DpgeoError
+from dpgeo.datasets.data_protection import data_protection_of, data_protection_set
+from dpgeo.datasets.models import LegalBasis
+from dpgeo.pages.assessment import assessment_parts
+from dpgeo.pages.desk.access import dataset_for, person
+from dpgeo.pages.desk.datasets import REFUSED
+from dpgeo.pages.desk.desk_form import DeskForm
+
+FIELDS = ("controller", "purpose", "basis", "basis_detail", "retention", "contact")
+
+
+def _area(rows: int) -> forms.Textarea:
+    return forms.Textarea(attrs={"rows": rows})
+
+
+class DataProtectionForm(DeskForm):
+    """The form of what the public is told about the processing."""
+
+    controller = forms.CharField(
+        max_length=300, label=_("Who"), help_text=_("The controller: name and postal address.")
+    )
+    purpose = forms.CharField(
+        max_length=5000, label=_("Why"), widget=_area(4), help_text=_("What the maps are for.")
+    )
+    basis = forms.ChoiceField(
+        label=_("Legal basis"), choices=[(each, _(words)) for each, words in LegalBasis.choices]
+    )
+    basis_detail = forms.CharField(
+        max_length=5000,
+        required=False,
+        label=_("Law or details"),
+        widget=_area(2),
+        help_text=_("Such as the section of the law that sets the task."),
+    )
+    retention = forms.CharField(
+        max_length=5000,
+        label=_("How long the rows are kept"),
+        widget=_area(2),
+        help_text=_("Maps contain no rows and stay."),
+    )
+    contact = forms.CharField(
+        max_length=300,
+        label=_("Contact"),
+        help_text=_("Where people can ask and object, such as the data protection officer."),
+    )
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def data_protection(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show the form with what is stated, and store it when the form is sent."""
+    dataset = dataset_for(request, slug, "edit")
+    stated = data_protection_of(dataset)
+    initial: dict[str, Any] = (
+        {name: getattr(stated, name) for name in FIELDS}
+        if stated
+        else {
+            "controller": dataset.organisation.name,
+            "basis": LegalBasis.TASK.value,
+            "contact": dataset.contact_address,
+        }
+    )
+    form = DataProtectionForm(request.POST or None, initial=initial)
+    if request.method == "POST" and form.is_valid():
+        try:
+            data_protection_set(dataset=dataset, by=person(request), **form.cleaned_data)
+        except DpgeoError as refusal:
+            form.add_refusal(refusal)
+        else:
+            messages.success(request, gettext("Saved."))
+            return redirect("desk-data-protection", slug=slug)
+    context = {
+        "form": form,
+        "dataset": dataset,
+        "stated": stated,
+        "sees_private": may(person(request), dataset, "see_private"),
+    }
+    status = REFUSED if form.errors else 200
+    return render(request, "desk/data_protection.html", context, status=status)
+
+
+@login_required
+@require_safe
+@never_cache
+def assessment(request: HttpRequest, slug: str) -> HttpResponse:
+    """Send the draft of an impact assessment as a text document, in the language of the page.
+
+    It names drafts, so only users who may see private facts can download it.
+    """
+    dataset = dataset_for(request, slug, "see_private")
+    language = (get_language() or "en").split("-")[0]
+    title = gettext("Data protection impact assessment: {title}").format(title=dataset.title)
+    document = write_odt(title, assessment_parts(dataset), language=language)
+    answer = HttpResponse(document, content_type=MEDIA_TYPE)
+    answer["Content-Disposition"] = f'attachment; filename="{dataset.slug}-dpia.odt"'
+    return answer

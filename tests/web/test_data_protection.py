@@ -1,0 +1,125 @@
+"""What the public is told about the processing of a dataset, and the draft of an assessment."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from django.test import Client
+
+from dpgeo.accounts.models import Role
+from dpgeo.artefacts.odt import MEDIA_TYPE
+from dpgeo.core.errors import InvalidInput, NotAllowed
+from dpgeo.datasets.data_protection import data_protection_set
+from dpgeo.datasets.models import DataProtection, Dataset
+from dpgeo.releases.services import release_publish
+from tests.makers import make_ready, make_release, make_user
+from tests.web.desk import Desk, make_desk
+
+pytestmark = pytest.mark.django_db
+
+TYPED = {
+    "controller": "City of Northaven, Harbour Street 1",
+    "purpose": "Planning of cycle lanes.",
+    "basis": "task",
+    "basis_detail": "Roads Act, section 3",
+    "retention": "Rows are deleted after two years.",
+    "contact": "privacy@northaven.example",
+}
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return make_desk()
+
+
+def text_of(document: bytes) -> str:
+    """Return the text of a document, read as XML, with a line for each paragraph."""
+    with zipfile.ZipFile(io.BytesIO(document)) as archive:
+        assert archive.namelist()[0] == "mimetype"
+        assert archive.getinfo("mimetype").compress_type == zipfile.ZIP_STORED
+        assert archive.read("mimetype").decode() == MEDIA_TYPE
+        for name in archive.namelist()[1:]:
+            ElementTree.fromstring(archive.read(name))  # noqa: S314
+        root = ElementTree.fromstring(archive.read("content.xml"))  # noqa: S314
+    return "\n".join("".join(each.itertext()) for each in root.iter() if each.tag.endswith("}p"))
+
+
+def stated(desk: Desk, dataset: Dataset, **changes: Any) -> DataProtection:
+    return data_protection_set(dataset=dataset, by=desk.user, **{**TYPED, **changes})
+
+
+def test_what_is_stated_is_public_once_a_map_is(desk: Desk, tmp_path: Path) -> None:
+    dataset = desk.declare()
+    address = f"/datasets/{dataset.slug}/data-protection/"
+    form = f"/desk/datasets/{dataset.slug}/data-protection/"
+    assert desk.client.get(address).status_code == 404
+    assert desk.client.post(form, TYPED).status_code == 302
+    assert "Planning of cycle lanes." in desk.page(form)
+    assert "Planning of cycle lanes." in desk.page(address)
+    assert Client().get(address).status_code == 404
+    make_ready(dataset, tmp_path)
+    release, draft = make_release(dataset), make_release(dataset, title="Hidden draft")
+    release_publish(release=release, by=desk.user)
+    page = Client().get(address).content.decode()
+    for words in TYPED.values():
+        assert words in page or words == "task"
+    assert "Article 6(1)(e)" in page
+    assert release.title in page
+    assert draft.title not in page
+    assert address in Client().get(f"/maps/{release.pk}/privacy/").content.decode()
+
+
+def test_unsuitable_statements_are_refused_at_their_field(desk: Desk) -> None:
+    dataset = desk.declare()
+    form = f"/desk/datasets/{dataset.slug}/data-protection/"
+    for name in ("controller", "purpose", "retention", "contact"):
+        assert desk.client.post(form, {**TYPED, name: ""}).status_code == 422
+        with pytest.raises(InvalidInput) as refusal:
+            stated(desk, dataset, **{name: " "})
+        assert refusal.value.field == name
+    with pytest.raises(InvalidInput, match="legal basis"):
+        stated(desk, dataset, basis="because")
+    assert not DataProtection.objects.exists()
+    other = make_desk("Other house", "other")
+    assert other.client.post(form, TYPED).status_code == 404
+    with pytest.raises(NotAllowed):
+        data_protection_set(dataset=dataset, by=other.user, **TYPED)
+
+
+def test_the_assessment_is_filled_from_declarations_ledger_and_maps(
+    desk: Desk, tmp_path: Path
+) -> None:
+    dataset = desk.declare(description="Rides of <cyclists> & others.")
+    stated(desk, dataset)
+    make_ready(dataset, tmp_path)
+    release = make_release(dataset, epsilon="0.5")
+    release_publish(release=release, by=desk.user)
+    make_user(desk.organisation, Role.STEWARD)
+    address = f"/desk/datasets/{dataset.slug}/dpia.odt"
+    answer = desk.client.get(address)
+    assert answer["Content-Type"] == MEDIA_TYPE
+    assert answer.content == desk.client.get(address).content
+    text = text_of(answer.content)
+    for words in (
+        *("City of Northaven", "Planning of cycle lanes.", "Roads Act, section 3"),
+        *("Rides of <cyclists> & others.", "Steward: 1", "Administrator: 1"),
+        *("epsilon 2", "epsilon 0.5", "epsilon 1.5", release.title, "Uniform grid", "Published"),
+        "Each person is protected with all their rows together.",
+    ):
+        assert words in text, words
+    german = text_of(desk.client.get(f"/de{address}").content)
+    assert "Rechtsgrundlage" in german
+    other = make_desk("Other house", "other")
+    assert other.client.get(address).status_code == 404
+
+
+def test_an_assessment_of_nothing_says_what_is_missing(desk: Desk) -> None:
+    dataset = desk.declare()
+    text = text_of(desk.client.get(f"/desk/datasets/{dataset.slug}/dpia.odt").content)
+    assert "None yet." in text
+    assert text.count("…") > 5
