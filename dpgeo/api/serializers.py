@@ -23,7 +23,7 @@ from dpgeo.core.guessing import Verdict
 from dpgeo.core.licences import licence_url
 from dpgeo.core.parameters import json_schema
 from dpgeo.core.themes import THEMES
-from dpgeo.datasets.models import Dataset, NewFiles
+from dpgeo.datasets.models import DataProtection, Dataset, LegalBasis, NewFiles
 from dpgeo.datasets.promises import lifetime_of
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
 from dpgeo.releases.models import Release, ReleaseFile
@@ -487,6 +487,19 @@ class CategorySerializer(Document):
     )
 
 
+class DataProtectionSerializer(Document):
+    """What the publisher tells the people in the data about the processing."""
+
+    controller = serializers.CharField(help_text="Who is responsible.")
+    purpose = serializers.CharField()
+    basis = serializers.ChoiceField(
+        choices=LegalBasis.values, help_text="The point of Article 6(1) GDPR, or other."
+    )
+    basis_detail = serializers.CharField(help_text="The law; may be empty.")
+    retention = serializers.CharField(help_text="How long the rows are kept.")
+    contact = serializers.CharField(help_text="Where people can ask and object.")
+
+
 class DatasetSerializer(Document):
     """One dataset as its publisher declared it. Its rows are never served."""
 
@@ -531,7 +544,15 @@ class DatasetSerializer(Document):
     bbox = BoxField(source="bounds")
     study_area = ObjectField(help_text="GeoJSON geometry, longitude first.")
     privacy = PrivacySerializer(source="*")
+    data_protection = DataProtectionSerializer(
+        allow_null=True, help_text="Who processes the data, why and by what law; null if unstated."
+    )
     releases_url = serializers.URLField()
+
+    def get_data_protection(self, dataset: Dataset) -> DataProtection | None:
+        """Return what is stated about the processing, or None."""
+        stated: DataProtection | None = getattr(dataset, "data_protection", None)
+        return stated
 
     def get_licence_url(self, dataset: Dataset) -> str:
         """Return the address of the licence, or "" if the licence's name is unknown."""

@@ -19,7 +19,7 @@ from dpgeo.jobs.models import JobState
 Box = tuple[float, float, float, float]
 """West, south, east, north in degrees."""
 
-TABLES = ("organisation", "ledger__geo")
+TABLES = ("organisation", "ledger__geo", "data_protection")
 """Related tables that every list of datasets shows."""
 
 

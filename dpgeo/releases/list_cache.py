@@ -34,7 +34,10 @@ DATASET_FACTS = (
     *("ledger__total_units", "ledger__geo__total_units", "ledger__geo__radius"),
     *("ledger__merged_units", "ledger__geo__merged_units", "ledger__geo__input_step"),
 )
-"""The columns of a dataset that lists show, except its study area."""
+"""The columns of a dataset that lists show, except those in DATASETS_ALONE."""
+
+DATASETS_ALONE = ("study_area", "data_protection__updated_at")
+"""The columns that only lists of datasets show, or that change with what these lists show."""
 
 RELEASE_FACTS = (
     *("pk", "day", "state", "title", "description", "mechanism", "parameters", "notion"),
@@ -93,8 +96,10 @@ def release_rows(releases: QuerySet[Release]) -> QuerySet[Any]:
 
 
 def dataset_rows(datasets: QuerySet[Dataset]) -> QuerySet[Any]:
-    """Select the DATASET_FACTS and study areas of datasets."""
-    return datasets.select_related(None).values_list(*DATASET_FACTS, "study_area", named=True)
+    """Select the DATASET_FACTS and DATASETS_ALONE of datasets."""
+    return datasets.select_related(None).values_list(
+        *DATASET_FACTS, *DATASETS_ALONE, named=True
+    )
 
 
 def make_of_releases(write: Callable[[Release], bytes]) -> Callable[[Sequence[Row]], Texts]:
@@ -134,7 +139,7 @@ def make_of_datasets(write: Callable[[Dataset], bytes]) -> Callable[[Sequence[Ro
         datasets = Dataset.objects.select_related(*DATASET_TABLES).in_bulk(keys)
         for row in rows:
             dataset = datasets[row[0]]
-            final = _facts(dataset, (*DATASET_FACTS, "study_area")) == tuple(row)
+            final = _facts(dataset, (*DATASET_FACTS, *DATASETS_ALONE)) == tuple(row)
             yield write(dataset), final
 
     return make
