@@ -97,9 +97,7 @@ def release_rows(releases: QuerySet[Release]) -> QuerySet[Any]:
 
 def dataset_rows(datasets: QuerySet[Dataset]) -> QuerySet[Any]:
     """Select the DATASET_FACTS and DATASETS_ALONE of datasets."""
-    return datasets.select_related(None).values_list(
-        *DATASET_FACTS, *DATASETS_ALONE, named=True
-    )
+    return datasets.select_related(None).values_list(*DATASET_FACTS, *DATASETS_ALONE, named=True)
 
 
 def make_of_releases(write: Callable[[Release], bytes]) -> Callable[[Sequence[Row]], Texts]:

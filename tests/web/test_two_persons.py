@@ -13,6 +13,7 @@ from django.test import Client
 from dpgeo.accounts.models import Membership, Organisation, Role, Scope, User
 from dpgeo.accounts.services import key_create
 from dpgeo.audit.models import Event, EventKind
+from dpgeo.budgets.services import Accounting
 from dpgeo.core.errors import BudgetExceeded, Conflict, NotAllowed
 from dpgeo.core.levels import make_level
 from dpgeo.datasets.models import Dataset, Proposal
@@ -245,6 +246,18 @@ def test_a_budget_raised_on_the_desk_names_who_asked(desk: Desk, second: User) -
     typed = desk.declaration(budget="2")
     desk.client.post(f"/desk/datasets/{dataset.slug}/edit/", typed)
     assert dataset.proposals.get(decided_at=None).asked_by == desk.user
+
+
+def test_the_currency_of_an_approved_budget_stays(desk: Desk, second: User) -> None:
+    """An epsilon at a delta promises less than the same epsilon that was approved."""
+    dataset, proposal = proposed(desk, budget=Fraction(3))
+    rho = {"accounting": Accounting(delta_exponent=9)}
+    with pytest.raises(Conflict, match="second person"):
+        dataset_update(dataset=dataset, changes=rho)
+    proposal_approve(proposal=proposal, by=second)
+    with pytest.raises(Conflict, match="second person"):
+        dataset_update(dataset=dataset, changes=rho)
+    assert total_of(dataset) == 3
 
 
 def test_only_operators_lift_the_requirement_and_the_audit_list_tells(desk: Desk) -> None:

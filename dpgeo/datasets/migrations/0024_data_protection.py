@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("datasets", "0022_proposals"),
+        ("datasets", "0023_proposals"),
     ]
 
     operations = [

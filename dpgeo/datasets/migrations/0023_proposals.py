@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("datasets", "0021_new_files_of_datasets"),
+        ("datasets", "0022_registered_sources"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
