@@ -81,7 +81,7 @@ def test_the_api_tells_it_at_once_also_in_lists(desk: Desk, tmp_path: Path) -> N
 
     def told() -> list[Any]:
         one = Client().get(f"/api/v1/datasets/{dataset.slug}").json()
-        (listed,) = Client().get("/api/v1/datasets").json()["items"]
+        (listed,) = Client().get("/api/v1/datasets").json()["results"]
         return [one["data_protection"], listed["data_protection"]]
 
     assert told() == [None, None]
