@@ -7,7 +7,8 @@ from typing import Any
 
 from dpgeo.accounts.models import Organisation, User
 from dpgeo.accounts.selectors import may, organisations_of
-from dpgeo.api.request_bodies import Anything, Body, Decimal, Flag, Items, Members, Text
+from dpgeo.api.request_bodies import Anything, Body, Decimal, Flag, Items, Members, Text, Whole
+from dpgeo.budgets.services import parse_accounting
 from dpgeo.core.categories import MOST_CATEGORIES, MOST_SLICES
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput, NotAllowed
@@ -19,7 +20,7 @@ from dpgeo.core.themes import THEMES
 from dpgeo.datasets.declaration import MOST_KEYWORDS
 from dpgeo.datasets.models import Dataset, NewFiles
 from dpgeo.datasets.selectors import datasets_visible_to
-from dpgeo.datasets.services import BUDGETS, dataset_create, dataset_update
+from dpgeo.datasets.services import ACCOUNTING, BUDGETS, dataset_create, dataset_update
 
 ATTRIBUTE = {
     "type": "object",
@@ -170,6 +171,22 @@ class DatasetChanges(Body):
         'The most epsilon that all releases together may ever spend, such as "2".',
         required=False,
     )
+    accounting = Text(
+        "The currency of the budget: pure-dp for epsilon (the default), or zcdp for rho, with "
+        "Gaussian noise, which pays where one person is in many counts. `budget` is then the "
+        "epsilon of all rho together, at `delta`. It is fixed by the first confirmation of a file.",
+        required=False,
+    )
+    delta = Text(
+        "For zcdp: the delta at which rho is stated as an epsilon, a power of ten; 1e-9 by "
+        "default, and at most a tenth of one over `population`.",
+        required=False,
+    )
+    population = Whole(
+        "For zcdp: how many people live where the data were collected, by public sources; never "
+        "the number of people in the data.",
+        required=False,
+    )
     points_budget = PointsBudget(
         help_text="The most that may ever be spent on moved points, as a level within a radius in "
         'metres: {"level": "ln(16)", "radius": 200}. It can be set only before the first release.',
@@ -220,6 +237,7 @@ def declare(user: User, facts: dict[str, Any]) -> Dataset:
     facts.setdefault("time_zone", "UTC")
     if "points_budget" in facts:
         facts["points_budget"] = _points_budget(facts["points_budget"])
+    _read_accounting(facts)
     return dataset_create(
         **facts,
         organisation=organisation,
@@ -237,7 +255,8 @@ def change(user: User, dataset: Dataset, changes: dict[str, Any]) -> Dataset:
     """
     if not changes:
         raise InvalidInput("There is nothing to change; give at least one field.")
-    budgets = [name for name in BUDGETS if name in changes]
+    _read_accounting(changes)
+    budgets = [name for name in (*BUDGETS, ACCOUNTING) if name in changes]
     if budgets and not may(user, dataset, "set_budget"):
         raise NotAllowed(
             "Only administrators of the organisation can set budgets, at the desk.",
@@ -252,6 +271,15 @@ def change(user: User, dataset: Dataset, changes: dict[str, Any]) -> Dataset:
 
 def _budget(text: str) -> Fraction:
     return parse_epsilon(text, field="budget")
+
+
+def _read_accounting(facts: dict[str, Any]) -> None:
+    """Replace the body fields of the budget's currency by an `Accounting`, if any is given."""
+    given = {name: facts.pop(name, "") for name in (ACCOUNTING, "delta", "population")}
+    if any(value != "" for value in given.values()):
+        facts[ACCOUNTING] = parse_accounting(
+            given[ACCOUNTING], delta=given["delta"], population=given["population"]
+        )
 
 
 def _points_budget(given: dict[str, Any]) -> Level:

@@ -28,6 +28,7 @@ from dpgeo.api.serializers import (
     ParametersField,
     PointsSerializer,
     PureEpsilonField,
+    RhoSerializer,
     TotalsPlanSerializer,
 )
 from dpgeo.budgets.models import Ledger
@@ -292,7 +293,11 @@ class QuoteSerializer(Document):
     epsilon = PureEpsilonField(
         source="cost",
         allow_null=True,
-        help_text=f"For pure-dp; null where points are moved. {EPSILON}",
+        help_text=f"For pure-dp; null for other notions. {EPSILON}",
+    )
+    rho = RhoSerializer(
+        allow_null=True,
+        help_text="What it costs in a budget in rho, under whichever notion; else null.",
     )
     bound = serializers.IntegerField(source="request.bound")
     counting = serializers.ChoiceField(
@@ -321,7 +326,7 @@ class QuoteSerializer(Document):
     plan = SpendSerializer(many=True)
     forecast = ForecastSerializer()
     left_before = serializers.CharField(
-        help_text="What is left of the budget: an epsilon or, for moved points, a level."
+        help_text="What is left of the budget: an epsilon, a rho or, for moved points, a level."
     )
     left_after = serializers.CharField(help_text="What would be left after this release.")
     more_like_this = serializers.IntegerField(
@@ -342,6 +347,10 @@ class QuoteSerializer(Document):
     def get_parameters(self, quote: Quote) -> dict[str, Any]:
         """Return all parameters by name, including those left at their defaults."""
         return dict(quote.request.parameters)
+
+    def get_rho(self, quote: Quote) -> LedgerUnits | None:
+        """Return what the release costs in a budget in rho, or None."""
+        return LedgerUnits(quote.ledger, quote.price) if quote.ledger.is_zcdp else None
 
     def get_cost(self, quote: Quote) -> str:
         """Return the cost in words."""
@@ -409,13 +418,36 @@ class PointsBudgetSerializer(WithSpending):
         return LedgerUnits(ledger, self.left_units(ledger))
 
 
+class RhoBudgetSerializer(WithSpending):
+    """A budget in rho: each amount with its epsilon at the declared delta."""
+
+    total = RhoSerializer()
+    spent = RhoSerializer(help_text=SPENT)
+    left = RhoSerializer()
+
+    def get_total(self, ledger: Ledger) -> LedgerUnits:
+        """Return the declared budget."""
+        return LedgerUnits(ledger, ledger.lifetime_units)
+
+    def get_spent(self, ledger: Ledger) -> LedgerUnits:
+        """Return what is spent of the budget, as far as the requester may see it."""
+        return LedgerUnits(ledger, self.spent_units(ledger))
+
+    def get_left(self, ledger: Ledger) -> LedgerUnits:
+        """Return what is left of the budget, as far as the requester may see it."""
+        return LedgerUnits(ledger, self.left_units(ledger))
+
+
 class BudgetSerializer(WithSpending):
-    """The budget of a dataset."""
+    """The budget of a dataset. In a budget in rho, epsilons are those of a rho at delta."""
 
     dataset = serializers.SlugField(source="slug")
     total = EpsilonField(source="ledger.total", help_text=EPSILON)
     spent = EpsilonField(help_text=f"{SPENT} {EPSILON}")
     left = EpsilonField(help_text=EPSILON)
+    rho = RhoBudgetSerializer(
+        allow_null=True, help_text="The same amounts in rho; null for a budget in epsilon."
+    )
     points = PointsBudgetSerializer(
         allow_null=True, help_text="The budget for points; null if none is declared."
     )
@@ -430,6 +462,10 @@ class BudgetSerializer(WithSpending):
     def get_left(self, dataset: Dataset) -> Fraction:
         """Return the remaining epsilon, as far as the requester may see it."""
         return dataset.ledger.epsilon_of(self.left_units(dataset.ledger))
+
+    def get_rho(self, dataset: Dataset) -> Ledger | None:
+        """Return the dataset's ledger if it counts in rho, or None."""
+        return dataset.ledger if dataset.ledger.is_zcdp else None
 
     def get_points(self, dataset: Dataset) -> Ledger | None:
         """Return the ledger for points, or None if no budget for points is declared."""

@@ -90,6 +90,28 @@ class PureEpsilonField(serializers.CharField):
         return format_epsilon(value.epsilon) if isinstance(value, PureDP) else None
 
 
+class RhoSerializer(Document):
+    """A cost or a budget under zero-concentrated differential privacy (zcdp)."""
+
+    rho = serializers.CharField(help_text=f"What is counted, and adds up. {EPSILON}")
+    delta = serializers.CharField(help_text='The declared delta, such as "1e-9".')
+    epsilon = serializers.CharField(
+        help_text=f"The epsilon of rho at delta; epsilons of several do not add up. {EPSILON}"
+    )
+
+    def get_rho(self, amount: LedgerUnits) -> str:
+        """Return the exact rho, as text."""
+        return amount.ledger.rho_text(amount.units)
+
+    def get_delta(self, amount: LedgerUnits) -> str:
+        """Return the delta, as text."""
+        return amount.ledger.delta_text
+
+    def get_epsilon(self, amount: LedgerUnits) -> str:
+        """Return the epsilon, as text."""
+        return format_epsilon(amount.ledger.epsilon_of(amount.units))
+
+
 class DayField(serializers.DateField):
     """The UTC date of a point in time, without the time of day.
 
@@ -122,7 +144,7 @@ class PublisherSerializer(Document):
 
 @dataclass(frozen=True, slots=True)
 class LedgerUnits:
-    """An amount in a ledger for points, in the ledger's units."""
+    """An amount in a ledger, in the ledger's units."""
 
     ledger: Ledger
     units: int
@@ -164,7 +186,12 @@ class PrivacySerializer(Document):
 
     sentence = serializers.CharField(help_text="The promise in plain language.")
     total_epsilon = EpsilonField(
-        source="ledger.total", help_text=f"The dataset's total budget. {EPSILON}"
+        source="ledger.total",
+        help_text="The dataset's total budget; for a budget in rho, its epsilon at delta. "
+        f"{EPSILON}",
+    )
+    total_rho = RhoSerializer(
+        allow_null=True, help_text="The total of a budget in rho; null for one in epsilon."
     )
     verdict = serializers.ChoiceField(
         choices=[each.value for each in Verdict],
@@ -179,7 +206,8 @@ class PrivacySerializer(Document):
         allow_null=True,
         help_text="Pure differential privacy, for counts alone: the factor by which whether "
         "somebody is in the data can change the odds, e to the power of the total epsilon, rounded "
-        "up; null if it is astronomical. It says nothing of points, which have a budget of their "
+        "up; null if it is astronomical, or if the budget counts in rho, since a delta allows "
+        "rare outcomes with any odds. It says nothing of points, which have a budget of their "
         "own.",
     )
     odds_factor = serializers.FloatField(
@@ -208,13 +236,18 @@ class PrivacySerializer(Document):
     def get_presence_odds_factor(self, dataset: Dataset) -> float | None:
         """Return the largest factor by which one person's presence can change the odds of counts.
 
-        Returns None if the factor is too large to state.
+        Returns None if the factor is too large to state, or if the budget counts in rho.
         """
-        return odds_factor(dataset.ledger.total)
+        return None if dataset.ledger.is_zcdp else odds_factor(dataset.ledger.total)
 
     def get_odds_factor(self, dataset: Dataset) -> float | None:
         """Return the factor of `get_presence_odds_factor`, under the field's former name."""
-        return odds_factor(dataset.ledger.total)
+        return self.get_presence_odds_factor(dataset)
+
+    def get_total_rho(self, dataset: Dataset) -> LedgerUnits | None:
+        """Return the total of a budget in rho, or None."""
+        ledger = dataset.ledger
+        return LedgerUnits(ledger, ledger.lifetime_units) if ledger.is_zcdp else None
 
     def get_points(self, dataset: Dataset) -> LedgerUnits | None:
         """Return the total budget for points, or None if there is none."""
@@ -229,8 +262,9 @@ class PromiseSerializer(Document):
     verdict = serializers.ChoiceField(choices=[each.value for each in Verdict])
     right_guesses_in_100 = serializers.IntegerField(
         allow_null=True,
-        help_text="Under pure-dp, about whether somebody is in the data; under geo-ind, about "
-        "which of two places, the level's radius apart, a report was made at. Null from 99 on.",
+        help_text="Under pure-dp and zcdp, about whether somebody is in the data; under geo-ind, "
+        "about which of two places, the level's radius apart, a report was made at. Null from 99 "
+        "on.",
     )
 
     def get_sentence(self, release: Release) -> str:
@@ -354,7 +388,7 @@ class ReleaseSerializer(Document):
     parameters = ParametersField()
     notion = serializers.ChoiceField(
         choices=[each.value for each in Notion],
-        help_text="pure-dp hides presence, geo-ind where a report was made.",
+        help_text="pure-dp and zcdp hide presence, geo-ind where a report was made.",
     )
     cost = serializers.CharField(
         source="cost_words", help_text="What this release spent, in words."
@@ -363,6 +397,10 @@ class ReleaseSerializer(Document):
         source="cost",
         allow_null=True,
         help_text=f"What it spent under pure-dp; else null. {EPSILON}",
+    )
+    rho = RhoSerializer(
+        allow_null=True,
+        help_text="What it spent from a budget in rho, under whichever notion; else null.",
     )
     bound = serializers.IntegerField(
         help_text="The contribution bound: where people are counted, the most cells in which one "
@@ -402,6 +440,11 @@ class ReleaseSerializer(Document):
     def get_licence_url(self, release: Release) -> str:
         """Return the address of the licence, or "" if the licence's name is unknown."""
         return licence_url(release.dataset.licence)
+
+    def get_rho(self, release: Release) -> LedgerUnits | None:
+        """Return what the release spent from a budget in rho, or None."""
+        ledger = release.ledger
+        return LedgerUnits(ledger, ledger.price(release.cost)) if ledger.is_zcdp else None
 
     def get_kind(self, release: Release) -> str:
         """Return the key of the kind of map, or "" if the mechanism no longer exists."""

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 
 from django.db import models
 
-from dpgeo.core.epsilon import format_epsilon, to_micro
+from dpgeo.core.epsilon import MICRO, format_epsilon, to_micro
 from dpgeo.core.guarantees import SCALE, Guarantee, Notion, from_units, units_in
 from dpgeo.core.levels import level_text, remaining_level_text
 from dpgeo.core.zcdp import delta_of, delta_text, epsilon_at, nano_rho_for
@@ -208,6 +208,14 @@ class Ledger(models.Model):
         if self.delta is None:
             return to_micro(epsilon)
         return nano_rho_for(epsilon, self.delta)
+
+    def epsilon_within(self, units: int) -> Fraction:
+        """Return the largest epsilon, in whole millionths, of which `units_for` is at most `units`.
+
+        `epsilon_of` rounds up, so its epsilon may need a few units more.
+        """
+        epsilon = self.epsilon_of(units)
+        return epsilon if self.units_for(epsilon) <= units else epsilon - Fraction(1, MICRO)
 
     def price(self, cost: Guarantee) -> int:
         """Return what a guarantee costs in this ledger's units. Raises TypeError as `units_in`."""

@@ -229,6 +229,9 @@ def _total_units(ledger: Ledger, total: Fraction | Level) -> int:
     if isinstance(total, Fraction):
         if ledger.radius is not None:
             raise TypeError("A budget for points is a level within a radius, not an epsilon.")
+        if total == ledger.epsilon_of(ledger.total_units):
+            # An epsilon that is shown was rounded up, and a form that repeats it changes nothing.
+            return ledger.total_units
         return _declared_units(ledger, total)
     if ledger.radius is None:
         raise TypeError("This budget is an epsilon, not a level within a radius.")

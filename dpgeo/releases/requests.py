@@ -104,13 +104,14 @@ def read_request(
     most_visits: int | str | None = None,
     from_day: object = None,
     to_day: object = None,
+    pure: bool = False,
 ) -> ReleaseRequest:
     """Parse and validate a request for a release of a dataset.
 
     `epsilon` is None or empty if the mechanism's parameters determine the cost. If the dataset's
     budget counts in rho, and the mechanism can add Gaussian noise, it is the epsilon at the
     budget's delta; the release costs the largest rho of at most that epsilon. Any other mechanism
-    is run with that pure epsilon.
+    is run with that pure epsilon, and so is every mechanism if `pure` is true.
 
     `totals` is the share of epsilon, in per cent, that is spent on totals of all the data; if it is
     None or empty, the default share is used (`usual_totals`). One person adds at most
@@ -124,7 +125,7 @@ def read_request(
     counted = settle_counting(chosen, counting, unit)
     chosen_bounding = parse_bounding(bounding, unit, chosen)
     asked = parse_cost(chosen, params, epsilon, limit, dataset.area)
-    rho = rho_for(dataset.ledger, chosen, asked)
+    rho = None if pure else rho_for(dataset.ledger, chosen, asked)
     delta = None if rho is None else dataset.ledger.delta
     return ReleaseRequest(
         mechanism=chosen.key,

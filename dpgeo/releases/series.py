@@ -154,6 +154,9 @@ def read_map(
 ) -> ReleaseRequest:
     """Return the request of one map of a series. Raises InvalidInput.
 
+    Its cost is a pure epsilon, also if the dataset's budget counts in rho: the terms of a series
+    add up epsilons.
+
     The mechanism, parameters and counting are given as in `requests.read_request`. `window` holds
     the days whose rows the map uses, if they are known.
     """
@@ -168,6 +171,7 @@ def read_map(
         totals=0,
         from_day=window.first if window else None,
         to_day=window.last if window else None,
+        pure=True,
     )
     serial = request.definition.serial
     if serial is None:

@@ -22,13 +22,14 @@ from dpgeo.artefacts.promises import (
     COUNTS_CERTAIN,
     TOGETHER,
     TOGETHER_CERTAIN,
+    Bound,
     bound_of,
     of_counts,
 )
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import DpgeoError
-from dpgeo.core.guarantees import Unit
+from dpgeo.core.guarantees import PureDP, Unit
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages import privacy_diagrams
@@ -131,10 +132,11 @@ def total_problem(request: HttpRequest, settings: MapSettings) -> str:
 
 def totals(settings: MapSettings) -> list[tuple[str, str, bool]]:
     """Return the suggested lifetime totals: epsilon, its meaning, and whether it is chosen."""
+    delta = settings.dataset.ledger.delta or Fraction(0)
     return [
         (
             text,
-            say(bound_of(parse_epsilon(text)).line(TOTAL, TOTAL_CERTAIN)),
+            say(bound_of(parse_epsilon(text), delta).line(TOTAL, TOTAL_CERTAIN)),
             not settings.other_text and text == settings.total_text,
         )
         for text in SUGGESTED_TOTALS
@@ -162,30 +164,36 @@ def expected(settings: MapSettings, card: Card) -> dict[str, Any]:
 
 def protection(settings: MapSettings) -> dict[str, Any]:
     """Return the chosen map's privacy promise and cost, and what is left of the budget."""
-    if settings.is_points or settings.left is None or settings.total is None:
+    ledger = settings.ledger
+    if settings.is_points or ledger is None:
         return {}
     epsilon = settings.epsilon(settings.detail)
     if not epsilon:
         return {"nothing_left": True}
-    promise = of_counts(epsilon, Unit(settings.dataset.unit), settings.dataset.row_noun)
+    unit, gaussian = Unit(settings.dataset.unit), settings.is_gaussian()
+    delta = ledger.delta if gaussian and ledger.delta else Fraction(0)
+    promise = of_counts(epsilon, unit, settings.dataset.row_noun, delta=delta)
+    price = ledger.units_for(epsilon) if gaussian else ledger.price(PureDP(epsilon, unit))
+    total = bound_of(ledger.total, ledger.delta or Fraction(0))
     return {
         "promise": promise,
-        "scale": privacy_diagrams.scale(promise.bound.right, bound_of(settings.total).right),
-        "together": together(settings, settings.total),
+        "scale": privacy_diagrams.scale(promise.bound.right, total.right),
+        "together": together(settings, total),
         "epsilon": epsilon,
-        "total": settings.total,
-        "before": settings.left,
-        "after": settings.left - epsilon,
-        "used": float(100 * (settings.total - settings.left) / settings.total),
-        "width": float(100 * epsilon / settings.total),
+        "delta": ledger.delta_text,
+        "total": ledger.total,
+        "before": ledger.left,
+        "after": ledger.epsilon_of(ledger.left_units - price),
+        "used": 100 - 100 * ledger.left_units / ledger.lifetime_units,
+        "width": 100 * price / ledger.lifetime_units,
     }
 
 
-def together(settings: MapSettings, total: Fraction) -> Phrase:
+def together(settings: MapSettings, total: Bound) -> Phrase:
     """Return the sentence on what all maps together reveal: with a points budget, only counts."""
     ledger = settings.shared or settings.dataset.ledger
     lines = (COUNTS, COUNTS_CERTAIN) if points_ledger(ledger) else (TOGETHER, TOGETHER_CERTAIN)
-    return bound_of(total).line(*lines)
+    return total.line(*lines)
 
 
 def pictures(settings: MapSettings) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from dpgeo.datasets.services import PLACE, dataset_create, dataset_update
 from dpgeo.pages.basemap import basemap_names, plain_land
 from dpgeo.pages.desk.access import dataset_for, person, sees_counts
 from dpgeo.pages.desk.figures import budget_of
-from dpgeo.pages.desk.forms import FINDING, DatasetForm, licence_choices
+from dpgeo.pages.desk.forms import CURRENCY, FINDING, DatasetForm, licence_choices
 from dpgeo.pages.rendering import say
 from dpgeo.spatial.area import StudyArea
 
@@ -82,6 +82,7 @@ def declare(request: HttpRequest, form: DatasetForm) -> Dataset | None:
             categories=values["categories"],
             budget=values["budget"],
             ledger=values["ledger"],
+            accounting=form.currency,
             points_budget=form.points_budget,
             created_by=person(request),
         )
@@ -125,6 +126,8 @@ def changes_of(form: DatasetForm) -> dict[str, Any]:
         changes.pop("new_files", None)
     if changes.get("budget", 0) is None:
         del changes["budget"]  # Nobody has set a budget yet, so there is none to change.
+    if form.currency is not None and {*CURRENCY} & set(form.changed_data):
+        changes["accounting"] = form.currency
     if form.points_budget and {"points_level", "points_radius"} & set(form.changed_data):
         changes["points_budget"] = form.points_budget
     if "public_attributes" in form.changed_data:

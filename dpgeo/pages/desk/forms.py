@@ -17,9 +17,10 @@ from django.utils.translation import gettext_lazy as _
 from dpgeo.accounts.models import Organisation
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
+from dpgeo.budgets.services import Accounting, parse_accounting
 from dpgeo.core.epsilon import format_epsilon, parse_epsilon
 from dpgeo.core.errors import DpgeoError
-from dpgeo.core.guarantees import Unit
+from dpgeo.core.guarantees import Notion, Unit
 from dpgeo.core.levels import Level, make_level
 from dpgeo.core.nouns import NOUNS
 from dpgeo.datasets.category_declaration import category_line
@@ -70,6 +71,9 @@ def licence_choices() -> list[tuple[str, str]]:
         ("OGL-UK-3.0", gettext("Open Government Licence 3.0 (UK)")),
     ]
 
+
+CURRENCY = ("accounting", "delta", "population")
+"""Fields of the currency of the budget."""
 
 FINDING = ("contact", "keywords", "themes", "covers_from", "covers_until")
 """Fields that help portals find and describe a dataset."""
@@ -122,6 +126,37 @@ class DatasetForm(AreaForm):
         required=False,
         label=_("Total budget, epsilon (ε)"),
         widget=forms.TextInput(attrs={"inputmode": "decimal"}),
+    )
+    accounting = forms.ChoiceField(
+        choices=(
+            (Notion.PURE_DP.value, _("Epsilon alone (pure differential privacy)")),
+            (Notion.ZCDP.value, _("Rho (zCDP, Gaussian noise)")),
+        ),
+        required=False,
+        label=_("Currency of the budget"),
+        help_text=_(
+            "Rho pays where one person is in many counts: from about 17 places a person in one "
+            "map, or in many maps of the same people, whose rhos add up to less than their "
+            "epsilons. With few places a person and few maps, epsilon alone blurs less. It cannot "
+            "be changed once the first file is confirmed."
+        ),
+    )
+    delta = forms.CharField(
+        required=False,
+        label=_("Delta (δ), for rho"),
+        help_text=_(
+            "The budget above is then the epsilon of all rho together, at this delta: 1e-9 if it "
+            "is empty. A smaller delta promises more and blurs more."
+        ),
+    )
+    population = forms.CharField(
+        required=False,
+        label=_("Population, for rho"),
+        widget=forms.TextInput(attrs={"inputmode": "numeric"}),
+        help_text=_(
+            "How many people live where the data were collected, by public sources, not by the "
+            "data. Delta is at most a tenth of one over it."
+        ),
     )
     points_level = forms.CharField(
         required=False,
@@ -228,7 +263,7 @@ class DatasetForm(AreaForm):
 
     frozen_fields = ("organisation", "unit", "west", "south", "east", "north", "outline",
                      "time_zone", "public_attributes", "measures", "categories", "ledger",
-                     "new_files", "covers_from", "covers_until")  # fmt: skip
+                     "new_files", "covers_from", "covers_until", *CURRENCY)  # fmt: skip
     place_fields = ("place", "place_name", "place_url", "place_date")
 
     def __init__(
@@ -242,6 +277,7 @@ class DatasetForm(AreaForm):
         super().__init__(data, initial=dataset_initial(dataset) if dataset else None)
         self.dataset = dataset
         self.points_budget: Level | None = None
+        self.currency: Accounting | None = None
         self._field("organisation").queryset = organisations
         self._field("ledger").queryset = Ledger.objects.filter(
             datasets__organisation__in=organisations
@@ -270,7 +306,7 @@ class DatasetForm(AreaForm):
         if dataset.frozen_at:
             names += self.frozen_fields
         if not sets_budget:
-            names += ["budget", "points_level", "points_radius"]
+            names += ["budget", *CURRENCY, "points_level", "points_radius"]
         for name in set(names):
             self.fields.pop(name, None)
 
@@ -339,7 +375,18 @@ class DatasetForm(AreaForm):
             self.read_area(values)
         if "budget" in self.fields and not self.errors.get("budget"):
             self._read_budget(values)
+        if "accounting" in self.fields:
+            self._read_accounting(values)
         return values
+
+    def _read_accounting(self, values: Mapping[str, Any]) -> None:
+        given = [values.get(name) or "" for name in CURRENCY]
+        if values.get("ledger") and not any(given[1:]) and given[0] != Notion.ZCDP.value:
+            return  # The budget that it shares has a currency.
+        try:
+            self.currency = parse_accounting(given[0], delta=given[1], population=given[2])
+        except DpgeoError as refusal:
+            self.add_error(refusal.field or "accounting", say(refusal))
 
     def _read_budget(self, values: Mapping[str, Any]) -> None:
         shared, own = values.get("ledger"), values.get("budget")
@@ -390,7 +437,10 @@ def dataset_initial(dataset: Dataset) -> dict[str, Any]:
         initial["outline"] = json.dumps(dataset.study_area)
     units = dataset.ledger.total_units
     initial["budget"] = format_epsilon(dataset.ledger.epsilon_of(units)) if units else ""
-    points = points_ledger(dataset.ledger)
+    ledger = dataset.ledger
+    initial |= {"accounting": ledger.notion, "delta": ledger.delta_text}
+    initial["population"] = str(ledger.population or "")
+    points = points_ledger(ledger)
     if points:
         initial["points_level"] = points.amount(points.total_units)
         initial["points_radius"] = points.radius

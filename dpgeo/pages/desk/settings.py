@@ -6,6 +6,7 @@ because exact counts could be used to tune what becomes public.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,6 +19,7 @@ from django.utils.translation import gettext_noop as _
 
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
+from dpgeo.budgets.services import most_pure
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.epsilon import MICRO, format_epsilon, parse_epsilon
 from dpgeo.core.errors import DpgeoError
@@ -242,6 +244,25 @@ class MapSettings:
             return say(refusal)
         return ""
 
+    @cached_property
+    def ledger(self) -> Ledger | None:
+        """The budget for counts that pays for the map, with the chosen total if it has none yet.
+
+        None while there is no valid total.
+        """
+        if not self.undecided:
+            return self.dataset.ledger
+        if self.shared or self.total is None:
+            return self.shared
+        own = copy.copy(self.dataset.ledger)
+        own.total_units = own.units_for(self.total)
+        return own if own.total_units else None
+
+    def is_gaussian(self, method: str = "") -> bool:
+        """Whether the map gets Gaussian noise and costs a rho; `method` is as for `request`."""
+        in_rho = self.dataset.ledger.is_zcdp
+        return in_rho and Notion.ZCDP in MECHANISMS[method or self.method].notions
+
     @property
     def left(self) -> Fraction | None:
         """Budget left for counts; None while no lifetime total is set."""
@@ -273,11 +294,22 @@ class MapSettings:
         """
         return self.guessed_people * self.bound // shows_from
 
-    def epsilon(self, detail: str) -> Fraction | None:
-        """Return the epsilon that an amount of detail spends on counts; None without a budget."""
-        if self.left is None or detail == "finest":
-            return self.left
-        share = self.left * SHARES[detail]
+    def epsilon(self, detail: str, method: str = "") -> Fraction | None:
+        """Return the epsilon that an amount of detail spends on counts; None without a budget.
+
+        The amount is a share of what is left, be it epsilon or rho. `method` is as for `request`.
+        """
+        ledger = self.ledger
+        if ledger is None:
+            return None
+        units = int(ledger.left_units * SHARES[detail])
+        if ledger.is_zcdp:
+            gaussian = self.is_gaussian(method)
+            share = ledger.epsilon_within(units) if gaussian else most_pure(units)
+        else:
+            share = self.left * SHARES[detail] if self.left else Fraction(0)
+        if detail == "finest":
+            return share
         # Round down to as few decimals as possible while keeping at least nine tenths of the share.
         for scale in (10, 100, 1000, 10_000, 100_000, MICRO):
             rounded = Fraction(int(share * scale), scale)
@@ -294,7 +326,7 @@ class MapSettings:
         """
         key = method or self.method
         mechanism = MECHANISMS[key]
-        epsilon = None if self.is_points else self.epsilon(detail)
+        epsilon = None if self.is_points else self.epsilon(detail, key)
         if epsilon is None and not self.is_points:
             return None
         by_record = Unit(self.dataset.unit) is Unit.RECORD
@@ -313,7 +345,8 @@ class MapSettings:
     @property
     def buys_totals(self) -> bool:
         """Whether part of the map's epsilon is spent on totals of all the data."""
-        return usual_totals(MECHANISMS[self.method], Unit(self.dataset.unit)) > 0
+        sold = usual_totals(MECHANISMS[self.method], Unit(self.dataset.unit)) > 0
+        return sold and not self.is_gaussian()
 
     def _parameters(self, params: type[Any], detail: str) -> dict[str, object]:
         values: dict[str, object] = {}
