@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from dpgeo.artefacts.counted_words import noun_of_layer, nouns_of
 from dpgeo.core.epsilon import format_epsilon
+from dpgeo.core.guarantees import ZCDP, Guarantee
 from dpgeo.core.released import Released
+from dpgeo.core.zcdp import delta_text
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import to_degrees
@@ -134,6 +136,13 @@ def sides(layer: BoxLayer, part: slice) -> tuple[NDArray[np.float64], ...]:
     return longitude[left], latitude[bottom], longitude[right], latitude[top]
 
 
+def _rho(paid: Guarantee) -> dict[str, str]:
+    """Return the rho that was spent and its delta, at which the epsilon holds; {} without a rho."""
+    if not isinstance(paid, ZCDP):
+        return {}
+    return {"rho": format_epsilon(paid.rho), "delta": delta_text(paid.delta)}
+
+
 def summary(released: Released, layer: Layer) -> dict[str, str]:
     """Return the facts that a file states about itself, so it can be understood on its own."""
     about, window = released.about, released.window
@@ -146,6 +155,7 @@ def summary(released: Released, layer: Layer) -> dict[str, str]:
         "attribution": about.get("attribution", ""),
         "mechanism": released.mechanism,
         "epsilon": format_epsilon(released.guarantee.epsilon),
+        **_rho(released.guarantee),
         "unit": released.guarantee.unit.value,
         "counting": released.counting.value,
         "counted": noun_of_layer(released, layer),

@@ -61,12 +61,16 @@ SECTIONS: tuple[tuple[Promise | str, tuple[Term, ...]], ...] = (
                 _("delta"),
                 _(
                     "how far a probability may exceed that bound, in approximate differential "
-                    "privacy; 0 in every release today"
+                    "privacy; a term of the conversion of rho, and 0 for a pure epsilon"
                 ),
             ),
             Term(
                 _("rho"),
-                _("the parameter of zero-concentrated differential privacy (Bun and Steinke 2016)"),
+                _(
+                    "the parameter of zero-concentrated differential privacy, zCDP (Bun and "
+                    "Steinke 2016); rhos of releases add up, and the epsilon of all is that of "
+                    "their sum, at a declared delta"
+                ),
             ),
             Term(
                 _("geo-indistinguishability"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,18 +18,24 @@ from dpgeo.artefacts.statement import statement
 from dpgeo.artefacts.statement_schema import statement_schema
 from dpgeo.budgets.services import Accounting, ledger_set_total
 from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
-from dpgeo.core.guarantees import ZCDP, PureDP
+from dpgeo.core.guarantees import ZCDP, PureDP, Unit
 from dpgeo.core.guessing import right_guesses
 from dpgeo.core.levels import make_level
 from dpgeo.core.noise import DiscreteGaussian
+from dpgeo.core.series import Period, Protection, Terms
 from dpgeo.core.zcdp import delta_of, epsilon_at, nano_rho_for
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.promises import lifetime_of
 from dpgeo.datasets.services import dataset_share_budget, dataset_update
+from dpgeo.pages.desk.cost import protection
+from dpgeo.pages.desk.settings import SHARES, MapSettings
 from dpgeo.releases.requests import request_of, request_of_draw
 from dpgeo.releases.selectors import released_of
+from dpgeo.releases.series import read_map
 from dpgeo.releases.services import release_cancel, release_publish
 from tests.makers import make_dataset, make_ready, make_release, make_request, quote_release
+from tests.web.api import DECLARATION, program_of
+from tests.web.desk import Desk, make_desk
 
 pytestmark = pytest.mark.django_db
 
@@ -43,6 +50,12 @@ ASKED: dict[str, Any] = {
     "bound": 5,
     "counting": "people",
 }
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """Make a desk whose user may set budgets."""
+    return make_desk()
 
 
 @pytest.fixture
@@ -220,3 +233,42 @@ def test_a_dataset_in_rho_has_no_budget_for_points() -> None:
     with pytest.raises(Conflict) as refused:
         make_dataset(accounting=RHO, points_budget=make_level("ln 4", 200))
     assert refused.value.field == "points_budget"
+
+
+def test_a_dataset_in_rho_is_declared_through_the_api_and_its_document_says_so(desk: Desk) -> None:
+    program = program_of(desk)
+    body = DECLARATION | {"accounting": "zcdp", "population": 3_000_000, "budget": "1"}
+    answer = program.ask("POST", "/api/v1/datasets", body, 201)
+    total = answer["privacy"]["total_rho"]
+    assert (total["delta"], total["epsilon"]) == ("1e-9", "1")
+    assert Fraction(total["rho"]) == Fraction(nano_rho_for(Fraction(1), DELTA), 10**9)
+    assert answer["privacy"]["presence_odds_factor"] is None
+    [budget] = program.ask("GET", "/api/v1/budgets")["results"]
+    assert budget["rho"]["left"] == total
+    address = f"/api/v1/datasets/{answer['slug']}"
+    assert program.ask("POST", f"{address}/quote", ASKED | {"epsilon": "0.5"}, 200)["rho"] == {
+        "rho": str(Decimal(nano_rho_for(Fraction(1, 2), DELTA)).scaleb(-9).normalize()),
+        "delta": "1e-9",
+        "epsilon": "0.5",
+    }
+
+
+def test_the_desk_spends_a_share_of_the_rho(dataset: Dataset) -> None:
+    for detail, share in SHARES.items():
+        chosen = MapSettings(dataset, {"detail": detail})
+        request = chosen.request(detail)
+        assert request is not None
+        assert request.rho is not None
+        price = dataset.ledger.price(request.cost(Unit.PERSON))
+        assert 0.75 * share * dataset.ledger.total_units < price
+        assert price <= share * dataset.ledger.total_units
+        figures = protection(chosen)
+        assert figures["after"] == dataset.ledger.epsilon_of(dataset.ledger.left_units - price)
+
+
+def test_a_map_of_a_series_is_pure_in_a_dataset_in_rho(dataset: Dataset) -> None:
+    terms = Terms(
+        period=Period.MONTH, protection=Protection.ONE, each=1, most=1, epsilon=Fraction(1, 10)
+    )
+    request = read_map(dataset, terms, mechanism="uniform-grid", parameters={}, counting="people")
+    assert request.cost(Unit.PERSON) == PureDP(Fraction(1, 10), Unit.PERSON)

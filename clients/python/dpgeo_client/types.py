@@ -230,7 +230,7 @@ class Note(TypedDict):
     latitude: float
 
 
-NotionEnum = Literal["pure-dp", "geo-ind"]
+NotionEnum = Literal["pure-dp", "zcdp", "geo-ind"]
 
 
 class Points(TypedDict):
@@ -254,6 +254,7 @@ class Privacy(TypedDict):
 
     sentence: str
     total_epsilon: str
+    total_rho: Rho | None
     verdict: VerdictEnum
     right_guesses_in_100: int | None
     presence_odds_factor: float | None
@@ -314,6 +315,7 @@ class Quote(TypedDict):
     notion: NotionEnum
     cost: str
     epsilon: str | None
+    rho: Rho | None
     bound: int
     counting: CountingEnum
     bounding: BoundingEnum
@@ -405,6 +407,7 @@ class Release(TypedDict):
     notion: NotionEnum
     cost: str
     epsilon: str | None
+    rho: Rho | None
     bound: int
     counting: CountingEnum
     bounding: BoundingEnum
@@ -423,6 +426,14 @@ class Release(TypedDict):
 
 
 ReleaseStateEnum = Literal["draft", "published", "withdrawn", "rejected", "refused"]
+
+
+class Rho(TypedDict):
+    """A cost or a budget under zero-concentrated differential privacy (zcdp)."""
+
+    rho: str
+    delta: str
+    epsilon: str
 
 
 class Scaled(TypedDict):
