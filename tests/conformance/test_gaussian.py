@@ -5,14 +5,19 @@ Each mechanism draws one release for people and one for visits with its default 
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from jsonschema import Draft202012Validator
 
 from dpgeo.artefacts.codec import decode, encode
+from dpgeo.artefacts.files import build_files
+from dpgeo.artefacts.statement_schema import statement_schema
 from dpgeo.core.errors import PrivacyError
 from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit, guarantee
 from dpgeo.core.noise import DiscreteGaussian
@@ -26,6 +31,7 @@ from dpgeo.privacy.bounding import PILOT, PILOT_SHARE
 from dpgeo.privacy.mechanism import Mechanism, checked_plan, forecast, run
 from tests.conformance.cases import BOUND, DOMAIN, RUNS, city, nobody
 from tests.conformance.test_mechanisms import can_be_counted, measured_layers, true_counts
+from tests.noise import gaussian
 from tests.randomness import SeededEntropy
 
 RHO, DELTA = Fraction(3, 200), Fraction(1, 10**9)
@@ -96,6 +102,20 @@ def test_its_release_survives_its_file(mechanism: Mechanism) -> None:
     assert read.trace == released.trace
     assert encode(read) == encode(released)
     assert [layer.name for layer in layers(read)] == [layer.name for layer in layers(released)]
+
+
+@every_mechanism
+def test_its_statement_tells_the_noise_of_every_measurement(
+    mechanism: Mechanism, tmp_path: Path
+) -> None:
+    released = release(mechanism.key, Counting.PEOPLE)
+    build_files(released, tmp_path)
+    stated = json.loads((tmp_path / "statement.json").read_text(encoding="utf-8"))
+    Draft202012Validator(statement_schema()).validate(stated)
+    noises = [line.noise for line in released.trace]
+    shown = [spend["noise"] for spend in stated["spends"]]
+    assert [each["margin_95"] for each in shown] == [gaussian(each).margin() for each in noises]
+    assert {each["distribution"] for each in shown} == {"discrete Gaussian"}
 
 
 @every_mechanism

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.postprocess.quantiles import MEDIAN, QUARTILES, HistogramNoise
+from tests.noise import laplace
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -19,7 +20,7 @@ NOISE = HistogramNoise(DiscreteLaplace(Fraction(1), 20), 50)
 
 
 def drawn(noise: HistogramNoise, random: np.random.Generator, *shape: int) -> Ints:
-    stop = 1 - np.exp(-float(noise.noise.rate))
+    stop = 1 - np.exp(-float(laplace(noise.noise).rate))
     return random.geometric(stop, shape) - random.geometric(stop, shape)
 
 

@@ -171,6 +171,7 @@ def test_selected_counts_keep_both_sensitivities() -> None:
     chosen = counts.selected(kept)
     assert chosen._read_by_meter().tolist() == [0, 2, 4]
     assert (chosen.sensitivity, chosen.squared_sensitivity) == (4, 4)
-    for wrong in (kept[0], kept.astype(np.int64)):
+    wrongs: list[Any] = [kept[0], kept.astype(np.int64)]
+    for wrong in wrongs:
         with pytest.raises(ValueError, match="mask"):
             counts.selected(wrong)
