@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
@@ -19,13 +19,19 @@ from dpgeo.audit.models import EventKind
 from dpgeo.audit.services import event_record
 from dpgeo.core.errors import NotAllowed
 
+if TYPE_CHECKING:
+    # UserAdmin is generic for the type checker only.
+    AnyUserAdmin: TypeAlias = UserAdmin[User]
+else:
+    AnyUserAdmin = UserAdmin
+
 admin.site.site_header = "dpgeo administration"
 admin.site.site_title = "dpgeo"
 admin.site.index_title = "Your datasets"
 
 
 @admin.register(User)
-class AccountAdmin(UserAdmin):
+class AccountAdmin(AnyUserAdmin):
     """Admin page for accounts, on which superusers remove second factors that were lost."""
 
     actions = ["remove_factors"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 from allauth.account.internal.flows.login import record_authentication
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest
 
@@ -39,6 +40,45 @@ def app_add(*, request: HttpRequest, user: User, secret: str, code: str) -> list
     factor.data[STEP] = step
     factor.save(update_fields=["data"])
     return factor_added(request=request, user=user, factor=factor)
+
+
+@transaction.atomic
+def passkey_add(
+    *, request: HttpRequest, user: User, name: str, credential: dict[str, Any]
+) -> list[str]:
+    """Add a passkey that answered this session's challenge; return fresh recovery codes.
+
+    All other sessions end, as in `app_add`. Raises InvalidInput for a wrong answer, and for a
+    passkey that does not check who uses it.
+    """
+    from allauth.mfa.webauthn.internal import auth
+
+    User.objects.select_for_update().get(pk=user.pk)
+    try:
+        auth.parse_registration_response(credential)
+        binding = auth.complete_registration(credential)
+    except (ValidationError, AttributeError, KeyError, TypeError, ValueError):
+        raise InvalidInput("The passkey was not accepted; try again.") from None
+    if not binding.is_user_verified():
+        raise InvalidInput(
+            "This passkey does not check who uses it; give it a PIN, or use another."
+        )
+    factor = auth.WebAuthn.add(user, name, credential).instance
+    return factor_added(request=request, user=user, factor=factor)
+
+
+def passkey_use(*, user: User, credential: dict[str, Any]) -> Authenticator:
+    """Return the passkey of an account that answered this session's challenge.
+
+    Raises InvalidInput for a wrong answer.
+    """
+    from allauth.mfa.webauthn.internal import auth
+
+    try:
+        auth.parse_authentication_response(credential)
+        return auth.complete_authentication(user, credential)
+    except (ValidationError, AttributeError, KeyError, TypeError, ValueError):
+        raise InvalidInput("This passkey does not belong to this account; try again.") from None
 
 
 def factor_added(*, request: HttpRequest, user: User, factor: Authenticator) -> list[str]:

@@ -139,6 +139,26 @@ class Membership(models.Model):
         return f"{self.user} in {self.organisation}"
 
 
+class Invitation(models.Model):
+    """An invitation to become a member, by a link of which only a hash is stored."""
+
+    organisation = models.ForeignKey(
+        Organisation, on_delete=models.CASCADE, related_name="invitations"
+    )
+    email = models.EmailField()
+    role = models.CharField(max_length=20, choices=Role.choices)
+    sha256 = models.CharField(max_length=64, unique=True)
+    invited_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"{self.email} to {self.organisation}"
+
+
 class FailedCode(models.Model):
     """A wrong one-time or recovery code, counted to limit guesses (`accounts.codes`)."""
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from allauth.account.authentication import get_authentication_records
 from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.contrib.sessions.models import Session
 from django.db import DatabaseError, transaction
@@ -16,6 +18,7 @@ from django.db.models.signals import post_delete, post_save, pre_save
 from django.utils import timezone
 
 from dpgeo.accounts.models import ApiKey, Membership, Organisation, SignedIn, User
+from dpgeo.accounts.providers import drop_claims
 from dpgeo.audit.models import EventKind
 from dpgeo.audit.origin import current_origin
 from dpgeo.audit.services import event_record
@@ -28,10 +31,18 @@ RIGHTS = ("username", "email", "is_active", "is_staff", "is_superuser")
 
 def record_sign_in(sender: object, user: User, request: Any = None, **_: Any) -> None:
     """Record that somebody signed in, and add the session to the user's list."""
-    event_record(EventKind.SIGN_IN, by=user)
+    event_record(EventKind.SIGN_IN, by=user, detail=proofs_of(request, user))
     key = getattr(getattr(request, "session", None), "session_key", None)
     if key:
         list_session(user, key)
+
+
+def proofs_of(request: Any, user: User) -> str:
+    """Return by what somebody signed in, such as "password, totp"."""
+    if not hasattr(request, "session"):
+        return ""
+    records = get_authentication_records(request, user)
+    return ", ".join(each.get("type") or each.get("provider") or each["method"] for each in records)
 
 
 def list_session(user: User, key: str) -> None:
@@ -171,6 +182,7 @@ def connect() -> None:
     post_save.connect(record_role, sender=Membership, dispatch_uid="audit.role")
     post_delete.connect(record_member_left, sender=Membership, dispatch_uid="audit.member_left")
     post_save.connect(record_organisation, sender=Organisation, dispatch_uid="audit.organisation")
+    pre_save.connect(drop_claims, sender=SocialAccount, dispatch_uid="accounts.drop_claims")
     post_save.connect(record_factor, sender=Authenticator, dispatch_uid="audit.factor")
     post_delete.connect(
         record_factor_removed, sender=Authenticator, dispatch_uid="audit.factor_removed"

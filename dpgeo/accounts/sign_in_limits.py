@@ -119,6 +119,10 @@ class SignIn(LoginView):
         answer: HttpResponse = perform_login(self.request, login)
         return answer
 
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        """Return the page's context, with the providers of single sign-on."""
+        return {"providers": settings.DPGEO_OIDC, **super().get_context_data(**kwargs)}
+
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         """Show the form's errors, or respond with 429 and Retry-After beyond the limits."""
         return refusal(super().form_invalid(form))

@@ -27,7 +27,7 @@ SAFE = ("GET", "HEAD", "OPTIONS", "TRACE", "DELETE")
 
 LET_THROUGH = {
     *("quote", "plan", "plan-radius", "release-query", "desk-quote"),
-    *("login", "logout", "mfa_authenticate", "desk-confirm", "desk-key-revoke"),
+    *("login", "logout", "mfa_authenticate", "passkey", "desk-confirm", "desk-key-revoke"),
     *("desk-upload-remove", "desk-layer-remove", "desk-campaign-delete"),
     *("release-reject", "release-refuse", "release-withdraw", "release-cancel"),
 }

@@ -94,6 +94,9 @@ SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = (
 DPGEO_DEVICE_COOKIE = f"{COOKIE_PREFIX}dpgeo_device"
 X_FRAME_OPTIONS = "DENY"
 
+DPGEO_OIDC: list[dict[str, Any]] = env.json("DPGEO_OIDC", default=[])
+"""Providers of single sign-on by OpenID Connect; see docs/sign-in.md."""
+
 INSTALLED_APPS = [
     "dpgeo.audit",
     "dpgeo.accounts",
@@ -114,6 +117,9 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.mfa",
+    "allauth.socialaccount",
+    # Its client takes time to import, which only sites with single sign-on should spend.
+    *(["allauth.socialaccount.providers.openid_connect"] if DPGEO_OIDC else []),
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "django_vite",
@@ -201,12 +207,13 @@ ACCOUNT_ADAPTER = "dpgeo.accounts.allauth_adapters.AccountAdapter"
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_RATE_LIMITS = False  # `sign_in_limits` and `codes` limit attempts across all processes
 ACCOUNT_LOGIN_TIMEOUT = 600
+ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
+SOCIALACCOUNT_ADAPTER = "dpgeo.accounts.single_sign_on.SocialAdapter"
 MFA_ADAPTER = "dpgeo.accounts.allauth_adapters.FactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_ALLOW_UNVERIFIED_EMAIL = True  # no account is made by signing up
 MFA_TOTP_TOLERANCE = 1
-DPGEO_OIDC: list[dict[str, Any]] = env.json("DPGEO_OIDC", default=[])
-"""Providers of single sign-on by OpenID Connect; see docs/sign-in.md."""
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "desk"
 LOGOUT_REDIRECT_URL = "catalogue"

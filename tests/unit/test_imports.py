@@ -13,11 +13,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SELDOM = {"boto3", "botocore", "prometheus_client", "pyrage"}
+SELDOM = {"boto3", "botocore", "fido2", "jwt", "prometheus_client", "pyrage", "qrcode"}
 """Packages that only some installations or commands use."""
 
 HEAVY = {"PIL", "duckdb", "geopandas", "h3", "pandas", "pyarrow", "pyogrio", "pyproj"} | SELDOM
 """Packages that take too long to load when the site starts, so only functions import them."""
+
+OF_ALLAUTH = ("allauth.mfa.webauthn", "allauth.socialaccount.providers")
+"""Modules of allauth that load fido2, or the client of providers."""
 
 Import = ast.Import | ast.ImportFrom
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -60,7 +63,7 @@ def heavy_within(module: str, seen: set[str]) -> bool:
         return False
     seen.add(module)
     if module not in MODULES:
-        return module.partition(".")[0] in HEAVY
+        return module.partition(".")[0] in HEAVY or module.startswith(OF_ALLAUTH)
     return any(
         heavy_within(target, seen)
         for statement, late in STATEMENTS[module]

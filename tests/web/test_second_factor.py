@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -12,6 +13,7 @@ from allauth.mfa.totp.internal import auth as totp
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import Permission
 from django.test import Client
+from django.urls import get_resolver
 from django.utils import timezone
 
 from dpgeo.accounts import codes
@@ -301,6 +303,16 @@ def test_superusers_remove_factors_that_somebody_lost(
     assert enter()[1]["Location"] == "/desk/"
     event = Event.objects.filter(detail="authenticator app removed").get()
     assert (event.who, event.subject) == ("ann", "owner")
+
+
+def test_no_view_of_allauth_has_an_address() -> None:
+    def views(resolver: Any) -> Iterator[Any]:
+        for each in resolver.url_patterns:
+            yield from views(each) if hasattr(each, "url_patterns") else [each.callback]
+
+    modules = {each.__module__ for each in views(get_resolver())}
+    assert len(modules) > 30
+    assert not [each for each in modules if each.startswith("allauth.")]
 
 
 def test_pages_are_german_too(desk: Desk) -> None:

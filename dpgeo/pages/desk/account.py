@@ -64,6 +64,9 @@ def account(request: HttpRequest) -> HttpResponse:
         "nav": "account",
         "form": form,
         "factors": factors_of(user),
+        "memberships": user.memberships.select_related("organisation").order_by(
+            "organisation__name"
+        ),
         "sessions": sessions_of(user),
         "here": request.session.session_key,
     }

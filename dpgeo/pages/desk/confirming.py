@@ -52,7 +52,9 @@ def confirmed(view: View) -> View:
     def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if is_confirmed(request):
             return view(request, *args, **kwargs)
-        back = request.get_full_path() if request.method == "GET" else reverse("desk-second-factor")
+        # What was posted is not kept: after the proof, the page with the form is shown again.
+        sender = request.headers.get("Referer", "")
+        back = request.get_full_path() if request.method == "GET" else sender
         return redirect(f"{reverse('desk-confirm')}?{urlencode({'next': back})}")
 
     return inner

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+import json
 from typing import Any
 
 from allauth.account.internal.decorators import login_stage_required
 from allauth.mfa.adapter import get_adapter
 from allauth.mfa.base.internal.flows import post_authentication
+from allauth.mfa.internal.constants import LoginStageKey
 from allauth.mfa.models import Authenticator
-from allauth.mfa.stages import AuthenticateStage
 from allauth.mfa.totp.internal.auth import clear_totp_secret, get_totp_secret
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -24,6 +25,7 @@ from dpgeo.accounts.codes import TooManyCodes, code_use
 from dpgeo.accounts.factors import (
     app_add,
     factor_remove,
+    passkey_use,
     recovery_codes_left,
     recovery_codes_renew,
 )
@@ -45,7 +47,7 @@ DETAIL = "second factor"
 
 
 @sensitive_post_parameters()
-@login_stage_required(stage=AuthenticateStage.key, redirect_urlname="login")  # type: ignore[untyped-decorator]
+@login_stage_required(stage=LoginStageKey.MFA_AUTHENTICATE.value, redirect_urlname="login")  # type: ignore[untyped-decorator]
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def prove(request: HttpRequest) -> HttpResponse:
@@ -55,13 +57,21 @@ def prove(request: HttpRequest) -> HttpResponse:
     if not user.is_active:
         answer: HttpResponse = stage.abort()
         return answer
-    form = CodeForm(request.POST or None)
+    by_passkey = "credential" in request.POST
+    form = CodeForm(None if by_passkey else request.POST or None)
     status = REFUSED if form.errors else 200
-    if request.method == "POST" and form.is_valid():
+    problem = ""
+    if by_passkey or (request.method == "POST" and form.is_valid()):
         try:
-            factor = code_use(user=user, code=form.cleaned_data["code"])
+            if by_passkey:
+                factor = passkey_use(user=user, credential=read_credential(request))
+            else:
+                factor = code_use(user=user, code=form.cleaned_data["code"])
         except DpgeoError as refusal:
-            form.add_refusal(refusal)
+            if by_passkey:
+                problem = say(refusal)
+            else:
+                form.add_refusal(refusal)
             locked = isinstance(refusal, TooManyCodes)
             kind = EventKind.LOCKED_OUT if locked else EventKind.SIGN_IN_FAILED
             record_attempt(kind, user.get_username(), detail=DETAIL)
@@ -70,8 +80,11 @@ def prove(request: HttpRequest) -> HttpResponse:
             post_authentication(request, factor)
             answer = stage.exit()
             return answer
-    kinds = {each.type for each in Authenticator.objects.filter(user=user)}
-    context = {"form": form, "has_codes": kinds != {Authenticator.Type.WEBAUTHN}}
+    context = {"form": form, "problem": problem}
+    if any(each.type == Authenticator.Type.WEBAUTHN for each in factors_of(user)):
+        from allauth.mfa.webauthn.internal.auth import begin_authentication
+
+        context["options"] = begin_authentication(user)
     return render(request, "registration/second_factor.html", context, status=status)
 
 
@@ -86,6 +99,7 @@ def factors(request: HttpRequest) -> HttpResponse:
     context = {
         "nav": "account",
         "app": next((each for each in own if each.type == Authenticator.Type.TOTP), None),
+        "passkeys": [each.wrap() for each in own if each.type == Authenticator.Type.WEBAUTHN],
         "codes_left": recovery_codes_left(user),
         "factors": own,
         "needed": needs_second_factor(user),
@@ -129,6 +143,15 @@ def app(request: HttpRequest) -> HttpResponse:
     }
     status = REFUSED if form.errors else 200
     return render(request, "desk/authenticator_app.html", context, status=status)
+
+
+def read_credential(request: HttpRequest) -> dict[str, Any]:
+    """Return what the browser answered for a passkey; {} if that is not an object of JSON."""
+    try:
+        credential = json.loads(request.POST.get("credential", ""))
+    except ValueError:
+        return {}
+    return credential if isinstance(credential, dict) else {}
 
 
 def show_codes(request: HttpRequest, codes: list[str]) -> HttpResponse:

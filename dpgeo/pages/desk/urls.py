@@ -20,8 +20,10 @@ from dpgeo.pages.desk import (
     keys,
     kinds,
     layers,
+    members,
     operation,
     oversight,
+    passkeys,
     passwords,
     people,
     places,
@@ -31,18 +33,29 @@ from dpgeo.pages.desk import (
     requesting,
     second_factor,
     series,
+    single_sign_on,
     uploads,
     webhooks,
     where,
 )
 
 DATASET = "desk/datasets/<slug:slug>"
+MEMBERS = "desk/members/<slug:slug>"
 UPLOAD = "desk/uploads/<uuid:upload_id>"
 
 urlpatterns = [
     path("accounts/login/", SignIn.as_view(), name="login"),
     path("accounts/login/", SignIn.as_view(), name="account_login"),  # allauth's name for it
     path("accounts/logout/", opens_before_second_factor(doors.LogoutView.as_view()), name="logout"),
+    path("accounts/oidc/<slug:provider_id>/", single_sign_on.begin, name="single-sign-on"),
+    path(
+        "accounts/oidc/<slug:provider_id>/callback/",
+        single_sign_on.callback,
+        name="openid_connect_callback",
+    ),
+    path("accounts/passkey/", passkeys.enter, name="passkey"),
+    path("accounts/invitation/", members.invitation, name="invitation"),
+    path("accounts/invitation/<str:secret>/", members.invitation_link, name="invitation-link"),
     path("accounts/second-factor/", second_factor.prove, name="mfa_authenticate"),
     path("accounts/password/", passwords.AskForPassword.as_view(), name="password_reset"),
     path(
@@ -68,6 +81,7 @@ urlpatterns = [
     ),
     path("desk/account/confirm/", confirming.confirm, name="desk-confirm"),
     path("desk/account/second-factor/", second_factor.factors, name="desk-second-factor"),
+    path("desk/account/second-factor/passkey/", passkeys.passkey, name="desk-passkey"),
     path("desk/account/second-factor/app/", second_factor.app, name="desk-factor-app"),
     path(
         "desk/account/second-factor/recovery-codes/",
@@ -94,6 +108,17 @@ urlpatterns = [
     path("desk/webhooks/", webhooks.webhooks, name="desk-webhooks"),
     path("desk/webhooks/<int:webhook_id>/delete/", webhooks.delete, name="desk-webhook-delete"),
     path("desk/deliveries/<uuid:delivery_id>/", webhooks.repeat, name="desk-delivery-repeat"),
+    path("desk/members/", members.organisations, name="desk-organisations"),
+    path(f"{MEMBERS}/", members.members, name="desk-members"),
+    path(f"{MEMBERS}/second-factor/", members.demand, name="desk-demand"),
+    path(f"{MEMBERS}/<int:membership_id>/role/", members.change_role, name="desk-member-role"),
+    path(f"{MEMBERS}/<int:membership_id>/remove/", members.remove, name="desk-member-remove"),
+    path(
+        f"{MEMBERS}/invitations/<int:invitation_id>/withdraw/",
+        members.withdraw,
+        name="desk-invitation-withdraw",
+    ),
+    path("desk/account/memberships/<int:membership_id>/leave/", members.leave, name="desk-leave"),
     path("desk/operation/", operation.operation, name="desk-operation"),
     path("desk/new/", where.where, name="desk-where"),
     path("desk/places.json", places.suggestions, name="desk-places"),

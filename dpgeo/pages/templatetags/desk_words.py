@@ -48,6 +48,18 @@ def needs_two(user: User) -> bool:
 
 
 @register.filter
+def manages_members(user: User) -> bool:
+    """Return whether a user administers an organisation, with or without datasets."""
+    return user.is_superuser or user.memberships.filter(role=AccountRole.ADMINISTRATOR).exists()
+
+
+@register.filter
+def role_word(label: object) -> str:
+    """Return a role's name from its label, in the page's language and without the explanation."""
+    return gettext(str(label)).partition(":")[0]
+
+
+@register.filter
 def organisation_in(pk: int | None, organisations: Mapping[int, Organisation]) -> str:
     """Return the name of an organisation; "" for none and for one that was deleted."""
     return str(organisations.get(pk or 0, ""))

@@ -6,6 +6,7 @@ import "./request.css";
 import { installCost } from "./cost";
 import { followJobs } from "./jobs";
 import { installNotes } from "./notes";
+import { installPasskeys } from "./passkeys";
 import { installRequest } from "./request";
 import { installPictures } from "./picture";
 import { installUpload } from "./upload";
@@ -18,6 +19,7 @@ installWhere(document);
 installCost(document);
 installPictures(document);
 installNotes(document);
+installPasskeys();
 
 const map = document.querySelector<HTMLElement>("figure.area-map");
 if (map) void import("./area").then(({ AreaMap }) => new AreaMap(map));

@@ -1,0 +1,146 @@
+"""Passkeys with Chromium's virtual authenticator, and single sign-on, in a real browser."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from allauth.mfa.models import Authenticator
+
+from dpgeo.accounts.models import Organisation, Role
+from dpgeo.audit.models import Event, EventKind
+from tests.browser.opening import Open
+from tests.web.desk import PASSWORD, make_desk
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+MAIN = "main"
+
+
+def plug_in(page: Any, *, verifies: bool = True) -> tuple[Any, str]:
+    """Give a page's browser a passkey authenticator; return its session and the id."""
+    session = page.context.new_cdp_session(page)
+    session.send("WebAuthn.enable")
+    options = {
+        "protocol": "ctap2",
+        "transport": "internal",
+        "hasResidentKey": True,
+        "hasUserVerification": verifies,
+        "isUserVerified": verifies,
+        "automaticPresenceSimulation": True,
+    }
+    added = session.send("WebAuthn.addVirtualAuthenticator", {"options": options})
+    return session, added["authenticatorId"]
+
+
+def enter(page: Any) -> None:
+    page.fill("[name=username]", "owner")
+    page.fill("[name=password]", PASSWORD)
+    page.click("form:has([name=password]) button[type=submit]")
+
+
+def go(page: Any, path: str) -> None:
+    page.goto("/".join(page.url.split("/")[:3]) + path)
+
+
+def test_a_passkey_is_a_second_factor_and_replaces_the_password(open_page: Open) -> None:
+    make_desk()
+    Organisation.objects.update(second_factor=Role.STEWARD)
+    page = open_page("/accounts/login/", wait=MAIN)
+    authenticator = plug_in(page)
+    enter(page)
+    # The organisation demands a factor, so this page comes before the desk.
+    page.wait_for_url("**/desk/account/second-factor/")
+    page.click("text=Add a passkey")
+    page.fill("[name=name]", "office laptop")
+    page.click("text=Ask my device")
+    page.wait_for_selector("ol.recovery")
+    assert page.locator("ol.recovery li").count() == 10
+    page.click("text=I have kept them")
+    page.wait_for_url("**/desk/")
+    # Without the password.
+    page.click("text=Sign out")
+    go(page, "/accounts/login/")
+    page.click("text=Sign in with a passkey")
+    page.wait_for_url("**/desk/")
+    # As a second factor after it.
+    page.click("text=Sign out")
+    go(page, "/accounts/login/?next=/desk/keys/")
+    enter(page)
+    page.wait_for_url("**/accounts/second-factor/")
+    page.click("text=Use a passkey")
+    page.wait_for_url("**/desk/keys/")
+    details = Event.objects.filter(kind=EventKind.SIGN_IN).values_list("detail", flat=True)
+    assert list(details[:3]) == ["password, webauthn", "webauthn", "password"]
+    # A device that does not know the person opens nothing.
+    page.click("text=Sign out")
+    session, identity = authenticator
+    session.send("WebAuthn.clearCredentials", {"authenticatorId": identity})
+    go(page, "/accounts/login/")
+    page.click("text=Sign in with a passkey")
+    page.wait_for_selector("text=No passkey was used")
+    assert page.url.endswith("/accounts/login/")
+
+
+def test_a_passkey_that_was_removed_opens_nothing(open_page: Open) -> None:
+    make_desk()
+    page = open_page("/accounts/login/", wait=MAIN)
+    plug_in(page)
+    enter(page)
+    page.wait_for_url("**/desk/")
+    page.goto(page.url + "account/second-factor/passkey/")
+    page.fill("[name=name]", "phone")
+    page.click("text=Ask my device")
+    page.wait_for_selector("ol.recovery")
+    go(page, "/desk/account/second-factor/")
+    page.wait_for_selector("td:text-is('phone')")
+    page.click("button:has-text('Remove it')")
+    page.wait_for_selector("text=The second factor is removed")
+    assert not Authenticator.objects.exists()
+    page.click("text=Sign out")
+    go(page, "/accounts/login/")
+    page.click("text=Sign in with a passkey")
+    page.wait_for_selector("text=This passkey does not open an account here")
+
+
+def test_without_scripts_the_pages_offer_no_passkey(open_page: Open) -> None:
+    make_desk()
+    page = open_page("/accounts/login/", wait=MAIN, java_script_enabled=False)
+    assert not page.is_visible("text=Sign in with a passkey")
+    enter(page)
+    page.goto(page.url + "account/second-factor/passkey/")
+    assert page.is_visible("text=Passkeys need scripts")
+
+
+def test_somebody_signs_in_by_a_provider(open_page: Open, settings: Any) -> None:
+    mock = pytest.importorskip("oidc_provider_mock")
+    from allauth.socialaccount.providers import registry
+    from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
+
+    registry.register(OpenIDConnectProvider)
+    make_desk()
+    with mock.run_server_in_thread() as running:
+        settings.DPGEO_OIDC = [
+            {
+                "id": "city",
+                "name": "City of Vessby",
+                "server_url": f"http://localhost:{running.server_port}",
+                "client_id": "maps",
+                "secret": "words",
+                "roles": {"gis": "invented-house:steward"},
+                "groups_claim": "groups",
+            }
+        ]
+        claims = '{"groups": ["gis"], "preferred_username": "cleo"}'
+        page = open_page("/de/accounts/login/?next=/de/desk/account/", wait=MAIN)
+        page.request.put(
+            f"http://localhost:{running.server_port}/users/7",
+            data=claims,
+            headers={"Content-Type": "application/json"},
+        )
+        page.click("text=Mit City of Vessby anmelden")
+        page.wait_for_selector("[name=sub]")
+        page.fill("[name=sub]", "7")
+        page.click("button[type=submit]")
+        page.wait_for_url("**/de/desk/account/")
+        assert page.is_visible("text=cleo")
