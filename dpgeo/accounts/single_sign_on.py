@@ -19,6 +19,7 @@ from typing import Any
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.models import SocialApp, SocialLogin
+from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
 from django.conf import settings
 from django.db import transaction
@@ -78,7 +79,19 @@ def _refuse(request: HttpRequest, reason: str) -> Any:
 
 
 class OneCallback(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
-    """allauth's client of a provider, with one address to come back to in every language."""
+    """allauth's client of a provider, with one address to come back to in every language.
+
+    It refuses a provider that describes itself as another one.
+    """
+
+    @property
+    def openid_config(self) -> Facts:
+        """Return the provider's description of itself. Raises OAuth2Error for another issuer."""
+        config: Facts = super().openid_config
+        issuer = facts_of(self.provider_id)["server_url"].partition("/.well-known/")[0]
+        if config.get("issuer", "").rstrip("/") != issuer.rstrip("/"):
+            raise OAuth2Error("The provider names another issuer than DPGEO_OIDC.")
+        return config
 
     def get_callback_url(self, request: HttpRequest, app: SocialApp) -> str:
         """Return the address that the provider has on its list."""

@@ -16,6 +16,7 @@ from allauth.mfa.totp.internal.auth import TOTP
 from allauth.socialaccount.models import SocialAccount
 from allauth.socialaccount.providers import registry
 from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
+from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
 from django.test import Client
 
 from dpgeo.accounts.models import Membership, Role, User
@@ -221,6 +222,16 @@ def test_a_provider_that_does_not_answer_signs_nobody_in(provider: Provider, des
     assert "did not confirm" in answer.content.decode()
     assert Client().get("/accounts/oidc/other/").status_code == 404
     assert Client().get("/accounts/oidc/other/callback/").status_code == 404
+
+
+def test_a_provider_that_says_it_is_another_is_refused(
+    provider: Provider, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = {"issuer": "https://other.example.org", "authorization_endpoint": provider.address}
+    monkeypatch.setattr(OpenIDConnectOAuth2Adapter, "openid_config", config)
+    assert Client().get(BEGIN).status_code == 403
+    config["issuer"] = provider.address
+    assert Client().get(BEGIN).status_code == 302
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,10 @@ async function ask(form: HTMLFormElement): Promise<void> {
 }
 
 export function installPasskeys(): void {
+  const known = "PublicKeyCredential" in window;
+  for (const note of document.querySelectorAll<HTMLElement>("[data-no-passkeys]")) note.hidden = known;
   for (const form of document.querySelectorAll<HTMLFormElement>("form[data-passkey]")) {
-    form.hidden = !("PublicKeyCredential" in window);
+    form.hidden = !known;
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const status = form.querySelector<HTMLElement>("[role='status']");
