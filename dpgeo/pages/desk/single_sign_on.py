@@ -14,14 +14,13 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
+from requests import RequestException
 
 
 @require_GET
 @never_cache
 def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
     """Send the visitor to a provider. Nothing else of the query is passed on than `next`."""
-    from requests import RequestException
-
     from dpgeo.accounts.single_sign_on import OneCallback
 
     try:
