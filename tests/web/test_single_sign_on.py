@@ -227,7 +227,8 @@ def test_a_provider_that_does_not_answer_signs_nobody_in(provider: Provider, des
 def test_a_provider_that_says_it_is_another_is_refused(
     provider: Provider, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    config = {"issuer": "https://other.example.org", "authorization_endpoint": provider.address}
+    names = ("authorization_endpoint", "token_endpoint")
+    config = {"issuer": "https://other.example.org", **dict.fromkeys(names, provider.address)}
     monkeypatch.setattr(OpenIDConnectOAuth2Adapter, "openid_config", config)
     assert Client().get(BEGIN).status_code == 403
     config["issuer"] = provider.address

@@ -21,6 +21,8 @@ from requests import RequestException
 @never_cache
 def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
     """Send the visitor to a provider. Nothing else of the query is passed on than `next`."""
+    from allauth.socialaccount.providers.oauth2.client import OAuth2Error
+
     from dpgeo.accounts.single_sign_on import OneCallback
 
     try:
@@ -32,7 +34,7 @@ def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
     safe = url_has_allowed_host_and_scheme(after, {request.get_host()}, request.is_secure())
     try:
         answer = provider.redirect(request, process="login", next_url=after if safe else None)
-    except RequestException:
+    except (OAuth2Error, RequestException):
         return _failed(request)
     return cast(HttpResponse, answer)
 
@@ -49,6 +51,7 @@ def _failed(request: HttpRequest) -> HttpResponse:
 @never_cache
 def callback(request: HttpRequest, provider_id: str) -> HttpResponse:
     """Sign in whom a provider sends back."""
+    from allauth.socialaccount.providers.oauth2.client import OAuth2Error
     from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView
 
     from dpgeo.accounts.single_sign_on import OneCallback
@@ -56,5 +59,7 @@ def callback(request: HttpRequest, provider_id: str) -> HttpResponse:
     try:
         view = OAuth2CallbackView.adapter_view(OneCallback(request, provider_id))
         return cast(HttpResponse, view(request))
+    except (OAuth2Error, RequestException):
+        return _failed(request)
     except SocialApp.DoesNotExist:
         raise Http404("No such provider.") from None
