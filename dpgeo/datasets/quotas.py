@@ -53,7 +53,9 @@ def bytes_of(organisation: int, *, but: UUID | None = None) -> int:
     """
     sent = Upload.objects.filter(dataset__organisation=organisation, erasing=None)
     uploads = sent.filter(source={})
-    transfers = Transfer.objects.filter(dataset__organisation=organisation).exclude(pk=but)
+    transfers = Transfer.objects.filter(dataset__organisation=organisation)
+    if but is not None:
+        transfers = transfers.exclude(pk=but)
     kept = uploads.exclude(state=UploadState.ERASED)
     return sum(each.aggregate(size=Sum("size", default=0))["size"] for each in (kept, transfers))
 
