@@ -21,6 +21,7 @@ from benchmarks.literature.comparisons.sizes import compare as sizes
 from benchmarks.literature.comparisons.strategies import compare as strategies
 from benchmarks.literature.comparisons.streams import compare as streams
 from benchmarks.literature.comparisons.thresholds import compare as thresholds
+from benchmarks.literature.comparisons.trips import compare as trips
 from benchmarks.literature.trials import Line, Options
 from benchmarks.report import report
 from dpgeo.core.epsilon import parse_epsilon
@@ -39,9 +40,10 @@ TASKS: Mapping[str, Callable[[Options], Iterator[Line]]] = {
     "regression": regression,
     "locations": locations,
     "crowdsourcing": crowdsourcing,
+    "trips": trips,
 }
 
-WITH_FILE = ("ranges", "sizes", "boxes", "margins", "thresholds", "places", "profile")
+WITH_FILE = ("ranges", "sizes", "boxes", "margins", "thresholds", "places", "profile", "trips")
 
 BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 """Matches a table in a documentation page, between two comments; the first names the task."""
