@@ -286,7 +286,7 @@ def test_a_steward_downloads_the_ledger_and_a_stranger_finds_nothing(desk: Desk)
     assert answer["Content-Type"].startswith("text/csv")
     assert "no-store" in answer["Cache-Control"]
     head, line = answer.content.decode().splitlines()
-    assert head == "at,kind,notion,epsilon,what,who,job"
+    assert head == "at,kind,notion,epsilon,rho,what,who,job"
     assert ",debit," in line
     assert desk.signed_in("nobody", role=None).get(address).status_code == 404
     assert desk.client.post(address).status_code == 405
