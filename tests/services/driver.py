@@ -20,14 +20,19 @@ from typing import Any
 import django
 
 
-def prepare(rows: int) -> dict[str, Any]:
-    """Make a dataset with `rows` rows of data; return the ids of the dataset and its ledger."""
+def prepare(rows: int, in_rho: bool = False) -> dict[str, Any]:
+    """Make a dataset with `rows` rows of data; return the ids of the dataset and its ledger.
+
+    Its budget is an epsilon of 4 or, `in_rho`, the rho of that at a delta of 1e-9.
+    """
     from django.core.management import call_command
 
+    from dpgeo.budgets.services import PURE, Accounting
     from tests.makers import make_dataset, make_organisation, make_ready
 
     call_command("migrate", verbosity=0)
-    dataset = make_dataset(make_organisation(f"Office {uuid.uuid4()}"))
+    accounting = Accounting(delta_exponent=9, population=1000) if in_rho else PURE
+    dataset = make_dataset(make_organisation(f"Office {uuid.uuid4()}"), accounting=accounting)
     with tempfile.TemporaryDirectory() as folder:
         make_ready(dataset, Path(folder), rows)
     return {"dataset": dataset.pk, "ledger": dataset.ledger_id}
@@ -338,18 +343,25 @@ def lapse() -> dict[str, Any]:
     return {"jobs": Job.objects.update(woken_at=past)}
 
 
-def debits(ledger: int, count: int, epsilon: str) -> dict[str, Any]:
-    """Make `count` debits in sequence; return how many were paid and how many were refused."""
+def debits(ledger: int, count: int, epsilon: str = "", nano_rho: int = 0) -> dict[str, Any]:
+    """Make `count` debits in sequence; return how many were paid and how many were refused.
+
+    Each costs `epsilon` or, if that is empty, `nano_rho`.
+    """
     from dpgeo.budgets.models import Ledger
     from dpgeo.budgets.services import budget_debit
     from dpgeo.core.errors import BudgetExceeded
-    from dpgeo.core.guarantees import PureDP, Unit
+    from dpgeo.core.guarantees import ZCDP, Guarantee, PureDP, Unit
 
     paid = refused = 0
     shared = Ledger.objects.get(pk=ledger)
+    cost: Guarantee = (
+        PureDP(Fraction(epsilon), Unit.PERSON)
+        if epsilon
+        else ZCDP(Fraction(nano_rho, 10**9), Fraction(1, 10**9), Unit.PERSON)
+    )
     for _ in range(count):
         try:
-            cost = PureDP(Fraction(epsilon), Unit.PERSON)
             budget_debit(ledger=shared, job=uuid.uuid4(), cost=cost, what="A map", who="")
         except BudgetExceeded:
             refused += 1

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 from fractions import Fraction
 
 import pytest
 
+from dpgeo.core.zcdp import nano_rho_of_pure
 from tests.services.installation import Installation
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(900)]
@@ -38,6 +40,26 @@ def test_ten_thousand_concurrent_debits_never_overspend(installation: Installati
     sums = installation.ask("total", ledger=ledger)
     assert sums["spent"] == sums["summed"] == paid * int(Fraction(EPSILON) * 1_000_000)
     assert sums["spent"] <= sums["total"] == 4_000_000
+
+
+def test_concurrent_debits_of_rho_and_of_pure_epsilons_never_overspend(
+    installation: Installation,
+) -> None:
+    """Half of 16 processes debit a rho and half a pure epsilon of the same price, and all fits."""
+    ledger = installation.ask("prepare", rows=1, in_rho=True)["ledger"]
+    total = installation.ask("total", ledger=ledger)["total"]
+    epsilon = Fraction(math.isqrt(2_000 * total // HELD), 1_000_000)
+    price = nano_rho_of_pure(epsilon)
+    costs = ({"nano_rho": price}, {"epsilon": str(epsilon)})
+    processes = [
+        installation.begin("debits", ledger=ledger, count=DEBITS_EACH, **costs[number % 2])
+        for number in range(PROCESSES)
+    ]
+    answers = [installation.answer(process) for process in processes]
+    paid = sum(answer["paid"] for answer in answers)
+    assert paid == total // price < ASKED
+    sums = installation.ask("total", ledger=ledger)
+    assert sums["spent"] == sums["summed"] == paid * price <= total
 
 
 def test_mergers_under_concurrent_debits_lose_none(installation: Installation) -> None:
