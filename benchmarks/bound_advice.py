@@ -59,8 +59,9 @@ def measure(options: argparse.Namespace) -> None:
     sources: list[Path | int] = [*options.data, *([options.invented] if options.invented else [])]
     for source in sources:
         for counting in Counting:
-            view = read(source, counting) if isinstance(source, Path) else None
-            view = invented(source, counting) if isinstance(source, int) else view
+            view = (
+                read(source, counting) if isinstance(source, Path) else invented(source, counting)
+            )
             for cells in options.cells or [32, 64, 128]:
                 grid = Grid.over(view.area, cells)
                 people = People.of(contributions(view, grid), grid.size)
@@ -100,7 +101,7 @@ class People:
         """Return the people with contributions `pairs` (n, 2) of a person and a cell."""
         pairs, times = np.unique(pairs, axis=0, return_counts=True)
         person = np.unique(pairs[:, 0], return_inverse=True)[1]
-        truth = np.bincount(pairs[:, 1], weights=times, minlength=cells)
+        truth = np.bincount(pairs[:, 1], weights=times.astype(np.float64), minlength=cells)
         of_person = np.bincount(person, weights=times).astype(np.int64)
         return cls(person, pairs[:, 1], times, of_person, truth)
 
