@@ -272,3 +272,30 @@ def test_a_map_of_a_series_is_pure_in_a_dataset_in_rho(dataset: Dataset) -> None
     )
     request = read_map(dataset, terms, mechanism="uniform-grid", parameters={}, counting="people")
     assert request.cost(Unit.PERSON) == PureDP(Fraction(1, 10), Unit.PERSON)
+
+
+def test_the_desk_shows_amounts_in_rho(dataset: Dataset, desk: Desk) -> None:
+    Dataset.objects.filter(pk=dataset.pk).update(organisation=desk.organisation)
+    make_release(dataset)
+    for name in ("desk-dataset", "desk-release-new", "desk-dataset-edit"):
+        answer = desk.client.get(reverse(name, args=[dataset.slug]))
+        assert answer.status_code == 200, name
+    for name in ("desk", "desk-ledger"):
+        assert desk.client.get(reverse(name)).status_code == 200, name
+    assert "rho 0.0149" in desk.client.get(reverse("desk-ledger")).content.decode()
+
+
+def test_a_budget_in_rho_is_declared_and_changed_at_the_desk(desk: Desk) -> None:
+    address = reverse("desk-dataset-new")
+    rho = {"accounting": "zcdp", "delta": "1e-9", "population": "3000000"}
+    refused = desk.client.post(address, desk.declaration(**rho | {"population": ""}))
+    assert "by public sources" in refused.content.decode()
+    assert not Dataset.objects.exists()
+    desk.client.post(address, desk.declaration(**rho))
+    dataset = Dataset.objects.select_related("ledger").get()
+    assert (dataset.ledger.delta, dataset.ledger.population) == (DELTA, 3_000_000)
+    edit = reverse("desk-dataset-edit", args=[dataset.slug])
+    desk.client.post(edit, desk.declaration(accounting="pure-dp", delta="", population=""))
+    dataset.ledger.refresh_from_db()
+    assert not dataset.ledger.is_zcdp
+    assert dataset.ledger.total == 2
