@@ -101,7 +101,8 @@ class People:
         """Return the people with contributions `pairs` (n, 2) of a person and a cell."""
         pairs, times = np.unique(pairs, axis=0, return_counts=True)
         person = np.unique(pairs[:, 0], return_inverse=True)[1]
-        truth = np.bincount(pairs[:, 1], weights=times.astype(np.float64), minlength=cells)
+        truth = np.zeros(cells)
+        np.add.at(truth, pairs[:, 1], times)
         of_person = np.bincount(person, weights=times).astype(np.int64)
         return cls(person, pairs[:, 1], times, of_person, truth)
 
