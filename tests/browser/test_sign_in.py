@@ -121,13 +121,13 @@ def test_somebody_signs_in_by_a_provider(
     def provider(**options: Any) -> Any:
         app = mock.app(**options)
 
-        @app.after_request
         def strip(answer: Any) -> Any:
             if answer.mimetype == "text/html":
                 page = answer.get_data(as_text=True)
                 answer.set_data(page.replace("https://cdn.jsdelivr.net", ""))
             return answer
 
+        app.after_request(strip)
         return app
 
     monkeypatch.setattr("oidc_provider_mock._server.app", provider)
