@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import uuid
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -176,7 +177,13 @@ def test_a_found_draw_that_does_not_fit_takes_all_that_is_left() -> None:
 
 
 def test_draws_of_an_unknown_dataset_in_rho_are_its_total() -> None:
-    facts = {"slug": "lost", "title": "Lost", "publisher": "City", "radius": 0, "accounting": RHO}
+    facts: dict[str, Any] = {
+        "slug": "lost",
+        "title": "Lost",
+        "publisher": "City",
+        "radius": 0,
+        "accounting": RHO,
+    }
     for notion, cost in (
         (Notion.ZCDP, rho(700)),
         (Notion.PURE_DP, PureDP(Fraction(1), Unit.PERSON)),

@@ -12,7 +12,8 @@ ODD = 'a < b & "c"\nsecond line\x00\x0b\ud800'
 
 
 def test_any_words_make_a_document_that_reads_the_same() -> None:
-    parts = [Heading(ODD), Paragraph(ODD), Table([("Question", "Answer"), (ODD, "")])]
+    table = Table([("Question", "Answer"), (ODD, "")])
+    parts: list[Heading | Paragraph | Table] = [Heading(ODD), Paragraph(ODD), table]
     document = write_odt(ODD, parts, language="de")
     assert document == write_odt(ODD, parts, language="de")
     with zipfile.ZipFile(io.BytesIO(document)) as archive:
