@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from numpy.typing import NDArray
 
 from dpgeo.core.guarantees import Unit
+from dpgeo.core.trip_paths import TripPaths
 from dpgeo.core.trips import TripPairs
 from dpgeo.engine import counting_sql as sql
 from dpgeo.engine.canonical_file import CanonicalFile, Parameters
@@ -32,6 +33,7 @@ from dpgeo.engine.zoned import ZonedRows, zoned_batches, zoned_schema
 from dpgeo.privacy.bounding import Listed, Regions
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
 from dpgeo.privacy.sparse import PrivateSparseCounts
+from dpgeo.privacy.trip_features import PrivateTripFeatures
 
 if TYPE_CHECKING:
     import duckdb
@@ -79,6 +81,10 @@ class InPlaceView(DuckDBView):
     def trips(self, pairs: TripPairs) -> PrivateSparseCounts:
         """Return counts by pair of regions and slice, from a temporary copy of the rows."""
         return self._copied().trips(pairs)
+
+    def trip_features(self, paths: TripPaths) -> PrivateTripFeatures:
+        """Return counts of the features of trips, from a temporary copy of the rows."""
+        return self._copied().trip_features(paths)
 
     def positions(
         self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
