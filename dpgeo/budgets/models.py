@@ -217,6 +217,10 @@ class Ledger(models.Model):
         epsilon = self.epsilon_of(units)
         return epsilon if self.units_for(epsilon) <= units else epsilon - Fraction(1, MICRO)
 
+    def pays_for(self, cost: Guarantee) -> bool:
+        """Whether a guarantee can be paid in this ledger's currency; see `units_in`."""
+        return cost.notion == self.notion or (self.is_zcdp and cost.notion is Notion.PURE_DP)
+
     def price(self, cost: Guarantee) -> int:
         """Return what a guarantee costs in this ledger's units. Raises TypeError as `units_in`."""
         return units_in(Notion(self.notion), cost)

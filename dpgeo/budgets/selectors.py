@@ -103,7 +103,7 @@ def is_paid_for(job: UUID, cost: Guarantee) -> bool:
     """Return whether the debits for a job's draw, minus its refunds, cover a guarantee."""
     entries = Entry.objects.filter(job__in=[job, _after_refund(job)])
     first = entries.select_related("ledger").first()
-    if first is None:
+    if first is None or not first.ledger.pays_for(cost):
         return False
     total: int = entries.aggregate(total=Sum("units", default=0))["total"]
     return total >= first.ledger.price(cost)

@@ -379,6 +379,11 @@ def budget_debit_found(
         Ledger.objects.filter(pk=ledger.pk).update(
             input_step=Greatest(Coalesce(F("input_step"), 0), step)
         )
+    if not ledger.pays_for(cost):
+        Ledger.objects.filter(pk=ledger.pk).update(
+            promised_at=Coalesce("promised_at", timezone.now())
+        )
+        return _debit_rest(ledger, job, what, who)
     try:
         with transaction.atomic():
             if ledger.recovers:
@@ -390,14 +395,19 @@ def budget_debit_found(
                 )
             return budget_debit(ledger=ledger, job=job, cost=cost, what=what, who=who)
     except BudgetExceeded:
-        ledger.refresh_from_db()
-        if not ledger.left_units:
-            return None
-        try:
-            with transaction.atomic():
-                return _debit(ledger, job, ledger.left_units, what, who)
-        except IntegrityError:
-            raise Conflict(PAID_ALREADY) from None
+        return _debit_rest(ledger, job, what, who)
+
+
+def _debit_rest(ledger: Ledger, job: UUID, what: str, who: str) -> Entry | None:
+    """Debit all that is left of a ledger; return None if nothing is. Raises Conflict."""
+    ledger.refresh_from_db()
+    if not ledger.left_units:
+        return None
+    try:
+        with transaction.atomic():
+            return _debit(ledger, job, ledger.left_units, what, who)
+    except IntegrityError:
+        raise Conflict(PAID_ALREADY) from None
 
 
 def budget_refund(*, job: UUID) -> Entry | None:

@@ -241,9 +241,7 @@ def _settle(restored: Restored, made_at: datetime, draws_complete: bool) -> None
     """Apply decisions made after the backup, and close budgets that may have been spent since."""
     journal = list(decisions())
     restored.erased = _erase(journal)
-    for each in journal:
-        if each.kind == TOTAL:
-            _set_currency(each)
+    _set_currencies(journal)
     if draws_complete:
         for each in journal:
             # A decision that was made while the backup ran may be missing from the backup's rows.
@@ -305,22 +303,25 @@ def _erase(journal: Sequence[Decision]) -> int:
     return erased
 
 
-def _set_currency(decision: Decision) -> None:
-    """Give a dataset's budget the currency that was decided, if it was changed after the backup.
+def _set_currencies(journal: Sequence[Decision]) -> None:
+    """Give each budget the currency that was decided last, if it was changed after the backup.
 
     A currency changes only while nothing was ever paid, so the budget has no entries. Its total,
-    which is in the former currency, is set to 0: nobody has decided on it.
+    which is in the former currency, is set to 0: nobody has decided on it. Earlier decisions are
+    not repeated: a budget that has its last currency already keeps its total, by which draws that
+    are found are debited.
     """
-    notion = decision.facts.get("notion")
-    for dataset in Dataset.objects.filter(slug=decision.facts["dataset"]):
-        changed = Ledger.objects.filter(pk=dataset.ledger_id, entries=None).exclude(notion=notion)
-        if notion is not None:
-            changed.update(
-                notion=notion,
-                delta_exponent=decision.facts["delta_exponent"],
-                population=decision.facts["population"],
-                total_units=0,
-            )
+    last: dict[int, Decision] = {}
+    for each in journal:
+        if each.kind == TOTAL and each.facts.get("notion") is not None:
+            datasets = Dataset.objects.filter(slug=each.facts["dataset"])
+            last |= dict.fromkeys(datasets.values_list("ledger", flat=True), each)
+    for pk, decision in last.items():
+        currency = {
+            name: decision.facts[name] for name in ("notion", "delta_exponent", "population")
+        }
+        other = Ledger.objects.filter(pk=pk, entries=None).exclude(**currency)
+        other.update(**currency, total_units=0)
 
 
 def _set_totals(decision: Decision) -> None:

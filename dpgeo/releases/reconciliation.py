@@ -23,7 +23,7 @@ from dpgeo.budgets.models import Entry, EntryKind, Ledger
 from dpgeo.budgets.selectors import is_debited, is_paid_for, ledger_for, paying_id
 from dpgeo.budgets.services import PURE, Accounting, budget_debit_found, ledger_recovering
 from dpgeo.core.errors import Conflict
-from dpgeo.core.guarantees import Guarantee, PureDP, Unit
+from dpgeo.core.guarantees import Guarantee, Notion, PureDP, Unit
 from dpgeo.core.released import Released
 from dpgeo.core.series import Protection
 from dpgeo.core.zcdp import parse_delta
@@ -238,7 +238,8 @@ def _debit(
     dataset: Dataset, job: UUID, cost: Guarantee, title: str, parameters: Mapping[str, Any]
 ) -> int:
     try:
-        ledger = ledger_for(dataset.ledger, cost.notion)
+        points = cost.notion is Notion.GEO_IND
+        ledger = ledger_for(dataset.ledger, cost.notion) if points else dataset.ledger
     except Conflict:
         logger.error("job %s: points were drawn, and there is no budget for them", job)
         return 0

@@ -176,6 +176,19 @@ def test_a_found_draw_that_does_not_fit_takes_all_that_is_left() -> None:
     assert found.units == 10
 
 
+def test_a_found_draw_in_rho_takes_all_that_is_left_of_a_budget_in_epsilon() -> None:
+    ledger, job = ledger_create(name="people", total=Fraction(3)), uuid.uuid4()
+    found = budget_debit_found(ledger=ledger, job=job, cost=rho(10), what="A map")
+    assert found is not None
+    assert found.units == ledger.total_units
+    assert not is_paid_for(job, rho(10))
+    with pytest.raises(Conflict):
+        ledger_set_total(ledger=ledger, total=Fraction(4))
+    with pytest.raises(Conflict):
+        budget_debit_found(ledger=in_rho(), job=job, cost=rho(10), what="A map")
+    assert not budget_debit_found(ledger=ledger, job=uuid.uuid4(), cost=rho(10), what="A map")
+
+
 def test_draws_of_an_unknown_dataset_in_rho_are_its_total() -> None:
     facts: dict[str, Any] = {
         "slug": "lost",

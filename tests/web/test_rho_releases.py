@@ -16,7 +16,9 @@ from jsonschema import Draft202012Validator
 from dpgeo.artefacts.codec import decode, encode
 from dpgeo.artefacts.statement import statement
 from dpgeo.artefacts.statement_schema import statement_schema
+from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.services import Accounting, ledger_set_total
+from dpgeo.commands import restoration
 from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
 from dpgeo.core.guarantees import ZCDP, PureDP, Unit
 from dpgeo.core.guessing import right_guesses
@@ -24,6 +26,7 @@ from dpgeo.core.levels import make_level
 from dpgeo.core.noise import DiscreteGaussian
 from dpgeo.core.series import Period, Protection, Terms
 from dpgeo.core.zcdp import delta_of, epsilon_at, nano_rho_for
+from dpgeo.datasets.decisions import decisions
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.promises import lifetime_of
 from dpgeo.datasets.services import dataset_share_budget, dataset_update
@@ -213,6 +216,19 @@ def test_the_currency_is_fixed_with_the_first_upload(tmp_path: Path) -> None:
         dataset_update(dataset=dataset, changes={"accounting": Accounting()})
     assert refused.value.field == "accounting"
     dataset_update(dataset=dataset, changes={"accounting": RHO})  # no change
+
+
+def test_a_restore_repeats_the_last_currency_alone() -> None:
+    dataset = make_dataset(budget=Fraction(3))
+    for accounting in (RHO, Accounting(delta_exponent=12, population=3_000_000)):
+        dataset_update(dataset=dataset, changes={"accounting": accounting})
+    journal, ledger = list(decisions()), Ledger.objects.filter(pk=dataset.ledger_id)
+    before = ledger.values().get()
+    restoration._set_currencies(journal)
+    assert ledger.values().get() == before
+    ledger.update(delta_exponent=9)  # as in a backup from before the second change
+    restoration._set_currencies(journal)
+    assert ledger.values().get() == {**before, "total_units": 0}
 
 
 def test_a_budget_is_shared_in_one_currency_only(dataset: Dataset) -> None:
