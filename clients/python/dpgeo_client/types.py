@@ -67,6 +67,9 @@ class Average(TypedDict):
     high: float | None
 
 
+BasisEnum = Literal["consent", "contract", "obligation", "vital", "task", "interest", "other"]
+
+
 class BoundError(TypedDict):
     """The error to expect at one contribution bound."""
 
@@ -106,6 +109,17 @@ CountedEnum = Literal["people", "sightings", "visits"]
 CountingEnum = Literal["people", "visits"]
 
 
+class DataProtection(TypedDict):
+    """What the publisher tells the people in the data about the processing."""
+
+    controller: str
+    purpose: str
+    basis: BasisEnum
+    basis_detail: str
+    retention: str
+    contact: str
+
+
 class Dataset(TypedDict):
     """One dataset as its publisher declared it. Its rows are never served."""
 
@@ -132,6 +146,7 @@ class Dataset(TypedDict):
     bbox: list[float]
     study_area: dict[str, Any]
     privacy: Privacy
+    data_protection: DataProtection | None
     releases_url: str
 
 
