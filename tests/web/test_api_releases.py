@@ -477,6 +477,7 @@ def test_a_dataset_has_its_publishers_declaration(client: Client) -> None:
         "licence_url",
         "attribution",
         "contact",
+        "data_protection",
         "keywords",
         "themes",
         "covers_from",
