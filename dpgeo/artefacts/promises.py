@@ -108,6 +108,14 @@ POINTS_SHOW = translatable("Moved points from these data show that {rows} were m
 
 SMALL_PERSON = translatable("Epsilon {used} per person for this map, {total} for all.")
 SMALL_ROW = translatable("Epsilon {used} per {row} for this map, {total} for all.")
+SMALL_DELTA_PERSON = translatable(
+    "Epsilon {used} per person for this map; for all maps together, epsilon {total} at delta "
+    "{delta}. Maps add up in rho, not in epsilon."
+)
+SMALL_DELTA_ROW = translatable(
+    "Epsilon {used} per {row} for this map; for all maps together, epsilon {total} at delta "
+    "{delta}. Maps add up in rho, not in epsilon."
+)
 SMALL_RHO_PERSON = translatable(
     "Rho {rho} per person for this map, which is epsilon {used} at delta {delta}; for all maps "
     "together, epsilon {total} at that delta. The rhos of maps add up, their epsilons do not."
@@ -304,8 +312,9 @@ class Lifetime:
     def small(self, cost: Presence) -> Phrase:
         """Return the small print that explains the epsilons of a map of counts."""
         used, total = Figure(format_epsilon(cost.epsilon)), Figure(format_epsilon(self.total))
+        words: dict[str, Figure | Phrase | str]
         if isinstance(cost, ZCDP):
-            words: dict[str, Figure | Phrase | str] = {
+            words = {
                 "rho": Figure(format_epsilon(cost.rho)),
                 "used": used,
                 "delta": delta_text(cost.delta),
@@ -314,10 +323,13 @@ class Lifetime:
             if self.unit is Unit.PERSON:
                 return Phrase(SMALL_RHO_PERSON, **words)
             return Phrase(SMALL_RHO_ROW, row=Phrase(noun_of(self.noun, ROW).one), **words)
+        words = {"used": used, "total": total}
+        if self.delta:
+            words["delta"] = delta_text(self.delta)
         if self.unit is Unit.PERSON:
-            return Phrase(SMALL_PERSON, used=used, total=total)
-        row = Phrase(noun_of(self.noun, ROW).one)
-        return Phrase(SMALL_ROW, used=used, total=total, row=row)
+            return Phrase(SMALL_DELTA_PERSON if self.delta else SMALL_PERSON, **words)
+        words["row"] = Phrase(noun_of(self.noun, ROW).one)
+        return Phrase(SMALL_DELTA_ROW if self.delta else SMALL_ROW, **words)
 
     def small_of_points(self, used: Phrase) -> Phrase:
         """Return the small print on the levels of a map of moved points, which cost `used`."""

@@ -135,3 +135,11 @@ def test_the_small_print_of_a_rho_names_delta_and_says_what_adds_up() -> None:
     assert words.startswith("Rho 0.002 per person for this map, which is epsilon ")
     assert "at delta 1e-9" in words
     assert "their epsilons do not" in words
+
+
+@pytest.mark.parametrize("unit", Unit)
+def test_the_small_print_of_a_pure_map_names_the_delta_of_all_maps(unit: Unit) -> None:
+    lifetime = Lifetime(unit=unit, total=Fraction(3), delta=Fraction(1, 10**9))
+    words = str(lifetime.small(PureDP(Fraction(1, 5), unit)))
+    assert words.startswith("Epsilon 0.2 per ")
+    assert "for all maps together, epsilon 3 at delta 1e-9." in words
