@@ -32,9 +32,12 @@ RIGHTS = ("username", "email", "is_active", "is_staff", "is_superuser")
 def record_sign_in(sender: object, user: User, request: Any = None, **_: Any) -> None:
     """Record that somebody signed in, and add the session to the user's list."""
     event_record(EventKind.SIGN_IN, by=user, detail=proofs_of(request, user))
-    key = getattr(getattr(request, "session", None), "session_key", None)
-    if key:
-        list_session(user, key)
+    session = getattr(request, "session", None)
+    if session is None:
+        return
+    if not session.session_key:
+        session.create()  # Django dropped the session of another account, and has not stored this
+    list_session(user, session.session_key)
 
 
 def proofs_of(request: Any, user: User) -> str:

@@ -11,7 +11,8 @@ Argument. Every page, the administration and the API learn who sent a request fr
 The middleware `proved_sessions` hides the user of every session in which no second factor was
 proved although the account has one or needs one. No view has to ask by itself, so a new page, or a
 way to sign in that forgets to ask for a code, opens nothing. The pages on which an account gets its
-first factor are the only exceptions; they are marked with `opens_before_second_factor`.
+first factor are the only exceptions; they are marked with `opens_before_second_factor`, and open to
+accounts without a factor alone: otherwise a session without the factor could add or remove one.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def _is_trusted(record: dict[str, Any]) -> bool:
 
 
 def opens_before_second_factor(view: View) -> View:
-    """Mark a view as open to sessions that have not proved a second factor yet."""
+    """Mark a view as open to sessions whose account has no second factor yet."""
     view.opens_before_second_factor = True  # type: ignore[attr-defined]
     return view
 
@@ -100,9 +101,9 @@ class proved_sessions:  # noqa: N801
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, view: object, *_: object) -> None:
-        """Show the user to views that a session without a second factor may open."""
+        """Show the user to views that an account without a second factor may open."""
         if getattr(view, "opens_before_second_factor", False):
-            request.user = cast(User, SimpleLazyObject(lambda: signed_in_user(request)))
+            request.user = cast(User, SimpleLazyObject(lambda: _enrolling_user(request)))
 
 
 def signed_in_user(request: HttpRequest) -> Visitor:
@@ -113,3 +114,9 @@ def signed_in_user(request: HttpRequest) -> Visitor:
 def _proved_user(request: HttpRequest) -> Visitor:
     user = signed_in_user(request)
     return user if is_proved(request, user) else AnonymousUser()
+
+
+def _enrolling_user(request: HttpRequest) -> Visitor:
+    user = signed_in_user(request)
+    enrols = isinstance(user, User) and not has_second_factor(user)
+    return user if enrols or is_proved(request, user) else AnonymousUser()

@@ -212,6 +212,8 @@ SOCIALACCOUNT_ADAPTER = "dpgeo.accounts.single_sign_on.SocialAdapter"
 MFA_ADAPTER = "dpgeo.accounts.allauth_adapters.FactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
+# Also where a passkey is the second factor: its challenge could be answered at the first step, too.
+MFA_WEBAUTHN_USER_VERIFICATION = "required"
 MFA_ALLOW_UNVERIFIED_EMAIL = True  # no account is made by signing up
 MFA_TOTP_TOLERANCE = 1
 LOGIN_URL = "login"

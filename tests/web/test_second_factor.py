@@ -179,6 +179,30 @@ def test_a_first_factor_ends_all_other_sessions(desk: Desk, clock: Clock) -> Non
     assert desk.client.get("/desk/").status_code == 302
 
 
+def test_a_session_that_began_in_anothers_is_listed_and_ends(desk: Desk, clock: Clock) -> None:
+    """Django drops the other account's session, so the new one has no key when it is listed."""
+    User.objects.filter(pk=desk.user.pk).update(is_staff=True)
+    User.objects.create_user("eve", password=PASSWORD)
+    client, _ = enter("eve")
+    form = {"username": "owner", "password": PASSWORD, "next": "/desk/"}
+    assert client.post("/admin/login/", form)["Location"] == "/desk/"
+    assert SignedIn.objects.filter(session_key=client.session.session_key).exists()
+    set_up(enter()[0], clock)
+    assert client.get(FACTORS).status_code == 302
+
+
+def test_a_session_without_the_factor_changes_none(desk: Desk, clock: Clock) -> None:
+    """A session that survived the first factor, by whatever fault, can neither add nor remove."""
+    client, _ = enter()
+    SignedIn.objects.all().delete()  # so it cannot be ended
+    set_up(enter(address="198.51.100.9")[0], clock)
+    factor = Authenticator.objects.get(type=Authenticator.Type.TOTP)
+    for page in (FACTORS, APP, f"{FACTORS}passkey/", "/desk/account/confirm/"):
+        assert client.get(page)["Location"].startswith(LOGIN), page
+    assert client.post(f"{FACTORS}{factor.pk}/remove/")["Location"].startswith(LOGIN)
+    assert Authenticator.objects.filter(pk=factor.pk).exists()
+
+
 def test_a_stolen_session_cannot_change_the_factors(
     protected: tuple[str, list[str]], clock: Clock, desk: Desk
 ) -> None:
