@@ -7,9 +7,10 @@ superuser.
 
 Argument. An account belongs to the pair of provider and subject (`sub`), never to a name or an
 e-mail address, which providers hand out again. An account that existed before is connected by its
-address only if the installation says that the provider has verified it (`trust_email`), and never
-if it may enter the administration, so that whoever runs the provider does not run this site. A new
-account has no password. The claims of a sign-in are not stored.
+address only if the installation says that the provider has verified it (`trust_email`); never if it
+may enter the administration, so that whoever runs the provider does not run this site; and never if
+it has a subject already, whose address may have been claimed without proof, or have a new owner. A
+new account has no password. The claims of a sign-in are not stored.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         if not sociallogin.is_existing and (user := trusted_account(facts, claims)):
             sociallogin.connect(request, user)
         if sociallogin.is_existing:
+            if not sociallogin.user.is_active:
+                raise ImmediateHttpResponse(_refuse(request, "no-role"))
             roles_set(user=sociallogin.user, facts=facts, claims=claims)
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
@@ -120,7 +123,10 @@ def trusted_account(facts: Facts, claims: Facts) -> User | None:
     """Return the one account with a verified address, if the installation trusts the provider."""
     if not facts.get("trust_email") or claims.get("email_verified") is not True:
         return None
-    users = User.objects.filter(email__iexact=claims.get("email") or "-", is_active=True)
+    email = str(claims.get("email") or "-")
+    if not email.isascii():
+        return None  # PostgreSQL finds "i" for a dotless one in another domain, for instance
+    users = User.objects.filter(email__iexact=email, is_active=True, socialaccount=None)
     found = list(users.filter(is_staff=False, is_superuser=False)[:2])
     return found[0] if len(found) == 1 else None
 

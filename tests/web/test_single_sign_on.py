@@ -21,6 +21,7 @@ from django.test import Client
 
 from dpgeo.accounts.models import Membership, Role, User
 from dpgeo.accounts.providers import check_providers
+from dpgeo.accounts.single_sign_on import trusted_account
 from dpgeo.audit.models import Event, EventKind
 from tests.web.desk import PASSWORD, Desk, make_desk
 
@@ -157,6 +158,44 @@ def test_an_existing_account_is_connected_only_by_a_trusted_address(
     assert SocialAccount.objects.get().user == desk.user
     assert client.get("/desk/").status_code == 200
     assert User.objects.get().check_password(PASSWORD)
+
+
+def test_an_account_with_a_subject_is_not_connected_to_another(
+    provider: Provider, desk: Desk
+) -> None:
+    """Neither by an address claimed beforehand without proof, nor by one that was handed on."""
+    provider.facts["trust_email"] = True
+    claims = {"email": "eve@example.org", "groups": ["gis"]}
+    provider.knows("21", email_verified=False, **claims)
+    provider.enters("21")
+    provider.knows("22", email_verified=True, **claims)
+    provider.enters("22")
+    first, second = SocialAccount.objects.order_by("uid")
+    assert first.user != second.user
+    User.objects.filter(pk=desk.user.pk).update(email="owner@example.org")
+    for sub in ("23", "24"):
+        provider.knows(sub, email="owner@example.org", email_verified=True, groups=["gis"])
+        provider.enters(sub)
+    assert SocialAccount.objects.get(user=desk.user).uid == "23"
+
+
+def test_an_address_with_other_letters_is_another_one(provider: Provider, desk: Desk) -> None:
+    User.objects.filter(pk=desk.user.pk).update(email="owner@site.example.org")
+    provider.facts["trust_email"] = True
+    similar = {"email": "owner@s\u0131te.example.org", "email_verified": True}
+    assert trusted_account(provider.facts, similar) is None
+    assert trusted_account(provider.facts, {**similar, "email": ["owner@site.example.org"]}) is None
+    similar["email"] = "Owner@site.example.org"
+    assert trusted_account(provider.facts, similar) == desk.user
+
+
+def test_an_inactive_account_is_not_opened(provider: Provider, desk: Desk) -> None:
+    provider.knows("25", groups=["gis"], preferred_username="fay")
+    provider.enters("25")
+    User.objects.filter(username="fay").update(is_active=False)
+    client, answer = provider.enters("25")
+    assert answer.status_code == 403
+    assert client.get("/desk/").status_code == 302
 
 
 def test_a_second_factor_is_asked_for_unless_the_provider_does(
