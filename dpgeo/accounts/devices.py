@@ -33,10 +33,10 @@ def device_of(request: HttpRequest, name: str) -> str | None:
     """Return the key of a known device's failure counter, or None for any other device.
 
     `name` is the account name in the request. A device is known only to the account that signed in
-    from it.
+    from it, and names that differ in case belong to different accounts.
     """
     device = _read(request)
-    if device is None or device[0].get_username().casefold() != name.casefold():
+    if device is None or device[0].get_username() != name:
         return None
     return f"signing in by device {device[0].pk} {device[1]}"
 

@@ -28,7 +28,7 @@ GUNICORN_WORDS = {
 """Replacements for gunicorn's messages, which quote clients' addresses, headers and URIs."""
 
 
-RESET_LINK = re.compile(r"(/accounts/password/)[^/\s]+/[^/\s]+")
+SECRET_LINK = re.compile(r"(/accounts/(?:password|invitation)/)[^/\s]+(?:/[^/\s]+)?")
 
 
 def places(error: BaseException) -> str:
@@ -84,18 +84,18 @@ class NoClients(logging.Filter):
         return True
 
 
-class NoResetLinks(logging.Filter):
-    """Filter that removes the secret part of links for setting a password from log messages."""
+class NoSecretLinks(logging.Filter):
+    """Filter that removes secrets of links to passwords and invitations from log messages."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Shorten links for setting a password. Returns True, so every record is kept."""
+        """Shorten such links. Returns True, so every record is kept."""
         if isinstance(record.args, tuple):
             record.args = tuple(
-                RESET_LINK.sub(r"\1...", each) if isinstance(each, str) else each
+                SECRET_LINK.sub(r"\1...", each) if isinstance(each, str) else each
                 for each in record.args
             )
         if isinstance(record.msg, str):
-            record.msg = RESET_LINK.sub(r"\1...", record.msg)
+            record.msg = SECRET_LINK.sub(r"\1...", record.msg)
         return True
 
 
@@ -129,7 +129,7 @@ def logging_settings(*, json: bool = False, level: str = "INFO") -> dict[str, An
         "filters": {
             "task_facts_only": {"()": TaskFactsOnly},
             "no_clients": {"()": NoClients},
-            "no_reset_links": {"()": NoResetLinks},
+            "no_secret_links": {"()": NoSecretLinks},
         },
         "formatters": {
             "line": {
@@ -145,7 +145,7 @@ def logging_settings(*, json: bool = False, level: str = "INFO") -> dict[str, An
             "stderr": {
                 "class": "logging.StreamHandler",
                 "formatter": "line",
-                "filters": ["task_facts_only", "no_clients", "no_reset_links"],
+                "filters": ["task_facts_only", "no_clients", "no_secret_links"],
             }
         },
         "root": {"handlers": ["stderr"], "level": "WARNING"},

@@ -96,6 +96,33 @@ def test_an_invitation_changes_no_role(desk: Desk) -> None:
     assert Membership.objects.get(user=desk.user).role == Role.ADMINISTRATOR
 
 
+def test_a_link_that_was_used_meanwhile_makes_no_account(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    invite(enter())
+    dan = follow(link_in_mail())
+    found = Invitation.objects.get()
+    # The other request ends between the look-up and the account.
+    monkeypatch.setattr("dpgeo.pages.desk.members.invitation_of", lambda _: found)
+    Invitation.objects.all().delete()
+    typed = {"username": "dan", "password1": NEW, "password2": NEW}
+    assert dan.post(HELD, typed).status_code == 302
+    assert not User.objects.filter(username="dan").exists()
+
+
+def test_a_guessed_link_makes_no_session(desk: Desk) -> None:
+    client = follow(f"{HELD}{'x' * 43}/")
+    assert not client.cookies.get("dpgeo_session")
+
+
+def test_nobody_takes_a_name_that_differs_in_case_alone(desk: Desk) -> None:
+    invite(enter())
+    dan = follow(link_in_mail())
+    typed = {"username": "Owner", "password1": NEW, "password2": NEW}
+    assert dan.post(HELD, typed).status_code == 422
+    assert User.objects.count() == 1
+
+
 @pytest.mark.parametrize("end", ["late", "withdrawn", "inviter left", "replaced", "forged"])
 def test_an_invitation_ends(desk: Desk, end: str) -> None:
     client = enter()
@@ -125,7 +152,11 @@ def test_without_mail_the_link_is_shown_once(desk: Desk, settings: Any) -> None:
     link = re.search(rf"http://testserver({HELD}[\w-]{{43}}/)", page)
     assert link
     assert link[1] not in client.get(MEMBERS).content.decode()
-    assert follow(link[1]).get(HELD).status_code == 200
+    dan = follow(link[1])
+    assert dan.get(HELD).status_code == 200
+    # Nobody has shown that the address is theirs, so no provider's word connects it.
+    dan.post(HELD, {"username": "dan", "password1": NEW, "password2": NEW})
+    assert User.objects.get(username="dan").email == ""
 
 
 def test_a_mail_that_cannot_be_sent_leaves_no_invitation(

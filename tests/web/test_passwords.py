@@ -13,7 +13,7 @@ from django.core.cache import caches
 from django.test import Client
 
 from dpgeo.accounts.models import User
-from dpgeo.config.logs import NoResetLinks, logging_settings
+from dpgeo.config.logs import NoSecretLinks, logging_settings
 from tests.web.published import install, make_dataset, make_organisation
 
 pytestmark = pytest.mark.django_db
@@ -108,25 +108,28 @@ def test_mail_is_sent_only_where_a_server_is_named() -> None:
     assert production.EMAIL_BACKEND.endswith("dummy.EmailBackend")  # type: ignore[attr-defined]
 
 
-def test_a_link_that_sets_a_password_is_never_logged(
+def test_the_secret_of_a_link_is_never_logged(
     client: Client, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     def fail(*_: object) -> None:
         raise RuntimeError
 
     monkeypatch.setattr("django.contrib.auth.views.PasswordResetConfirmView.get_user", fail)
+    monkeypatch.setattr("dpgeo.pages.desk.members.invitation_of", fail)
     client.raise_request_exception = False
     handler = logging.StreamHandler(sys.stderr)
-    handler.addFilter(NoResetLinks())
+    handler.addFilter(NoSecretLinks())
     logger = logging.getLogger("django.request")
     logger.addHandler(handler)
     try:
         assert client.get(f"{ASK}MQ/cafe12-secret/").status_code == 500
+        assert client.get("/accounts/invitation/cafe12-secret/").status_code == 500
     finally:
         logger.removeHandler(handler)
     logged = capfd.readouterr().err
-    assert "no_reset_links" in logging_settings()["handlers"]["stderr"]["filters"]
+    assert "no_secret_links" in logging_settings()["handlers"]["stderr"]["filters"]
     assert "/accounts/password/..." in logged
+    assert "/accounts/invitation/..." in logged
     assert "cafe12" not in logged
 
 

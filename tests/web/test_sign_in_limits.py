@@ -135,6 +135,15 @@ def test_a_device_is_known_to_one_account_and_one_password() -> None:
     assert enter(device, "other secret words") == 429
 
 
+def test_the_device_of_a_similar_name_gives_no_more_guesses() -> None:
+    User.objects.create_user("Ann", password=PASSWORD)
+    device = Client(REMOTE_ADDR="192.0.2.3")
+    assert enter(device, name="Ann") == 302
+    device.cookies.pop("dpgeo_session")
+    lock_out()
+    assert enter(device, name="ann") == 429
+
+
 @pytest.mark.parametrize("cookie", ["", "x", "ann", "eyJ1c2VyIjoxfQ:1xVGO0:QZEcZes8"])
 def test_a_forged_cookie_is_no_device(cookie: str) -> None:
     signed_in_before()
@@ -167,7 +176,7 @@ def test_the_cookies_of_one_account_count_as_few_devices() -> None:
         assert (cookie["httponly"], cookie["path"], cookie["samesite"]) == (True, "/", "Lax")
         request = RequestFactory().get("/")
         request.COOKIES["dpgeo_device"] = cookie.value
-        keys.add(devices.device_of(request, "Ann"))
+        keys.add(devices.device_of(request, "ann"))
     assert 1 < len(keys) <= devices.DEVICES
     assert None not in keys
 

@@ -11,7 +11,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.forms import BaseUserCreationForm
+from django.contrib.auth.forms import UserCreationForm
 from django.core.mail import send_mail
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
@@ -82,7 +82,7 @@ class RoleForm(DeskForm):
     role = forms.ChoiceField(choices=ROLES)
 
 
-class AccountForm(BaseUserCreationForm):  # type: ignore[type-arg]
+class AccountForm(UserCreationForm):  # type: ignore[type-arg]
     """The name and password of somebody who was invited."""
 
     default_renderer = DeskRenderer
@@ -238,7 +238,10 @@ def _do(request: HttpRequest, service: Any, **facts: Any) -> None:
 @never_cache
 def invitation_link(request: HttpRequest, secret: str) -> HttpResponse:
     """Keep an invitation's secret in the session, so that no later address or log has it."""
-    request.session[HELD] = secret
+    if invitation_of(secret) is None:
+        request.session.pop(HELD, None)  # no session for guesses
+    else:
+        request.session[HELD] = secret
     return redirect("invitation")
 
 
@@ -277,12 +280,22 @@ def _begin(request: HttpRequest, found: Invitation, form: AccountForm) -> HttpRe
     if count(f"accounts from {address_of(request)}", limit, window=3600) is not None:
         messages.error(request, gettext("Too many requests from here; try again later."))
         return redirect("invitation")
-    with transaction.atomic():
-        account = form.save(commit=False)
-        account.email = found.email
-        account.save()
-        invitation_accept(invitation=found, user=account)
+    try:
+        account = _account_create(found, form)
+    except DpgeoError as refusal:
+        messages.error(request, say(refusal))
+        return redirect("invitation")
     request.session.pop(HELD, None)
     record_authentication(request, account, "password")
     answer: HttpResponse = perform_login(request, Login(user=account))
     return answer
+
+
+def _account_create(found: Invitation, form: AccountForm) -> User:
+    with transaction.atomic():
+        account: User = form.save(commit=False)
+        # A link that was handed over does not show whose address it is.
+        account.email = found.email if sends_mail() else ""
+        account.save()
+        invitation_accept(invitation=found, user=account)
+    return account
