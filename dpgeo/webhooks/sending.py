@@ -31,8 +31,8 @@ LONGEST_STATUS_LINE = 256
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 """IPv6 addresses that gateways translate to the IPv4 address in their last 32 bits (RFC 6052)."""
 
-LOCAL_NAT64 = ipaddress.IPv6Network("64:ff9b:1::/48")
-"""Like NAT64, but of a network's own (RFC 8215), and known as such to newer versions of Python."""
+UNICAST = ipaddress.IPv6Network("2000::/3")
+"""All IPv6 addresses that are given to machines of the public internet (RFC 4291, section 2.4)."""
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -85,15 +85,13 @@ def is_public(address: Address) -> bool:
     An IPv6 address that contains an IPv4 address is public only if that address is public too.
     """
     if isinstance(address, ipaddress.IPv6Address):
-        inner = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
-        if address in NAT64:
-            inner.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
-        if address in LOCAL_NAT64:
-            return False
-        if not all(is_public(each) for each in inner if each is not None):
-            return False
         if address.ipv4_mapped is not None:
-            return True
+            return is_public(address.ipv4_mapped)
+        if address in NAT64:
+            return is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+        inner = [address.sixtofour, *(address.teredo or ())]
+        if address not in UNICAST or not all(is_public(each) for each in inner if each is not None):
+            return False
     return address.is_global and not address.is_multicast
 
 
