@@ -78,6 +78,9 @@ class MembershipInline(TabularInline):
 LIMITS = ("quota_bytes", "quota_jobs", "quota_requests", "most_epsilon", "two_persons")
 """What the operators of the site allow an organisation, and require of it."""
 
+OPERATORS = (*LIMITS, "slug")
+"""Fields that only the operators set. DPGEO_SOURCES and DPGEO_OIDC name organisations by slugs."""
+
 
 @admin.register(Organisation)
 class OrganisationAdmin(OrganisationScoped):
@@ -89,13 +92,12 @@ class OrganisationAdmin(OrganisationScoped):
     organisation_path = "pk"
 
     def get_prepopulated_fields(self, request: HttpRequest, obj: Any = None) -> dict[str, Any]:
-        """Return the fields to prepopulate, or none if the user cannot edit the organisation."""
-        writable = self.has_change_permission(request, obj) if obj else True
-        return dict(self.prepopulated_fields) if writable else {}
+        """Return the fields to prepopulate, or none if the user cannot edit the slug."""
+        return dict(self.prepopulated_fields) if request.user.is_superuser else {}
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        """Return the limits, which only the operators of the site set."""
-        return () if request.user.is_superuser else LIMITS
+        """Return the fields that only the operators of the site set."""
+        return () if request.user.is_superuser else OPERATORS
 
     def save_model(
         self, request: HttpRequest, obj: Organisation, form: ModelForm[Organisation], change: bool

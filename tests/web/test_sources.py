@@ -308,6 +308,9 @@ def test_only_folders_that_the_settings_name_for_the_organisation_are_read(
     (folder / "link").symlink_to(secret.parent)
     write(folder / "mixed/a.parquet", range(3))
     (folder / "mixed/b.parquet").symlink_to(secret)
+    (folder / "mixed/c.parquet").symlink_to("nowhere")
+    (folder / "mixed/d.parquet").symlink_to("d.parquet")
+    os.mkfifo(folder / "mixed/e.parquet")
     for below in ("link", "../secret", "a/../../secret", "/etc", ".", "_x", "a\\b", "a\nb", "none"):
         with pytest.raises(InvalidInput):
             source_register(dataset=dataset, location="lake", folder=below, by=None)

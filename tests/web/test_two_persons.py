@@ -267,12 +267,14 @@ def test_only_operators_lift_the_requirement_and_the_audit_list_tells(desk: Desk
     address = f"/admin/accounts/organisation/{desk.organisation.pk}/change/"
     typed = {
         "name": desk.organisation.name,
-        "slug": desk.organisation.slug,
+        "slug": "another",
         "memberships-TOTAL_FORMS": "0",
         "memberships-INITIAL_FORMS": "0",
     }
     desk.client.post(address, typed)
-    assert Organisation.objects.get(pk=desk.organisation.pk).two_persons
+    stored = Organisation.objects.get(pk=desk.organisation.pk)
+    assert stored.two_persons
+    assert stored.slug == desk.organisation.slug
     assert not Event.objects.filter(kind=EventKind.SETTING).exists()
     client = Client()
     client.force_login(operator)
