@@ -14,6 +14,7 @@ lacks a dataset, noise that was drawn for it is debited to a separate ledger.
 from __future__ import annotations
 
 from fractions import Fraction
+from math import floor
 from typing import Any, NoReturn
 
 from django.db import models
@@ -199,6 +200,17 @@ class Ledger(models.Model):
             return Fraction(0)
         epsilon = epsilon_at(Fraction(abs(units), SCALE[Notion.ZCDP]), self.delta)
         return epsilon if units > 0 else -epsilon
+
+    def epsilon_left(self, units: int = 0) -> Fraction:
+        """Return the epsilon that is left after `units` more are paid, for people to read.
+
+        In a ledger for zCDP, what is left of a total is rounded down to thousandths: such epsilons
+        do not add up, so nobody subtracts with the other digits.
+        """
+        left = self.epsilon_of(self.left_units - units)
+        if not self.is_zcdp or left == self.total or left < Fraction(1, 100):
+            return left
+        return Fraction(floor(left * 1000), 1000)
 
     def units_for(self, epsilon: Fraction) -> int:
         """Return the most units whose epsilon is at most `epsilon`; not for a budget for points.

@@ -84,8 +84,8 @@ def parse_accounting(notion: object, *, delta: object = "", population: object =
         people = 0
     if not 1 <= people <= MOST_PEOPLE:
         raise InvalidInput(
-            "Give how many people live where the data were collected, by public sources; delta is "
-            "at most a tenth of one over it.",
+            "Give how many people live where the data were collected, by public sources, in digits "
+            "alone, such as 570000; delta is at most a tenth of one over it.",
             field="population",
         )
     return Accounting(delta_exponent=parse_delta(delta, people), population=people)

@@ -30,7 +30,8 @@ from dpgeo.datasets.decisions import decisions
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.promises import lifetime_of
 from dpgeo.datasets.services import dataset_share_budget, dataset_update
-from dpgeo.pages.desk.cost import protection
+from dpgeo.pages.desk.cost import places, protection
+from dpgeo.pages.desk.kinds import lacks_points
 from dpgeo.pages.desk.settings import SHARES, MapSettings
 from dpgeo.releases.requests import request_of, request_of_draw
 from dpgeo.releases.selectors import released_of
@@ -279,7 +280,22 @@ def test_the_desk_spends_a_share_of_the_rho(dataset: Dataset) -> None:
         assert 0.75 * share * dataset.ledger.total_units < price
         assert price <= share * dataset.ledger.total_units
         figures = protection(chosen)
-        assert figures["after"] == dataset.ledger.epsilon_of(dataset.ledger.left_units - price)
+        left = dataset.ledger.epsilon_of(dataset.ledger.left_units - price)
+        assert left - Fraction(1, 1000) < figures["after"] <= left
+        assert (figures["after"] * 1000).denominator == 1
+
+
+def test_gaussian_noise_grows_with_the_root_of_the_places(dataset: Dataset) -> None:
+    factors = {number: factor for number, _, factor in places(MapSettings(dataset, {}))}
+    assert factors == {1: "1", 5: "2.3", 20: "4.5"}
+    pure = MapSettings(make_dataset(slug="pure", budget=Fraction(3)), {})
+    assert {number: factor for number, _, factor in places(pure)} == {1: "1", 5: "5", 20: "20"}
+
+
+def test_moved_points_are_not_offered_in_rho(dataset: Dataset) -> None:
+    lacking = lacks_points(dataset)
+    assert lacking is not None
+    assert not lacking.address
 
 
 def test_a_map_of_a_series_is_pure_in_a_dataset_in_rho(dataset: Dataset) -> None:
@@ -299,6 +315,8 @@ def test_the_desk_shows_amounts_in_rho(dataset: Dataset, desk: Desk) -> None:
     for name in ("desk", "desk-ledger"):
         assert desk.client.get(reverse(name)).status_code == 200, name
     assert "rho 0.0149" in desk.client.get(reverse("desk-ledger")).content.decode()
+    page = desk.client.get(reverse("desk-dataset", args=[dataset.slug])).content.decode()
+    assert "epsilon 3 at a delta of 1e-9, for a population of 3,000,000" in page
 
 
 def test_a_budget_in_rho_is_declared_and_changed_at_the_desk(desk: Desk) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from math import ceil, sqrt
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
@@ -143,9 +144,21 @@ def totals(settings: MapSettings) -> list[tuple[str, str, bool]]:
     ]
 
 
-def places(settings: MapSettings) -> list[tuple[int, bool]]:
-    """Return the offered numbers of places to count a person in, and whether each is chosen."""
-    return [(int(text), text == settings.places_text) for text in SUGGESTED_PLACES]
+def places(settings: MapSettings) -> list[tuple[int, bool, str]]:
+    """Return the offered numbers of places to count a person in, whether each is chosen, and by
+    what factor its noise is larger than that of one place.
+
+    Laplace noise grows with the number, Gaussian noise with its square root, which is rounded up.
+    """
+    return [
+        (
+            number,
+            text == settings.places_text,
+            f"{ceil(10 * sqrt(number)) / 10:g}" if settings.is_gaussian() else text,
+        )
+        for text in SUGGESTED_PLACES
+        for number in (int(text),)
+    ]
 
 
 def expected(settings: MapSettings, card: Card) -> dict[str, Any]:
@@ -183,7 +196,7 @@ def protection(settings: MapSettings) -> dict[str, Any]:
         "delta": ledger.delta_text,
         "total": ledger.total,
         "before": ledger.left,
-        "after": ledger.epsilon_of(ledger.left_units - price),
+        "after": ledger.epsilon_left(price),
         "used": 100 - 100 * ledger.left_units / ledger.lifetime_units,
         "width": 100 * price / ledger.lifetime_units,
     }

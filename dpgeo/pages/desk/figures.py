@@ -76,7 +76,7 @@ def budget_of(dataset: Dataset, ledger: Ledger | None = None) -> Budget:
 
     return Budget(
         total=ledger.total,
-        left=ledger.left,
+        left=ledger.epsilon_left(),
         spent=[width(units) for job, units in paid.items() if job not in running],
         held=width(held_units),
         held_epsilon=ledger.epsilon_of(held_units),

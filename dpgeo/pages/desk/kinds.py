@@ -128,6 +128,8 @@ def lacks_points(dataset: Dataset) -> Missing | None:
     """Return what to tell the owner if there is no budget for points; None if there is one."""
     if points_ledger(dataset.ledger) is not None:
         return None
+    if dataset.ledger.is_zcdp:
+        return Missing(gettext("A budget in rho has no budget for points beside it."))
     if dataset.ledger.promised_at:
         return Missing(
             gettext(

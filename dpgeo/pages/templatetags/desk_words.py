@@ -69,7 +69,8 @@ def organisation_in(pk: int | None, organisations: Mapping[int, Organisation]) -
 def column_word(name: str) -> str:
     """Return the readable name of a member of `ingest.schema.Columns`, as labelled in its form."""
     field = ColumnsForm.base_fields.get(name)
-    if name in set(Role) or field is None or not field.label:
+    role_is_word = name in set(Role) and "_" not in name
+    if role_is_word or field is None or not field.label:
         return gettext(name)
     return str(field.label)
 
