@@ -372,8 +372,12 @@ def _record_totals(dataset: Dataset) -> None:
 
 
 def _check_currency(ledger: Ledger, accounting: Accounting | None) -> None:
-    """Raise InvalidInput if a dataset asks for another currency than that of a ledger to share."""
-    if accounting is not None and accounting.columns["notion"] != ledger.notion:
+    """Raise InvalidInput if a dataset asks for another currency than that of a ledger to share.
+
+    Another delta or population is refused, too: at the ledger's delta, a larger population could
+    have a delta above a tenth of one over it.
+    """
+    if accounting not in (None, Accounting(ledger.delta_exponent, ledger.population)):
         raise InvalidInput(
             "The budget to share counts in another currency; leave this out to share it.",
             field=ACCOUNTING,
@@ -524,6 +528,8 @@ def dataset_share_budget(*, dataset: Dataset, ledger: Ledger) -> Dataset:
                 "epsilon, so they cannot be shared.",
                 field="ledger",
             )
+        if own.is_zcdp:
+            _keep_smaller_delta(shared, own)
         Dataset.objects.filter(pk=dataset.pk).update(ledger=shared)
         event_record(
             EventKind.BUDGET,
@@ -535,6 +541,16 @@ def dataset_share_budget(*, dataset: Dataset, ledger: Ledger) -> Dataset:
             own.delete()
     dataset.refresh_from_db()
     return dataset
+
+
+def _keep_smaller_delta(shared: Ledger, own: Ledger) -> None:
+    """Let a shared ledger in rho fit a population and a delta that were declared beside it.
+
+    The larger population and the smaller delta hold, as after a merger.
+    """
+    shared.delta_exponent = max(shared.delta_exponent or 0, own.delta_exponent or 0)
+    shared.population = max(shared.population or 0, own.population or 0) or None
+    shared.save(update_fields=["delta_exponent", "population"])
 
 
 def dataset_merge_ledgers(*, dataset: Dataset, ledger: Ledger, by: User | None) -> Ledger:

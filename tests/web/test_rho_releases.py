@@ -239,11 +239,16 @@ def test_a_budget_is_shared_in_one_currency_only(dataset: Dataset) -> None:
     with pytest.raises(InvalidInput) as refused:
         make_dataset(ledger=dataset.ledger, accounting=Accounting(), **facts)
     assert refused.value.field == "accounting"
-    undecided = make_dataset(budget_later=True, accounting=RHO, **facts)
+    larger = Accounting(delta_exponent=11, population=5_000_000_000)
+    with pytest.raises(InvalidInput):
+        make_dataset(ledger=dataset.ledger, accounting=larger, **facts)
+    undecided = make_dataset(budget_later=True, accounting=larger, **facts)
     epsilon = make_dataset(organisation=dataset.organisation)
     with pytest.raises(Conflict):
         dataset_share_budget(dataset=undecided, ledger=epsilon.ledger)
-    assert dataset_share_budget(dataset=undecided, ledger=dataset.ledger).ledger.is_zcdp
+    shared = dataset_share_budget(dataset=undecided, ledger=dataset.ledger)
+    assert (shared.ledger.delta_exponent, shared.ledger.population) == (11, 5_000_000_000)
+    assert shared.ledger.pk == dataset.ledger_id
 
 
 def test_a_dataset_in_rho_has_no_budget_for_points() -> None:
