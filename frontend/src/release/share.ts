@@ -25,9 +25,9 @@ export function installSharing(
     }, "image/png");
   });
   need(panel, "[data-share=print]").addEventListener("click", () => print());
-  const code = need<HTMLTextAreaElement>(panel, "[data-embed]");
-  const details = code.closest("details")!;
-  details.addEventListener("toggle", () => {
+  // A draft has no code to embed it.
+  const code = panel.querySelector<HTMLTextAreaElement>("[data-embed]");
+  code?.closest("details")?.addEventListener("toggle", () => {
     code.value = embedCode(new URL(code.dataset.embed!, location.href).href + location.hash, code.dataset.title ?? "");
   });
   for (const field of panel.querySelectorAll<HTMLTextAreaElement>("textarea")) {
