@@ -280,6 +280,33 @@ class AdviceSerializer(Document):
         return [{"bound": bound, "error": error} for bound, error in pairs]
 
 
+class CurrenciesSerializer(Document):
+    """The map with a budget in epsilon and with one in rho, from public inputs alone."""
+
+    delta = serializers.CharField(
+        source="delta_text", help_text="The delta of the budget in rho: declared, or the default."
+    )
+    margin_in_epsilon = serializers.IntegerField(
+        source="alone.epsilon", help_text="The margin of a count (95 %) with the epsilon asked for."
+    )
+    margin_in_rho = serializers.IntegerField(
+        source="alone.rho", help_text="The same with the rho of that epsilon at delta."
+    )
+    maps = serializers.IntegerField(help_text="How many such maps the whole budget pays for.")
+    each_margin_in_epsilon = serializers.IntegerField(
+        source="each.epsilon", help_text="The margin if the budget is divided among so many maps."
+    )
+    each_margin_in_rho = serializers.IntegerField(
+        source="each.rho", help_text="The same with a budget in rho."
+    )
+    better = serializers.ChoiceField(
+        choices=[Notion.PURE_DP.value, Notion.ZCDP.value],
+        allow_null=True,
+        help_text="The currency in which each of these maps has the smaller margin; null if equal.",
+    )
+    advice = serializers.CharField(help_text="Which is better, and how to change it.")
+
+
 class QuoteSerializer(Document):
     """The cost and the expected noise of a release. Nothing is reserved."""
 
@@ -337,6 +364,10 @@ class QuoteSerializer(Document):
     )
     advice = AdviceSerializer(
         allow_null=True, help_text="Advice on the bound; null without a guess."
+    )
+    currencies = CurrenciesSerializer(
+        allow_null=True,
+        help_text="A comparison with the other currency of the budget; null once that is fixed.",
     )
 
     def get_dataset(self, quote: Quote) -> str:

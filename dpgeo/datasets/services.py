@@ -384,6 +384,19 @@ def _check_currency(ledger: Ledger, accounting: Accounting | None) -> None:
         )
 
 
+def accounting_open(dataset: Dataset) -> bool:
+    """Return whether the currency of a dataset's budget may still be changed to the other one."""
+    ledger = dataset.ledger
+    return not (
+        ledger.merged_into_id
+        or ledger.promised_at
+        or points_ledger(ledger)
+        or (needs_second(dataset.organisation) and has_total(dataset))
+        or ledger.entries.exists()
+        or ledger.datasets.exclude(frozen_at=None).exists()
+    )
+
+
 def _set_accounting(stored: Dataset, accounting: Accounting) -> None:
     """Change the currency of a dataset's budget.
 

@@ -22,12 +22,21 @@ from dpgeo.core.guarantees import (
 from dpgeo.core.noise import DiscreteLaplace, PlanarLaplace
 from dpgeo.core.parameters import layers_named
 from dpgeo.core.spend import RhoSpend, Spend
+from dpgeo.core.zcdp import nano_rho_for
 from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.services import accounting_open
 from dpgeo.phrases import Phrase
 from dpgeo.privacy import totals as bought_totals
 from dpgeo.privacy.bounding import split
 from dpgeo.privacy.mechanism import Forecast, Mechanism, checked_plan, forecast
+from dpgeo.releases.currencies import (
+    USUAL_DELTA,
+    Currencies,
+    Margins,
+    requests_in_both,
+    shares,
+)
 from dpgeo.releases.requests import ReleaseRequest
 from dpgeo.spatial.ground_grid import input_step
 
@@ -67,7 +76,8 @@ class Quote:
 
     Epsilons are per metre for perturbed points. `units_left` is what is left of the budget before
     the request is paid for, in the ledger's units. `guess` holds the owner's estimates about the
-    data; None if there are none.
+    data; None if there are none. `currencies` compares epsilon and rho while the currency of the
+    budget may still be changed; afterwards it is None.
     """
 
     request: ReleaseRequest
@@ -79,6 +89,7 @@ class Quote:
     cost: Guarantee
     units_left: int
     guess: Guess | None = None
+    currencies: Currencies | None = None
 
     @property
     def advice(self) -> Advice | None:
@@ -237,7 +248,40 @@ def release_quote(
         cost=cost,
         units_left=left_units(ledger, refunds=refunds),
         guess=guess,
+        currencies=_currencies(dataset, request, ledger, ledger.price(cost)),
     )
+
+
+def _currencies(
+    dataset: Dataset, request: ReleaseRequest, ledger: Ledger, price: int
+) -> Currencies | None:
+    """Return the comparison of the currencies, or None if there is none to choose or to show."""
+    if request.notion is Notion.GEO_IND or not accounting_open(dataset):
+        return None
+    delta, maps = ledger.delta or USUAL_DELTA, ledger.total_units // price
+    asked = request.epsilon
+    if Notion.ZCDP in request.definition.notions:
+        pair = requests_in_both(request, asked, nano_rho_for(asked, delta), delta)
+    else:
+        pair = request, request  # drawn with the same pure epsilon in either currency
+    alone = _margins(dataset, pair)
+    each = _margins(dataset, requests_in_both(request, *shares(ledger, maps, delta), delta))
+    if alone is None or each is None:
+        return None
+    return Currencies(delta=delta, maps=maps, alone=alone, each=each)
+
+
+def _margins(
+    dataset: Dataset, both: tuple[ReleaseRequest, ReleaseRequest] | None
+) -> Margins | None:
+    """Return the margins of a request in both currencies; None if a mechanism refuses one."""
+    if both is None:
+        return None
+    try:
+        epsilon, rho = (release_forecast(dataset=dataset, request=each).margin for each in both)
+    except InvalidInput:
+        return None
+    return None if epsilon is None or rho is None else Margins(epsilon=epsilon, rho=rho)
 
 
 def release_forecast(*, dataset: Dataset, request: ReleaseRequest) -> Forecast:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -17,22 +18,23 @@ from dpgeo.artefacts.codec import decode, encode
 from dpgeo.artefacts.statement import statement
 from dpgeo.artefacts.statement_schema import statement_schema
 from dpgeo.budgets.models import Ledger
-from dpgeo.budgets.services import Accounting, ledger_set_total
+from dpgeo.budgets.services import Accounting, budget_debit, ledger_set_total
 from dpgeo.commands import restoration
 from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
-from dpgeo.core.guarantees import ZCDP, PureDP, Unit
+from dpgeo.core.guarantees import ZCDP, Notion, PureDP, Unit
 from dpgeo.core.guessing import right_guesses
 from dpgeo.core.levels import make_level
-from dpgeo.core.noise import DiscreteGaussian
+from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace
 from dpgeo.core.series import Period, Protection, Terms
 from dpgeo.core.zcdp import delta_of, epsilon_at, nano_rho_for
 from dpgeo.datasets.decisions import decisions
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.promises import lifetime_of
-from dpgeo.datasets.services import dataset_share_budget, dataset_update
+from dpgeo.datasets.services import accounting_open, dataset_share_budget, dataset_update
 from dpgeo.pages.desk.cost import places, protection
 from dpgeo.pages.desk.kinds import lacks_points
 from dpgeo.pages.desk.settings import SHARES, MapSettings
+from dpgeo.releases.currencies import Margins
 from dpgeo.releases.requests import request_of, request_of_draw
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.series import read_map
@@ -273,6 +275,79 @@ def test_a_dataset_in_rho_is_declared_through_the_api_and_its_document_says_so(d
         "delta": "1e-9",
         "epsilon": "0.5",
     }
+
+
+def margins(epsilon: Fraction, rho: Fraction, bound: int) -> Margins:
+    return Margins(
+        epsilon=DiscreteLaplace(epsilon, bound).margin(), rho=DiscreteGaussian(rho, bound).margin()
+    )
+
+
+@pytest.mark.parametrize("accounting", [Accounting(), RHO])
+def test_a_quote_compares_both_currencies_while_one_can_be_chosen(accounting: Accounting) -> None:
+    dataset = make_dataset(budget=Fraction(3), accounting=accounting)
+    compared = quote_release(dataset, **ASKED | {"epsilon": "0.25"}, totals=0).currencies
+    assert compared is not None
+    quarter = Fraction(nano_rho_for(Fraction(1, 4), DELTA), 10**9)
+    assert compared.alone == margins(Fraction(1, 4), quarter, 5)
+    total = nano_rho_for(Fraction(3), DELTA)
+    maps = 12 if accounting == Accounting() else total // nano_rho_for(Fraction(1, 4), DELTA)
+    assert compared.maps == maps
+    shared = Fraction(3_000_000 // maps, 10**6), Fraction(total // maps, 10**9)
+    assert compared.each == margins(*shared, 5)
+    assert compared.alone.better is Notion.PURE_DP
+    assert compared.better is Notion.ZCDP
+    assert str(compared.advice).startswith("Rho is better")
+
+
+def test_a_mechanism_without_gaussian_noise_is_compared_by_what_rho_pays_for() -> None:
+    dataset = make_dataset(budget=Fraction(1))
+    asked = ASKED | {"mechanism": "quadtree", "parameters": {}, "epsilon": "0.5"}
+    compared = quote_release(dataset, **asked, totals=0).currencies
+    assert compared is not None
+    assert compared.alone.better is None
+    assert compared.better is Notion.PURE_DP  # two maps: epsilon 0.12 each for the same rho
+
+
+def test_no_currencies_are_compared_once_they_are_fixed(dataset: Dataset) -> None:
+    assert quote_release(dataset, **ASKED).currencies is not None
+    Dataset.objects.filter(pk=dataset.pk).update(frozen_at="2026-01-01T00:00Z")
+    assert quote_release(dataset, **ASKED).currencies is None
+
+
+def test_currencies_are_not_compared_beside_a_budget_for_points_or_after_a_payment() -> None:
+    points = make_dataset(budget=Fraction(3), points_budget=make_level("ln 4", 200))
+    assert not accounting_open(points)
+    paid = make_dataset(budget=Fraction(3), organisation=points.organisation)
+    assert accounting_open(paid)
+    cost = PureDP(Fraction(1), Unit.PERSON)
+    budget_debit(ledger=paid.ledger, job=uuid.uuid4(), cost=cost, what="A map", who="ann")
+    assert not accounting_open(paid)
+
+
+def test_the_declaration_compares_the_currencies_of_its_budget(desk: Desk) -> None:
+    page = desk.page(reverse("desk-dataset-new"))
+    one = margins(Fraction(1), Fraction(nano_rho_for(Fraction(1), DELTA), 10**9), 1)
+    assert f"<b>± {one.epsilon}</b></td>" in page
+    assert "δ</span> = 1e-9" in page
+    dataset = desk.declare()
+    edit = reverse("desk-dataset-edit", args=[dataset.slug])
+    assert '<table class="currencies">' in desk.page(edit)
+    Dataset.objects.filter(pk=dataset.pk).update(frozen_at="2026-01-01T00:00Z")
+    assert '<table class="currencies">' not in desk.page(edit)
+
+
+def test_the_desk_names_the_delta_and_rehearses_no_gaussian_noise(
+    dataset: Dataset, desk: Desk
+) -> None:
+    Dataset.objects.filter(pk=dataset.pk).update(organisation=desk.organisation)
+    address = reverse("desk-quote", args=[dataset.slug])
+    asked = "mechanism={}&bound=5&counting=people&bounding=random&epsilon=0.2"
+    page = desk.page(f"{address}?{asked.format('uniform-grid')}&uniform-grid.cells=8")
+    assert '</span> 0.2 at <span class="eps">δ</span> = 1e-9</h2>' in page
+    assert "data-rehearsal" not in page
+    pure = desk.page(f"{address}?{asked.format('quadtree')}")
+    assert "δ" not in pure.split("</header>")[0]
 
 
 def test_the_desk_spends_a_share_of_the_rho(dataset: Dataset) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from django.contrib import messages
@@ -17,6 +18,7 @@ from dpgeo.budgets.selectors import entries_of, points_ledger
 from dpgeo.budgets.warnings import cautions_on
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.number_text import number_text
+from dpgeo.core.zcdp import delta_text
 from dpgeo.datasets.declaration import time_zones
 from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.models import Dataset, UploadState
@@ -27,6 +29,7 @@ from dpgeo.pages.desk.access import dataset_for, person, sees_counts
 from dpgeo.pages.desk.figures import budget_of
 from dpgeo.pages.desk.forms import CURRENCY, FINDING, DatasetForm, licence_choices
 from dpgeo.pages.rendering import say
+from dpgeo.releases.currencies import SEVERAL, USUAL_DELTA, usual_margins
 from dpgeo.spatial.area import StudyArea
 
 REFUSED = 422
@@ -151,8 +154,23 @@ def show_form(request: HttpRequest, form: DatasetForm, dataset: Dataset | None) 
         "licences": licence_choices(),
         "time_zones": sorted(time_zones()),
     }
+    if "accounting" in form.fields:
+        context |= currencies(dataset)
     status = REFUSED if form.errors else 200
     return render(request, "desk/dataset_form.html", context, status=status)
+
+
+def currencies(dataset: Dataset | None) -> dict[str, Any]:
+    """Return the template context of `desk/_currencies.html`.
+
+    The budget compared is the dataset's own or, before one is declared, an epsilon of 1.
+    """
+    ledger = dataset.ledger if dataset else None
+    total = (ledger.total if ledger else None) or Fraction(1)
+    delta = (ledger.delta if ledger else None) or USUAL_DELTA
+    rows = usual_margins(total, delta)
+    compared = {"total": total, "delta_text": delta_text(delta), "rows": rows}
+    return {"compared": compared, "several": SEVERAL}
 
 
 @login_required
