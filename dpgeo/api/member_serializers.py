@@ -299,10 +299,10 @@ class CurrenciesSerializer(Document):
     each_margin_in_rho = serializers.IntegerField(
         source="each.rho", help_text="The same with a budget in rho."
     )
-    better = serializers.ChoiceField(
-        choices=[Notion.PURE_DP.value, Notion.ZCDP.value],
+    better = serializers.CharField(
         allow_null=True,
-        help_text="The currency in which each of these maps has the smaller margin; null if equal.",
+        help_text="The currency in which each of these maps has the smaller margin, pure-dp or "
+        "zcdp; null if they are equal.",
     )
     advice = serializers.CharField(help_text="Which is better, and how to change it.")
 

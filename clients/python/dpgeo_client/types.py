@@ -109,6 +109,19 @@ CountedEnum = Literal["people", "sightings", "visits"]
 CountingEnum = Literal["people", "visits"]
 
 
+class Currencies(TypedDict):
+    """The map with a budget in epsilon and with one in rho, from public inputs alone."""
+
+    delta: str
+    margin_in_epsilon: int
+    margin_in_rho: int
+    maps: int
+    each_margin_in_epsilon: int
+    each_margin_in_rho: int
+    better: str | None
+    advice: str
+
+
 class DataProtection(TypedDict):
     """What the publisher tells the people in the data about the processing."""
 
@@ -344,6 +357,7 @@ class Quote(TypedDict):
     more_like_this: int
     warnings: list[str]
     advice: Advice | None
+    currencies: Currencies | None
 
 
 class RadiusFeature(TypedDict):
