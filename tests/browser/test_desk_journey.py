@@ -370,6 +370,7 @@ def test_an_owner_needs_no_mouse(site: str, browser: Any) -> None:
     keys.to("main a[href^='/maps/']").press("Enter")
     page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
     assert ramp_share(screenshot(page, "#map"), "light") > 0.002
+    assert not page.is_visible("text=Try again"), "the script of the page failed"
     keys.to(".notice a").press("Enter")
     page.wait_for_url("**/desk/releases/**")
     keys.to("form[action$='publish/'] button").press("Enter")
