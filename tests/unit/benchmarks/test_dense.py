@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from benchmarks import dense, peers
 from benchmarks.__main__ import main
 from benchmarks.generated import DENSE_TEST, DENSE_TUNING, DenseMap, generated
+from tests.requirements import need
 
 
 def test_the_halves_share_no_map_and_are_alike() -> None:
@@ -39,6 +41,7 @@ def test_both_sides_of_a_box_of_medium_size_are_medium() -> None:
 def test_a_line_is_printed_for_each_map_and_one_for_the_half(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    need(importlib.util.find_spec("scipy"), "SciPy: make packages-full")
     monkeypatch.setitem(dense.HALVES, "tuning", [DenseMap("country", 0, 2000)])
     monkeypatch.setattr(dense, "PEERS", {"Identity": peers.identity})
     given = ["dense", "--cells", "16", "--trials", "2", "--epsilon", "1", "--json"]
