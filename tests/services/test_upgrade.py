@@ -188,11 +188,26 @@ def copy_installation(source: Path, target: Path) -> None:
 
 
 def switch(config: Path, old: int, new: int) -> None:
-    """Let nginx send requests to another port, and read its configuration anew."""
+    """Let nginx send requests to another port, and wait until none is sent to the old one.
+
+    nginx reads its configuration a moment after it is told to. Its former workers end once they
+    have answered what they were asked.
+    """
     text = config.read_text()
     config.write_text(text.replace(f"server 127.0.0.1:{old};", f"server 127.0.0.1:{new};"))
     process = int((config.parent / "nginx.pid").read_text())
+    before = children_of(process)
+    assert before
     subprocess.run(["kill", "-HUP", str(process)], check=True)
+    deadline = time.monotonic() + 120
+    while before & children_of(process):
+        assert time.monotonic() < deadline, "a former worker of nginx still runs"
+        time.sleep(0.05)
+
+
+def children_of(process: int) -> set[str]:
+    """Return the ids of a process's children."""
+    return set(Path(f"/proc/{process}/task/{process}/children").read_text().split())
 
 
 def rows(database: Path) -> set[tuple[object, ...]]:
