@@ -12,11 +12,11 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
+from tests.web.kubernetes_fields import schema_of
+
 pytestmark = pytest.mark.one_database
 
 ROOT = Path(__file__).parents[2]
-
-SCHEMA = json.loads((Path(__file__).parent / "kubernetes" / "schema.json").read_text())
 
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, Any] = COMPOSE["services"]
@@ -34,9 +34,8 @@ MANIFESTS = list(manifests())
 
 
 def faults(manifest: dict[str, Any]) -> list[str]:
-    """Return what the schema of Kubernetes says against a manifest."""
-    kind = SCHEMA["kinds"][manifest["kind"]]
-    validator = Draft7Validator({"$ref": f"#/$defs/{kind}", "$defs": SCHEMA["$defs"]})
+    """Return what the fields of Kubernetes say against a manifest."""
+    validator = Draft7Validator(schema_of(manifest["kind"]))
     return [each.message for each in validator.iter_errors(manifest)]
 
 
