@@ -22,6 +22,7 @@ from benchmarks.literature.comparisons.strategies import compare as strategies
 from benchmarks.literature.comparisons.streams import compare as streams
 from benchmarks.literature.comparisons.thresholds import compare as thresholds
 from benchmarks.literature.comparisons.trips import compare as trips
+from benchmarks.literature.figures import FIGURES, draw
 from benchmarks.literature.trials import Line, Options
 from benchmarks.report import report
 from dpgeo.core.epsilon import parse_epsilon
@@ -58,6 +59,7 @@ def add_to(subcommands: Any) -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the noise")
     parser.add_argument("--file", type=Path, help=f"data instead of generated: {WITH_FILE}")
     parser.add_argument("--pages", type=Path, help="write the tables into the pages of this folder")
+    parser.add_argument("--figures", type=Path, help="draw the figures into this folder instead")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     parser.set_defaults(run=measure)
 
@@ -75,6 +77,12 @@ def measure(options: argparse.Namespace) -> None:
         seed=options.seed,
         file=options.file,
     )
+    if options.figures:
+        for task in options.task or FIGURES:
+            if task not in FIGURES:
+                raise ValueError(f"Figures are of {', '.join(FIGURES)}.")
+            draw(task, TASKS[task], chosen, options.figures)
+        return
     tables = {}
     for task in tasks:
         lines = []

@@ -6,10 +6,12 @@ import importlib.util
 import json
 from fractions import Fraction
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from benchmarks import __main__ as benchmarks
+from benchmarks.literature import figures
 from benchmarks.literature.runner import TASKS, table, write
 from benchmarks.literature.trials import Options, line
 from tests.requirements import need
@@ -68,3 +70,32 @@ def test_every_task_has_its_table_in_the_documentation() -> None:
     pages = "".join(page.read_text() for page in PAGES.glob("*.md"))
     for task in TASKS:
         assert f"<!-- table: {task} -->\n| system" in pages
+
+
+def test_figures_are_read_aloud_and_seen_on_dark_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need(importlib.util.find_spec("scipy"), "SciPy: make packages-full")
+    epsilons = [HALF, Fraction(1)]
+    monkeypatch.setattr(figures, "EPSILONS", epsilons)
+    folder = tmp_path / "figures"
+    arguments = ["--task", "averages", "--trials", "2", "--figures", str(folder)]
+    assert benchmarks.main(["literature", *arguments]) == 0
+    text = (folder / "averages-rmse.svg").read_text()
+    chart = ElementTree.fromstring(text)
+    title, words = chart[0], chart[1]
+    assert chart.get("aria-labelledby") == f"{title.get('id')} {words.get('id')}"
+    options = Options(epsilon=HALF, trials=2, seed=0)
+    for each in TASKS["averages"](options):
+        assert f"{each['system']}: {each['rmse']:.3g} at epsilon 0.5" in (words.text or "")
+    assert "prefers-color-scheme: dark" in text
+    assert "2 trials, seed 0" in text
+
+
+def test_every_figure_is_drawn_and_on_a_page() -> None:
+    pages = "".join(page.read_text() for page in PAGES.glob("*.md"))
+    for task, chosen in figures.FIGURES.items():
+        for figure in chosen:
+            path = figures.path_of(Path("figures"), task, figure)
+            assert (PAGES / path).is_file()
+            assert f"]({path})" in pages
