@@ -27,7 +27,6 @@ from dpgeo.postprocess.layers.layer import (
     CALIBRATED,
     EXACT_NOISE,
     NO_MARGIN,
-    NOISE_ONLY,
     NOMINAL,
     BoxLayer,
     Layer,
@@ -50,7 +49,6 @@ from dpgeo.postprocess.layers.registry import (
 __all__ = [
     "CALIBRATED",
     "EXACT_NOISE",
-    "NOISE_ONLY",
     "NOMINAL",
     "NO_MARGIN",
     "BoxLayer",

@@ -16,10 +16,6 @@ from dpgeo.spatial.grid import Grid
 EXACT_NOISE = "exact noise"
 """The margin is an exact quantile of the value's noise."""
 
-NOISE_ONLY = "noise only"
-"""The margin is an exact quantile of the noise, but the value has a further error of unknown size.
-"""
-
 NOMINAL = "nominal"
 """The margin follows from a formula whose assumptions hold only partly."""
 
@@ -51,7 +47,7 @@ class Layer:
     title: str
     kind: Literal["measured", "inferred"]
     margin_label: str
-    """How the margins were obtained: EXACT_NOISE, NOISE_ONLY, NOMINAL, CALIBRATED or NO_MARGIN."""
+    """How the margins were obtained: EXACT_NOISE, NOMINAL, CALIBRATED or NO_MARGIN."""
     note: str
     """Sentences that tell readers what the margin includes."""
     value: Numbers | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.noise import CountNoise, DiscreteLaplace
+from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import PartitionRelease, PhasedRelease
 from dpgeo.postprocess.areas import Areas, Cells
 from dpgeo.postprocess.clear_groups import coloured_from
@@ -18,6 +18,7 @@ from dpgeo.postprocess.layers.layer import (
     same,
     unit_boxes,
 )
+from dpgeo.postprocess.layers.margins import calibrated
 from dpgeo.postprocess.layers.registry import (
     PARTITIONS,
     make_areas,
@@ -31,24 +32,12 @@ from dpgeo.postprocess.surface_areas import SurfaceAreas
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image, box_sums, summed_area
 
-PER_ROOT, LEAST = 4.0, 0.1
-"""The calibrated margin is PER_ROOT sqrt(value) + LEAST; value and margin are in units of the noise
-scale.
+PER_ROOT = 4.0
+"""The error of the surface grows roughly with the square root of its value; see `calibrated`.
 
-Both constants were chosen on generated maps (all kinds of `benchmarks/generated.py`, up to a
-million people, epsilon 0.1). On nearly all of these maps, the margins cover 95 % of the cells of
-any given value. `python -m benchmarks coverage` measures this.
-"""
-
-WHOLE = 1.0
-"""No margin of a cell is below this: no count can be known better than to one record.
-
-At epsilon 1 the margins of empty-looking cells were 0.1 to 0.8, though some held one record.
-"""
-
-STEPS_TO_DOUBLE = 8
-"""Margins are rounded up to powers of 2^(1/STEPS_TO_DOUBLE), because files with few distinct
-margins compress well.
+The constant was chosen on generated maps (all kinds of `benchmarks/generated.py`, up to a million
+people, epsilon 0.1). On nearly all of these maps, the margins cover 95 % of the cells of any given
+value. `python -m benchmarks coverage` measures this; no theorem proves it.
 """
 
 
@@ -100,7 +89,7 @@ def _surface(
         boxes=unit_boxes(row, column),
         cells=same(1, row.size),
         value=value,
-        margin=_calibrated(value, sizes[partition], counts[partition], noise),
+        margin=calibrated(value, sizes[partition], counts[partition], noise, PER_ROOT),
         margin_label=CALIBRATED,
         note="The count expected in the cell given all counts. The margin is calibrated: on "
         "generated maps it covered 97 to 100 % of all cells, and no theorem says that it must "
@@ -114,32 +103,6 @@ def _surface(
             "noisy_count": counts[partition],
         },
     )
-
-
-def _calibrated(
-    value: NDArray[np.float64],
-    sizes: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    noise: CountNoise,
-) -> NDArray[np.float64]:
-    """Return the margins (n,) of cells.
-
-    `value` (n,) holds the surface's values, `sizes` (n,) the number of cells in each cell's
-    partition, and `counts` (n,) that partition's noisy count. The error of the surface grows
-    roughly with the square root of the value; this was measured (PER_ROOT), not proved. A cell's
-    count also lies, in 95 of 100 draws of the noise, in a certain interval. If the cell is the
-    whole partition, the interval is the noisy count plus or minus its margin. Otherwise the
-    interval reaches from 0 to the partition's noisy count plus the one-sided 95 % quantile of its
-    noise. The margin is at most the distance from the value to the further end of the interval.
-    """
-    scale = noise.scale
-    most = np.maximum(counts + noise.margin(0.9), 0)
-    guaranteed = np.where(
-        sizes == 1, np.abs(value - counts) + noise.margin(), np.maximum(value, most - value)
-    )
-    calibrated = PER_ROOT * np.sqrt(value * scale) + LEAST * scale
-    margin = np.maximum(np.minimum(guaranteed, calibrated), max(LEAST * scale, WHOLE))
-    return np.asarray(np.exp2(np.ceil(np.log2(margin) * STEPS_TO_DOUBLE) / STEPS_TO_DOUBLE))
 
 
 @make_areas.register

@@ -8,7 +8,7 @@ import pytest
 
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import GridRelease
-from dpgeo.postprocess.layers import EXACT_NOISE, NOISE_ONLY, NOMINAL, box_layers, quantisation_step
+from dpgeo.postprocess.layers import CALIBRATED, EXACT_NOISE, NOMINAL, box_layers, quantisation_step
 from dpgeo.spatial.grid import Grid
 from tests.unit.postprocess.released import BAND, SQUARE, released, worked_example
 
@@ -61,10 +61,25 @@ def test_uniform_answers_spread_a_total_evenly_over_its_cells() -> None:
     estimate = box_layers(released(content))[1]
 
     assert estimate.value.tolist() == [15.5, 15.5, 37, 36.5, 0, 0, 36.5, 0, 0]
-    assert estimate.margin_label == NOISE_ONLY
+    assert estimate.margin_label == CALIBRATED
     assert "unevenly" in estimate.note
-    margin = content.totals_noise.margin()
-    assert estimate.margin.tolist()[:4] == [margin / 2, margin / 2, margin, margin / 2]
+
+
+def test_margins_of_even_shares_allow_for_uneven_spread_but_not_beyond_the_whole_count() -> None:
+    spread = dataclasses.replace(worked_example("uniform"), totals=np.array([3000, 37, 73, -200]))
+    noise = spread.totals_noise.margin()
+    margin = box_layers(released(spread))[1].margin
+
+    assert margin is not None
+    # The root of a share of 1500 grows slower than the share; the unit of all is the noise scale.
+    scale = spread.totals_noise.scale
+    assert margin[0] == pytest.approx(8 * np.sqrt(1500 * scale) + 0.1 * scale, rel=0.1)
+    # All 73 people may be in either cell of their partition, and the noise may hide more.
+    assert margin[3] <= 1.1 * (73 + noise)
+    assert margin[3] > 36.5
+    # A cell that is a partition of its own has its noise, and a negative share its part of it.
+    assert margin[2] == pytest.approx(noise, rel=0.1)
+    assert margin[4] >= noise / 4
 
 
 def test_least_squares_solves_the_weighted_normal_equations() -> None:

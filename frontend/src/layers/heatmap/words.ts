@@ -42,6 +42,7 @@ export function marginSentence(layer: BoxLayer, margins: readonly number[], noun
 function provenance(label: string): string {
   if (label === "nominal") return t(", by a formula");
   if (label === "calibrated") return t(", as tested on invented maps");
+  // Files of maps that were published earlier may have this label.
   return label === "noise only" ? t(", for the noise alone") : "";
 }
 
