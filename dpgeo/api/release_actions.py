@@ -151,6 +151,12 @@ class Titled(Body):
     description = Text("What it shows. Public.", default="")
 
 
+ALL_FILES = (
+    "Whether the files are made once it is published, rather than when somebody first asks for "
+    "them. Those with more than a million features always wait until then."
+)
+
+
 class Requested(Titled, Priced):
     """A request body for a release."""
 
@@ -158,6 +164,7 @@ class Requested(Titled, Priced):
         "Whether to publish it when its job is done; needs the scope releases:publish.",
         default=False,
     )
+    all_files = Flag(ALL_FILES, default=False)
 
 
 class Publication(Body):
@@ -168,6 +175,7 @@ class Publication(Body):
         "notes, so that none is published unread.",
         default="",
     )
+    all_files = Flag(f"{ALL_FILES} Omitted: as it was requested.", default=None)
 
 
 class NoteSent(Body):
@@ -432,6 +440,10 @@ def request_release(request: Request, user: User) -> tuple[Release, bool]:
     return release, known
 
 
+CHOICES = ("publish_when_done", "all_files")
+"""Fields of a request that are true or false, named as in the release."""
+
+
 def check_same(release: Release, wanted_request: ReleaseRequest, fields: dict[str, Any]) -> None:
     """Raise Conflict if a repeated request differs from the one that made `release`.
 
@@ -439,8 +451,8 @@ def check_same(release: Release, wanted_request: ReleaseRequest, fields: dict[st
     now.
     """
     title = marked_title(release.upload, fields["title"].strip())
-    wanted = (title, fields["description"].strip(), fields["publish_when_done"])
-    earlier = (release.title, release.description, release.publish_when_done)
+    wanted = (title, fields["description"].strip(), *(fields[name] for name in CHOICES))
+    earlier = (release.title, release.description, *(getattr(release, name) for name in CHOICES))
     if wanted != earlier or wanted_request != request_of(release):
         raise Conflict(
             "Another request for this dataset has this name; give each request its own.",

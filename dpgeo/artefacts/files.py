@@ -190,6 +190,7 @@ def _layer_files(released: Released, view: View) -> Iterator[PlannedFile]:
             layer_format.media_type,
             functools.partial(_write_layer, layer_format, released, lambda: view),
             layer_format.at_once(layer),
+            large=len(layer) > (layer_format.most_unasked or len(layer)),
         )
     for style_format in STYLE_FORMATS:
         if style_format.holds(view):

@@ -10,6 +10,12 @@ from dpgeo.artefacts.view import View
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer
 
+MOST_UNASKED = 1_000_000
+"""Largest number of features of a file with a row for each that is written before somebody asks.
+
+A million features take a quarter of a gigabyte as a GeoPackage, and a tenth as CSV.
+"""
+
 
 def every_layer(layer: Layer) -> bool:
     """Return True for every layer; used for formats that can store any layer."""
@@ -35,7 +41,8 @@ class LayerFormat:
     are written only for layers that the format can store and, unless `max_features` is None, that
     have at most that many features. If `style` is given, it adds the map's colours to a written
     file. `at_once` returns whether a layer's file is written with the release because the site
-    itself reads it; all other files are written when somebody first asks for them.
+    itself reads it; all other files are written when somebody first asks for them. A file of more
+    than `most_unasked` features is written then even if the publisher wants all files at once.
     """
 
     suffix: str
@@ -47,6 +54,7 @@ class LayerFormat:
     max_features: int | None = None
     style: Callable[[Released, View, Path], None] | None = None
     at_once: Callable[[Layer], bool] = no_layer
+    most_unasked: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,13 +79,15 @@ class PlannedFile:
     """A file that can be written from a release.
 
     `write` writes it to a path, always with the same bytes. `at_once` says whether it is written
-    with the release rather than on request.
+    with the release rather than on request, and `large` whether it has too many features to be
+    written before somebody asks for it.
     """
 
     name: str
     media_type: str
     write: Callable[[Path], None]
     at_once: bool
+    large: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,14 @@ from pathlib import Path
 import shapely
 
 from dpgeo.artefacts import arrow, qgis_style, sld
-from dpgeo.artefacts.formats import LayerFormat
+from dpgeo.artefacts.formats import MOST_UNASKED, LayerFormat
 from dpgeo.artefacts.table import summary
 from dpgeo.artefacts.view import View, unit_words
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer, ShapeLayer
 
-MAX_FEATURES = 1_000_000
-"""Largest number of features in a file; a file of this size takes a quarter of a gigabyte.
+MAX_FEATURES = 5_000_000
+"""Largest number of features in a file; a file of this size takes more than a gigabyte.
 
 GeoParquet has no limit and takes a twentieth of the space.
 """
@@ -144,5 +144,6 @@ FORMAT = LayerFormat(
     use="one file, for desktop GIS",
     write=write,
     max_features=MAX_FEATURES,
+    most_unasked=MOST_UNASKED,
     style=add_style,
 )

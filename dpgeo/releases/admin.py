@@ -63,7 +63,7 @@ class ReleaseAdmin(OrganisationScoped):
         *("id", "dataset", "upload", "title", "description", "mechanism", "parameters"),
         *("cost_shown", "bound", "bounding", "counting", "totals", "notes"),
         *("from_day", "to_day", "series", "number"),
-        *("publish_when_done", "state", "progress", "failure"),
+        *("publish_when_done", "all_files", "state", "progress", "failure"),
         *("file_list", "created_at", "created_by", "published_at", "withdrawn_at"),
         *("rejected_at", "rejection"),
     )

@@ -4,7 +4,8 @@ The site itself reads a few files of a release, which are made with it. Others, 
 GeoPackage, take longer to make than the release itself and twenty times the space, and most are
 never fetched. They are listed with the release, and a worker makes one from the stored release when
 it is first asked for. However many people ask, there is one job for a file: the job of the first
-request, whose id is written into the file's row.
+request, whose id is written into the file's row. A publisher may have them all made at
+publication, except those with more than a million features.
 
 Privacy argument. A file is a function of the released object, so making it, now or later, is
 post-processing, and how long that takes depends on released values. It must not also depend on jobs
@@ -58,6 +59,12 @@ def file_want(*, file: ReleaseFile) -> None:
             job_wake(job=job)
         else:
             job.delete()
+
+
+def files_want(*, release: Release) -> None:
+    """Start the jobs that make a release's files, apart from those that are too large for that."""
+    for file in release.files.filter(stored_name="", job=None, large=False):
+        file_want(file=file)
 
 
 def _try_again(file: ReleaseFile) -> None:

@@ -33,7 +33,9 @@ def list_files(release: Release, planned: Iterable[PlannedFile]) -> None:
     """Enter files that are made on request in the database; files already entered stay as is."""
     ReleaseFile.objects.bulk_create(
         [
-            ReleaseFile(release=release, name=file.name, media_type=file.media_type)
+            ReleaseFile(
+                release=release, name=file.name, media_type=file.media_type, large=file.large
+            )
             for file in planned
         ],
         ignore_conflicts=True,

@@ -249,6 +249,10 @@ class Release(models.Model):
         default=0, editable=False, help_text="How many of its files were made on request."
     )
     publish_when_done = models.BooleanField(default=False)
+    all_files = models.BooleanField(
+        default=False,
+        help_text="Whether its files are made when it is published, not when somebody asks.",
+    )
     state = models.CharField(
         max_length=10, choices=ReleaseState.choices, default=ReleaseState.DRAFT
     )
@@ -440,6 +444,11 @@ class ReleaseFile(models.Model):
         Job, null=True, editable=False, on_delete=models.PROTECT, related_name="file"
     )
     gzipped = models.BooleanField(default=False)
+    large = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="Made only when somebody asks, even if all files are made at publication.",
+    )
     public = models.BooleanField(default=False, editable=False)
 
     class Meta:

@@ -21,6 +21,7 @@ from dpgeo.datasets.decisions import decision_record
 from dpgeo.datasets.proposals import needs_second
 from dpgeo.jobs.models import JobState
 from dpgeo.releases import files
+from dpgeo.releases.file_making import files_want
 from dpgeo.releases.models import Release, today
 from dpgeo.releases.states import ACTIONS, ENDED, STATES, ReleaseState, states_from
 from dpgeo.webhooks.models import WebhookEvent
@@ -77,8 +78,11 @@ def release_record(release: Release, kind: EventKind, by: User | None, detail: s
     )
 
 
-def publish(release: Release, *, by: User | None = None) -> Release:
+def publish(release: Release, *, by: User | None = None, all_files: bool | None = None) -> Release:
     """Publish a drawn draft without checking roles.
+
+    `all_files` replaces the requester's choice, unless it is None: whether the remaining files are
+    made now, by jobs that follow from public facts alone, rather than on request.
 
     The state changes before the files are moved to the public storage, so that this storage never
     contains files of a draft. Until they are moved, files are served from the private storage.
@@ -90,7 +94,10 @@ def publish(release: Release, *, by: User | None = None) -> Release:
     _check_paid(release)
     with transaction.atomic():
         _promise(release)
-        move(release, "publish", by=by, day=today())
+        chosen = release.all_files if all_files is None else all_files
+        move(release, "publish", by=by, day=today(), all_files=chosen)
+        if chosen:
+            files_want(release=release)
     files.make_public(release)
     return release
 

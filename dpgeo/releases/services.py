@@ -73,16 +73,17 @@ def release_request(
     requested_by: User | None,
     description: str = "",
     publish_when_done: bool = False,
+    all_files: bool = False,
     job_id: UUID | None = None,
 ) -> Release:
     """Pay for a release and queue its job in one transaction.
 
     With `publish_when_done`, the release is published when its job is done, but only if the
-    requester may publish. `requested_by` is None for the operator at the console, who may
-    publish. A request with a `job_id` can be repeated safely: it then returns the release
-    that the first request paid for. Raises InvalidInput, BudgetExceeded or NotAllowed.
-    Raises Conflict if the dataset has no data yet, or if an approver must first answer
-    whether other datasets are about the same people.
+    requester may publish. With `all_files`, files are made once it is published, not on request.
+    `requested_by` is None for the operator at the console, who may publish. A request with a
+    `job_id` can be repeated safely: it then returns the release that the first request paid for.
+    Raises InvalidInput, BudgetExceeded or NotAllowed. Raises Conflict if the dataset has no data
+    yet, or if an approver must first answer whether other datasets are about the same people.
     """
     if requested_by is not None and not may(requested_by, dataset, "request"):
         raise NotAllowed("You may not request releases of this dataset; ask its stewards.")
@@ -107,6 +108,7 @@ def release_request(
         "publish_when_done": publish_when_done
         and may_publish
         and not needs_second(dataset.organisation),
+        "all_files": all_files,
         "created_by": requested_by,
         "by_key": by_key,
     }
@@ -242,11 +244,14 @@ def release_run(*, release_id: str, on_progress: ProgressCallback | None = None)
     )
 
 
-def release_publish(*, release: Release, by: User | None, notes_sha256: str = "") -> Release:
+def release_publish(
+    *, release: Release, by: User | None, notes_sha256: str = "", all_files: bool | None = None
+) -> Release:
     """Publish a finished draft and approve its notes.
 
-    `by` is None for the operator at the console. `notes_sha256` is the checksum of the
-    notes that the publisher has read. Raises NotAllowed if the user is not an approver, and
+    `by` is None for the operator at the console. `notes_sha256` is the checksum of the notes that
+    the publisher has read. `all_files` says whether files are made at once rather than on request;
+    None leaves it as it was requested. Raises NotAllowed if the user is not an approver, and
     Conflict if the release is not a finished draft, or its notes have another checksum.
     """
     _check_may(release, by, "publish")
@@ -255,7 +260,7 @@ def release_publish(*, release: Release, by: User | None, notes_sha256: str = ""
         release,
         translatable("This release is not finished yet; publish it when its job is done."),
     )
-    published = publish(release, by=by)
+    published = publish(release, by=by, all_files=all_files)
     _log(release, "published", by)
     return published
 

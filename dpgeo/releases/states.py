@@ -140,8 +140,9 @@ class Action:
     then None, too, and otherwise the kind of event by which the audit list records the action.
     `inputs` are the arguments of its service besides the release and the user; `seen` are optional
     arguments that state what the user has read, such as the checksum of the notes ("" if there are
-    no notes). The other fields are messages: `denied` for users without the permission, `untimely`
-    for a release in another state, and `done` for success.
+    no notes), and `choices` optional arguments that are true or false. The other fields are
+    messages: `denied` for users without the permission, `untimely` for a release in another state,
+    and `done` for success.
     """
 
     label: str
@@ -155,6 +156,7 @@ class Action:
     untimely: str = ""
     inputs: tuple[str, ...] = ()
     seen: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
 
 
 ACTIONS: Mapping[str, Action] = {
@@ -162,6 +164,7 @@ ACTIONS: Mapping[str, Action] = {
         label=_("publish"),
         needs="publish",
         seen=("notes_sha256",),
+        choices=("all_files",),
         after=JobState.DONE,
         to=ReleaseState.PUBLISHED,
         event=EventKind.PUBLISHED,

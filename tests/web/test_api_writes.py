@@ -820,6 +820,7 @@ def test_the_same_job_posted_twice_is_one_job(desk: Desk) -> None:
         {"counting": "visits"},
         {"mechanism": "dpcube"},
         {"publish_when_done": True},
+        {"all_files": True},
         {"description": "Other words"},
     ],
 )
@@ -902,6 +903,7 @@ def test_each_fault_of_a_request_is_named(
     [
         ({"title": ""}, "title"),
         ({"publish_when_done": "yes"}, "publish_when_done"),
+        ({"all_files": 1}, "all_files"),
         ({"seed": 1}, "seed"),
         ({"job": "x"}, "job"),
     ],

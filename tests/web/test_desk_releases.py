@@ -162,6 +162,23 @@ def test_it_returns_to_the_form_with_the_input_kept(desk: Desk, dataset: Dataset
     assert spent(dataset) == 0
 
 
+def test_all_files_are_made_at_publication_if_asked_for(desk: Desk, dataset: Dataset) -> None:
+    sent = receipt(desk, dataset, all_files="on")
+    assert (
+        "made when it is published"
+        in desk.client.post(address(dataset), asked(all_files="on")).content.decode()
+    )
+    desk.client.post(address(dataset), sent)
+    release = Release.objects.get()
+    assert release.all_files
+    release_run(release_id=release.pk)
+    page = f"/desk/releases/{release.pk}/"
+    assert 'name="all_files" checked' in desk.page(page)
+    desk.client.post(f"{page}publish/", {"notes_sha256": ""})  # the box was cleared
+    release.refresh_from_db()
+    assert (release.state, release.all_files) == ("published", False)
+
+
 def test_a_confirmation_sent_repeatedly_is_paid_once(desk: Desk, dataset: Dataset) -> None:
     sent = receipt(desk, dataset)
     answers = [desk.client.post(address(dataset), sent) for _ in range(3)]

@@ -15,16 +15,17 @@ from django.core.files.base import ContentFile
 from django.test import Client
 from django.utils import timezone
 
-from dpgeo.artefacts.files import build_files, planned_files
+from dpgeo.artefacts.files import LAYER_FORMATS, build_files, planned_files
 from dpgeo.config.celery import app
 from dpgeo.datasets.storage import private_storage, public_storage
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import job_lease
+from dpgeo.postprocess.layers import layers
 from dpgeo.releases import file_making, files
 from dpgeo.releases.file_making import MAKE_TASK, file_make, file_run, file_want
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.publication import publish
-from dpgeo.releases.services import release_withdraw
+from dpgeo.releases.services import release_publish, release_withdraw
 from tests.makers import ask_for
 from tests.unit.artefacts.releases import grid_release
 from tests.web.published import install, make_dataset
@@ -336,6 +337,50 @@ def test_the_statement_names_what_can_be_had_and_never_changes(
     assert {each.name: files.checksum(each.path) for each in built} == {
         each.name: each.sha256 for each in release.files.all()
     }
+
+
+def test_a_publisher_has_all_files_made_at_publication(client: Client) -> None:
+    draft = install(make_dataset(), grid_release(), published=False)
+    draft.files.filter(name=NAME).update(large=True)
+    assert not Job.objects.filter(task=MAKE_TASK).exists()
+    release_publish(release=draft, by=None, all_files=True)
+    unmade = draft.files.filter(stored_name="").count()
+    assert unmade > 2
+    assert run_jobs() == unmade - 1
+    waiting = draft.files.get(stored_name="")
+    assert (waiting.name, waiting.job) == (NAME, None)
+    assert all(file.public for file in draft.files.exclude(name=NAME))
+    assert client.get(address(draft)).status_code == 202  # whoever asks has it made, too
+    assert run_jobs() == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "chosen", "made"),
+    [(True, None, True), (True, False, False), (False, None, False), (False, True, True)],
+)
+def test_whoever_publishes_decides_on_the_files(
+    asked: bool, chosen: bool | None, made: bool
+) -> None:
+    draft = install(make_dataset(), grid_release(), published=False)
+    Release.objects.filter(pk=draft.pk).update(all_files=asked)
+    draft.refresh_from_db()
+    release_publish(release=draft, by=None, all_files=chosen)
+    assert draft.all_files == made
+    assert Job.objects.filter(task=MAKE_TASK).exists() == made
+
+
+def test_files_of_many_features_wait_until_somebody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def large(most: int) -> set[str]:
+        formats = (
+            dataclasses.replace(each, most_unasked=each.most_unasked and most)
+            for each in LAYER_FORMATS
+        )
+        monkeypatch.setattr("dpgeo.artefacts.files.LAYER_FORMATS", tuple(formats))
+        return {file.name for file in planned_files(grid_release()) if file.large}
+
+    cells = len(layers(grid_release())[0])
+    assert large(cells) == set()
+    assert large(cells - 1) == {"cells.csv", "cells.gpkg"}
 
 
 def test_lists_of_maps_tell_of_a_file_once_it_is_made(client: Client, release: Release) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django import forms
 from django.forms.renderers import DjangoTemplates
+from django.utils.translation import gettext_lazy as _
 
 from dpgeo.core.errors import DpgeoError
 from dpgeo.pages.rendering import say
@@ -30,3 +31,12 @@ class DeskForm(forms.Form):
     def field_of(self, name: str) -> str:
         """Return the form's field for an input, given the name that services use for that input."""
         return name
+
+
+def all_files_field() -> forms.BooleanField:
+    """Return the field that asks whether a map's files are made at publication."""
+    return forms.BooleanField(
+        required=False,
+        label=_("Make all files at publication"),
+        help_text=_("Otherwise each is made when somebody first asks for it, and then kept."),
+    )

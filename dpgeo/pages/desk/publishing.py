@@ -24,7 +24,7 @@ from dpgeo.datasets.services import dataset_share_budget, dataset_update
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.cost import first_problem, picture_address, protection
 from dpgeo.pages.desk.datasets import REFUSED
-from dpgeo.pages.desk.desk_form import DeskForm
+from dpgeo.pages.desk.desk_form import DeskForm, all_files_field
 from dpgeo.pages.desk.path import steps
 from dpgeo.pages.desk.requesting import TOKEN_SALT, paid_with
 from dpgeo.pages.desk.settings import MapSettings
@@ -50,6 +50,7 @@ class PublishForm(DeskForm):
         widget=forms.TextInput(attrs={"list": "licences"}),
         help_text=_("What others may do with the published maps."),
     )
+    all_files = all_files_field()
 
 
 @login_required
@@ -137,6 +138,7 @@ def spend(request: HttpRequest, form: PublishForm, settings: MapSettings) -> Rel
                 description=values["description"],
                 request=wanted,
                 publish_when_done="draft" not in request.POST,
+                all_files=values["all_files"],
                 requested_by=person(request),
                 job_id=job_id,
             )

@@ -128,7 +128,8 @@ def act(request: HttpRequest, release_id: str, action: str) -> HttpResponse:
         raise Http404
     release: Release = release_for(request, release_id, ACTIONS[action].needs)
     names = (*ACTIONS[action].inputs, *ACTIONS[action].seen)
-    inputs = {name: request.POST.get(name, "") for name in names}
+    inputs: dict[str, Any] = {name: request.POST.get(name, "") for name in names}
+    inputs |= {name: name in request.POST for name in ACTIONS[action].choices}
     try:
         DECISIONS[action](release=release, by=person(request), **inputs)
     except DpgeoError as refusal:

@@ -18,6 +18,7 @@ from dpgeo.core.guarantees import Bounding, Counting, Unit
 from dpgeo.datasets.form_fields import day_field
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import DEFAULT, MECHANISMS
+from dpgeo.pages.desk.desk_form import all_files_field
 from dpgeo.pages.desk.method_form import MethodForm
 from dpgeo.pages.desk.number_fields import RealField, WholeField
 from dpgeo.pages.rendering import say
@@ -118,6 +119,7 @@ class ReleaseForm(MethodForm):
         label=_("Publish when done"),
         help_text=_("Otherwise it waits as a draft that only members can see."),
     )
+    all_files = all_files_field()
 
     def __init__(
         self,

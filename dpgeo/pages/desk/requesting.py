@@ -114,6 +114,7 @@ def spend(request: HttpRequest, form: ReleaseForm) -> Release | None:
             description=values["description"],
             request=form.release_request(),
             publish_when_done=values.get("publish_when_done", False),
+            all_files=values["all_files"],
             requested_by=person(request),
             job_id=job_id,
         )

@@ -79,6 +79,9 @@ class Command(BaseCommand):
         parser.add_argument("--title", default="", help="By default the dataset's.")
         parser.add_argument("--description", default="")
         parser.add_argument("--publish", action="store_true", help="Publish when done.")
+        parser.add_argument(
+            "--all-files", action="store_true", help="Make all files once it is published."
+        )
         parser.add_argument("--wait", action="store_true", help="Wait for the end.")
         parser.add_argument("--dry-run", action="store_true", help="Price it; spend nothing.")
         parser.add_argument("--user", default="", help="Username on whose behalf this is done.")
@@ -108,6 +111,7 @@ class Command(BaseCommand):
                 description=options["description"],
                 request=request,
                 publish_when_done=options["publish"],
+                all_files=options["all_files"],
                 requested_by=acting_user(options["user"]),
             )
         if options["publish"] and not release.publish_when_done:
