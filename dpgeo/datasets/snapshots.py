@@ -43,6 +43,7 @@ from dpgeo.datasets.sources import (
 )
 from dpgeo.datasets.storage import work_folder
 from dpgeo.datasets.versions import canonical_paths, files_of
+from dpgeo.engine.duckdb_view import HASHES
 from dpgeo.engine.in_place import EVERYBODY, write_people
 from dpgeo.ingest.report import Report, Tally
 from dpgeo.ingest.schema import Columns, Schema
@@ -155,11 +156,18 @@ class SourceRows:
         return schema_of_rows(self.readers[0].schema)
 
     def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the persons in a range of hashes, file after file."""
-        for reader in self.readers:
-            for file in reader.part.files:
-                if file.may_hold(self.between):
-                    yield from reader.rows(file, Tally(), (first, last), self.between)
+        """Yield the rows of the persons in a range of marks, file after file.
+
+        Where records are the privacy unit, all rows of a file have the file's mark.
+        """
+        people = None if (first, last) == EVERYBODY else (first, last)
+        files = [(reader, file) for reader in self.readers for file in reader.part.files]
+        for number, (reader, file) in enumerate(files):
+            mark = number * HASHES // len(files)
+            if reader.schema.unit is Unit.RECORD and not first <= mark <= last:
+                continue
+            if file.may_hold(self.between):
+                yield from reader.rows(file, Tally(), people, self.between)
 
 
 @dataclass

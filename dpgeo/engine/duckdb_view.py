@@ -91,6 +91,10 @@ HEAP_LIMIT = 999_999
 """Largest number of keys that DuckDB's `min(key, n)` supports."""
 
 
+Answer = dict[str, NDArray[Any]]
+"""The result of a query by column, each of shape (n,)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
     """How DuckDB finds each person's smallest keys; it affects time and memory but not the counts.
@@ -349,12 +353,8 @@ class DuckDBView:
                 valued = sql.VALUED.format(column=column)
                 query, passes = self._value_query(connection, regions, measure, parameters, queries)
                 query = located + valued + query
-                for number in range(passes):
-                    parameters |= people_of(number, passes)
-                    found = self._run(connection, query, parameters)
+                for found in self._results(connection, query, parameters, passes):
                     yield [found[name].astype(np.int64) for name in names]
-                    if self._progress:
-                        self._progress(number + 1, passes)
 
     def _value_query(
         self,
@@ -465,10 +465,11 @@ class DuckDBView:
         limits: Parameters = {"most_sightings": sightings, "most_visits": visits}
         with self._file.scratch() as folder, self._file.connected(folder) as connection:
             located, parameters = self._located(regions)
-            parameters |= limits | people_of(0, 1)
-            found = self._run(connection, located + sql.TOTALS, parameters)
+            found = list(self._results(connection, located + sql.TOTALS, parameters | limits, 1))
         people, seen, rows = (
-            PrivateCounts(found[name].astype(np.int64), sensitivity=most)
+            PrivateCounts(
+                np.sum([each[name] for each in found], axis=0, dtype=np.int64), sensitivity=most
+            )
             for name, most in (("people", 1), ("sightings", sightings), ("visits", visits))
         )
         return PrivateTotals(people=people, sightings=seen, visits=rows)
@@ -579,16 +580,25 @@ class DuckDBView:
             query, passes = rows + keyed + sampled + counted, sampling.passes
         else:
             query, passes = rows + (sql.PERSON_ROWS if by_person else sql.COUNT_ROWS), 1
-        for number in range(passes):
-            parameters |= people_of(number, passes)
-            result = self._run(connection, query, parameters)
+        for result in self._results(connection, query, parameters, passes):
             yield [result[name].astype(np.int64) for name in columns]
+
+    def _results(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        query: str,
+        parameters: Parameters,
+        passes: int,
+    ) -> Iterator[Answer]:
+        """Yield the result of a query for each pass. Their counts add up to those of everybody."""
+        for number in range(passes):
+            yield self._run(connection, query, parameters | people_of(number, passes))
             if self._progress:
                 self._progress(number + 1, passes)
 
     def _run(
         self, connection: duckdb.DuckDBPyConnection, query: str, parameters: Parameters
-    ) -> dict[str, NDArray[Any]]:
+    ) -> Answer:
         """Return the result of a query over the rows of one pass, by column."""
         result = connection.execute(query, inputs_of(query, parameters)).fetchnumpy()
         return {name: np.asarray(column) for name, column in result.items()}

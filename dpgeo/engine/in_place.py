@@ -7,8 +7,13 @@ read again, and only the people of that pass go further than the hash of their p
 Privacy argument. `Rows.batches` yields the same multiset of canonical rows as a canonical file of
 the same rows would contain, and the queries are those of `duckdb_view`: a person's sample is a
 function of that person's own rows, and nothing that is measured depends on the order of rows. So
-the sensitivities are the same. A pass is a range of hashes that is fixed before rows are read, from
-the sizes of the snapshot, which are private and affect time and memory alone.
+the sensitivities are the same. A pass is a range of marks, numbers that are a function of the
+person (`ingest.persons`). It is fixed before rows are read, from the sizes of the snapshot, which
+are private and affect time and memory alone.
+
+Shards. Each pass may be counted by another worker, which reads the rows of that pass and runs the
+same query with the same salt (`Question`). Every person is in one pass, with all rows, so the
+counts of all passes add up to those of one worker, number by number.
 
 Trips and perturbed points need all rows of a person together, or rows by their numbers. For them,
 the rows are copied to a temporary file, which ends with the job. It holds the rows of the window.
@@ -16,11 +21,14 @@ the rows are copied to a temporary file, which ends with the job. It holds the r
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
+import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.guarantees import Unit
@@ -28,12 +36,22 @@ from dpgeo.core.trip_paths import TripPaths
 from dpgeo.core.trips import TripPairs
 from dpgeo.engine import counting_sql as sql
 from dpgeo.engine.canonical_file import CanonicalFile, Parameters
-from dpgeo.engine.duckdb_view import DuckDBView, Sampling, choose_sampling, frame_of
+from dpgeo.engine.duckdb_view import (
+    Answer,
+    DuckDBView,
+    Sampling,
+    choose_sampling,
+    frame_of,
+    people_of,
+)
 from dpgeo.engine.zoned import ZonedRows, zoned_batches, zoned_schema
 from dpgeo.privacy.bounding import Listed, Regions
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.trip_features import PrivateTripFeatures
+from dpgeo.spatial.near_places import NearPlaces
+from dpgeo.spatial.places import Places
+from dpgeo.spatial.zones import Zones
 
 if TYPE_CHECKING:
     import duckdb
@@ -46,16 +64,17 @@ ROWS = 65_536
 """Number of rows in a row group of a file that is written."""
 
 EVERYBODY = (0, (1 << 64) - 1)
-"""Range of the first halves of all persons' hashes."""
+"""Range of the marks of all persons, and of the first halves of their hashes."""
 
 
 class Rows(Protocol):
     """Canonical rows that can be read repeatedly, always the same ones.
 
     `number` and `people` are the private numbers of rows and of persons, at least roughly; they
-    choose the number of passes. `batches(first, last)` yields the rows of the persons whose hash's
-    first half lies between both, in the order of the source, or all rows if records are the privacy
-    unit. It may be called in another thread. It raises an error if the source has changed.
+    choose the number of passes. `batches(first, last)` yields the rows of the persons whose mark, a
+    fixed function of the person, lies between both, in the order of the source; if records are the
+    privacy unit, each row has a mark. It may be called in another thread. It raises an error if the
+    source has changed.
     """
 
     number: int
@@ -67,15 +86,91 @@ class Rows(Protocol):
     def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]: ...
 
 
+ZonesName = tuple[str, int, bool]
+"""How a domain names zones, (layer, 0, False), or places, (layer, reach in metres, by key)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Question:
+    """What one measurement asks of each pass, in words that another worker understands.
+
+    `parameters` lack the salt, which each worker knows from the release. `places` and `ranks`,
+    uint64 (n,), are the popularity of places, from noise that was paid for but is not public yet;
+    so a question is private, as its answers are.
+    """
+
+    query: str
+    parameters: Parameters
+    passes: int
+    zones: ZonesName | None = None
+    places: NDArray[np.uint64] | None = None
+    ranks: NDArray[np.uint64] | None = None
+
+    def to_bytes(self) -> bytes:
+        """Return an .npz file without pickles; equal questions yield equal bytes."""
+        facts = {
+            "query": self.query,
+            "parameters": self.parameters,
+            "passes": self.passes,
+            "zones": self.zones,
+        }
+        text = json.dumps(facts, sort_keys=True, default=lambda number: number.item())
+        arrays: Answer = {"facts": np.frombuffer(text.encode(), dtype=np.uint8)}
+        if self.ranks is not None and self.places is not None:
+            arrays |= {"places": self.places, "ranks": self.ranks}
+        return answer_to_bytes(arrays)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Question:
+        """Return the question that `to_bytes` wrote."""
+        arrays = answer_from_bytes(data)
+        facts = json.loads(arrays["facts"].tobytes())
+        zones = tuple(facts["zones"]) if facts["zones"] else None
+        return cls(
+            facts["query"],
+            facts["parameters"],
+            facts["passes"],
+            zones,
+            arrays.get("places"),
+            arrays.get("ranks"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """How counts are divided: `ask` returns the answers to a question, in the order of its passes.
+
+    A question has at least `shards` passes.
+    """
+
+    shards: int
+    ask: Callable[[Question], Iterator[Answer]]
+
+
+def answer_to_bytes(answer: Answer) -> bytes:
+    """Return named arrays as an .npz file without pickles."""
+    buffer = io.BytesIO()
+    np.savez(buffer, allow_pickle=False, **answer)
+    return buffer.getvalue()
+
+
+def answer_from_bytes(data: bytes) -> Answer:
+    """Return the arrays that `answer_to_bytes` wrote."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files}
+
+
 class InPlaceView(DuckDBView):
     """A `PrivateView` of `rows`; the other arguments are those of `DuckDBView`.
 
-    `folder` must be given if trips or positions are read, since it holds their temporary file.
+    `folder` must be given if trips or positions are read, since it holds their temporary file. With
+    a `division`, counts are made in shards by other workers.
     """
 
-    def __init__(self, rows: Rows, **settings: Any) -> None:
+    def __init__(self, rows: Rows, *, division: Division | None = None, **settings: Any) -> None:
         super().__init__(Path(), **settings)
         self._rows = rows
+        self._division = division
         self._zones: Listed | None = None
 
     def trips(self, pairs: TripPairs) -> PrivateSparseCounts:
@@ -101,7 +196,8 @@ class InPlaceView(DuckDBView):
         if not path.exists():
             write_rows(self._rows, path)
         view = DuckDBView.__new__(DuckDBView)
-        view.__dict__ |= {name: self.__dict__[name] for name in self.__dict__ if name != "_rows"}
+        ours = {"_rows", "_division", "_zones"}
+        view.__dict__ |= {name: self.__dict__[name] for name in self.__dict__ if name not in ours}
         view._file = replace(self._file, path=path)
         view._zoned = ZonedRows(view._file, self._unit)
         return view
@@ -122,14 +218,76 @@ class InPlaceView(DuckDBView):
             threads=self._file.threads,
         )
 
+    def _results(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        query: str,
+        parameters: Parameters,
+        passes: int,
+    ) -> Iterator[Answer]:
+        # What stands for a record in overlapping zones is its place in the stream of all rows, so
+        # such records are counted here.
+        together = self._unit is Unit.RECORD and _is_sampled(query)
+        if self._division is None or together:
+            yield from super()._results(connection, query, parameters, passes)
+            return
+        places, ranks = None, None
+        if "ranks.place" in query:
+            table = connection.execute("SELECT place, rank FROM ranks").fetchnumpy()
+            places, ranks = np.asarray(table["place"]), np.asarray(table["rank"])
+        secret = self._file.salt_words()
+        public = {name: parameters[name] for name in parameters if name not in secret}
+        question = Question(
+            query,
+            public,
+            max(passes, self._division.shards),
+            self._name_of(self._zones),
+            places,
+            ranks,
+        )
+        yield from self._division.ask(question)
+
+    def answer(self, question: Question, number: int) -> Answer:
+        """Return the result of one pass of a question that a view of the same rows asks."""
+        import pyarrow as pa
+
+        self._zones = self._named(question.zones)
+        parameters = question.parameters | self._file.salt_words()
+        parameters |= people_of(number, question.passes)
+        with self._file.scratch() as folder, self._file.connected(folder) as connection:
+            if question.ranks is not None:
+                table = pa.table({"place": question.places, "rank": question.ranks})
+                connection.register("ranks", table)
+            return self._run(connection, question.query, parameters)
+
+    def _name_of(self, zones: Listed | None) -> ZonesName | None:
+        """Return how the domain names zones or places. Raises ValueError for any other ones."""
+        if zones is None:
+            return None
+        near = zones if isinstance(zones, NearPlaces) else None
+        for name, layer in self._domain.layers.items():
+            if layer is (near.places if near else zones):
+                return (name, near.reach, near.by_key) if near else (name, 0, False)
+        raise ValueError("Only regions that the domain declares are counted by several workers.")
+
+    def _named(self, named: ZonesName | None) -> Listed | None:
+        if named is None:
+            return None
+        name, reach, by_key = named
+        layer = self._domain.layers[name]
+        if isinstance(layer, Places):
+            return NearPlaces(layer, reach, by_key)
+        return cast(Zones, layer)
+
     def _run(
         self, connection: duckdb.DuckDBPyConnection, query: str, parameters: Parameters
-    ) -> dict[str, NDArray[Any]]:
+    ) -> Answer:
         import pyarrow as pa
 
         people = EVERYBODY
-        if self._unit is Unit.PERSON:
+        if self._unit is Unit.PERSON or not _is_sampled(query):
             people = int(parameters["first_person"]), int(parameters["last_person"])  # type: ignore[arg-type]
+            parameters = {**parameters, "first_person": EVERYBODY[0], "last_person": EVERYBODY[1]}
         schema, batches = self._rows.schema, self._rows.batches(*people)
         if self._zones is not None:
             schema = zoned_schema(schema)
@@ -209,6 +367,11 @@ def _write_batches(reader: pa.RecordBatchReader, target: Path) -> int:
             writer.write_batch(batch)
             number += batch.num_rows
     return number
+
+
+def _is_sampled(query: str) -> bool:
+    """Return whether a query chooses among a unit's items, for which it needs them together."""
+    return "$bound" in query
 
 
 def _streamed(query: str) -> str:

@@ -20,10 +20,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dpgeo.core.guarantees import Unit
-from dpgeo.ingest.batch import Batch, Sieve
+from dpgeo.ingest.batch import Batch
 from dpgeo.ingest.canonical import canonical_rows, canonical_schema
 from dpgeo.ingest.parquet_reader import read_parquet, readable
-from dpgeo.ingest.persons import Known, hash_persons
+from dpgeo.ingest.persons import Known, person_marks
 from dpgeo.ingest.report import Tally
 from dpgeo.ingest.schema import Role, Schema
 
@@ -66,10 +66,10 @@ def source_rows(
     """Yield the canonical rows of one Parquet file, in the order of the file.
 
     `named` are the columns that are not in the file, with the value that all of its rows have
-    (`hive_columns`). `people` limits the rows to persons whose hash's first half lies between both
-    numbers, and `between` to times from the first second until before the second one; rows without
-    a time are then left out. Neither limits what `tally` counts, except that refused rows of other
-    persons are not counted. Raises InvalidInput, as `read_parquet` does.
+    (`hive_columns`). `people` limits the rows to persons whose marks (`person_marks`) lie between
+    both numbers, and `between` to times from the first second until before the second one; rows
+    without a time are then left out. Neither limits what `tally` counts, except that refused rows
+    of other persons are not counted. Raises InvalidInput, as `read_parquet` does.
     """
     with readable():
         present = set(pq.read_schema(path).names)
@@ -83,7 +83,7 @@ def source_rows(
     for read in read_parquet(path, wanted, tally, crs=schema.columns.crs):
         batch = _with_stated(read, stated)
         if people is not None and schema.unit is Unit.PERSON:
-            batch = _of_people(batch, key, known, people)
+            batch = _of_people(batch, people)
         rows = canonical_rows(batch, schema, key, tally, erased, known)
         if between is not None:
             inside = pc.and_(
@@ -103,12 +103,11 @@ def _with_stated(batch: Batch, stated: Mapping[str, str | None]) -> Batch:
     return replace(batch, fields={**batch.fields, **added})
 
 
-def _of_people(batch: Batch, key: bytes, known: Known, people: tuple[int, int]) -> Batch:
-    """Return the rows of persons whose hash's first half lies within a range."""
-    sieve = Sieve(batch.rows, Tally())
-    high, _ = hash_persons(batch.fields[Role.PERSON], key, sieve, known)
+def _of_people(batch: Batch, people: tuple[int, int]) -> Batch:
+    """Return the rows of persons whose marks lie within a range."""
+    marks = person_marks(batch.fields[Role.PERSON])
     first, last = (np.uint64(end) for end in people)
-    chosen = sieve.kept & (high >= first) & (high <= last)
+    chosen = (marks >= first) & (marks <= last)
     if chosen.all():
         return batch
     mask = pa.array(chosen)
