@@ -47,11 +47,13 @@ def redis_program() -> str | None:
 
 
 def servers_installed() -> bool:
-    """Return whether both servers can be started.
+    """Return whether both servers can be started."""
+    return bool(postgresql_installed() and redis_program())
 
-    If the tests run as root, PostgreSQL also needs a separate account.
-    """
-    return bool(postgresql_folder() and redis_program() and (os.geteuid() or _has_account()))
+
+def postgresql_installed() -> bool:
+    """Return whether PostgreSQL can be started, for which root needs a separate account."""
+    return bool(postgresql_folder() and (os.geteuid() or _has_account()))
 
 
 @dataclass
@@ -101,7 +103,17 @@ def running_servers() -> Iterator[Servers]:
 
 
 @contextmanager
-def _running_postgresql(folder: Path) -> Iterator[str]:
+def running_postgresql(*options: str) -> Iterator[tuple[str, Path]]:
+    """Run PostgreSQL alone, with more settings; yield its address and the path of its log."""
+    with tempfile.TemporaryDirectory(prefix="dpgeo-servers-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)
+        with _running_postgresql(folder / "postgresql", *options) as address:
+            yield address, folder / "postgresql" / "log"
+
+
+@contextmanager
+def _running_postgresql(folder: Path, *more: str) -> Iterator[str]:
     programs = postgresql_folder()
     assert programs is not None, INSTALL
     account = _account()
@@ -120,7 +132,7 @@ def _running_postgresql(folder: Path) -> Iterator[str]:
     )  # fmt: skip
     assert initdb.returncode == 0, initdb.stderr.decode()
     options = [f"port={port}", "listen_addresses=127.0.0.1", f"unix_socket_directories={folder}"]
-    words = [word for option in (*options, *FAST) for word in ("-c", option)]
+    words = [word for option in (*options, *FAST, *more) for word in ("-c", option)]
     with _running([programs / "postgres", "-D", data, *words], folder, signal.SIGINT, account):
         url = f"postgres://dpgeo:{password}@127.0.0.1:{port}"
         _wait(lambda: _postgresql_answers(url), folder)

@@ -1,4 +1,4 @@
-"""Registration of folders as the data of a dataset."""
+"""Registration of folders and tables as the data of a dataset."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from dpgeo.audit.models import EventKind
 from dpgeo.audit.services import event_record
 from dpgeo.core.errors import Conflict, NotAllowed
 from dpgeo.datasets.models import Dataset, Upload
+from dpgeo.datasets.postgresql import TableLocation
 from dpgeo.datasets.snapshots import Snapshot
 from dpgeo.datasets.sources import clean_folder, location_of
 from dpgeo.datasets.uploads import record_first_upload
 
-FILE_NAME = "*.parquet"
-"""Last part of the name by which pages call a snapshot."""
-
 
 def source_register(
-    *, dataset: Dataset, location: object, folder: object, by: User | None
+    *, dataset: Dataset, location: object, folder: object, by: User | None, as_of: object = ""
 ) -> Upload:
-    """Register a folder as a dataset's data; its columns have to be confirmed next.
+    """Register a folder or a table as a dataset's data; its columns have to be confirmed next.
 
-    `location` is a name in the setting. `by` is None at the console. Administrators may register
-    any folder that the setting names for their organisation. Stewards may have the dataset's folder
-    read again. API keys may do neither, since they could learn when files arrive. Raises
+    `location` is a name in the setting. `as_of` names the column of a table that only grows, if
+    there is one; the one that was named before need not be repeated. `by` is None at the console.
+    Administrators may register anything that the setting names for their organisation. Stewards may
+    have the dataset's folder read again. API keys may do neither, since they could learn when files
+    arrive. Raises
     NotAllowed, InvalidInput, or Conflict for a dataset of uploaded files.
     """
     place = location_of(dataset.organisation.slug, str(location or "").strip())
@@ -39,14 +39,20 @@ def source_register(
     if dataset.grows and registered(dataset) and not again:
         raise Conflict("Further files of this dataset come from the folder registered before.")
     files = place.files(below)
+    if isinstance(place, TableLocation) and dataset.grows:
+        raise Conflict(
+            "Each snapshot of a table has all of its rows, so declare that new data replace the "
+            "old."
+        )
+    growing = str(as_of or "").strip() or _growing(dataset, place.name, below)
     with transaction.atomic():
         record_first_upload(dataset.pk)
         upload = Upload.objects.create(
             dataset=dataset,
-            file_name="/".join(part for part in (place.name, below, FILE_NAME) if part)[-255:],
+            file_name=place.called(below)[-255:],
             size=sum(file.size for file in files),
             raw_name="",
-            source=Snapshot(location=place.name, folder=below).to_json(),
+            source=Snapshot(location=place.name, folder=below, as_of=growing).to_json(),
             created_by=by,
         )
         event_record(
@@ -63,3 +69,11 @@ def registered(dataset: Dataset) -> set[tuple[str, str]]:
     """Return the locations and folders that were registered for a dataset."""
     facts = dataset.uploads.exclude(source={}).values_list("source", flat=True)
     return {(each["location"], each["folder"]) for each in facts}
+
+
+def _growing(dataset: Dataset, location: str, folder: str) -> str:
+    """Return the growing column that was named when the table was last registered, or ""."""
+    earlier = dataset.uploads.exclude(source={}).filter(
+        source__location=location, source__folder=folder
+    )
+    return Snapshot.of(last).as_of if (last := earlier.first()) else ""

@@ -33,6 +33,7 @@ from dpgeo.core.guarantees import Unit
 from dpgeo.core.window import Window
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.person_keys import hashing_key, organisation_key
+from dpgeo.datasets.postgresql import TableCounter, TableLocation, table_counter
 from dpgeo.datasets.row_schema import confirmed_columns, schema_of
 from dpgeo.datasets.sources import (
     Location,
@@ -87,7 +88,7 @@ class Snapshot:
     """What `Upload.source` holds; `parts` are empty until the folder was read.
 
     `suppressed` are the hashes of the persons who were erased when it was taken, and `people` is
-    the private number of persons.
+    the private number of persons. `as_of` names the column of a table that only grows, if any.
     """
 
     location: str
@@ -95,6 +96,7 @@ class Snapshot:
     parts: tuple[Part, ...] = ()
     suppressed: tuple[bytes, ...] = ()
     people: int = 0
+    as_of: str = ""
 
     @classmethod
     def of(cls, upload: Upload) -> Snapshot:
@@ -106,6 +108,7 @@ class Snapshot:
             parts=tuple(map(Part.from_json, facts.get("parts", ()))),
             suppressed=tuple(map(bytes.fromhex, facts.get("suppressed", ()))),
             people=facts.get("people", 0),
+            as_of=facts.get("as_of", ""),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -116,6 +119,7 @@ class Snapshot:
             "parts": [part.to_json() for part in self.parts],
             "suppressed": [each.hex() for each in self.suppressed],
             "people": self.people,
+            "as_of": self.as_of,
         }
 
     @property
@@ -147,6 +151,22 @@ class SourceRows:
     number: int
     people: int
     between: tuple[int, int] | None = None
+
+    def counter(self) -> TableCounter | None:
+        """Return what counts the rows at their source, or None if they have to be read here."""
+        if len(self.readers) != 1 or len(self.readers[0].part.files) != 1:
+            return None
+        (reader,) = self.readers
+        (file,) = reader.part.files
+        return table_counter(
+            reader.location,
+            reader.folder,
+            file,
+            reader.schema,
+            reader.key,
+            reader.erased,
+            self.between,
+        )
 
     @property
     def schema(self) -> pa.Schema:
@@ -188,7 +208,22 @@ class PartReader:
         people: tuple[int, int] | None = None,
         between: tuple[int, int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the canonical rows of a file. Raises Conflict if it was changed or is unusable."""
+        """Yield the canonical rows of a file or of a table.
+
+        Raises Conflict if it was changed or is unusable.
+        """
+        if isinstance(self.location, TableLocation):
+            yield from self.location.rows(
+                self.folder,
+                file,
+                self.schema,
+                self.key,
+                tally,
+                erased=self.erased,
+                people=people,
+                between=between,
+            )
+            return
         with self.location.opened(self.folder, file) as path:
             yield from self.rows_at(path, file, tally, people, between)
 
@@ -282,7 +317,7 @@ class Taken:
         key = organisation_key(b"files", dataset.organisation_id)
         digest = hashlib.blake2b(key=key, digest_size=16)
         for footer in sorted(file.footer for file in self.snapshot.files):
-            digest.update(bytes.fromhex(footer))
+            digest.update(footer.encode())
         return digest.digest()
 
 
@@ -346,6 +381,14 @@ def _read_once(dataset: Dataset, snapshot: Snapshot, lease: JobLease, folder: Pa
     tally, found = Tally(), []
 
     def rows_of(reader: PartReader, file: SourceFile) -> Iterator[pa.RecordBatch]:
+        if isinstance(reader.location, TableLocation):
+            facts = reader.location.recorded(reader.folder, file, snapshot.as_of, reader.schema)
+            rows = _Counted(facts)
+            for batch in reader.rows(facts, tally):
+                rows.add(batch)
+                yield batch
+            found.append(rows.file)
+            return
         with reader.location.opened(reader.folder, file) as path:
             rows = _Counted(with_footer(file, path))
             for batch in reader.rows_at(path, file, tally):

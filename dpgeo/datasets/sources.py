@@ -18,7 +18,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -29,10 +29,16 @@ from dpgeo.datasets.storage import work_folder
 
 OBJECT_STORE = "s3://"
 
+DATABASES = ("postgresql://", "postgres://")
+"""Beginnings of addresses of databases (`datasets.postgresql`), which may hold a password."""
+
 MOST_FILES = 10_000
 """Largest number of files in a registered folder."""
 
 LONGEST_FOLDER = 200
+
+FILE_NAME = "*.parquet"
+"""Last part of the name by which pages call a snapshot of a folder."""
 
 FOOTER_END = 8
 """Number of bytes at the end of a Parquet file: the footer's length, and a mark."""
@@ -77,7 +83,11 @@ class Location:
 
     organisation: str
     name: str
-    root: str
+    root: str = field(repr=False)
+
+    def called(self, folder: str) -> str:
+        """Return the name by which pages call what is registered."""
+        return "/".join(part for part in (self.name, folder, FILE_NAME) if part)
 
     @property
     def is_remote(self) -> bool:
@@ -276,7 +286,11 @@ def _parse(entry: str) -> Location:
     organisation, slash, name = names.strip().partition("/")
     root = root.strip().rstrip("/")
     if not (equals and slash and organisation and name and root):
-        raise ValueError(f"DPGEO_SOURCES: {entry!r} is not like organisation/name=/folder.")
+        raise ValueError(f"DPGEO_SOURCES: {names!r} is not like organisation/name=/folder.")
+    if root.startswith(DATABASES):
+        from dpgeo.datasets.postgresql import TableLocation
+
+        return TableLocation(organisation, name, root)
     if not root.startswith(OBJECT_STORE) and not Path(root).is_absolute():
-        raise ValueError(f"DPGEO_SOURCES: {root!r} is not an absolute path.")
+        raise ValueError(f"DPGEO_SOURCES: the path of {names!r} is not absolute.")
     return Location(organisation, name, root)

@@ -167,7 +167,9 @@ def with_format(upload: Upload, columns: Columns, *, by_key: bool = False) -> Co
     The file's content has no influence (`ingest.forms`). Raises InvalidInput if the declared format
     is unknown, or if the name indicates none.
     """
-    code = columns.file_format or form_by_name(upload.file_name)
+    # Rows of a folder or a table are previewed as Parquet, whatever its name is.
+    named = "rows.parquet" if upload.source else upload.file_name
+    code = columns.file_format or form_by_name(named)
     if not code and by_key:
         code = header_format(upload)
     elif not code and not upload.failure:
@@ -369,7 +371,7 @@ def _check_invented(dataset: Dataset, upload: Upload) -> None:
 
 
 def _check_origin(dataset: Dataset, upload: Upload) -> None:
-    """Raise Conflict if files and snapshots of a folder would be the data of one dataset."""
+    """Raise Conflict if uploaded and registered data would be those of one dataset."""
     used = dataset.uploads.exclude(pk=upload.pk).filter(
         state__in=(UploadState.QUEUED, UploadState.READY)
     )

@@ -299,12 +299,13 @@ def _plain(column: Any) -> Any:
 def _check_columns(schema: Any, wanted: Wanted, crs: str) -> None:
     positions(wanted, schema.names)
     for role, name in wanted.items():
-        _check_type(role, schema.field(name))
+        check_type(role, schema.field(name))
     if Role.GEOMETRY in wanted:
         _check_geometry(wanted[Role.GEOMETRY], schema.metadata or {}, crs)
 
 
-def _check_type(role: str, field: Any) -> None:
+def check_type(role: str, field: Any) -> None:
+    """Raise InvalidInput for a column, an Arrow field, whose type does not suit its role."""
     kind = field.type
     if isinstance(kind, pa.BaseExtensionType):
         kind = kind.storage_type

@@ -9,7 +9,7 @@ Leaving out the rows of other persons, or of other times, depends on each row al
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
@@ -79,9 +79,28 @@ def source_rows(
         if name in named and name not in present
     }
     wanted = {role: name for role, name in schema.wanted.items() if role not in stated}
+    read = read_parquet(path, wanted, tally, crs=schema.columns.crs)
+    whole = (_with_stated(batch, stated) for batch in read)
+    yield from rows_of_batches(
+        whole, schema, key, tally, erased=erased, known=known, people=people, between=between
+    )
+
+
+def rows_of_batches(
+    batches: Iterable[Batch],
+    schema: Schema,
+    key: bytes,
+    tally: Tally,
+    *,
+    erased: Collection[bytes] = (),
+    known: Known | None = None,
+    people: tuple[int, int] | None = None,
+    between: tuple[int, int] | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the canonical rows of batches, for `source_rows` and for tables of a database."""
     known = {} if known is None else known
-    for read in read_parquet(path, wanted, tally, crs=schema.columns.crs):
-        batch = _with_stated(read, stated)
+    for whole in batches:
+        batch = whole
         if people is not None and schema.unit is Unit.PERSON:
             batch = _of_people(batch, people)
         rows = canonical_rows(batch, schema, key, tally, erased, known)

@@ -56,6 +56,7 @@ from dpgeo.datasets.versions import canonical_paths
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.engine.gathering import gather
 from dpgeo.engine.in_place import InPlaceView, write_rows
+from dpgeo.engine.pushed_view import PushedView
 from dpgeo.engine.series_view import SeriesView
 from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.lease import WAITS, JobLease
@@ -149,7 +150,13 @@ def read_and_draw(
         allowances = allowances_of(release, folder)
         view: DuckDBView
         if upload.source and allowances is None:
-            view = InPlaceView(rows_in_place(upload, request.window), **counted)
+            in_place = rows_in_place(upload, request.window)
+            counter = in_place.counter()
+            view = (
+                PushedView(in_place, counter, **counted)
+                if counter
+                else InPlaceView(in_place, **counted)
+            )
         else:
             rows = (
                 _copied_rows(upload, request.window, folder)

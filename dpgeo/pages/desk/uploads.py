@@ -109,13 +109,14 @@ def folders_for(user: User, dataset: Dataset) -> list[str]:
 @login_required
 @require_POST
 def register(request: HttpRequest, slug: str) -> HttpResponse:
-    """Register a folder that the settings name, or have it read again."""
+    """Register a folder or table that the settings name, or have it read again."""
     dataset = dataset_for(request, slug, "upload")
     try:
         upload = source_register(
             dataset=dataset,
             location=request.POST.get("location"),
             folder=request.POST.get("folder"),
+            as_of=request.POST.get("as_of"),
             by=person(request),
         )
         upload_look(upload=upload)

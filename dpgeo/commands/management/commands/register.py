@@ -1,4 +1,4 @@
-"""`python manage.py register SLUG NAME [FOLDER]`: register a folder as a dataset's data."""
+"""`python manage.py register SLUG NAME [FOLDER]`: register a folder or a table as data."""
 
 from __future__ import annotations
 
@@ -28,16 +28,21 @@ OPTIONS = {
 
 
 class Command(BaseCommand):
-    help = "Records the Parquet files of a folder as a dataset's data; maps read them in place."
+    help = "Records a folder of Parquet files, or a table, as a dataset's data, read in place."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("dataset", metavar="SLUG")
         parser.add_argument("location", metavar="NAME", help="A name in DPGEO_SOURCES.")
-        parser.add_argument("folder", metavar="FOLDER", nargs="?", default="")
+        parser.add_argument(
+            "folder", metavar="FOLDER", nargs="?", default="", help="A folder below it, or a table."
+        )
         for role in ROLES:
             parser.add_argument(f"--{role}", default="", metavar="COL", help=f"Column of {role}.")
         parser.add_argument(
             "--crs", default="", metavar="CODE", help="Coordinate system, such as EPSG:25832."
+        )
+        parser.add_argument(
+            "--as-of", default="", metavar="COL", help="Column of a table that only grows."
         )
         parser.add_argument("--user", default="", help="Username on whose behalf this is done.")
 
@@ -67,6 +72,7 @@ class Command(BaseCommand):
             dataset=dataset,
             location=options["location"],
             folder=options["folder"],
+            as_of=options["as_of"],
             by=acting_user(options["user"]),
         )
         try:
