@@ -35,6 +35,7 @@ from dpgeo.artefacts.series_wording import promised
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Counting
 from dpgeo.core.series import Period, Protection
+from dpgeo.core.zcdp import delta_text
 from dpgeo.releases.models import Series
 from dpgeo.releases.series import (
     Seen,
@@ -79,7 +80,8 @@ class SeriesDeclaration(Body):
     first_day = Anything("The first day of the first map, such as 2026-01-05.", schema=DAY)
     protection = Text(
         "Whom epsilon hides: a person over the whole series (paid once, however many maps follow), "
-        "in any `most` periods in a row, or in any one period (both paid map by map).",
+        "in all of `most` maps, in any `most` periods in a row, or in any one period (these three "
+        "paid map by map).",
         schema={"type": "string", "enum": [each.value for each in Protection]},
         default=Protection.PERSON.value,
     )
@@ -87,11 +89,15 @@ class SeriesDeclaration(Body):
         "The most that one person adds to a map.", schema={"type": "integer", "minimum": 1}
     )
     most = Whole(
-        "The most that one person adds to all maps together; for `any`, the number of periods.",
+        "The most that one person adds to all maps together; for `all`, the number of maps; for "
+        "`any`, the number of periods.",
         schema={"type": "integer", "minimum": 1},
         default=None,
     )
-    epsilon = Decimal("What it protects with, with at most six decimals.")
+    epsilon = Decimal(
+        "What it protects with, with at most six decimals; at the dataset's delta, if its budget "
+        "counts in rho."
+    )
     publish_when_done = Flag(
         "Whether to publish each map when it is drawn; needs the scope releases:publish.",
         default=False,
@@ -120,11 +126,19 @@ class SeriesSerializer(Document):
     protection = serializers.ChoiceField(choices=[each.value for each in Protection])
     each = serializers.IntegerField(help_text="The most that one person adds to a map.")
     most = serializers.IntegerField(
-        help_text="The most that one person adds to all maps, or the number of periods in a row."
+        help_text="The most that one person adds to all maps, or the number of maps or of periods "
+        "in a row."
     )
     epsilon = serializers.CharField()
     epsilon_of_map = serializers.CharField(help_text="With which each map is drawn.")
     epsilon_of_year = serializers.CharField(help_text="What the maps of a year spend together.")
+    rho = serializers.CharField(
+        allow_null=True, help_text="What adds up if the series is paid in rho; otherwise null."
+    )
+    rho_of_map = serializers.CharField(allow_null=True)
+    delta = serializers.CharField(
+        allow_null=True, help_text="At which rho is converted to the epsilons."
+    )
     paid_once = serializers.BooleanField(source="is_paid_once")
     promises = serializers.CharField(help_text="What it protects, in sentences.")
     complete_through = serializers.DateField(allow_null=True)
@@ -144,6 +158,19 @@ class SeriesSerializer(Document):
     def get_epsilon_of_year(self, series: Series) -> str:
         """Return the epsilon that the maps of one year spend together."""
         return format_epsilon(series.terms.epsilon_of_year)
+
+    def get_rho(self, series: Series) -> str | None:
+        """Return the rho with which the series protects each person, or None."""
+        return None if (rho := series.terms.rho) is None else format_epsilon(rho)
+
+    def get_rho_of_map(self, series: Series) -> str | None:
+        """Return the rho with which each map is drawn, or None."""
+        terms = series.terms
+        return None if terms.rho is None else format_epsilon(terms.amount_of_map)
+
+    def get_delta(self, series: Series) -> str | None:
+        """Return the delta at which rho is converted, or None."""
+        return None if (delta := series.terms.delta) is None else delta_text(delta)
 
     def get_promises(self, series: Series) -> str:
         """Return sentences on the protection that the series gives."""

@@ -7,11 +7,13 @@ one.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 
 from dpgeo.artefacts.promises import bound_of
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Counting
 from dpgeo.core.series import Part, Period, Protection, Terms
+from dpgeo.core.zcdp import delta_text
 from dpgeo.phrases import Figure, Phrase, translatable
 
 A_PERIOD = {
@@ -44,9 +46,36 @@ SHARED = translatable(
     "maps of a year together spend at most {of_year}, with which a guess is right {guess}."
 )
 
+ALL = translatable(
+    "The series has {count} maps. What one person did in all of them is hidden by epsilon "
+    "{epsilon}; each map spends {of_map}. Nobody fades, however often they are there."
+)
+
+ALL_AT_DELTA = translatable(
+    "The series has {count} maps. What one person did in all of them is hidden by epsilon "
+    "{epsilon} at delta {delta}, which is rho {rho}; each map spends rho {of_map}. Nobody fades, "
+    "however often they are there."
+)
+
+ONCE_AT_DELTA = translatable(
+    "Rho {rho} is paid once for all maps of the series together, however many follow: for a year "
+    "of them it is epsilon {epsilon} at delta {delta}, too."
+)
+
+SHARED_AT_DELTA = translatable(
+    "What one person did in {span} is hidden by epsilon {epsilon} at delta {delta}, which is rho "
+    "{rho}. Each map spends rho {of_map}; the maps of a year together spend at most epsilon "
+    "{of_year}, with which a guess is right {guess}. Maps add up in rho, not in epsilon."
+)
+
 BETWEEN = translatable(
     "The periods of the maps are meant: as long a time that begins in the middle of one is in one "
     "map more, which adds {of_map}."
+)
+
+BETWEEN_IN_RHO = translatable(
+    "The periods of the maps are meant: as long a time that begins in the middle of one is in one "
+    "map more, which adds rho {of_map}."
 )
 
 FADES = translatable(
@@ -84,27 +113,34 @@ def sentences(part: Part) -> Sequence[Phrase]:
 
 def promised(terms: Terms) -> Sequence[Phrase]:
     """Return the sentences on the protection that a series gives, and on its cost."""
-    epsilon = Figure(format_epsilon(terms.epsilon))
+    figures: dict[str, Phrase | Figure | str] = {"epsilon": Figure(format_epsilon(terms.epsilon))}
+    of_map = Figure(format_epsilon(terms.amount_of_map))
+    in_rho = terms.rho is not None and terms.delta is not None
+    if terms.rho is not None and terms.delta is not None:
+        figures |= {"rho": Figure(format_epsilon(terms.rho)), "delta": delta_text(terms.delta)}
     if terms.protection is Protection.PERSON:
         return (
-            Phrase(ONCE, epsilon=epsilon),
+            Phrase(ONCE_AT_DELTA if in_rho else ONCE, **figures),
             Phrase(FADES, each=terms.each, most=terms.most),
             Phrase(IDENTIFIER),
         )
+    if terms.protection is Protection.ALL:
+        whole = Phrase(ALL_AT_DELTA if in_rho else ALL, **figures, count=terms.most, of_map=of_map)
+        return whole, Phrase(NEVER_FADES, each=terms.each), Phrase(IDENTIFIER)
     span = (
         Phrase(ANY_ONE[terms.period])
         if terms.protection is Protection.ONE
         else Phrase(IN_A_ROW[terms.period], count=terms.most)
     )
     shared = Phrase(
-        SHARED,
+        SHARED_AT_DELTA if in_rho else SHARED,
+        **figures,
         span=span,
-        epsilon=epsilon,
-        of_map=Figure(format_epsilon(terms.epsilon_of_map)),
+        of_map=of_map,
         of_year=Figure(format_epsilon(terms.epsilon_of_year)),
-        guess=bound_of(terms.epsilon_of_year).words,
+        guess=bound_of(terms.epsilon_of_year, terms.delta or Fraction(0)).words,
     )
-    between = Phrase(BETWEEN, of_map=Figure(format_epsilon(terms.epsilon_of_map)))
+    between = Phrase(BETWEEN_IN_RHO if in_rho else BETWEEN, of_map=of_map)
     return shared, between, Phrase(NEVER_FADES, each=terms.each), Phrase(IDENTIFIER)
 
 

@@ -146,7 +146,8 @@ def _window(released: Released, window: Window) -> form.WindowOfTime:
 
 def _series(part: Part) -> form.OfSeries:
     terms = part.terms
-    return {
+    in_a_row = terms.protection in (Protection.ANY, Protection.ONE)
+    stated: form.OfSeries = {
         "id": part.series,
         "title": part.title,
         "number": part.number,
@@ -155,13 +156,20 @@ def _series(part: Part) -> form.OfSeries:
         "protection": terms.protection.value,
         "bound_of_map": terms.each,
         "bound_of_series": terms.most if terms.protection is Protection.PERSON else None,
-        "periods_in_a_row": terms.most if terms.protection is not Protection.PERSON else None,
+        "periods_in_a_row": terms.most if in_a_row else None,
         "epsilon": format_epsilon(terms.epsilon),
         "epsilon_of_map": format_epsilon(terms.epsilon_of_map),
         "epsilon_of_year": format_epsilon(terms.epsilon_of_year),
         "paid_once": terms.protection is Protection.PERSON,
         "meaning": " ".join(map(str, series_wording.sentences(part))),
     }
+    if terms.maps is not None:
+        stated["maps"] = terms.maps
+    if terms.rho is not None and terms.delta is not None:
+        stated["rho"] = format_epsilon(terms.rho)
+        stated["rho_of_map"] = format_epsilon(terms.amount_of_map)
+        stated["delta"] = delta_text(terms.delta)
+    return stated
 
 
 def _totals(released: Released, totals: Totals, scaling: Scaling) -> Any:

@@ -416,7 +416,9 @@ class OfSeries(TypedDict):
 
     `bound_of_series` is the most that one person adds to all maps together, if a person is
     protected over the whole series. `periods_in_a_row` is the number of consecutive periods that
-    are protected together, if that is the protection. The one that does not apply is null.
+    are protected together, if that is the protection. What does not apply is null. `maps` is the
+    declared number of maps, if all of them are protected together. With a `rho`, which adds up, the
+    epsilons are those at `delta`.
     """
 
     id: Words
@@ -424,7 +426,7 @@ class OfSeries(TypedDict):
     number: Positive
     period: Literal["day", "week", "month"]
     first_day: Day
-    protection: Literal["person", "any", "one"]
+    protection: Literal["person", "all", "any", "one"]
     bound_of_map: Positive
     bound_of_series: Positive | None
     periods_in_a_row: Positive | None
@@ -432,6 +434,10 @@ class OfSeries(TypedDict):
     epsilon_of_map: Decimal
     epsilon_of_year: Decimal
     paid_once: bool
+    maps: NotRequired[Positive]
+    rho: NotRequired[Decimal]
+    rho_of_map: NotRequired[Decimal]
+    delta: NotRequired[Delta]
     meaning: Words
 
 

@@ -13,9 +13,9 @@ from enum import StrEnum
 from fractions import Fraction
 
 from dpgeo.core.epsilon import format_epsilon
+from dpgeo.core.guarantees import Guarantee, Notion, Unit, from_units, guarantee, whole_units
 from dpgeo.core.window import Window
-
-MICRO = 10**6
+from dpgeo.core.zcdp import delta_of, delta_text, epsilon_at, parse_delta
 
 LAST_MONTH_DAY = 28
 """Latest day of a month on which monthly periods may begin; every month has it."""
@@ -35,11 +35,16 @@ class Period(StrEnum):
 
 
 class Protection(StrEnum):
-    """What an epsilon hides: a person in the whole series, in any w periods in a row, or in one."""
+    """What an epsilon hides: a person in the whole series, in any w periods in a row, or in one.
+
+    `PERSON` caps what one person adds to all maps. `ALL` has no such cap; the number of maps is
+    declared instead.
+    """
 
     PERSON = "person"
     ANY = "any"
     ONE = "one"
+    ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +52,13 @@ class Terms:
     """The privacy terms of a series, which each of its releases states.
 
     `each` is the most that one person adds to a single map. `most` depends on the protection: for
-    `PERSON` it is the most that one person adds to all maps together, for `ANY` the number w of
-    consecutive periods that are protected, and for `ONE` it is 1. `epsilon` is charged once for the
-    series (`PERSON`), for any w consecutive periods (`ANY`) or for each period (`ONE`).
+    `PERSON` it is the most that one person adds to all maps together, for `ALL` the number of maps,
+    for `ANY` the number w of consecutive periods that are protected, and for `ONE` it is 1.
+    `epsilon` is charged once for the series (`PERSON`), for all maps (`ALL`), for any w consecutive
+    periods (`ANY`) or for each period (`ONE`).
+
+    If `rho` and `delta` are set, maps have Gaussian noise and rho is charged in that way. `epsilon`
+    is then that of rho at delta, and so are those that the properties return.
     """
 
     period: Period
@@ -57,6 +66,13 @@ class Terms:
     each: int
     most: int
     epsilon: Fraction
+    rho: Fraction | None = None
+    delta: Fraction | None = None
+
+    @property
+    def maps(self) -> int | None:
+        """How many maps the series has; None if it goes on until it is ended."""
+        return self.most if self.protection is Protection.ALL else None
 
     @property
     def bound(self) -> int:
@@ -64,21 +80,44 @@ class Terms:
         return self.most if self.protection is Protection.PERSON else self.each
 
     @property
-    def epsilon_of_map(self) -> Fraction:
-        """The epsilon with which each map is drawn, a multiple of one millionth.
+    def cost(self) -> Guarantee:
+        """What `epsilon` or `rho` guarantees, and what a series that is paid once costs."""
+        if self.rho is None:
+            return guarantee(Notion.PURE_DP, self.epsilon, Unit.PERSON)
+        return guarantee(Notion.ZCDP, self.rho, Unit.PERSON, self.delta)
 
-        It is rounded down, so that any w consecutive periods cost at most epsilon.
+    @property
+    def amount_of_map(self) -> Fraction:
+        """The epsilon or rho with which each map is drawn, in whole units of a ledger.
+
+        It is rounded down, so that all maps, or any w consecutive ones, cost at most `cost`.
         """
-        if self.protection is not Protection.ANY:
-            return self.epsilon
-        return Fraction(int(self.epsilon * MICRO) // self.most, MICRO)
+        cost = self.cost
+        shared = self.protection in (Protection.ALL, Protection.ANY)
+        units = whole_units(cost.notion, cost.amount) // (self.most if shared else 1)
+        return from_units(cost.notion, units)
+
+    @property
+    def epsilon_of_map(self) -> Fraction:
+        """The epsilon with which each map is drawn; it is 0 if the amount is."""
+        return self._epsilon(self.amount_of_map)
 
     @property
     def epsilon_of_year(self) -> Fraction:
         """The most that all maps of one year spend together on a person."""
         if self.protection is Protection.PERSON:
             return self.epsilon
-        return self.epsilon_of_map * self.period.in_a_year
+        return self._epsilon(self.amount_of_map * self.maps_of_year)
+
+    @property
+    def maps_of_year(self) -> int:
+        """The largest number of maps whose periods begin within a year."""
+        return min(self.maps or self.period.in_a_year, self.period.in_a_year)
+
+    def _epsilon(self, amount: Fraction) -> Fraction:
+        if self.delta is None or amount == 0:
+            return amount
+        return epsilon_at(amount, self.delta)
 
 
 def window_of(period: Period, first: date, number: int) -> Window:
@@ -127,6 +166,7 @@ class Part:
                 each=int(about["series_each"]),
                 most=int(about["series_most"]),
                 epsilon=Fraction(about["series_epsilon"]),
+                **_rho(about),
             ),
         )
 
@@ -142,4 +182,19 @@ class Part:
             "series_each": str(self.terms.each),
             "series_most": str(self.terms.most),
             "series_epsilon": format_epsilon(self.terms.epsilon),
+            **self._rho_facts(),
         }
+
+    def _rho_facts(self) -> dict[str, str]:
+        rho, delta = self.terms.rho, self.terms.delta
+        if rho is None or delta is None:
+            return {}
+        return {"series_rho": format_epsilon(rho), "series_delta": delta_text(delta)}
+
+
+def _rho(about: Mapping[str, str]) -> dict[str, Fraction]:
+    """Return the fields of `Terms` that a series in rho has, from a release's public texts."""
+    if "series_rho" not in about:
+        return {}
+    delta = delta_of(parse_delta(about["series_delta"], 1))
+    return {"rho": Fraction(about["series_rho"]), "delta": delta}

@@ -47,7 +47,7 @@ def series_calendar(request: HttpRequest, series_id: uuid.UUID) -> HttpResponse:
 
 
 def _lines(series: Series, address: str) -> Iterable[str]:
-    over = series.window(2).first
+    over, maps = series.window(2).first, series.terms.maps
     return [
         "BEGIN:VCALENDAR",
         "VERSION:2.0",
@@ -56,7 +56,7 @@ def _lines(series: Series, address: str) -> Iterable[str]:
         f"UID:{series.pk}",
         f"DTSTAMP:{series.created_at:%Y%m%d}T000000Z",
         f"DTSTART;VALUE=DATE:{over:%Y%m%d}",
-        f"RRULE:FREQ={REPEATS[series.terms.period]}",
+        f"RRULE:FREQ={REPEATS[series.terms.period]}" + (f";COUNT={maps}" if maps else ""),
         "SUMMARY:" + _escaped(gettext("{title}: a map falls due").format(title=series.title)),
         "DESCRIPTION:" + _escaped(gettext("It is drawn once its data are said to be complete.")),
         f"URL:{address}",

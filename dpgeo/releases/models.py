@@ -65,6 +65,7 @@ class ProtectionChoice(models.TextChoices):
     """What a series' epsilon hides; the values are those of `core.series.Protection`."""
 
     PERSON = Protection.PERSON.value, "A person, over the whole series"
+    ALL = Protection.ALL.value, "A person, in a declared number of maps"
     ANY = Protection.ANY.value, "A person, in any periods in a row"
     ONE = Protection.ONE.value, "A person, in any one period"
 
@@ -93,9 +94,16 @@ class Series(models.Model):
     protection = models.CharField(max_length=10, choices=ProtectionChoice.choices)
     each = models.PositiveIntegerField(help_text="The most that one person adds to a map.")
     most = models.PositiveIntegerField(
-        help_text="The most that one person adds to all maps, or the number of periods in a row."
+        help_text="The most that one person adds to all maps, or the number of maps or of periods "
+        "in a row."
     )
     epsilon_units = models.BigIntegerField(help_text="In millionths of epsilon.")
+    rho_units = models.BigIntegerField(
+        null=True, editable=False, help_text="In nano-rho, if the series is paid in rho."
+    )
+    delta_exponent = models.PositiveSmallIntegerField(
+        null=True, editable=False, help_text="Rho is stated at a delta of 10 to minus this."
+    )
     publish_when_done = models.BooleanField(default=False)
     complete_through = models.DateField(
         null=True, blank=True, help_text="Last day through which the owner says data are complete."
@@ -120,6 +128,11 @@ class Series(models.Model):
                 name="series_numbers_positive",
             ),
             models.CheckConstraint(
+                condition=models.Q(rho_units=None, delta_exponent=None)
+                | models.Q(rho_units__gt=0, delta_exponent__isnull=False),
+                name="series_in_rho_has_a_delta",
+            ),
+            models.CheckConstraint(
                 condition=models.Q(ended_at=None, ending="")
                 | models.Q(ended_at__isnull=False) & ~models.Q(ending=""),
                 name="series_ended_for_a_reason",
@@ -138,6 +151,8 @@ class Series(models.Model):
             each=self.each,
             most=self.most,
             epsilon=from_units(Notion.PURE_DP, self.epsilon_units),
+            rho=None if self.rho_units is None else from_units(Notion.ZCDP, self.rho_units),
+            delta=None if self.delta_exponent is None else delta_of(self.delta_exponent),
         )
 
     @property
@@ -149,6 +164,10 @@ class Series(models.Model):
         """Return the days of period `number`, counted from 1."""
         return window_of(Period(self.period), self.first_day, number)
 
+    def has_map(self, number: int) -> bool:
+        """Return whether the series has a map of this number, counted from 1."""
+        return self.terms.maps is None or number <= self.terms.maps
+
     @property
     def closed(self) -> Window | None:
         """The days from the first to the last of all periods drawn or due; None without any.
@@ -157,7 +176,7 @@ class Series(models.Model):
         days are refused.
         """
         said, number = self.complete_through, self.drawn
-        while said and self.window(number + 1).last <= said:
+        while said and self.has_map(number + 1) and self.window(number + 1).last <= said:
             number += 1
         return Window(self.first_day, self.window(number).last) if number else None
 

@@ -23,7 +23,7 @@ from dpgeo.budgets.models import Entry, EntryKind, Ledger
 from dpgeo.budgets.selectors import is_debited, is_paid_for, ledger_for, paying_id
 from dpgeo.budgets.services import PURE, Accounting, budget_debit_found, ledger_recovering
 from dpgeo.core.errors import Conflict
-from dpgeo.core.guarantees import Guarantee, Notion, PureDP, Unit
+from dpgeo.core.guarantees import Guarantee, Notion
 from dpgeo.core.released import Released
 from dpgeo.core.series import Protection
 from dpgeo.core.zcdp import parse_delta
@@ -181,8 +181,7 @@ def _debit_unpaid() -> int:
         protection=Protection.PERSON, releases__in=drawn
     ).distinct():
         if not is_debited(paying := paying_id(series.pk)):
-            cost = PureDP(series.terms.epsilon, Unit.PERSON)
-            debited += _debit(series.dataset, paying, cost, series.title, {})
+            debited += _debit(series.dataset, paying, series.terms.cost, series.title, {})
     return debited + sum(
         _debit(release.dataset, paying, release.cost, release.title, release.parameters)
         for release in unpaid.select_related("dataset__ledger")

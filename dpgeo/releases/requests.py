@@ -104,14 +104,15 @@ def read_request(
     most_visits: int | str | None = None,
     from_day: object = None,
     to_day: object = None,
-    pure: bool = False,
+    cost: Guarantee | None = None,
 ) -> ReleaseRequest:
     """Parse and validate a request for a release of a dataset.
 
     `epsilon` is None or empty if the mechanism's parameters determine the cost. If the dataset's
     budget counts in rho, and the mechanism can add Gaussian noise, it is the epsilon at the
     budget's delta; the release costs the largest rho of at most that epsilon. Any other mechanism
-    is run with that pure epsilon, and so is every mechanism if `pure` is true.
+    is run with that pure epsilon. If `cost` is given, which the mechanism must be able to give, it
+    is used instead of `epsilon`.
 
     `totals` is the share of epsilon, in per cent, that is spent on totals of all the data; if it is
     None or empty, the default share is used (`usual_totals`). One person adds at most
@@ -124,9 +125,13 @@ def read_request(
     limit = parse_bound(bound, unit)
     counted = settle_counting(chosen, counting, unit)
     chosen_bounding = parse_bounding(bounding, unit, chosen)
-    asked = parse_cost(chosen, params, epsilon, limit, dataset.area)
-    rho = None if pure else rho_for(dataset.ledger, chosen, asked)
-    delta = None if rho is None else dataset.ledger.delta
+    if cost is None:
+        asked = parse_cost(chosen, params, epsilon, limit, dataset.area)
+        rho = rho_for(dataset.ledger, chosen, asked)
+        delta = None if rho is None else dataset.ledger.delta
+    else:
+        asked = cost.epsilon
+        rho, delta = (cost.rho, cost.delta) if isinstance(cost, ZCDP) else (None, None)
     return ReleaseRequest(
         mechanism=chosen.key,
         parameters=asdict(params),
@@ -156,7 +161,15 @@ def rho_for(ledger: Ledger, mechanism: Mechanism, epsilon: Fraction) -> Fraction
     It is None if the map is paid for as a pure epsilon: if the ledger counts in epsilon, or the
     mechanism cannot add Gaussian noise. Raises InvalidInput if the rho would be 0.
     """
-    if not ledger.is_zcdp or Notion.ZCDP not in mechanism.notions:
+    return rho_of(ledger, epsilon) if Notion.ZCDP in mechanism.notions else None
+
+
+def rho_of(ledger: Ledger, epsilon: Fraction) -> Fraction | None:
+    """Return the largest rho of at most an epsilon at a ledger's delta; None if it has no delta.
+
+    Raises InvalidInput if the rho would be 0.
+    """
+    if not ledger.is_zcdp:
         return None
     units = ledger.units_for(epsilon)
     if units == 0:

@@ -30,11 +30,12 @@ from dpgeo.budgets.selectors import ledger_for
 from dpgeo.budgets.services import budget_debit, budget_refund, check_decided, check_fits
 from dpgeo.core.epsilon import format_epsilon, parse_epsilon, to_micro
 from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput, NotAllowed
-from dpgeo.core.guarantees import Bounding, Unit, guarantee
+from dpgeo.core.guarantees import Bounding, Notion, Unit, guarantee, whole_units
 from dpgeo.core.number_text import number_text
 from dpgeo.core.parameters import layers_named
 from dpgeo.core.series import LAST_MONTH_DAY, Period, Protection, Terms
 from dpgeo.core.window import Window
+from dpgeo.core.zcdp import epsilon_at, exponent_of
 from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.same_people import check_answered
@@ -47,7 +48,13 @@ from dpgeo.privacy.mechanism import Forecast
 from dpgeo.releases.blobs import has_other_draw, has_stored_blob
 from dpgeo.releases.models import Release, Series
 from dpgeo.releases.quotes import release_forecast
-from dpgeo.releases.requests import MAX_BOUND, ReleaseRequest, has_times, read_request
+from dpgeo.releases.requests import (
+    MAX_BOUND,
+    ReleaseRequest,
+    has_times,
+    read_request,
+    rho_of,
+)
 from dpgeo.releases.selectors import jobs_of_keys
 from dpgeo.releases.series_state import has_state
 from dpgeo.releases.services import SALT_BYTES, period_request
@@ -56,6 +63,7 @@ logger = logging.getLogger(__name__)
 
 ENDINGS: Mapping[str, str] = {
     "owner": translatable("It was ended by its owner."),
+    "complete": translatable("All of its maps are drawn."),
     "failed": translatable("A map could not be drawn; its page says why."),
     "budget": translatable("The budget does not pay for another map."),
     "restored": translatable(
@@ -84,7 +92,8 @@ def read_terms(
 ) -> Terms:
     """Parse the privacy terms of a series. Raises InvalidInput, with the field at fault.
 
-    The arguments are fields of `Terms`, as given in a form or an API call.
+    The arguments are fields of `Terms`, as given in a form or an API call. If the dataset's budget
+    counts in rho, `epsilon` is that at the budget's delta, as in `requests.read_request`.
     """
     if Unit(dataset.unit) is not Unit.PERSON:
         raise InvalidInput(
@@ -102,7 +111,7 @@ def read_terms(
         kind = Protection(str(protection))
     except ValueError:
         raise InvalidInput(
-            "{value!r} is not a protection; give person, any or one.",
+            "{value!r} is not a protection; give person, all, any or one.",
             value=str(protection),
             field="protection",
         ) from None
@@ -117,14 +126,19 @@ def read_terms(
             each=a_map,
             field="most",
         )
+    asked = parse_epsilon("" if epsilon is None else epsilon)
+    rho = rho_of(dataset.ledger, asked)
+    delta = None if rho is None else dataset.ledger.delta
     terms = Terms(
         period=chosen,
         protection=kind,
         each=a_map,
         most=limit,
-        epsilon=parse_epsilon("" if epsilon is None else epsilon),
+        epsilon=asked if rho is None or delta is None else epsilon_at(rho, delta),
+        rho=rho,
+        delta=delta,
     )
-    if terms.epsilon_of_map <= 0:
+    if terms.amount_of_map <= 0:
         raise InvalidInput(
             "Less than a millionth would be left for each map; give more.", field="epsilon"
         )
@@ -154,8 +168,8 @@ def read_map(
 ) -> ReleaseRequest:
     """Return the request of one map of a series. Raises InvalidInput.
 
-    Its cost is a pure epsilon, also if the dataset's budget counts in rho: the terms of a series
-    add up epsilons.
+    Its cost is in the currency of the terms. Every mechanism that draws a series has Gaussian noise
+    for one in rho.
 
     The mechanism, parameters and counting are given as in `requests.read_request`. `window` holds
     the days whose rows the map uses, if they are known.
@@ -164,14 +178,14 @@ def read_map(
         dataset,
         mechanism=mechanism,
         parameters=parameters,
-        epsilon=terms.epsilon_of_map,
+        cost=guarantee(terms.cost.notion, terms.amount_of_map, Unit.PERSON, terms.delta),
+        epsilon=None,
         bound=terms.bound,
         counting=counting,
         bounding=Bounding.RANDOM.value,
         totals=0,
         from_day=window.first if window else None,
         to_day=window.last if window else None,
-        pure=True,
     )
     serial = request.definition.serial
     if serial is None:
@@ -258,6 +272,8 @@ def series_declare(
             each=terms.each,
             most=terms.most,
             epsilon_units=to_micro(terms.epsilon),
+            rho_units=whole_units(Notion.ZCDP, terms.rho) if terms.rho else None,
+            delta_exponent=exponent_of(terms.delta) if terms.delta else None,
             publish_when_done=publish_when_done and may_publish,
             salt=os.urandom(SALT_BYTES),
             by_key=by_key,
@@ -265,8 +281,7 @@ def series_declare(
         )
         names = layers_named(request.params)
         series.layers.set(PublicLayer.objects.filter(dataset=dataset, name__in=names))
-        ledger = ledger_for(dataset.ledger, request.definition.notion)
-        cost = guarantee(request.definition.notion, terms.epsilon, Unit.PERSON)
+        ledger, cost = ledger_for(dataset.ledger, terms.cost.notion), terms.cost
         if by_key:
             check_fits(ledger=ledger_lock(ledger), cost=cost, refunds=False)
         if series.is_paid_once:
@@ -414,7 +429,7 @@ def due_periods(series: Series) -> Sequence[Window]:
         return []
     through = min(said, local_today(series.dataset) - timedelta(days=1))
     due, number = [], series.drawn + 1
-    while (window := series.window(number)).last <= through:
+    while series.has_map(number) and (window := series.window(number)).last <= through:
         due.append(window)
         number += 1
     return due
@@ -434,7 +449,8 @@ def coming_periods(series: Series) -> Sequence[Window]:
     today, number = local_today(series.dataset), series.drawn + 1
     while series.window(number).last < today:
         number += 1
-    return [series.window(number + after) for after in range(COMING)]
+    coming = [number + after for after in range(COMING)]
+    return [series.window(each) for each in coming if series.has_map(each)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -481,6 +497,9 @@ def _draw_next(series: Series) -> bool:
             _end(series, "failed")
         return False
     if not _is_shown(series, series.drawn):
+        return False
+    if not series.has_map(number):
+        _end(series, "complete")
         return False
     if not due_periods(series) or ready_upload(series.dataset) is None:
         return False

@@ -378,7 +378,8 @@ def test_moved_points_are_not_offered_in_rho(dataset: Dataset) -> None:
     assert not lacking.address
 
 
-def test_a_map_of_a_series_is_pure_in_a_dataset_in_rho(dataset: Dataset) -> None:
+def test_a_map_of_a_series_whose_terms_are_pure_stays_pure(dataset: Dataset) -> None:
+    """A series may have been declared before those of datasets in rho were paid in rho."""
     terms = Terms(
         period=Period.MONTH, protection=Protection.ONE, each=1, most=1, epsilon=Fraction(1, 10)
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from datetime import date, timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dpgeo.artefacts.statement import statement
-from dpgeo.budgets.models import Entry, EntryKind
+from dpgeo.budgets.models import Entry, EntryKind, Ledger
+from dpgeo.budgets.services import PURE, Accounting
 from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
+from dpgeo.core.guarantees import Notion, units_in
+from dpgeo.core.noise import DiscreteGaussian
 from dpgeo.core.released import FlowsRelease, GridRelease
+from dpgeo.core.zcdp import nano_rho_for
 from dpgeo.datasets.erasure import person_erase, person_readmit
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.layers import public_layer_remove
@@ -777,3 +782,102 @@ def test_a_series_ends_when_keys_may_know_of_the_failure(dataset: Dataset, setti
     series_draw_due()
     with pytest.raises(Conflict, match="has ended"):
         complete(series, 2)
+
+
+RHO = Accounting(delta_exponent=9, population=3_000_000)
+
+
+def rho_dataset() -> Dataset:
+    return make_dataset(budget=3, new_files="append", accounting=RHO)
+
+
+def spent(dataset: Dataset) -> int:
+    dataset.ledger.refresh_from_db()
+    return dataset.ledger.spent_units
+
+
+def test_a_series_in_rho_is_paid_once_and_has_the_noise_of_its_allowance() -> None:
+    dataset = rho_dataset()
+    for number in (1, 2):
+        add(dataset, week(number, range(5)))
+    series = declare(dataset, epsilon="1", each=2, most=20)
+    rho = nano_rho_for(Fraction(1), Fraction(1, 10**9))
+    assert (series.rho_units, spent(dataset)) == (rho, rho)
+    complete(series, 2)
+    releases = draw_all(series)
+    assert len(releases) == 2
+    assert spent(dataset) == rho
+    for release in releases:
+        released = released_of(release)
+        assert isinstance(released.content, GridRelease)
+        assert released.content.noise == DiscreteGaussian(Fraction(rho, 10**9), 20)
+        assert released.guarantee == series.terms.cost
+    stated = statement(released)["series"]
+    assert stated["rho"] == stated["rho_of_map"] == f"{rho / 10**9:.9f}"
+    assert stated["delta"] == "1e-9"
+    releases_sweep()  # No map is debited again.
+    assert spent(dataset) == rho
+
+
+def test_the_allowance_of_a_series_in_rho_is_used_up() -> None:
+    dataset = make_dataset(budget=1000, new_files="append", accounting=RHO)
+    for number in (1, 2, 3):
+        add(dataset, week(number, range(10), places=2))
+    series = declare(dataset, epsilon="900", most=3)
+    complete(series, 3)
+    assert [counted(each) for each in draw_all(series)] == [20, 10, 0]
+    assert used(series) == [3] * 10
+
+
+def test_a_lost_debit_of_a_series_in_rho_is_made_again_in_rho() -> None:
+    dataset = rho_dataset()
+    add(dataset, week(1, range(5)))
+    series = declare(dataset, epsilon="1")
+    complete(series, 1)
+    draw_all(series)
+    paid = spent(dataset)
+    Entry.objects.all()._raw_delete("default")
+    Ledger.objects.filter(pk=dataset.ledger.pk).update(spent_units=0)
+    releases_sweep()
+    assert spent(dataset) == paid
+
+
+@pytest.mark.parametrize("accounting", [PURE, RHO], ids=["epsilon", "rho"])
+def test_nobody_fades_in_a_declared_number_of_maps_and_then_the_series_ends(
+    accounting: Accounting,
+) -> None:
+    dataset = make_dataset(budget=1000, new_files="append", accounting=accounting)
+    for number in (1, 2, 3, 4):
+        add(dataset, week(number, range(10), places=3))
+    series = declare(dataset, epsilon="900", protection="all", each=2, most=3)
+    assert spent(dataset) == 0
+    complete(series, 4)
+    whole = series.terms.cost
+    assert [counted(each) for each in draw_all(series)] == [20, 20, 20]
+    assert (series.ending, series.state_name) == ("complete", "")
+    whole_units = units_in(Notion.ZCDP if accounting is RHO else Notion.PURE_DP, whole)
+    assert whole_units - 3 < spent(dataset) <= whole_units
+    assert due_periods(series) == []
+
+
+def test_maps_of_a_declared_number_have_gaussian_noise_of_one_maps_cells() -> None:
+    dataset = rho_dataset()
+    add(dataset, week(1, range(5)))
+    series = declare(dataset, epsilon="1", protection="all", each=2, most=52)
+    complete(series, 1)
+    [release] = draw_all(series)
+    content = released_of(release).content
+    assert isinstance(content, GridRelease)
+    rho = Fraction(nano_rho_for(Fraction(1), Fraction(1, 10**9)) // 52, 10**9)
+    assert content.noise == DiscreteGaussian(rho, 2)
+
+
+@pytest.mark.parametrize("mechanism", ["uniform-grid", "sparse-grid"])
+@pytest.mark.parametrize("protection", ["any", "one"])
+def test_maps_that_are_paid_one_by_one_are_paid_in_rho(mechanism: str, protection: str) -> None:
+    dataset = rho_dataset()
+    terms = read_terms(dataset, period="week", protection=protection, each=1, most=4, epsilon="1")
+    request = read_map(dataset, terms, mechanism=mechanism, parameters={}, counting="people")
+    whole = nano_rho_for(Fraction(1), Fraction(1, 10**9))
+    assert request.rho == Fraction(whole // (4 if protection == "any" else 1), 10**9)
+    assert terms.epsilon_of_map == request.epsilon

@@ -26,6 +26,7 @@ from dpgeo.core.guarantees import Unit
 from dpgeo.core.parameters import parameters
 from dpgeo.core.series import Terms
 from dpgeo.core.window import Window
+from dpgeo.core.zcdp import delta_text
 from dpgeo.datasets.form_fields import day_field
 from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
@@ -78,7 +79,10 @@ class SeriesForm(MethodForm):
         label=_("Whom epsilon hides"),
         widget=forms.RadioSelect,
         initial="person",
-        help_text=_("The first is paid once, however many maps follow; the others map by map."),
+        help_text=_(
+            "The first is paid once, however many maps follow; the others map by map. In a "
+            "declared number of maps, nobody fades."
+        ),
     )
     each = WholeField(
         initial=1,
@@ -92,8 +96,8 @@ class SeriesForm(MethodForm):
         min_value=1,
         label=_("The most that one person adds to all maps"),
         help_text=_(
-            "For periods in a row: how many. After that a person is not counted any more, so a "
-            "series of the same people fades."
+            "For a declared number of maps, or periods in a row: how many. Otherwise a person is "
+            "not counted any more after that, so a series of the same people fades."
         ),
         error_messages=NUMBERS,
     )
@@ -151,6 +155,7 @@ class Offer:
 
     sentences: list[str]
     epsilon: str
+    delta: str
     margin: int | None
 
 
@@ -160,7 +165,8 @@ class Line:
 
     series: Series
     due: int
-    next: Window
+    next: Window | None
+    """The days of the next map; None after the last."""
     coming: Sequence[Window]
     """The next periods that are not over yet."""
     ending: str
@@ -211,7 +217,7 @@ def _line(series: Series) -> Line:
     return Line(
         series=series,
         due=len(due_periods(series)),
-        next=series.window(series.drawn + 1),
+        next=series.window(series.drawn + 1) if series.has_map(series.drawn + 1) else None,
         coming=coming_periods(series),
         ending=ending,
         can_resume=can_resume(series),
@@ -223,6 +229,7 @@ def _offer(form: SeriesForm) -> Offer:
     return Offer(
         sentences=[say(each) for each in promised(terms)],
         epsilon=format_epsilon(terms.epsilon),
+        delta=delta_text(terms.delta) if terms.delta else "",
         margin=series_forecast(form.dataset, request).margin,
     )
 

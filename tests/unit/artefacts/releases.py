@@ -616,7 +616,7 @@ def series_release(protection: Protection) -> Released:
         period=Period.WEEK,
         protection=protection,
         each=1,
-        most=4 if protection is Protection.ANY else 20,
+        most=20 if protection is Protection.PERSON else 4,
         epsilon=Fraction(1),
     )
     part = Part("5b9c8b1e-6f1e-4c56-9c53-6c3f0b1f6a10", "A city", 2, date(2025, 12, 25), terms)

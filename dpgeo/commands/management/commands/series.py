@@ -58,8 +58,8 @@ class Command(BaseCommand):
             "--protection",
             default=Protection.PERSON.value,
             choices=[each.value for each in Protection],
-            help="Whom epsilon hides: a person over the whole series (the default), in any "
-            "periods in a row, or in any one period.",
+            help="Whom epsilon hides: a person over the whole series (the default), in all of a "
+            "declared number of maps, in any periods in a row, or in any one period.",
         )
         declare.add_argument(
             "--each", default="1", metavar="N", help="What one person adds to a map at most."
@@ -68,8 +68,8 @@ class Command(BaseCommand):
             "--most",
             default="",
             metavar="N",
-            help="What one person adds to all maps at most; with --protection any, the number of "
-            "periods in a row.",
+            help="What one person adds to all maps at most; with --protection all, the number of "
+            "maps; with --protection any, the number of periods in a row.",
         )
         declare.add_argument("--epsilon", required=True, metavar="E")
         declare.add_argument("--publish", action="store_true", help="Publish each map when done.")
@@ -152,12 +152,12 @@ class Command(BaseCommand):
             day = timezone.localdate(series.ended_at)
             self.stdout.write(f"  {series.drawn} drawn; ended on {day}: {ENDINGS[series.ending]}")
             return
-        due, window = due_periods(series), series.window(series.drawn + 1)
         said = series.complete_through or "not said yet"
-        self.stdout.write(
-            f"  {series.drawn} drawn, {len(due)} due; complete through: {said}; the next map is "
-            f"of {window.first} to {window.last}"
-        )
+        line = f"  {series.drawn} drawn, {len(due_periods(series))} due; complete through: {said}"
+        if series.has_map(series.drawn + 1):
+            window = series.window(series.drawn + 1)
+            line += f"; the next map is of {window.first} to {window.last}"
+        self.stdout.write(line)
 
 
 def find_dataset(slug: str) -> Dataset:
