@@ -9,10 +9,11 @@ from dpgeo.accounts.selectors import may, may_administer
 from dpgeo.audit.models import EventKind
 from dpgeo.audit.services import event_record
 from dpgeo.core.errors import Conflict, NotAllowed
+from dpgeo.datasets.locations import location_of
 from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.datasets.postgresql import TableLocation
 from dpgeo.datasets.snapshots import Snapshot
-from dpgeo.datasets.sources import clean_folder, location_of
+from dpgeo.datasets.sources import clean_folder
 from dpgeo.datasets.uploads import record_first_upload
 
 

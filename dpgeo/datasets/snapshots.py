@@ -31,17 +31,12 @@ from django.conf import settings
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.window import Window
+from dpgeo.datasets.locations import location_of
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.person_keys import hashing_key, organisation_key
 from dpgeo.datasets.postgresql import TableCounter, TableLocation, table_counter
 from dpgeo.datasets.row_schema import confirmed_columns, schema_of
-from dpgeo.datasets.sources import (
-    Location,
-    SourceFile,
-    changed,
-    location_of,
-    with_footer,
-)
+from dpgeo.datasets.sources import Location, SourceFile, changed, with_footer
 from dpgeo.datasets.storage import work_folder
 from dpgeo.datasets.versions import canonical_paths, files_of
 from dpgeo.engine.duckdb_view import HASHES

@@ -1,6 +1,6 @@
 """Folders of Parquet files that may be registered, and the files in them.
 
-Only the setting DPGEO_SOURCES names folders, each for one organisation, as in
+Only the setting DPGEO_SOURCES names folders (see `datasets.locations`), each for one organisation:
 `city-transport/trips=/srv/trips` or `city-transport/trips=s3://lake/trips`. A form or a command
 chooses one of these names and a folder below it, never another path, host or bucket. Symbolic links
 that lead out of a local folder are not followed. An object store is the one of the existing
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePosixPath
@@ -28,9 +28,6 @@ from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.datasets.storage import work_folder
 
 OBJECT_STORE = "s3://"
-
-DATABASES = ("postgresql://", "postgres://")
-"""Beginnings of addresses of databases (`datasets.postgresql`), which may hold a password."""
 
 MOST_FILES = 10_000
 """Largest number of files in a registered folder."""
@@ -201,28 +198,6 @@ class Location:
                 copy.write(block)
 
 
-def locations() -> Sequence[Location]:
-    """Return all folders that the setting names. Raises ValueError for an invalid setting."""
-    return [_parse(entry) for entry in settings.DPGEO_SOURCES]
-
-
-def locations_of(organisation: str) -> list[Location]:
-    """Return the folders that the setting names for the organisation with this slug."""
-    return [each for each in locations() if each.organisation == organisation]
-
-
-def location_of(organisation: str, name: str) -> Location:
-    """Return a folder of the setting by its name. Raises InvalidInput if there is none."""
-    for each in locations_of(organisation):
-        if each.name == name:
-            return each
-    raise InvalidInput(
-        "The settings of this site name no folder {name!r} for your organisation.",
-        name=name,
-        field="location",
-    )
-
-
 def clean_folder(folder: object) -> str:
     """Return a folder's relative path, without slashes at its ends. Raises InvalidInput.
 
@@ -279,18 +254,3 @@ def changed(file: SourceFile) -> Conflict:
 def _check_footer(path: Path, file: SourceFile) -> None:
     if file.footer and footer_checksum(path) != file.footer:
         raise changed(file)
-
-
-def _parse(entry: str) -> Location:
-    names, equals, root = entry.partition("=")
-    organisation, slash, name = names.strip().partition("/")
-    root = root.strip().rstrip("/")
-    if not (equals and slash and organisation and name and root):
-        raise ValueError(f"DPGEO_SOURCES: {names!r} is not like organisation/name=/folder.")
-    if root.startswith(DATABASES):
-        from dpgeo.datasets.postgresql import TableLocation
-
-        return TableLocation(organisation, name, root)
-    if not root.startswith(OBJECT_STORE) and not Path(root).is_absolute():
-        raise ValueError(f"DPGEO_SOURCES: the path of {names!r} is not absolute.")
-    return Location(organisation, name, root)

@@ -17,13 +17,13 @@ from dpgeo.core.levels import make_level
 from dpgeo.core.released import GridRelease
 from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.ingest_job import upload_ingest
+from dpgeo.datasets.locations import locations
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.person_keys import hashing_key
 from dpgeo.datasets.postgresql import connected, quoted_table
 from dpgeo.datasets.previews import upload_preview
 from dpgeo.datasets.registration import source_register
 from dpgeo.datasets.snapshots import Snapshot, SourceRows, rows_in_place
-from dpgeo.datasets.sources import locations
 from dpgeo.datasets.uploads import upload_confirm
 from dpgeo.engine.in_place import InPlaceView
 from dpgeo.engine.pushed_view import PushedView

@@ -21,6 +21,7 @@ from dpgeo.core.levels import make_level
 from dpgeo.core.released import GridRelease, PointsRelease
 from dpgeo.datasets.erasure import person_erase, person_readmit
 from dpgeo.datasets.ingest_job import upload_ingest
+from dpgeo.datasets.locations import locations
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.orphan_files import stored_names
 from dpgeo.datasets.previews import upload_preview, upload_understand
@@ -28,7 +29,7 @@ from dpgeo.datasets.quotas import bytes_of
 from dpgeo.datasets.registration import source_register
 from dpgeo.datasets.selectors import ready_upload
 from dpgeo.datasets.snapshots import Snapshot, people_paths, rows_in_place
-from dpgeo.datasets.sources import Location, clean_folder, locations
+from dpgeo.datasets.sources import Location, clean_folder
 from dpgeo.datasets.storage import private_storage
 from dpgeo.datasets.uploads import upload_confirm
 from dpgeo.datasets.versions import rows_of

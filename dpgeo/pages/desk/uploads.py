@@ -17,13 +17,13 @@ from django.views.decorators.http import require_http_methods, require_POST
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may, may_administer
 from dpgeo.core.errors import DpgeoError, InvalidInput
+from dpgeo.datasets.locations import locations_of
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.practice import upload_practice
 from dpgeo.datasets.previews import upload_look
 from dpgeo.datasets.registration import registered, source_register
 from dpgeo.datasets.selectors import ready_upload
 from dpgeo.datasets.size_limit import check_size
-from dpgeo.datasets.sources import locations_of
 from dpgeo.datasets.uploads import upload_discard, upload_receive
 from dpgeo.ingest.understanding import ASK_BELOW
 from dpgeo.pages.desk.access import (

@@ -1,0 +1,50 @@
+"""Folders and databases that the setting DPGEO_SOURCES names, each for one organisation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from django.conf import settings
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.datasets.postgresql import TableLocation
+from dpgeo.datasets.sources import OBJECT_STORE, Location
+
+DATABASES = ("postgresql://", "postgres://")
+"""Beginnings of addresses of databases (`datasets.postgresql`), which may hold a password."""
+
+
+def locations() -> Sequence[Location]:
+    """Return all folders that the setting names. Raises ValueError for an invalid setting."""
+    return [_parse(entry) for entry in settings.DPGEO_SOURCES]
+
+
+def locations_of(organisation: str) -> list[Location]:
+    """Return the folders that the setting names for the organisation with this slug."""
+    return [each for each in locations() if each.organisation == organisation]
+
+
+def location_of(organisation: str, name: str) -> Location:
+    """Return a folder of the setting by its name. Raises InvalidInput if there is none."""
+    for each in locations_of(organisation):
+        if each.name == name:
+            return each
+    raise InvalidInput(
+        "The settings of this site name no folder {name!r} for your organisation.",
+        name=name,
+        field="location",
+    )
+
+
+def _parse(entry: str) -> Location:
+    names, equals, root = entry.partition("=")
+    organisation, slash, name = names.strip().partition("/")
+    root = root.strip().rstrip("/")
+    if not (equals and slash and organisation and name and root):
+        raise ValueError(f"DPGEO_SOURCES: {names!r} is not like organisation/name=/folder.")
+    if root.startswith(DATABASES):
+        return TableLocation(organisation, name, root)
+    if not root.startswith(OBJECT_STORE) and not Path(root).is_absolute():
+        raise ValueError(f"DPGEO_SOURCES: the path of {names!r} is not absolute.")
+    return Location(organisation, name, root)
