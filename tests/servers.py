@@ -103,17 +103,17 @@ def running_servers() -> Iterator[Servers]:
 
 
 @contextmanager
-def running_postgresql(*options: str) -> Iterator[tuple[str, Path]]:
-    """Run PostgreSQL alone, with more settings; yield its address and the path of its log."""
-    with tempfile.TemporaryDirectory(prefix="dpgeo-servers-") as name:
-        folder = Path(name)
+def running_postgresql(*options: str, name: str = "dpgeo") -> Iterator[tuple[str, Path]]:
+    """Run PostgreSQL alone, with more settings and a superuser of a name; yield its address and the path of its log."""
+    with tempfile.TemporaryDirectory(prefix="dpgeo-servers-") as made:
+        folder = Path(made)
         folder.chmod(0o711)
-        with _running_postgresql(folder / "postgresql", *options) as address:
+        with _running_postgresql(folder / "postgresql", *options, name=name) as address:
             yield address, folder / "postgresql" / "log"
 
 
 @contextmanager
-def _running_postgresql(folder: Path, *more: str) -> Iterator[str]:
+def _running_postgresql(folder: Path, *more: str, name: str = "dpgeo") -> Iterator[str]:
     programs = postgresql_folder()
     assert programs is not None, INSTALL
     account = _account()
@@ -125,7 +125,7 @@ def _running_postgresql(folder: Path, *more: str) -> Iterator[str]:
             shutil.chown(path, account["user"], account["group"])
     data = folder / "data"
     initdb = subprocess.run(
-        [programs / "initdb", "--pgdata", data, "--username", "dpgeo", "--encoding", "UTF8",
+        [programs / "initdb", "--pgdata", data, "--username", name, "--encoding", "UTF8",
          "--locale", "C.UTF-8", "--auth", "scram-sha-256", "--pwfile", folder / "password",
          "--no-sync"],
         cwd=folder, capture_output=True, timeout=120, check=False, **account,
@@ -134,7 +134,7 @@ def _running_postgresql(folder: Path, *more: str) -> Iterator[str]:
     options = [f"port={port}", "listen_addresses=127.0.0.1", f"unix_socket_directories={folder}"]
     words = [word for option in (*options, *FAST, *more) for word in ("-c", option)]
     with _running([programs / "postgres", "-D", data, *words], folder, signal.SIGINT, account):
-        url = f"postgres://dpgeo:{password}@127.0.0.1:{port}"
+        url = f"postgres://{name}:{password}@127.0.0.1:{port}"
         _wait(lambda: _postgresql_answers(url), folder)
         yield url
 

@@ -32,16 +32,38 @@ admin.site.index_title = "Your datasets"
 
 @admin.register(User)
 class AccountAdmin(AnyUserAdmin):
-    """Admin page for accounts, on which superusers remove second factors that were lost."""
+    """Admin page for accounts, for superusers alone.
+
+    Whoever may change accounts can set a superuser's password, or become one, so that Django's
+    permissions for it (*Can change user*) would be more than they say. They open nothing here.
+    """
 
     actions = ["remove_factors"]
+    fieldsets = (
+        *(UserAdmin.fieldsets or ()),
+        ("Two persons", {"fields": ("vouched", "invited_by")}),
+    )
+    readonly_fields = ("invited_by",)
 
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
-        """Return the actions; only superusers may remove second factors."""
-        offered: dict[str, Any] = super().get_actions(request)
-        if not request.user.is_superuser:
-            offered.pop("remove_factors", None)
-        return offered
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """Return True for superusers only, as do the methods below."""
+        return bool(request.user.is_superuser)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Return True for superusers only."""
+        return self.has_module_permission(request)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Return True for superusers only."""
+        return self.has_module_permission(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Return True for superusers only."""
+        return self.has_module_permission(request)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Return True for superusers only."""
+        return self.has_module_permission(request)
 
     @admin.action(description="Remove second factors that were lost, and end the sessions")
     def remove_factors(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
@@ -52,7 +74,11 @@ class AccountAdmin(AnyUserAdmin):
 
 
 class MembershipInline(TabularInline):
-    """The list of an organisation's members, which its administrators can edit."""
+    """The list of an organisation's members, which only superusers edit here.
+
+    Administrators do so on the desk, where newcomers are invited, the last administrator stays and
+    the password is asked for.
+    """
 
     model = Membership
     extra = 0
@@ -63,23 +89,34 @@ class MembershipInline(TabularInline):
         return organisations_of(request.user).exists()
 
     def has_add_permission(self, request: HttpRequest, obj: Organisation | None = None) -> bool:
-        """Return True for superusers and the organisation's administrators."""
-        return bool(request.user.is_superuser) if obj is None else may_administer(request.user, obj)
+        """Return True for superusers only."""
+        return bool(request.user.is_superuser)
 
     def has_change_permission(self, request: HttpRequest, obj: Organisation | None = None) -> bool:
-        """Return True for users who may add members to the organisation."""
-        return self.has_add_permission(request, obj)
+        """Return True for superusers only."""
+        return bool(request.user.is_superuser)
 
     def has_delete_permission(self, request: HttpRequest, obj: Organisation | None = None) -> bool:
-        """Return True for users who may add members to the organisation."""
-        return self.has_add_permission(request, obj)
+        """Return True for superusers only."""
+        return bool(request.user.is_superuser)
 
 
-LIMITS = ("quota_bytes", "quota_jobs", "quota_requests", "most_epsilon", "two_persons")
+LIMITS = (
+    "quota_bytes",
+    "quota_jobs",
+    "quota_requests",
+    "most_epsilon",
+    "most_level",
+    "two_persons",
+)
 """What the operators of the site allow an organisation, and require of it."""
 
-OPERATORS = (*LIMITS, "slug")
-"""Fields that only the operators set. DPGEO_SOURCES and DPGEO_OIDC name organisations by slugs."""
+OPERATORS = (*LIMITS, "slug", "second_factor")
+"""Fields that only the operators set here.
+
+DPGEO_SOURCES and DPGEO_OIDC name organisations by slugs. Administrators demand second factors on
+the desk, which asks for their password first.
+"""
 
 
 @admin.register(Organisation)

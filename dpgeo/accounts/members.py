@@ -89,6 +89,20 @@ def invitation_accept(*, invitation: Invitation, user: User) -> Membership:
 
 
 @transaction.atomic
+def account_create(*, invitation: Invitation, account: User) -> User:
+    """Store an account that somebody made by accepting an invitation.
+
+    It counts as whoever sent the invitation until an operator vouches for it: the link may have
+    been opened by the same person. Raises Conflict as `invitation_accept`.
+    """
+    account.vouched = False
+    account.invited_by = invitation.invited_by
+    account.save()
+    invitation_accept(invitation=invitation, user=account)
+    return account
+
+
+@transaction.atomic
 def invitation_withdraw(*, invitation: Invitation, by: User) -> None:
     """End an invitation that nobody has accepted. Raises NotAllowed as `invitation_create`."""
     _check_administers(by, invitation.organisation)

@@ -13,9 +13,23 @@ class User(AbstractUser):
     `acting_key` is the API key that authenticated the current request, or None if there was none.
     With a key, selectors allow only what both the user's role and the key's scopes allow, and only
     in the key's organisation.
+
+    An account that was made by accepting an invitation is not `vouched` for: its owner may be
+    whoever invited it. Where two persons are required, it counts as that one (`selectors.owner_of`)
+    until an operator of the site has made sure that a person of their own uses it.
     """
 
     acting_key: ApiKey | None = None
+
+    vouched = models.BooleanField(
+        "a person of their own",
+        default=True,
+        help_text="Whether an operator knows that nobody else uses this account. Where two persons "
+        "are required, other accounts count as whoever invited them.",
+    )
+    invited_by = models.ForeignKey(
+        "self", null=True, blank=True, editable=False, on_delete=models.SET_NULL, related_name="+"
+    )
 
     def __str__(self) -> str:
         name = self.get_username()
@@ -66,6 +80,14 @@ class Organisation(models.Model):
         max_digits=12,
         decimal_places=6,
         help_text="Largest budget for the same people, in epsilon. Empty: no limit.",
+    )
+    most_level = models.DecimalField(
+        null=True,
+        blank=True,
+        max_digits=12,
+        decimal_places=6,
+        help_text="Largest budget for points of the same people, as a level within 200 m. Empty: "
+        "no points if budgets in epsilon are limited, otherwise no limit.",
     )
     second_factor = models.CharField(
         max_length=20,

@@ -25,7 +25,7 @@ from dpgeo.audit.services import event_record
 
 logger = logging.getLogger(__name__)
 
-RIGHTS = ("username", "email", "is_active", "is_staff", "is_superuser")
+RIGHTS = ("username", "email", "is_active", "is_staff", "is_superuser", "vouched")
 """Fields of an account whose changes are recorded by name, without their values."""
 
 

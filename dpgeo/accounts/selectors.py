@@ -74,6 +74,27 @@ def role_in(user: Visitor, organisation: Organisation | int) -> Role | None:
     return Role(membership.role) if membership else None
 
 
+def owner_of(user: User | None) -> int | None:
+    """Return the id of the account as which a user counts where two persons are required.
+
+    It is the user's own account, or, as long as no operator vouched for it, that of whoever invited
+    it. None stands for the console, and for accounts whose inviter is not known any more.
+    """
+    seen = set()
+    while user is not None and not user.vouched and user.pk not in seen:
+        seen.add(user.pk)
+        user = user.invited_by
+    return None if user is None or user.pk in seen else user.pk
+
+
+def are_two_persons(one: User | None, other: User | None) -> bool:
+    """Return whether two accounts count as two persons; None is the operator at the console."""
+    if one is None or other is None:
+        return one is not other and owner_of(one or other) is not None
+    owners = {owner_of(one), owner_of(other)}
+    return len(owners) == 2 and None not in owners
+
+
 def organisations_of(user: Visitor) -> QuerySet[Organisation]:
     """Return a user's organisations.
 

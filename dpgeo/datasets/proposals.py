@@ -15,13 +15,24 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from dpgeo.accounts.models import Membership, Organisation, Role, User
-from dpgeo.accounts.selectors import may_administer, organisations_of
+from dpgeo.accounts.selectors import (
+    are_two_persons,
+    may_administer,
+    organisations_of,
+    owner_of,
+)
 from dpgeo.audit.models import EventKind
 from dpgeo.audit.services import event_record
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import Conflict, NotAllowed
 from dpgeo.core.levels import Level
 from dpgeo.datasets.models import Dataset, Proposal
+
+ONE_PERSON = (
+    "Your account and the one that asked count as one person, because one of them invited the "
+    "other, or one person invited both; ask somebody else, or have the operator of this site "
+    "confirm that they belong to two persons."
+)
 
 
 def needs_second(organisation: Organisation) -> bool:
@@ -75,6 +86,8 @@ def proposal_decide(*, proposal: Proposal, by: User, approve: bool) -> None:
         raise NotAllowed(
             "You asked for this budget yourself; another administrator has to approve it."
         )
+    if approve and not are_two_persons(proposal.asked_by, by):
+        raise NotAllowed(ONE_PERSON)
     with transaction.atomic():
         decided = Proposal.objects.filter(pk=proposal.pk, decided_at=None).update(
             approved=approve, decided_by=by, decided_at=timezone.now()
@@ -93,13 +106,14 @@ def proposals_seen_by(user: User) -> QuerySet[Proposal]:
 
 
 def lacks_second(organisation: Organisation, role: Role) -> bool:
-    """Return whether fewer than two active members may decide, so that what one asks for waits.
+    """Return whether fewer than two persons may decide, so that what one asks for waits.
 
     `role` is the lowest role that may decide.
     """
     allowed = list(Role)[list(Role).index(role) :]
     members = Membership.objects.filter(organisation=organisation, user__is_active=True)
-    return members.filter(role__in=allowed).count() < 2
+    deciding = members.filter(role__in=allowed).select_related("user")
+    return len({owner_of(each.user) for each in deciding} - {None}) < 2
 
 
 def _record(kind: EventKind, proposal: Proposal, by: User | None) -> None:

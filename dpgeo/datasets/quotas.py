@@ -21,10 +21,14 @@ from dpgeo.accounts.rate_counters import DAY, count, counted, requests_of
 from dpgeo.budgets.models import Ledger
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import Conflict
+from dpgeo.core.guarantees import SCALE, Notion
 from dpgeo.datasets.models import Transfer, Upload, UploadState
 from dpgeo.phrases import Figure
 
 MIB = 1 << 20
+
+CAPPED_RADIUS = 200
+"""Radius in metres within which `Organisation.most_level` limits the level of points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +107,17 @@ def _jobs_of(organisation: int) -> str:
 
 
 def check_cap(organisation: Organisation, ledger: Ledger) -> None:
-    """Raise Conflict if a budget for counts exceeds what may be published about one set of people.
+    """Raise Conflict if a budget exceeds what may be published about one set of people.
 
     Call this after the total was set, in the same transaction.
+
+    Points tell that somebody is in the data, which no epsilon bounds. So a cap on epsilon allows no
+    budget for points, unless the operator named the largest level, too. A level holds within a
+    radius that members choose; levels are compared within `CAPPED_RADIUS`.
     """
+    if ledger.radius is not None:
+        _check_points_cap(organisation, ledger)
+        return
     most = organisation.most_epsilon
     if most is None or ledger.epsilon_of(ledger.total_units) <= Fraction(most):
         return
@@ -116,3 +127,22 @@ def check_cap(organisation: Organisation, ledger: Ledger) -> None:
         most=Figure(format_epsilon(Fraction(most))),
         field="budget",
     )
+
+
+def _check_points_cap(organisation: Organisation, ledger: Ledger) -> None:
+    most = organisation.most_level
+    if most is None and organisation.most_epsilon is not None:
+        raise Conflict(
+            "The operator of this site limits what your organisation may publish about the same "
+            "people, and points would exceed every limit in epsilon; ask for a limit for points.",
+            field="points_budget",
+        )
+    level = Fraction(ledger.total_units * CAPPED_RADIUS, SCALE[Notion.GEO_IND])
+    if most is not None and level > Fraction(most):
+        raise Conflict(
+            "The operator of this site allows your organisation at most level {most} within "
+            "{radius} m for points of the same people; choose a smaller budget.",
+            most=Figure(format_epsilon(Fraction(most))),
+            radius=CAPPED_RADIUS,
+            field="points_budget",
+        )

@@ -238,7 +238,7 @@ def _own_ledger(
     own = ledger_create(name=name, total=total, accounting=accounting)
     check_cap(organisation, own)
     if points is not None:
-        ledger_create_for_points(beside=own, total=points)
+        check_cap(organisation, ledger_create_for_points(beside=own, total=points))
     return own
 
 
@@ -453,7 +453,7 @@ def _set_total(dataset: Dataset, total: Fraction | Level) -> None:
     if isinstance(total, Fraction):
         check_cap(dataset.organisation, ledger_set_total(ledger=dataset.ledger, total=total))
     else:
-        _set_points_budget(dataset.ledger, total)
+        check_cap(dataset.organisation, _set_points_budget(dataset.ledger, total))
 
 
 def proposal_approve(*, proposal: Proposal, by: User) -> None:
@@ -473,12 +473,11 @@ def proposal_approve(*, proposal: Proposal, by: User) -> None:
         _record_totals(dataset)
 
 
-def _set_points_budget(ledger: Ledger, total: Level) -> None:
+def _set_points_budget(ledger: Ledger, total: Level) -> Ledger:
     points = points_ledger(ledger)
     if points is None:
-        ledger_create_for_points(beside=ledger, total=total)
-    else:
-        ledger_set_total(ledger=points, total=total)
+        return ledger_create_for_points(beside=ledger, total=total)
+    return ledger_set_total(ledger=points, total=total)
 
 
 def dataset_discard(*, dataset: Dataset) -> None:

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from dpgeo.accounts.models import User
-from dpgeo.accounts.selectors import may
+from dpgeo.accounts.selectors import are_two_persons, may
 from dpgeo.audit.models import EventKind
 from dpgeo.audit.services import event_record
 from dpgeo.budgets.merging import ledger_lock
@@ -18,7 +18,7 @@ from dpgeo.budgets.selectors import is_paid_for, points_ledger
 from dpgeo.budgets.services import check_decided, ledger_promise
 from dpgeo.core.errors import Conflict, NotAllowed
 from dpgeo.datasets.decisions import decision_record
-from dpgeo.datasets.proposals import needs_second
+from dpgeo.datasets.proposals import ONE_PERSON, needs_second
 from dpgeo.jobs.models import JobState
 from dpgeo.releases import files
 from dpgeo.releases.file_making import files_want
@@ -108,12 +108,15 @@ def check_second(release: Release, by: User | None) -> None:
     This holds where the organisation requires two persons. An API key counts as its owner. The
     operator at the console (None) counts as one person, who also stands for deleted accounts.
     """
-    asked = release.created_by_id
-    if needs_second(release.dataset.organisation) and asked == (by and by.pk):
+    if not needs_second(release.dataset.organisation):
+        return
+    if release.created_by_id == (by and by.pk):
         raise NotAllowed(
             "You asked for this map yourself, and your organisation requires a second person; ask "
             "another approver to publish it."
         )
+    if not are_two_persons(release.created_by, by):
+        raise NotAllowed(ONE_PERSON)
 
 
 def publish_due(release: Release) -> None:

@@ -116,6 +116,7 @@ def test_axe_finds_nothing_on_the_desk_and_the_sign_in_pages(
     problems = {"/accounts/login/": violations(page)}
     page.goto(live_server.url + "/admin/login/")
     problems["/admin/login/"] = violations(page)
+    desk.confirmed()
     signed_in(desk, live_server)(page)
     for address in addresses:
         page.goto(live_server.url + address)

@@ -20,13 +20,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 import yaml
 
 from dpgeo.commands.age_files import passing_identity
 from tests.containers import Image, Step, build, context_of, interpolate, parse, python_folders
 from tests.requirements import need
-from tests.servers import INSTALL, free_port, running_servers, servers_installed
+from tests.servers import (
+    INSTALL,
+    free_port,
+    running_postgresql,
+    running_servers,
+    servers_installed,
+)
 from tests.services.installation import ROOT
 from tests.services.sites import Site
 from tests.unit.ground.files import TILES
@@ -292,3 +299,35 @@ def check_ground(stack: Stack) -> None:
 def unpacked(body: bytes) -> str:
     """Return the text of a gzipped page."""
     return gzip.decompress(body).decode() if body[:2] == b"\x1f\x8b" else body.decode()
+
+
+def test_the_site_is_no_superuser_of_its_database() -> None:
+    """Run the script as the image of PostgreSQL does, in a new volume."""
+    need(servers_installed() and shutil.which("psql") is not None, INSTALL)
+    mounts = [each.split(":") for each in SERVICES["database"]["volumes"]]
+    (script,) = [each[0] for each in mounts if each[1].startswith("/docker-entrypoint-initdb.d/")]
+    environment = SERVICES["database"]["environment"]
+    assert environment == {"POSTGRES_PASSWORD": VALUES["DPGEO_DATABASE_PASSWORD"]}
+    with running_postgresql(name="postgres") as (address, _):
+        words = ["psql", "-v", "ON_ERROR_STOP=1", "--no-psqlrc", "--quiet"]
+        made = subprocess.run(
+            [*words, "--file", ROOT / script, f"{address}/postgres"],
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert made.returncode == 0, made.stderr
+        own = re.sub("//.*@", f"//dpgeo:{VALUES['DPGEO_DATABASE_PASSWORD']}@", address)
+        with psycopg.connect(f"{own}/dpgeo", autocommit=True) as connection:
+            connection.execute("CREATE TABLE own (id int)")
+            for refused in (
+                "CREATE ROLE other",
+                "CREATE DATABASE other",
+                "COPY own FROM PROGRAM 'id'",
+                "ALTER ROLE dpgeo SUPERUSER",
+            ):
+                with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                    connection.execute(refused)
+        with pytest.raises(psycopg.OperationalError, match="password"):
+            psycopg.connect(f"{address}/postgres")

@@ -87,7 +87,7 @@ class Load:
         """Repeatedly open the owners' pages."""
         site = browser_at(self.port, self.facts)
         while self.going():
-            for address in ("/desk/", "/desk/ledger/", "/desk/keys/", "/de/desk/"):
+            for address in ("/desk/", "/desk/ledger/", "/desk/campaigns/", "/de/desk/"):
                 self.note("owner", site.ask("GET", address))
                 time.sleep(0.2)
 

@@ -56,6 +56,12 @@ class Desk:
         client.force_login(user)
         return client
 
+    def confirmed(self, client: Client | None = None) -> Client:
+        """Return a browser, the desk's own if none is given, after typing the password again."""
+        client = client or self.client
+        client.post("/desk/account/confirm/", {"password": PASSWORD})
+        return client
+
     def declaration(self, **changes: str) -> dict[str, str]:
         """Return the form data of a person who declares a dataset."""
         typed = {

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
+from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
@@ -389,7 +390,7 @@ def _members(organisation: Organisation) -> list[Membership]:
     return list(organisation.memberships.order_by("pk"))
 
 
-def test_administrators_set_the_members_of_their_organisation_and_stewards_do_not(
+def test_only_superusers_set_members_here_and_administrators_see_them(
     release: Release,
 ) -> None:
     organisation, newcomer = release.dataset.organisation, make_user()
@@ -399,5 +400,32 @@ def test_administrators_set_the_members_of_their_organisation_and_stewards_do_no
     assert role_in(newcomer, organisation) is None
     administrator = member(release.dataset, Role.ADMINISTRATOR)
     assert administrator.get(address).status_code == 200
-    assert administrator.post(address, membership_form(organisation, newcomer)).status_code == 302
+    typed = {**membership_form(organisation, newcomer), "second_factor": "steward"}
+    assert administrator.post(address, typed).status_code == 302
+    assert role_in(newcomer, organisation) is None
+    assert Organisation.objects.get(pk=organisation.pk).second_factor == ""
+    root = signed_in(make_user(is_staff=True, is_superuser=True))
+    assert root.post(address, membership_form(organisation, newcomer)).status_code == 302
     assert role_in(newcomer, organisation) == Role.APPROVER
+
+
+def test_the_permission_to_change_accounts_opens_no_account() -> None:
+    root = make_user(is_staff=True, is_superuser=True)
+    staff = make_user(make_organisation(), Role.ADMINISTRATOR, is_staff=True)
+    staff.user_permissions.add(
+        *Permission.objects.filter(content_type__model__in=["user", "group"])
+    )
+    client = signed_in(staff)
+    before = User.objects.get(pk=root.pk).password
+    for address in (
+        reverse("admin:accounts_user_changelist"),
+        reverse("admin:accounts_user_add"),
+        reverse("admin:accounts_user_change", args=[staff.pk]),
+        reverse("admin:accounts_user_delete", args=[root.pk]),
+        reverse("admin:auth_user_password_change", args=[root.pk]),
+    ):
+        assert client.get(address).status_code == 403, address
+        typed = {"password1": "quite other words", "password2": "quite other words"}
+        assert client.post(address, {**typed, "is_superuser": "on"}).status_code == 403, address
+    assert User.objects.get(pk=root.pk).password == before
+    assert not User.objects.get(pk=staff.pk).is_superuser

@@ -158,7 +158,9 @@ def test_the_day_of_last_use_is_stored_without_the_hour() -> None:
 def test_the_desk_makes_a_key_and_shows_its_secret_once() -> None:
     desk = make_desk()
     typed = {"organisation": desk.organisation.pk, "name": "nightly", "scopes": ["jobs:read"]}
-    response = desk.client.post("/desk/keys/", typed)
+    assert desk.client.post("/desk/keys/", typed)["Location"].startswith("/desk/account/confirm/")
+    assert not ApiKey.objects.exists()
+    response = desk.confirmed().post("/desk/keys/", typed)
     key = ApiKey.objects.get()
     assert response.status_code == 200
     assert "no-store" in response["Cache-Control"]
@@ -174,7 +176,9 @@ def test_the_desk_makes_a_key_and_shows_its_secret_once() -> None:
 
 def test_the_desk_names_what_is_missing_of_a_key() -> None:
     desk = make_desk()
-    refused = desk.client.post("/desk/keys/", {"organisation": desk.organisation.pk, "name": "x"})
+    refused = desk.confirmed().post(
+        "/desk/keys/", {"organisation": desk.organisation.pk, "name": "x"}
+    )
     assert refused.status_code == 422
     assert not ApiKey.objects.exists()
 
@@ -185,7 +189,7 @@ def test_the_desk_gives_keys_only_to_administrators(role: Role | None) -> None:
     key, _ = key_create(
         organisation=desk.organisation, name="mine", scopes=EVERYTHING, created_by=desk.user
     )
-    client = desk.signed_in("other", role=role)
+    client = desk.confirmed(desk.signed_in("other", role=role))
     page = client.get("/desk/keys/")
     assert page.status_code == (200 if role else 404)
     assert key.prefix not in page.content.decode()

@@ -144,6 +144,7 @@ def english_in(said: str) -> list[str]:
 
 @pytest.mark.django_db
 def test_the_desk_speaks_german_on_every_page(desk: Desk) -> None:
+    desk.confirmed()
     pages = everything(desk)
     for name, (address, german) in pages.items():
         answer = desk.client.get(f"/de{address}")
@@ -155,6 +156,7 @@ def test_the_desk_speaks_german_on_every_page(desk: Desk) -> None:
 
 @pytest.mark.django_db
 def test_untranslated_english_would_be_found(desk: Desk) -> None:
+    desk.confirmed()
     for name, (address, german) in everything(desk).items():
         text = readable(desk.page(address))
         assert german not in text, name

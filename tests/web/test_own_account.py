@@ -191,13 +191,13 @@ def test_keys_are_created_and_replaced_on_the_desk(desk: Desk) -> None:
         "scopes": ["jobs:read"],
         "days": "90",
     }
-    assert desk.client.post("/desk/keys/", typed).status_code == 200
+    assert desk.confirmed().post("/desk/keys/", typed).status_code == 200
     key = ApiKey.objects.get()
     assert key.expires_on == timezone.now().date() + timedelta(days=90)
     page = desk.client.post(f"/desk/keys/{key.pk}/rotate/").content.decode()
     secret = re.search(r"dpg_[\w-]{43}", page)
     assert secret
     assert bearer_of(secret[0])
-    stranger = make_desk("Other house", "stranger").client
+    stranger = make_desk("Other house", "stranger").confirmed()
     assert stranger.post(f"/desk/keys/{key.pk}/rotate/").status_code == 404
     assert "Ihr Konto" in desk.page("/de/desk/account/")

@@ -16,6 +16,7 @@ from django.test import Client
 from dpgeo.accounts.models import Organisation, Role, Scope
 from dpgeo.accounts.services import key_create
 from dpgeo.core.errors import Conflict
+from dpgeo.core.levels import make_level
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.quotas import bytes_of, use_of
 from dpgeo.datasets.resumable_uploads import transfer_append, transfer_begin, transfer_complete
@@ -126,6 +127,24 @@ def test_the_keys_of_an_organisation_share_its_requests() -> None:
     assert answers[-1]["Retry-After"]
     assert use_of(dataset.organisation).requests == 4
     assert Client().get("/api/v1/mechanisms").status_code == 200
+
+
+@pytest.mark.parametrize("most_level", [None, Decimal("2.772")])
+def test_a_cap_holds_for_points_too(most_level: Decimal | None) -> None:
+    """A level within a smaller radius tells more, so levels are compared within one."""
+    dataset = make_dataset(budget=Fraction(2), points_budget=make_level("1.386", 200))
+    allow(dataset, most_epsilon=Decimal("2.5"), most_level=most_level)
+    for level in (make_level("ln 16", 200), make_level("1.387", 100)):
+        with pytest.raises(Conflict, match="points") as refusal:
+            make_dataset(dataset.organisation, budget=Fraction(2), points_budget=level)
+        assert refusal.value.field == "points_budget"
+    with pytest.raises(Conflict, match="points"):
+        dataset_update(dataset=dataset, changes={"points_budget": make_level("ln 16", 200)})
+    assert dataset.ledger.geo.total_units == make_level("1.386", 200).pico
+    if most_level is not None:
+        for level in (make_level("2.772", 200), make_level("1.386", 100)):
+            other = make_dataset(dataset.organisation, budget=Fraction(2), points_budget=level)
+            assert other.ledger.geo.total_units == level.pico
 
 
 def test_no_budget_exceeds_the_cap() -> None:

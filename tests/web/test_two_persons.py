@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from datetime import UTC
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,9 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.test import Client
 
+from dpgeo.accounts.members import account_create, invitation_create
 from dpgeo.accounts.models import Membership, Organisation, Role, Scope, User
+from dpgeo.accounts.selectors import are_two_persons
 from dpgeo.accounts.services import key_create
 from dpgeo.audit.models import Event, EventKind
 from dpgeo.budgets.services import Accounting
@@ -132,6 +136,69 @@ def test_an_approval_that_cannot_be_set_leaves_the_proposal_open(desk: Desk, sec
     proposal.refresh_from_db()
     assert proposal.decided_at is None
     assert total_of(dataset) == 0
+
+
+def invited(by: User, organisation: Organisation, name: str) -> User:
+    """Return an administrator who made an account by accepting an invitation."""
+    invitation, _ = invitation_create(
+        organisation=organisation, email=f"{name}@example.org", role=Role.ADMINISTRATOR, by=by
+    )
+    return account_create(invitation=invitation, account=User(username=name))
+
+
+def test_whoever_invites_accounts_stays_one_person(
+    desk: Desk, second: User, tmp_path: Path
+) -> None:
+    """Until an operator vouches, an account may be its inviter's, along any chain."""
+    organisation = desk.organisation
+    child = invited(desk.user, organisation, "child")
+    sibling = invited(desk.user, organisation, "sibling")
+    grandchild = invited(child, organisation, "grandchild")
+    own = [desk.user, child, sibling, grandchild]
+    for one, other in itertools.permutations(own, 2):
+        assert not are_two_persons(one, other)
+    for each in own:
+        assert are_two_persons(each, second)
+        assert are_two_persons(second, each)
+    _, proposal = proposed(desk)
+    draft = draft_of(desk, tmp_path, child)
+    for each in (child, sibling, grandchild):
+        with pytest.raises(NotAllowed, match="one person"):
+            proposal_approve(proposal=proposal, by=each)
+    for each in (desk.user, sibling, grandchild):
+        with pytest.raises(NotAllowed, match="one person"):
+            release_publish(release=draft, by=each)
+    second.is_active = False
+    second.save()
+    assert lacks_second(organisation, Role.ADMINISTRATOR)
+    User.objects.filter(pk=child.pk).update(vouched=True)
+    assert not lacks_second(organisation, Role.ADMINISTRATOR)
+    child, grandchild = (User.objects.get(pk=each.pk) for each in (child, grandchild))
+    assert are_two_persons(child, desk.user)
+    assert are_two_persons(grandchild, desk.user)
+    assert not are_two_persons(grandchild, child)
+    proposal_approve(proposal=proposal, by=child)
+    # Nobody knows whose account this was: it counts as nobody's.
+    User.objects.filter(pk=sibling.pk).update(invited_by=None)
+    assert not are_two_persons(User.objects.get(pk=sibling.pk), second)
+    # A circle, which only a database can hold, vouches for nobody.
+    User.objects.filter(pk=sibling.pk).update(invited_by=sibling)
+    assert not are_two_persons(User.objects.get(pk=sibling.pk), second)
+
+
+def test_operators_vouch_for_accounts_and_the_audit_list_tells(desk: Desk) -> None:
+    child = invited(desk.user, desk.organisation, "child")
+    client = Client()
+    client.force_login(User.objects.create_superuser("root", password=PASSWORD))
+    address = f"/admin/accounts/user/{child.pk}/change/"
+    form = client.get(address).context["adminform"].form
+    joined = child.date_joined.astimezone(UTC)
+    typed = {name: value for name, value in form.initial.items() if isinstance(value, str)}
+    typed |= {"date_joined_0": f"{joined:%Y-%m-%d}", "date_joined_1": f"{joined:%H:%M:%S}"}
+    assert client.post(address, {**typed, "is_active": "on", "vouched": "on"}).status_code == 302
+    assert User.objects.get(pk=child.pk).vouched
+    event = Event.objects.filter(kind=EventKind.ACCOUNT, detail="vouched").get()
+    assert (event.who, event.subject) == ("root", "child")
 
 
 def test_only_administrators_of_the_organisation_approve(desk: Desk, second: User) -> None:

@@ -329,18 +329,21 @@ def test_only_administrators_manage_webhooks(desk: Desk, receiver: Receiver) -> 
         webhook_end(webhook=webhook, by=approver)
     with pytest.raises(NotAllowed):
         delivery_repeat(delivery=Delivery.objects.get(), by=approver)
-    client = desk.signed_in("somebody", role=Role.APPROVER)
+    client = desk.confirmed(desk.signed_in("somebody", role=Role.APPROVER))
     assert client.get(PAGE).status_code == 404
     other = make_desk("Other house", "other")
     assert other.client.post(f"{PAGE}{webhook.pk}/delete/").status_code == 404
     address = f"/desk/deliveries/{Delivery.objects.get().pk}/"
     assert other.client.post(address).status_code == 404
+    other.confirmed()
     assert receiver.url not in other.page(PAGE)
 
 
 def test_the_page_shows_the_secret_once_and_the_deliveries(desk: Desk, receiver: Receiver) -> None:
     typed = {"url": receiver.url, "organisation": str(desk.organisation.pk)}
-    page = desk.client.post(PAGE, typed).content.decode()
+    assert desk.client.post(PAGE, typed)["Location"].startswith("/desk/account/confirm/")
+    assert not Webhook.objects.exists()
+    page = desk.confirmed().post(PAGE, typed).content.decode()
     secret = re.search(r"whsec_[\w+/=]+", page)
     assert secret
     run_due()

@@ -22,6 +22,7 @@ from dpgeo.accounts.selectors import keys_managed_by, may_administer, organisati
 from dpgeo.accounts.services import key_create, key_revoke, key_rotate
 from dpgeo.core.errors import DpgeoError
 from dpgeo.pages.desk.access import person
+from dpgeo.pages.desk.confirming import confirmed
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.rendering import say
@@ -70,6 +71,7 @@ class KeyForm(DeskForm):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
+@confirmed
 def keys(request: HttpRequest) -> HttpResponse:
     """List the API keys of the organisations that the user administers.
 
@@ -112,6 +114,7 @@ def make(request: HttpRequest, form: KeyForm) -> str:
 @login_required
 @require_POST
 @never_cache
+@confirmed
 def rotate(request: HttpRequest, key_id: int) -> HttpResponse:
     """Replace an API key, and show the new one's secret once."""
     user = person(request)

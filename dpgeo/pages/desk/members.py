@@ -27,6 +27,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dpgeo.accounts.mail import sends_mail
 from dpgeo.accounts.members import (
     LIFETIME,
+    account_create,
     invitation_accept,
     invitation_create,
     invitation_of,
@@ -292,10 +293,7 @@ def _begin(request: HttpRequest, found: Invitation, form: AccountForm) -> HttpRe
 
 
 def _account_create(found: Invitation, form: AccountForm) -> User:
-    with transaction.atomic():
-        account: User = form.save(commit=False)
-        # A link that was handed over does not show whose address it is.
-        account.email = found.email if sends_mail() else ""
-        account.save()
-        invitation_accept(invitation=found, user=account)
-    return account
+    account: User = form.save(commit=False)
+    # A link that was handed over does not show whose address it is.
+    account.email = found.email if sends_mail() else ""
+    return account_create(invitation=found, account=account)

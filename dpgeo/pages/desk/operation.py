@@ -71,6 +71,12 @@ class Limits:
         most = self.organisation.most_epsilon
         return None if most is None else Fraction(most)
 
+    @property
+    def most_level(self) -> Fraction | None:
+        """The largest budget for points, as a level within 200 m, or None if none is named."""
+        most = self.organisation.most_level
+        return None if most is None else Fraction(most)
+
 
 def limits_of(user: User) -> list[Limits]:
     """Return the organisations that a user administers, with their limits."""

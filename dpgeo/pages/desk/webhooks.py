@@ -20,6 +20,7 @@ from dpgeo.accounts.models import Organisation
 from dpgeo.accounts.selectors import may_administer, organisations_of
 from dpgeo.core.errors import DpgeoError
 from dpgeo.pages.desk.access import person
+from dpgeo.pages.desk.confirming import confirmed
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.rendering import say
@@ -62,6 +63,7 @@ class WebhookForm(DeskForm):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
+@confirmed
 def webhooks(request: HttpRequest) -> HttpResponse:
     """List the webhooks of the organisations that the user administers.
 
