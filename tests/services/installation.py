@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,14 +21,29 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 Process = subprocess.Popen[bytes]
 
 
+DATABASE = "dpgeo.sqlite3"
+
+
+@functools.cache
+def migrated_database() -> bytes:
+    """Return the content of a migrated SQLite database; migrating takes seconds."""
+    with tempfile.TemporaryDirectory() as name:
+        installation = Installation(Path(name), migrated=False)
+        installation.migrate()
+        return (installation.folder / "var" / DATABASE).read_bytes()
+
+
 class Installation:
     """An installation that writes only to `folder`.
 
     `servers` are the settings for PostgreSQL and Redis. Without them the installation has the
-    embedded defaults: SQLite and a file-based queue.
+    embedded defaults, a file-based queue and SQLite, whose database has been migrated unless
+    `migrated` is false.
     """
 
-    def __init__(self, folder: Path, servers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, servers: Mapping[str, str] | None = None, *, migrated: bool = True
+    ) -> None:
         self.folder = folder
         outer = {
             name: value
@@ -42,6 +59,11 @@ class Installation:
         }
         self._driver: Process | None = None
         self._settings: dict[str, str] = {}
+        if migrated and "DATABASE_URL" not in self.environment:
+            database = folder / "var" / DATABASE
+            database.parent.mkdir()
+            database.touch(mode=0o600)
+            database.write_bytes(migrated_database())
 
     def start(self, *words: str) -> Process:
         """Start a Python process in a new process group; it logs to a file in the folder."""
@@ -55,6 +77,11 @@ class Installation:
                 stderr=log,
                 start_new_session=True,
             )
+
+    def migrate(self) -> None:
+        """Bring the database's tables up to date."""
+        process = self.start("manage.py", "migrate", "-v", "0")
+        assert process.wait(timeout=300) == 0, (self.folder / "log").read_text()[-4000:]
 
     def ask(self, action: str, **values: Any) -> dict[str, Any]:
         """Run an action of `tests.services.driver` and return its result.

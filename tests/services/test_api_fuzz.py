@@ -127,7 +127,7 @@ def served(folder: Path, held: Fixture) -> Iterator[tuple[str, dict[str, str], W
     folder_of, made = held
     shutil.copytree(folder_of / "var", folder / "var")
     unlimited = {"DPGEO_REQUESTS_A_MINUTE": "0", "DPGEO_KEY_REQUESTS_A_MINUTE": "0"}
-    installation = Installation(folder, unlimited)
+    installation = Installation(folder, unlimited, migrated=False)
     server = f"http://127.0.0.1:{free_port()}"
     words = ("-c", "python:dpgeo.config.gunicorn", "-b", server.removeprefix("http://"))
     with installation.running("-m", "gunicorn", *words, "dpgeo.config.wsgi"):

@@ -109,7 +109,7 @@ def test_a_busy_installation_is_restored_into_another_kind_of_database(
     data, keys = archives.splitlines()[:2]
     assert old.answer(writing)["paid"] == 400
     ((spent, total, entries),) = ledgers(old)
-    run(new, "migrate", "-v0")
+    new.migrate()
 
     words = ["restore", data, "--keys", keys, "--identity", str(identity)]
     for seconds in KILLED_AFTER:
@@ -145,7 +145,6 @@ def test_ten_gigabytes_are_backed_up_and_restored(machines: Machines) -> None:
     archives, backing_up = timed(old, "backup", folder, "--recipient", recipient)
     data, keys = archives.splitlines()[:2]
     assert Path(data).stat().st_size > whole["bytes"]
-    run(new, "migrate", "-v0")
     words = ["restore", data, "--keys", keys, "--identity", str(identity)]
     _, restoring = timed(new, *words)
     for what, (seconds, memory) in {"backup": backing_up, "restore": restoring}.items():

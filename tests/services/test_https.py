@@ -105,7 +105,6 @@ def test_https_is_spoken_by_current_versions_alone_and_cookies_are_bound(tmp_pat
         "DPGEO_PROXIES": "1",
         "DPGEO_HOSTS": "localhost,127.0.0.1",
     }
-    assert installation.start("manage.py", "migrate", "-v0").wait(timeout=300) == 0
     http, https = free_port(), free_port()
     with site_of(installation) as site, caddy(tmp_path, site, http, https) as root:
         answer = ask(https, root, "/accounts/login/")

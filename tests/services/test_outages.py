@@ -20,7 +20,7 @@ FILE = {"file_name": "trips.csv", "size": 9}
 def test_a_locked_database_is_answered_with_503_and_reading_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "var" / "dpgeo.sqlite3"
     installation = Installation(tmp_path, {"DATABASE_URL": f"sqlite:///{path}?timeout=1"})
-    assert installation.start("manage.py", "migrate", "-v", "0").wait(timeout=120) == 0
+    installation.migrate()
     facts = installation.ask("sign_in", dataset=installation.ask("prepare", rows=50)["dataset"])
     with site_of(installation) as port:
         owner, anybody = browser_at(port, facts), Site(port, {})

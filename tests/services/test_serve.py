@@ -20,10 +20,7 @@ pytestmark = pytest.mark.services
 
 @pytest.fixture
 def installation(tmp_path: Path) -> Installation:
-    """Return an installation with a migrated database."""
-    new = Installation(tmp_path)
-    assert new.start("manage.py", "migrate", "-v", "0").wait(timeout=120) == 0
-    return new
+    return Installation(tmp_path)
 
 
 @pytest.fixture
