@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("releases", "0019_releases_in_rho"),
+        ("releases", "0020_all_files"),
     ]
 
     operations = [
