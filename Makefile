@@ -65,7 +65,8 @@ audited: $(DONE)/full  ## The suites with fixed seeds whole; records their passe
 	@$(PYTHON) -m tests.record pass
 
 audit: export DPGEO_AUDIT := 1
-audit: $(DONE)/full frontend audited  ## The long suites at their full length
+audit: $(DONE)/full $(DONE)/spark frontend audited  ## The long suites at their full length
+	@$(PYTEST) tests/unit/engine/test_source_sql.py --timeout 7200 $(ARGS)
 	@$(PYTEST) tests/conformance $(PARALLEL) $(ARGS)
 	@$(PYTEST) $(STATISTICAL_TESTS) --timeout 7200 $(ARGS)
 	@$(PYTHON) -m tests.audit
@@ -85,8 +86,8 @@ messages: $(DONE)/test  ## Bring the catalogues in locale/ up to date with the s
 
 lock: | $(PYTHON)  ## Renew locks/ from pyproject.toml
 	@$(INSTALL) locks/uv.txt
-	@for name in run test full s3 node uv; do \
-	  case $$name in test|full|s3) group="--group $$name";; *) group=;; esac; \
+	@for name in run test full s3 spark node uv; do \
+	  case $$name in test|full|s3|spark) group="--group $$name";; *) group=;; esac; \
 	  case $$name in node|uv) from=locks/$$name.in;; *) from=pyproject.toml;; esac; \
 	  .venv/bin/uv pip compile $$from $$group --universal --python-version 3.11 --generate-hashes \
 	    --no-emit-index-url --no-annotate --no-header -q -o locks/$$name.txt || exit 1; \

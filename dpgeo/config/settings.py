@@ -280,7 +280,7 @@ FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHand
 DPGEO_S3_ENDPOINT = env.str("DPGEO_S3_ENDPOINT", default="")
 DPGEO_S3_REGION = env.str("DPGEO_S3_REGION", default="")
 DPGEO_SOURCES = env.list("DPGEO_SOURCES", default=[])
-"""Folders that may be registered, as organisation/name=/folder or organisation/name=s3://bucket."""
+"""What may be registered, as organisation/name=, and /folder, s3://bucket or postgresql://server."""
 DPGEO_MAX_UPLOAD_BYTES = env.int("DPGEO_MAX_UPLOAD_BYTES", default=20 * 1024**3)
 DPGEO_LEAST_FREE = env.str("DPGEO_LEAST_FREE", default=str(512 * 1024**2))
 """Disk space that must stay free: bytes, or per cent of each file system ("5%"); 0 means no limit.
