@@ -36,6 +36,12 @@ FIGURES: Mapping[str, tuple[Figure, ...]] = {
     ),
     "averages": (Figure("rmse", "Root mean square error of a mean", logarithmic=True),),
     "regression": (Figure("line_error", "Distance from the least-squares line", True),),
+    "classification": (Figure("accuracy", "Share of classes that is predicted"),),
+    "linkage": (
+        Figure("reduction", "Reduction ratio of blocking"),
+        Figure("kept", "Share of true pairs that is still compared"),
+    ),
+    "crowdsourcing": (Figure("success", "Share of tasks that somebody accepts", level=0.9),),
 }
 """The figures of each task that has any."""
 

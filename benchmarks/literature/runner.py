@@ -10,10 +10,15 @@ from typing import Any
 
 from benchmarks.literature.comparisons.averages import compare as averages
 from benchmarks.literature.comparisons.boxes import compare as boxes
+from benchmarks.literature.comparisons.classification import compare as classification
 from benchmarks.literature.comparisons.crowdsourcing import compare as crowdsourcing
+from benchmarks.literature.comparisons.extents import compare as extents
+from benchmarks.literature.comparisons.linkage import compare as linkage
 from benchmarks.literature.comparisons.locations import compare as locations
 from benchmarks.literature.comparisons.margins import compare as margins
+from benchmarks.literature.comparisons.partitions import compare as partitions
 from benchmarks.literature.comparisons.places import compare as places
+from benchmarks.literature.comparisons.prilocation import compare as prilocation
 from benchmarks.literature.comparisons.profile import compare as profile
 from benchmarks.literature.comparisons.ranges import compare as ranges
 from benchmarks.literature.comparisons.regression import compare as regression
@@ -32,6 +37,10 @@ TASKS: Mapping[str, Callable[[Options], Iterator[Line]]] = {
     "strategies": strategies,
     "sizes": sizes,
     "boxes": boxes,
+    "extents": extents,
+    "partitions": partitions,
+    "classification": classification,
+    "linkage": linkage,
     "margins": margins,
     "thresholds": thresholds,
     "streams": streams,
@@ -40,11 +49,24 @@ TASKS: Mapping[str, Callable[[Options], Iterator[Line]]] = {
     "averages": averages,
     "regression": regression,
     "locations": locations,
+    "prilocation": prilocation,
     "crowdsourcing": crowdsourcing,
     "trips": trips,
 }
 
-WITH_FILE = ("ranges", "sizes", "boxes", "margins", "thresholds", "places", "profile", "trips")
+WITH_FILE = (
+    "ranges",
+    "sizes",
+    "boxes",
+    "extents",
+    "partitions",
+    "linkage",
+    "margins",
+    "thresholds",
+    "places",
+    "profile",
+    "trips",
+)
 
 BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 """Matches a table in a documentation page, between two comments; the first names the task."""

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from dpgeo.postprocess.consistency import consistent
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 CUT_SHARE = 0.3
 """Share of epsilon that is spent on choosing the cuts."""
@@ -31,6 +32,14 @@ def kd_tree(counts: Floats, epsilon: float, random: Generator, *, levels: int) -
 
     `levels` is the number of levels below the root.
     """
+    label, told = kd_tree_boxes(counts, epsilon, random, levels=levels)
+    return np.asarray((told / np.bincount(label.ravel()))[label])
+
+
+def kd_tree_boxes(
+    counts: Floats, epsilon: float, random: Generator, *, levels: int
+) -> tuple[Ints, Floats]:
+    """Return the number of the leaf of every cell (rows, columns), and the leaves' counts (k,)."""
     cut_epsilon = CUT_SHARE * epsilon / levels
     count_epsilon = (1 - CUT_SHARE) * epsilon / (levels + 1)
     boxes = [(0, counts.shape[0], 0, counts.shape[1])]
@@ -48,11 +57,12 @@ def kd_tree(counts: Floats, epsilon: float, random: Generator, *, levels: int) -
     noisy = truth + random.laplace(0, 1 / count_epsilon, len(truth))
     variance = np.full(len(boxes), 2 / count_epsilon**2)
     value = consistent(noisy, variance, np.array(parent), np.array(level)).value
-    estimate = np.zeros(counts.shape)
-    for box in sorted(set(range(len(boxes))) - set(parent)):
+    label = np.zeros(counts.shape, dtype=np.int64)
+    leaves = sorted(set(range(len(boxes))) - set(parent))
+    for leaf, box in enumerate(leaves):
         top, low, left, right = boxes[box]
-        estimate[top:low, left:right] = value[box] / ((low - top) * (right - left))
-    return estimate
+        label[top:low, left:right] = leaf
+    return label, value[leaves]
 
 
 def _halves(

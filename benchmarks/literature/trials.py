@@ -33,12 +33,14 @@ class Options:
 def line(system: str, source: str, trial: Trial, options: Options, promise: str = "eps") -> Line:
     """Return the mean of every error over the trials, and its standard error.
 
+    An error that a trial does not have is left out.
+
     `source` says who published the system, and `promise` what it guarantees: "eps" for
     epsilon-differential privacy at the requested epsilon, "none", or other words.
     """
     runs = [trial(np.random.default_rng([options.seed, each])) for each in range(options.trials)]
     figures: Line = {"system": system, "source": source, "promise": promise}
-    for name in runs[0]:
+    for name in (each for each in runs[0] if all(each in run for run in runs)):
         values = np.array([run[name] for run in runs])
         figures[name] = float(values.mean())
         # For equal values, rounding would give a tiny standard deviation instead of 0.

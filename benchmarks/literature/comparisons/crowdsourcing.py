@@ -2,14 +2,19 @@
 
 All systems read the same released contours of 3,000 workers in a generated city of 16 km; 150 tasks
 have equal rewards. `planned` is the share of tasks with a radius above 0 and within the travel
-limit, `success` the share of tasks that some worker accepts, with workers at their true positions,
-and `asked` the mean number of workers asked to do a task. All three are computed over all tasks.
+limit, `success` (ASR) the share of tasks that some worker accepts, with workers at their true
+positions, and `asked` (ANW) the mean number of workers asked to do a task; all three are computed
+over all tasks. `rejected` (RejR) is the share of tasks to which nobody would travel. Over the
+planned tasks, `travel` (WTD) is the mean distance in metres of the nearest worker who accepts,
+`distance_error` (DE) the mean difference between 2r/3 and the true mean distance of those asked, in
+metres, and `cost` (EC) the rewards paid and 0.01 for each worker asked, for each task.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import numpy as np
 from numpy.random import Generator
@@ -62,23 +67,29 @@ def compare(options: Options) -> Iterator[Line]:
     mechanism = find_mechanism("contours")
     params = parse_parameters(mechanism.params, {"cells": CELLS})
 
-    def planned(model: Model, random: Generator) -> Plan:
+    def planned(
+        model: Model, random: Generator, allocation: Allocation = Allocation.UNIFORM
+    ) -> Plan:
         entropy = SeededEntropy(int(random.integers(1 << 32)))
         surface = density_surface(run(mechanism, view, params, options.epsilon, entropy, {}))
         settings = dataclasses.replace(SETTINGS, model=model)
-        [plan] = plan_tasks(surface, area, tasks, settings, [Allocation.UNIFORM])
+        [plan] = plan_tasks(surface, area, tasks, settings, [allocation])
         return plan
 
     def judged(plan: Plan, radius: Floats) -> Mapping[str, float]:
         usable = (radius > 0) & (radius <= SETTINGS.travel_metres)
         chosen = dataclasses.replace(plan, radius=np.where(usable, radius, np.nan))
         if not usable.any():
-            return {"planned": 0.0, "success": 0.0, "asked": 0.0}
+            return {"planned": 0.0, "success": 0.0, "asked": 0.0, "rejected": 1.0}
         result = outcome(chosen, tasks, SETTINGS.acceptance, lon, lat)
         return {
             "planned": float(usable.mean()),
             "success": result.success_rate * float(usable.mean()),
             "asked": result.notified * float(usable.mean()),
+            "rejected": result.rejected,
+            "travel": result.travel_metres,
+            "distance_error": result.distance_error,
+            "cost": result.cost,
         }
 
     def published(random: Generator, formula: str) -> Mapping[str, float]:
@@ -88,8 +99,10 @@ def compare(options: Options) -> Iterator[Line]:
         solve = expanded_radius if formula == "13.16" else printed_radius
         return judged(plan, solve(SETTINGS.target, density, pull) * METRES_IN_KILOMETRE)
 
-    def own(random: Generator, model: Model) -> Mapping[str, float]:
-        plan = planned(model, random)
+    def own(
+        random: Generator, model: Model, allocation: Allocation = Allocation.UNIFORM
+    ) -> Mapping[str, float]:
+        plan = planned(model, random, allocation)
         return judged(plan, np.nan_to_num(plan.radius, nan=np.inf))
 
     source = "Zhu et al. 2017"
@@ -97,6 +110,11 @@ def compare(options: Options) -> Iterator[Line]:
     yield line("13.16, in kilometres", source, lambda r: published(r, "13.16"), options)
     yield line("circle, solved exactly", source, lambda r: own(r, Model.CIRCLE), options)
     yield line("dpgeo, Poisson field", "dpgeo", lambda r: own(r, Model.FIELD), options)
+    for name, model, whose in (
+        ("circle, rewards by radius", Model.CIRCLE, source),
+        ("dpgeo, rewards by radius", Model.FIELD, "dpgeo"),
+    ):
+        yield line(name, whose, partial(own, model=model, allocation=Allocation.OPTIMISED), options)
 
 
 def _people(number: int, seed: int) -> tuple[Floats, Floats]:

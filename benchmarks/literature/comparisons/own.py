@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,11 +18,12 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.spend import Spend
 from dpgeo.mechanisms.registry import find_mechanism
-from dpgeo.postprocess.layers import box_layers
+from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.privacy.mechanism import run
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.sampler import sample
 from dpgeo.privacy.value_shares import PrivateShares
+from dpgeo.spatial.boxes import box_image
 from tests.randomness import SeededEntropy
 
 Floats = NDArray[np.float64]
@@ -32,9 +34,15 @@ MAP_SEED = 11
 
 def counts_of(file: Path | None, cells: int, people: int) -> NDArray[np.int64]:
     """Return counts (cells, cells) of people, drawn from a .npy file or a generated city."""
+    return drawn(chances_of(file, cells), people)
+
+
+def chances_of(file: Path | None, cells: int) -> Floats:
+    """Return the shares (cells, cells) of people in a .npy file or in a generated city."""
     if file is None:
-        return drawn(generated("city", cells, MAP_SEED), people)
-    return drawn(coarsened(np.load(file, allow_pickle=False).astype(np.int64), cells), people)
+        return np.asarray(generated("city", cells, MAP_SEED))
+    counts = coarsened(np.load(file, allow_pickle=False).astype(np.int64), cells)
+    return np.asarray(counts / counts.sum())
 
 
 def measured(counts: NDArray[np.int64], epsilon: Fraction, random: Generator) -> Floats:
@@ -65,8 +73,25 @@ def heatmap(
     mechanism: str, counts: NDArray[np.int64], epsilon: Fraction, random: Generator
 ) -> Floats:
     """Return the estimate of a heatmap's last layer, for every cell of square counts."""
+    return spread(_layers(mechanism, counts, epsilon, random)[-1])
+
+
+def partitioned(
+    mechanism: str, counts: NDArray[np.int64], epsilon: Fraction, random: Generator
+) -> tuple[NDArray[np.int64], Floats]:
+    """Return the number of the box of every cell, and the boxes' counts (k,), of the first layer.
+
+    That is the layer of measured partitions. Every cell is in a box.
+    """
+    layer = _layers(mechanism, counts, epsilon, random)[0]
+    label = box_image(layer.boxes, layer.grid.shape).astype(np.int64)
+    return label, np.asarray(layer.value, dtype=np.float64)
+
+
+def _layers(
+    mechanism: str, counts: NDArray[np.int64], epsilon: Fraction, random: Generator
+) -> Sequence[BoxLayer]:
     chosen = find_mechanism(mechanism)
     params = parse_parameters(chosen.params, {"cells": len(counts)})
     entropy = SeededEntropy(int(random.integers(1 << 32)))
-    released = run(chosen, CountsView(counts=counts), params, epsilon, entropy, {})
-    return spread(box_layers(released)[-1])
+    return box_layers(run(chosen, CountsView(counts=counts), params, epsilon, entropy, {}))

@@ -1,0 +1,127 @@
+"""Partitions of cells, and what the literature does with them: decision trees and blocking."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from benchmarks.literature import classification, linkage, partitions, trees
+from tests.unit.benchmarks.literature.noise import WithoutLaplace, WithoutNoise, rare
+
+
+def test_a_box_is_cut_where_its_halves_are_most_alike() -> None:
+    cells = np.array([[9.0, 9, 1, 1], [9, 9, 1, 1], [30, 30, 30, 30]])
+    label = partitions.kd_boxes(cells, 0.0)
+    assert len(np.unique(label)) == 3
+    for box in range(3):
+        assert np.ptp(cells[label == box]) == 0
+    # The variance of all cells is 149.6, and that of the first two rows 16.
+    assert np.ptp(partitions.kd_boxes(cells, 17.0)) == 1
+    assert not partitions.kd_boxes(cells, 150.0).any()
+
+
+def test_the_tree_cuts_categories_of_any_number_of_attributes() -> None:
+    cells = np.zeros((2, 3, 4))
+    cells[:, 1:, 2] = 7
+    label = partitions.kd_boxes(cells, 0.0)
+    assert set(np.unique(label[cells == 7])).isdisjoint(np.unique(label[cells == 0]))
+
+
+def test_cells_and_boxes_cost_epsilon_together() -> None:
+    random = WithoutNoise()
+    counts = np.array([[4.0, 4], [1, 1]])
+    found = partitions.dpcube(counts, 0.5, random, cell_share=0.2, threshold=0.0)
+    assert np.allclose(found.uniform(), counts)
+    assert np.allclose(found.least_squares(), counts)
+    assert random.asked == [(pytest.approx(10.0), 4), (pytest.approx(2.5), 2)]
+
+
+def test_least_squares_shares_what_a_box_lacks_by_variances() -> None:
+    """The partitions of the source's figure 7, whose totals are 31, 37, 73 and 0.
+
+    With equal variances a box of n cells gives each 1/(n + 1) of what its count differs from the
+    sum of its cells by.
+    """
+    cells = np.array([[10.0, 21, 37], [20, 0, 0], [53, 0, 0]])
+    label = np.array([[0, 0, 1], [2, 3, 3], [2, 3, 3]])
+    counts = np.array([34.0, 37, 73, -5])
+    found = partitions.Partitions(label, counts, cells, 2.0, 2.0)
+    expected = np.array([[11.0, 22, 37], [20, -1, -1], [53, -1, -1]])
+    assert found.least_squares() == pytest.approx(expected)
+    even = np.array([[17.0, 17, 37], [36.5, -1.25, -1.25], [36.5, -1.25, -1.25]])
+    assert found.uniform() == pytest.approx(even)
+
+
+def test_unevenness_is_weighted_by_people_and_by_cells() -> None:
+    counts, label = np.array([[1.0, 3], [10, 10]]), np.array([[0, 0], [1, 1]])
+    assert partitions.unevenness(counts, label) == (4.0, 2.0)
+    # The source's measure can fall when an empty cell joins: 4 people times 14/9.
+    counts, whole = np.array([[0.0, 1, 3]]), np.zeros((1, 3), dtype=np.int64)
+    assert partitions.unevenness(counts, whole) == pytest.approx((4 * 14 / 9, 14 / 3))
+
+
+def test_the_leaves_of_a_kd_tree_have_their_counts() -> None:
+    counts = np.array([[40.0, 1, 1, 1]])
+    label, told = trees.kd_tree_boxes(counts, 1.0, WithoutNoise(), levels=6)
+    assert told[label].tolist() == counts.tolist()
+
+
+def people() -> NDArray[np.float64]:
+    """Return a histogram in which the first attribute is the class, save for seven people."""
+    histogram = np.zeros((2, 3, 2))
+    histogram[0, :, 0], histogram[1, :, 1] = [30, 20, 10], [10, 20, 30]
+    histogram[0, 0, 1], histogram[1, 2, 0] = 4, 3
+    return histogram
+
+
+def test_id3_learns_the_class_from_the_attribute_that_tells_it() -> None:
+    learned = classification.id3(people())
+    assert learned.tolist() == [[0, 0, 0], [1, 1, 1]]
+    assert classification.accuracy(learned, people()) == pytest.approx(120 / 127)
+
+
+def test_id3_takes_the_larger_class_above_where_nobody_is() -> None:
+    histogram = people()
+    histogram[1, 1] = -5.0
+    assert classification.id3(histogram)[1].tolist() == [1, 1, 1]
+
+
+def test_private_id3_spends_epsilon_on_the_longest_path() -> None:
+    """With two attributes and three levels, each costs a count, and a choice or classes."""
+    random = WithoutNoise()
+    histogram = 1000 * people()
+    assert classification.private_id3(histogram, 0.9, random).tolist() == [[0, 0, 0], [1, 1, 1]]
+    assert 1 / np.array(random.scales) == pytest.approx(0.15)
+    # Nodes: 1, 2 and 6. The six leaves also count both classes.
+    assert [draws for _, draws in random.asked].count(2) == 6
+    assert len(random.asked) == 1 + 2 + 2 * 6
+
+
+def test_private_id3_chooses_attributes_with_the_right_odds() -> None:
+    """Two attributes get 8 and 6 of 8 people right; the choice at the root has an epsilon of 1.
+
+    Halves of the root are too small for another choice, so the classes show which was chosen.
+    """
+    histogram = np.zeros((2, 2, 2))
+    histogram[0, :, 0], histogram[1, :, 1] = [3, 1], [1, 3]
+    random, draws, first = WithoutLaplace(6), 1500, 0
+    for _ in range(draws):
+        classes = classification.private_id3(histogram, 6.0, random).tolist()
+        assert classes in ([[0, 0], [1, 1]], [[0, 1], [0, 1]])
+        first += classes == [[0, 0], [1, 1]]
+    assert not rare(first, draws, 1 / (1 + np.exp(-(8 - 6) / 2)))
+
+
+def test_pairs_are_compared_in_the_same_block_unless_left_out() -> None:
+    label, first, second = np.array([0, 0, 1]), np.array([0, 1, 2, 2]), np.array([1, 2, 2, 0])
+    exact = (np.array([2.0, 2]), np.array([2.0, 2]))
+    figures = linkage.linked(label, first, second, exact, 3)
+    # Of the pairs (0, 1), (1, 2) and (2, 2), the second is in two blocks.
+    assert figures == pytest.approx({"reduction": 0.5, "padded": 0.5, "kept": 2 / 3})
+    short = (np.array([1.0, 2]), np.array([2.0, 4]))
+    figures = linkage.linked(label, first, second, short, 3)
+    # Half of the first party's records of block 0 are left out; block 1 has two dummies.
+    assert figures == pytest.approx(
+        {"reduction": 0.5, "padded": 1 - (2 + 8) / 16, "kept": (0.5 + 1) / 3}
+    )
