@@ -36,8 +36,8 @@ def refined(
 ) -> tuple[list[Floats], Floats]:
     """Return the groups' noisy answers and the scales (g,) of their noise.
 
-    A group holds disjoint counts of the same people. `sanity` is the public count below which
-    errors are not divided by the count.
+    Each group's counts are disjoint, and a person may be in every group. Errors are relative to the
+    counts; `sanity` is the public number that takes the place of smaller counts in that division.
     """
     start = 10 * len(groups) / epsilon
     scales = np.full(len(groups), start)

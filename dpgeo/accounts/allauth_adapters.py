@@ -50,7 +50,8 @@ class FactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
         try:
             return _cipher().decrypt(encrypted_text.encode()).decode()
         except InvalidToken:
-            # Codes of a secret that nobody knows are never right, and the page says as much.
+            # The secret cannot be read, as after a change of keys. With a random secret in its
+            # place every code is wrong, and the page says so as for any wrong code.
             return base64.b32encode(Fernet.generate_key()).decode()
 
     def get_totp_issuer(self) -> str:

@@ -282,10 +282,7 @@ def _blocks(area: StudyArea, cells: int) -> Places:
 
 @lru_cache(maxsize=16)
 def _hiding(places: Places) -> tuple[Phrase, ...]:
-    """Return the sentences of `Places.hiding`, which warn of places that are not hidden.
-
-    The sentences are cached for each layer of places.
-    """
+    """Return `places.hiding()`, sentences that warn of places that are not hidden, from a cache."""
     return tuple(places.hiding())
 
 

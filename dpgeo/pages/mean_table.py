@@ -41,12 +41,12 @@ class MeanRow:
 
 @dataclass(frozen=True, slots=True)
 class MeanTable:
-    """Means of named regions.
+    """Means or, if `medians` is true, medians of named regions.
 
     `untold` is the number of regions with too few records, and `left_out` the number of rows that
     are not shown.
 
-    If `medians` is true, the values are medians. `sentences` say which regions surely have the
+    `sentences` say which regions surely have the
     highest and the lowest values. `digits` is the number of decimals that the widest interval
     justifies.
     """

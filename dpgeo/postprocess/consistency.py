@@ -85,7 +85,11 @@ def consistent(
 def _combine(
     value: Floats, error: Floats, below: Floats, below_variance: Floats, inner: NDArray[np.bool_]
 ) -> None:
-    """Compute z and s for inner nodes from y and v (see the module docstring), in place."""
+    """Replace each inner node's count and variance by z and s of the module docstring, in place.
+
+    `value` and `error` hold y and v, `below` and `below_variance` hold C and W. An unmeasured node
+    has an infinite `error`.
+    """
     both = np.where(np.isfinite(error), error + below_variance, 1.0)
     # Both weights are computed as quotients, since 1 minus one weight could lose all digits of the
     # other.

@@ -54,7 +54,7 @@ CLOSE = 1.05
 """
 
 FEWEST = 3
-"""At least this many classes must remain if those that begin below 1 are left out."""
+"""Colour classes that begin below 1 are left out only if at least this many remain."""
 
 HIGH_QUANTILE = 0.995
 """No class begins above this quantile of the values.

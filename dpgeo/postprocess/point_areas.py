@@ -1,4 +1,4 @@
-"""Covering of query regions with places, each of which is entirely inside or outside a region."""
+"""Covering of query regions with places: points, so each is inside a region or outside."""
 
 from __future__ import annotations
 

@@ -205,7 +205,10 @@ def _window(release: Release) -> dict[str, str]:
 
 
 def _names(dataset: Dataset) -> dict[str, str]:
-    """Return the names that pictures of a map show, or {} if no place of its area is known."""
+    """Return place names to print on a map's pictures, as an entry of a release's facts.
+
+    It is {} if no place in the dataset's area is known by name.
+    """
     found = names_for_pictures(dataset.area)
     return {NAMES: found} if found else {}
 

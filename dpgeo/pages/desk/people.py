@@ -48,7 +48,10 @@ def mergeable(user: User, dataset: Dataset) -> QuerySet[Ledger]:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def people(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show warnings to members who may see both datasets' private facts, and record answers."""
+    """Show warnings that two datasets may hold the same people, and record members' answers.
+
+    A member sees the warnings about pairs of datasets of which the member may see both.
+    """
     dataset = dataset_for(request, slug, "see_private")
     user = person(request)
     if request.method == "POST":

@@ -155,7 +155,7 @@ APP = Attribute("app", ("1.4", "2.0"))
 
 
 def telling(size: int = 300, bound: int = 3) -> ArrayView:
-    """Return a view in which each report has an app; a third of the apps are not declared."""
+    """Return a view whose reports name an app; for a third of them it is none of the declared."""
     numbers = (np.arange(size) * 3 // size + 2) % 3
     return dataclasses.replace(view(size, bound), attributes=(APP,), combination=numbers)
 

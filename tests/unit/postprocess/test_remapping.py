@@ -69,9 +69,9 @@ def test_a_good_prior_brings_points_nearer_to_their_reports() -> None:
 
 
 def test_remapped_points_have_nearly_the_least_expected_distance() -> None:
-    """Remapped points have nearly the smallest possible expected distance to their reports.
+    """A point is moved to where the expected distance to the true place is nearly smallest.
 
-    For 20 points, this distance is compared with that of the best cell centre on another grid.
+    For 20 points, that distance is compared with the smallest one among the centres of a fine grid.
     """
     prior = density(UNEVEN)
     east, north = (each[:20] for each in moved(*reports(prior)))
