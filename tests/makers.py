@@ -144,7 +144,7 @@ def make_request(dataset: Dataset, by: User | None = None, **changes: Any) -> Re
 
 REQUEST = (
     *("mechanism", "parameters", "epsilon", "bound", "counting", "bounding"),
-    *("totals", "most_sightings", "most_visits", "from_day", "to_day"),
+    *("totals", "most_sightings", "most_visits", "from_day", "to_day", "household"),
 )
 
 

@@ -350,6 +350,15 @@ class QuoteSerializer(Document):
         allow_null=True,
         help_text="Last day whose rows would be used; null for all rows.",
     )
+    household = serializers.IntegerField(
+        source="request.household",
+        help_text="Households of up to so many people would be protected as one person would be "
+        "at epsilon_of_household; 1 for single people.",
+    )
+    epsilon_of_household = serializers.CharField(
+        allow_null=True,
+        help_text=f"At the budget's delta, if it counts in rho; null for points. {EPSILON}",
+    )
     plan = SpendSerializer(many=True)
     forecast = ForecastSerializer()
     left_before = serializers.CharField(
@@ -374,6 +383,11 @@ class QuoteSerializer(Document):
         """Return the slug of the dataset."""
         slug: str = self.context["dataset"].slug
         return slug
+
+    def get_epsilon_of_household(self, quote: Quote) -> str | None:
+        """Return the epsilon at which a household is protected, or None for moved points."""
+        moved = quote.request.notion is Notion.GEO_IND
+        return None if moved else format_epsilon(quote.request.of_household)
 
     def get_parameters(self, quote: Quote) -> dict[str, Any]:
         """Return all parameters by name, including those left at their defaults."""

@@ -39,7 +39,7 @@ from dpgeo.core.totals import MOST_PERCENT
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.releases.models import Release
 from dpgeo.releases.notes import LONGEST_NOTE, MOST_NOTES, release_annotate
-from dpgeo.releases.requests import ReleaseRequest, read_request, request_of
+from dpgeo.releases.requests import MOST_HOUSEHOLD, ReleaseRequest, read_request, request_of
 from dpgeo.releases.selectors import mask_draw, releases_visible_to
 from dpgeo.releases.services import (
     marked_title,
@@ -122,6 +122,13 @@ class Priced(Body):
         "The last day of the window, which includes it.",
         schema={"type": ["string", "null"], "format": "date"},
         default=None,
+    )
+    household = Whole(
+        "The most people of a household that is protected as one person would be at this epsilon: "
+        "every person of it gets a share, for which the budget pays and the noise grows. Omitted: "
+        "1, a single person.",
+        schema={"type": "integer", "minimum": 1, "maximum": MOST_HOUSEHOLD},
+        default=1,
     )
 
 

@@ -421,6 +421,14 @@ class ReleaseSerializer(Document):
     to_day = serializers.DateField(
         allow_null=True, help_text="Last day whose rows are used; null for all rows."
     )
+    household = serializers.IntegerField(
+        help_text="Households of up to so many people are protected as one person would be at "
+        "epsilon_of_household; 1 for single people."
+    )
+    epsilon_of_household = serializers.CharField(
+        allow_null=True,
+        help_text=f"At the budget's delta, if it counts in rho; null for points. {EPSILON}",
+    )
     unit = serializers.ChoiceField(
         source="dataset.unit",
         choices=[each.value for each in Unit],
@@ -436,6 +444,11 @@ class ReleaseSerializer(Document):
         allow_null=True, help_text="The machine-readable privacy statement."
     )
     links = LinksField(help_text="self, page, privacy, mechanism, dataset.")
+
+    def get_epsilon_of_household(self, release: Release) -> str | None:
+        """Return the epsilon at which a household is protected, or None for moved points."""
+        epsilon = release.of_household
+        return None if epsilon is None else format_epsilon(epsilon)
 
     def get_licence_url(self, release: Release) -> str:
         """Return the address of the licence, or "" if the licence's name is unknown."""

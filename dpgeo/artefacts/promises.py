@@ -16,7 +16,7 @@ and proves them. The sentences answer the following questions:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpgeo.core.epsilon import format_epsilon
@@ -153,6 +153,22 @@ ROWS_RHO = translatable(
 ROWS = translatable(
     "Whether {many} {rows} of one person are in these data, all of them or none, is easier to "
     "guess: {bound}, as with {many} times the epsilon."
+)
+
+HOUSEHOLD = translatable(
+    "A household of up to {people} people who travel together is protected as one person would be "
+    "at {epsilon}: whether all of them are in these data or none is guessed right {bound}."
+)
+HOUSEHOLD_CERTAIN = translatable(
+    "A household of up to {people} people who travel together is protected as one person would be "
+    "at {epsilon}: whether all of them are in these data or none is, in the worst case, almost "
+    "certain."
+)
+AT_EPSILON = translatable("epsilon {epsilon}")
+AT_EPSILON_AND_DELTA = translatable("epsilon {epsilon} and delta {delta}")
+HOUSEHOLD_TOGETHER = translatable(
+    "Such a household, from all maps from these data together: {bound}, because each map spends on "
+    "every person of it."
 )
 
 Presence = PureDP | ZCDP
@@ -374,6 +390,36 @@ def of_counts(
     )
 
 
+def of_household(cost: Presence, people: int) -> tuple[Phrase, ...]:
+    """Return the sentence on a household of up to `people` persons, each with the guarantee `cost`.
+
+    It is empty for one person. Everybody in the household is bounded by itself, so the losses of
+    its people add up as those of a group (`of_changes`), whatever is known about their ties.
+    """
+    if people == 1:
+        return ()
+    epsilon, delta = cost.of_changes(people)
+    bound, figure = bound_of(epsilon, delta), Figure(format_epsilon(epsilon))
+    level = (
+        Phrase(AT_EPSILON_AND_DELTA, epsilon=figure, delta=delta_text(delta))
+        if delta
+        else Phrase(AT_EPSILON, epsilon=figure)
+    )
+    if bound.figure is None:
+        return (Phrase(HOUSEHOLD_CERTAIN, people=people, epsilon=level),)
+    return (Phrase(HOUSEHOLD, people=people, epsilon=level, bound=bound.words),)
+
+
+def of_one_map(cost: Presence, noun: str = "", household: int = 1) -> Promise:
+    """Return the promise of one map of counts, with its sentence on households of so many people.
+
+    `noun` is the owner's noun for rows, or "".
+    """
+    delta = cost.delta if isinstance(cost, ZCDP) else Fraction(0)
+    promise = of_counts(cost.epsilon, cost.unit, noun, delta=delta)
+    return replace(promise, after=(*promise.after, *of_household(cost, household)))
+
+
 def of_points(
     loss: Fraction, radius: int, reports: int, noun: str = "", unit: Unit = Unit.PERSON
 ) -> Promise:
@@ -399,11 +445,15 @@ def of_points(
     return Promise(bound=bound, lead=lead, body=body, after=after)
 
 
-def in_places_and_groups(cost: Presence, noun: str = "") -> Sequence[Phrase]:
+def in_places_and_groups(
+    cost: Presence, noun: str = "", household: int = 1, total: Presence | None = None
+) -> Sequence[Phrase]:
     """Return sentences on cases in which a guarantee counts several times.
 
     If the privacy unit is a person, these are several places and groups of people; if it is a
-    record, several rows of one person. `noun` is the owner's noun for rows, or "".
+    record, several rows of one person. `noun` is the owner's noun for rows, or "". If households
+    are protected, whose promise is told already (`of_household`), the group is such a household
+    over all maps, with the lifetime `total` of one person.
     """
     moved, group = (bound_of(*cost.of_changes(number)).words for number in (2, FAMILY))
     in_rho = isinstance(cost, ZCDP)
@@ -412,6 +462,9 @@ def in_places_and_groups(cost: Presence, noun: str = "") -> Sequence[Phrase]:
         words["times"] = FAMILY**2
     if cost.unit is Unit.PERSON:
         where = Phrase(WHERE_RHO if in_rho else WHERE, bound=moved)
+        if household > 1 and total is not None:
+            together = bound_of(*total.of_changes(household)).words
+            return where, Phrase(HOUSEHOLD_TOGETHER, bound=together)
         return where, Phrase(GROUP_RHO if in_rho else GROUP, **words)
     rows = Phrase(noun_of(noun, ROW).many)
     return (Phrase(ROWS_RHO if in_rho else ROWS, rows=rows, **words),)

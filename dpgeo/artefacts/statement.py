@@ -125,6 +125,8 @@ def statement(released: Released, layers_shown: Sequence[Layer] | None = None) -
     if released.totals is not None and scaling is not None:
         stated["number_of_units"] = wording.UNITS_IN_TOTALS
         stated["totals"] = _totals(released, released.totals, scaling)
+    if released.household > 1 and not isinstance(released.guarantee, GeoInd):
+        stated["household"] = _household(released.household, released.guarantee)
     if released.window is not None:
         stated["window"] = _window(released, released.window)
     if released.series is not None:
@@ -142,6 +144,22 @@ def _window(released: Released, window: Window) -> form.WindowOfTime:
         "time_zone": zone,
         "meaning": wording.WINDOW.format(first=first, last=last, zone=zone),
     }
+
+
+def _household(people: int, cost: promises.Presence) -> form.Household:
+    epsilon, delta = cost.of_changes(people)
+    bound = promises.bound_of(epsilon, delta)
+    [sentence] = promises.of_household(cost, people)
+    stated: form.Household = {
+        "people": people,
+        "epsilon": format_epsilon(epsilon),
+        "delta": delta_text(delta) if delta else "0",
+        "verdict": bound.verdict.value,
+        "right_guesses_in_100": bound.figure,
+        "sentence": str(sentence),
+        "meaning": wording.HOUSEHOLD.format(people=people, times=people**2 if delta else people),
+    }
+    return stated
 
 
 def _series(part: Part) -> form.OfSeries:
@@ -388,8 +406,7 @@ def promise_of(released: Released) -> promises.Promise:
     """Return the promise of a single release."""
     cost, noun = released.guarantee, released.about.get("row_noun", "")
     if not isinstance(cost, GeoInd):
-        delta = cost.delta if isinstance(cost, ZCDP) else Fraction(0)
-        return promises.of_counts(cost.epsilon, cost.unit, noun, delta=delta)
+        return promises.of_one_map(cost, noun, released.household)
     [noise] = (line.noise for line in released.trace if isinstance(line.noise, PlanarLaplace))
     radius = int(released.parameters["radius"])
     loss = cost.epsilon * noise.snapped_apart(radius)

@@ -411,6 +411,15 @@ class WindowOfTime(TypedDict):
     meaning: Words
 
 
+class Household(Guesses):
+    """What the release promises a household of up to `people` people; each has the guarantee."""
+
+    people: Annotated[int, also(minimum=2)]
+    epsilon: Decimal
+    delta: Delta | Literal["0"]
+    meaning: Words
+
+
 class OfSeries(TypedDict):
     """The series of which this release is a map, counted from 1.
 
@@ -444,11 +453,13 @@ class OfSeries(TypedDict):
 class Added16(TypedDict):
     """Members added since version 1.4.
 
-    `totals` is present only if the release has totals, `window` only if it has a window of time,
+    `totals` is present only if the release has totals, `household` only if it protects households,
+    `window` only if it has a window of time,
     `series` only if it is a map of a series.
     """
 
     totals: NotRequired[Totals]
+    household: NotRequired[Household]
     window: NotRequired[WindowOfTime]
     series: NotRequired[OfSeries]
     study_area_seen: AreaSeen | None

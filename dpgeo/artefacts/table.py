@@ -161,6 +161,7 @@ def summary(released: Released, layer: Layer) -> dict[str, str]:
         "counted": noun_of_layer(released, layer),
         "counted_in_sums": nouns_of(released).sum,
         "bound": str(released.bound),
+        **({"household": str(released.household)} if released.household > 1 else {}),
         **({"from_day": str(window.first), "to_day": str(window.last)} if window else {}),
         "margin_label": layer.margin_label,
         "margin_note": layer.note,

@@ -357,6 +357,13 @@ WINDOW = (
     "days are the publisher's choice."
 )
 
+HOUSEHOLD = (
+    "Households of up to {people} people are protected as one person would be at the epsilon "
+    "stated here. guarantee is that of each person. It is smaller, so the noise is larger: what is "
+    "lost by {people} people is bounded by {times} times the loss of one. Of all releases of the "
+    "dataset together, a household loses up to {times} times what dataset_guarantee states."
+)
+
 NON_INTERACTIVE = (
     "Non-interactive: nobody asks the data anything. Maps, files and answers about areas are "
     "worked out from what is published."

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from django.db import models
 
 from dpgeo.core.epsilon import MICRO, format_epsilon, to_micro
-from dpgeo.core.guarantees import SCALE, Guarantee, Notion, from_units, units_in
+from dpgeo.core.guarantees import SCALE, Guarantee, Notion, Unit, from_units, guarantee, units_in
 from dpgeo.core.levels import level_text, remaining_level_text
 from dpgeo.core.zcdp import delta_of, delta_text, epsilon_at, nano_rho_for
 from dpgeo.phrases import Figure, Phrase
@@ -236,6 +236,11 @@ class Ledger(models.Model):
     def price(self, cost: Guarantee) -> int:
         """Return what a guarantee costs in this ledger's units. Raises TypeError as `units_in`."""
         return units_in(Notion(self.notion), cost)
+
+    def guarantee_of(self, units: int, unit: Unit) -> Guarantee:
+        """Return the guarantee that these units pay for in the ledger's own notion of privacy."""
+        notion = Notion(self.notion)
+        return guarantee(notion, from_units(notion, units), unit, self.delta)
 
     def amount(self, units: int) -> str:
         """Format units as an epsilon ("0.5"), as a rho with its epsilon in brackets, or as a level.

@@ -535,6 +535,14 @@ class Released:
         return Window.parse(self.about.get("from_day"), self.about.get("to_day"))
 
     @property
+    def household(self) -> int:
+        """How many people, according to `about`, are protected like one at the epsilon asked for.
+
+        The guarantee of each of them alone is `guarantee`.
+        """
+        return int(self.about.get("household", "1"))
+
+    @property
     def series(self) -> Part | None:
         """The release's position in its series, according to `about`; None if it has none."""
         return Part.read(self.about)

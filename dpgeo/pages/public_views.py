@@ -26,6 +26,7 @@ from dpgeo.artefacts.series_wording import sentences as series_sentences
 from dpgeo.artefacts.spreadsheet import MOST_BYTES
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.guarantees import GeoInd, Unit
+from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.promises import lifetime_of
 from dpgeo.datasets.selectors import datasets_readable_by
 from dpgeo.pages import glossary, privacy_diagrams
@@ -44,6 +45,7 @@ from dpgeo.pages.rendering import say
 from dpgeo.pages.seo import structured
 from dpgeo.pages.shared_caches import shared
 from dpgeo.pages.templatetags.figures import figure, in_language, ledger_words
+from dpgeo.phrases import Phrase
 from dpgeo.releases.list_cache import Row, TextCache, make_of_releases, release_rows
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.selectors import ReleaseGone, release_visible
@@ -285,8 +287,15 @@ def promises(release: Release, summary: Summary) -> dict[str, Any]:
         "scale": privacy_diagrams.scale(summary.promise.bound.right, together),
         "together": lifetime.lines_of_points if moved else lifetime.lines,
         "small": small,
-        "beyond": () if moved else in_places_and_groups(_presence(summary), summary.noun),
+        "beyond": () if moved else _beyond(release.dataset, summary),
     }
+
+
+def _beyond(dataset: Dataset, summary: Summary) -> Sequence[Phrase]:
+    """Return the sentences on cases in which a map's guarantee counts several times."""
+    cost, ledger = _presence(summary), dataset.ledger
+    total = ledger.guarantee_of(ledger.lifetime_units, cost.unit)
+    return in_places_and_groups(cost, summary.noun, summary.household, total)
 
 
 def _presence(summary: Summary) -> Presence:

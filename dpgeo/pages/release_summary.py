@@ -174,6 +174,7 @@ class Summary:
     promise: Promise
     """What can be guessed about a person from this map alone."""
     bound: int
+    household: int
     choice: str
     cost: Guarantee
     mechanism: str
@@ -377,7 +378,7 @@ class Summary:
         return min(whole, max(shifts, default=0.0))
 
 
-FIELDS = 15
+FIELDS = 16
 """Version of the summary's fields.
 
 Increment it when the fields change, so that older cached summaries are ignored.
@@ -423,6 +424,7 @@ def summarise(released: Released) -> Summary:
         noun=released.about.get("row_noun", ""),
         promise=promise_of(released),
         bound=released.bound,
+        household=released.household,
         choice=CHOICE[released.bounding],
         cost=released.guarantee,
         mechanism=mechanism.title if mechanism else released.mechanism,

@@ -15,7 +15,16 @@ from dpgeo.artefacts.files import FileKind, file_kind
 from dpgeo.budgets.models import Ledger, NotionChoice
 from dpgeo.budgets.selectors import ledger_for
 from dpgeo.core.epsilon import format_epsilon
-from dpgeo.core.guarantees import Bounding, Counting, Guarantee, Notion, Unit, from_units, guarantee
+from dpgeo.core.guarantees import (
+    Bounding,
+    Counting,
+    GeoInd,
+    Guarantee,
+    Notion,
+    Unit,
+    from_units,
+    guarantee,
+)
 from dpgeo.core.series import Period, Protection, Terms, window_of
 from dpgeo.core.window import Window
 from dpgeo.core.zcdp import delta_of
@@ -239,6 +248,10 @@ class Release(models.Model):
     counting = models.CharField(
         max_length=10, choices=CountingChoice.choices, default=CountingChoice.PEOPLE
     )
+    household = models.PositiveSmallIntegerField(
+        default=1,
+        help_text="Households of up to so many people are protected at the epsilon asked for.",
+    )
     from_day = models.DateField(
         null=True,
         blank=True,
@@ -335,6 +348,9 @@ class Release(models.Model):
             ),
             models.CheckConstraint(condition=models.Q(bound__gte=1), name="release_bound_positive"),
             models.CheckConstraint(
+                condition=models.Q(household__gte=1), name="release_household_positive"
+            ),
+            models.CheckConstraint(
                 condition=models.Q(from_day=None, to_day=None)
                 | models.Q(from_day__isnull=False, to_day__gte=models.F("from_day")),
                 name="release_window_has_both_days",
@@ -371,6 +387,15 @@ class Release(models.Model):
         notion = Notion(self.notion)
         amount = from_units(notion, self.cost_units)
         return guarantee(notion, amount, Unit(self.dataset.unit), self.delta)
+
+    @property
+    def of_household(self) -> Fraction | None:
+        """The epsilon at which a household is protected like one person; under zCDP at `delta`.
+
+        It is None for perturbed points, which do not hide presence.
+        """
+        cost = self.cost
+        return None if isinstance(cost, GeoInd) else cost.of_changes(self.household)[0]
 
     @property
     def ledger(self) -> Ledger:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
-from dpgeo.artefacts.promises import Promise, of_counts, of_points
-from dpgeo.core.guarantees import Unit
+from dpgeo.artefacts.promises import Promise, of_one_map, of_points
+from dpgeo.core.guarantees import GeoInd, Unit
 from dpgeo.releases.models import Release
 from dpgeo.spatial.ground_grid import snapped_apart
 
@@ -15,10 +13,9 @@ def promise_of(release: Release) -> Promise:
 
     The release need not have been drawn yet.
     """
-    dataset = release.dataset
-    if release.ledger.radius is None:
-        delta = release.delta or Fraction(0)
-        return of_counts(release.epsilon, Unit(dataset.unit), dataset.row_noun, delta=delta)
+    dataset, cost = release.dataset, release.cost
+    if not isinstance(cost, GeoInd):
+        return of_one_map(cost, dataset.row_noun, release.household)
     radius = int(release.parameters["radius"])
     apart = snapped_apart(radius, release.ledger.snapping)
     return of_points(

@@ -37,7 +37,7 @@ from dpgeo.releases.currencies import (
     requests_in_both,
     shares,
 )
-from dpgeo.releases.requests import ReleaseRequest
+from dpgeo.releases.requests import ReleaseRequest, share_of
 from dpgeo.spatial.ground_grid import input_step
 
 MOST_CROWDED = 100_000
@@ -259,9 +259,8 @@ def _currencies(
     if request.notion is Notion.GEO_IND or not accounting_open(dataset):
         return None
     delta, maps = ledger.delta or USUAL_DELTA, ledger.total_units // price
-    asked = request.epsilon
     if Notion.ZCDP in request.definition.notions:
-        pair = requests_in_both(request, asked, nano_rho_for(asked, delta), delta)
+        pair = requests_in_both(request, *_asked_in_both(request, delta), delta)
     else:
         pair = request, request  # drawn with the same pure epsilon in either currency
     alone = _margins(dataset, pair)
@@ -269,6 +268,16 @@ def _currencies(
     if alone is None or each is None:
         return None
     return Currencies(delta=delta, maps=maps, alone=alone, each=each)
+
+
+def _asked_in_both(request: ReleaseRequest, delta: Fraction) -> tuple[Fraction, int]:
+    """Return the epsilon of one person and the nano-rho, for the epsilon that was asked for.
+
+    They differ by more than the currency if a household is protected (`requests.share_of`).
+    """
+    asked, people = request.of_household, request.household
+    rho = nano_rho_for(asked, delta)
+    return (request.epsilon if people == 1 else share_of(asked, people)), rho // people**2
 
 
 def _margins(

@@ -161,6 +161,7 @@ def about(release: Release) -> dict[str, str]:
         "row_noun": dataset.row_noun,
         **_total(release),
         **_window(release),
+        **_household(release),
         **_series(release),
         **_points_total(release),
         **declarations_of(release),
@@ -202,6 +203,11 @@ def _window(release: Release) -> dict[str, str]:
         "to_day": window.last.isoformat(),
         "time_zone": release.dataset.time_zone,
     }
+
+
+def _household(release: Release) -> dict[str, str]:
+    """Return the size of the households that are protected, or {} if single people are."""
+    return {"household": str(release.household)} if release.household > 1 else {}
 
 
 def _names(dataset: Dataset) -> dict[str, str]:

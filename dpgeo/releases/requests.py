@@ -8,12 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 from dpgeo.budgets.models import Ledger
-from dpgeo.core.epsilon import parse_epsilon
+from dpgeo.core.epsilon import MICRO, parse_epsilon
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import (
     ZCDP,
     Bounding,
     Counting,
+    GeoInd,
     Guarantee,
     Notion,
     Unit,
@@ -39,16 +40,21 @@ MAX_BOUND = 100_000
 """
 
 
+MOST_HOUSEHOLD = 10
+"""Largest household that a request can protect; beyond it, hardly any count would stand out."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseRequest:
     """A request for a release; requests with equal values are equal.
 
     `mechanism` is the mechanism's key, and `parameters` holds the values of all its
     parameters in the form in which they are stored. `epsilon` is per metre for
-    geo-indistinguishability. If `rho` and `delta` are set, the mechanism adds Gaussian noise under
-    zCDP, and `epsilon` is that of rho at delta. `bound` is the contribution bound. `totals` is the
-    plan for totals of all the data, or None if there are none. Only rows within `window` are
-    counted; None counts all rows.
+    geo-indistinguishability, and in all other cases what one person loses: of a household of up to
+    `household` people, all together lose `of_household`. If `rho` and `delta` are set, the
+    mechanism adds Gaussian noise under zCDP, and `epsilon` is that of rho at delta. `bound` is the
+    contribution bound. `totals` is the plan for totals of all the data, or None if there are none.
+    Only rows within `window` are counted; None counts all rows.
     """
 
     mechanism: str
@@ -61,6 +67,7 @@ class ReleaseRequest:
     window: Window | None = None
     rho: Fraction | None = None
     delta: Fraction | None = None
+    household: int = 1
 
     @property
     def notion(self) -> Notion:
@@ -89,6 +96,23 @@ class ReleaseRequest:
         """Return the request's cost, expressed as the guarantee it gives each privacy unit."""
         return guarantee(self.notion, self.amount, unit, self.delta)
 
+    @property
+    def bought(self) -> str:
+        """What is bought, as ledgers name it beside what it costs one person."""
+        if self.household == 1:
+            return self.mechanism
+        return f"{self.mechanism}, per person of households of up to {self.household}"
+
+    @property
+    def of_household(self) -> Fraction:
+        """The epsilon at which a household is protected like one person; under zCDP at `delta`.
+
+        It is at most the epsilon that was asked for. Perturbed points protect no households, so it
+        is what one person loses.
+        """
+        cost = self.cost(Unit.PERSON)
+        return cost.epsilon if isinstance(cost, GeoInd) else cost.of_changes(self.household)[0]
+
 
 def read_request(
     dataset: Dataset,
@@ -104,6 +128,7 @@ def read_request(
     most_visits: int | str | None = None,
     from_day: object = None,
     to_day: object = None,
+    household: int | str | None = 1,
     cost: Guarantee | None = None,
 ) -> ReleaseRequest:
     """Parse and validate a request for a release of a dataset.
@@ -112,7 +137,10 @@ def read_request(
     budget counts in rho, and the mechanism can add Gaussian noise, it is the epsilon at the
     budget's delta; the release costs the largest rho of at most that epsilon. Any other mechanism
     is run with that pure epsilon. If `cost` is given, which the mechanism must be able to give, it
-    is used instead of `epsilon`.
+    is used instead of `epsilon`, and is what one person loses.
+
+    The epsilon protects a household of up to `household` people as if it were one person, so one
+    person of it gets a share (`share_of`): the k-th part of an epsilon, or the k^2-th of a rho.
 
     `totals` is the share of epsilon, in per cent, that is spent on totals of all the data; if it is
     None or empty, the default share is used (`usual_totals`). One person adds at most
@@ -125,9 +153,10 @@ def read_request(
     limit = parse_bound(bound, unit)
     counted = settle_counting(chosen, counting, unit)
     chosen_bounding = parse_bounding(bounding, unit, chosen)
+    people = parse_household(household, unit, chosen)
     if cost is None:
         asked = parse_cost(chosen, params, epsilon, limit, dataset.area)
-        rho = rho_for(dataset.ledger, chosen, asked)
+        rho = rho_for(dataset.ledger, chosen, asked, people)
         delta = None if rho is None else dataset.ledger.delta
     else:
         asked = cost.epsilon
@@ -135,7 +164,7 @@ def read_request(
     return ReleaseRequest(
         mechanism=chosen.key,
         parameters=asdict(params),
-        epsilon=asked if rho is None or delta is None else epsilon_at(rho, delta),
+        epsilon=share_of(asked, people) if rho is None or delta is None else epsilon_at(rho, delta),
         rho=rho,
         delta=delta,
         bound=limit,
@@ -152,11 +181,41 @@ def read_request(
             in_rho=rho is not None,
         ),
         window=parse_window(dataset, from_day, to_day),
+        household=people,
     )
 
 
-def rho_for(ledger: Ledger, mechanism: Mechanism, epsilon: Fraction) -> Fraction | None:
-    """Return the largest rho of at most an epsilon at a ledger's delta.
+def share_of(epsilon: Fraction, household: int) -> Fraction:
+    """Return what one person may lose if a household of so many people may lose `epsilon`.
+
+    The pure epsilons of its people add up, so it is the k-th part, rounded down to a whole
+    millionth. Of one person it is all of epsilon, which may be one per metre. Raises InvalidInput
+    if nothing is left.
+    """
+    if household == 1:
+        return epsilon
+    share = Fraction(int(epsilon * MICRO) // household, MICRO)
+    return _checked_share(share, household)
+
+
+def _checked_share(share: Fraction, household: int) -> Fraction:
+    if not share:
+        raise InvalidInput(
+            "So little epsilon cannot be divided among {household} people; give more.",
+            household=household,
+            field="epsilon",
+        )
+    return share
+
+
+def rho_for(
+    ledger: Ledger, mechanism: Mechanism, epsilon: Fraction, household: int = 1
+) -> Fraction | None:
+    """Return the largest rho of one person such that a household has at most an epsilon.
+
+    The epsilon is meant at the ledger's delta. k people of rho each have k^2 rho together (Bun and
+    Steinke 2016, proposition 1.9), so it is the k^2-th part of the largest rho of that epsilon,
+    rounded down to a whole nano-rho.
 
     It is None if the map is paid for as a pure epsilon: if the ledger counts in epsilon, or the
     mechanism cannot add Gaussian noise. Raises InvalidInput if the rho would be 0.
@@ -178,7 +237,7 @@ def rho_of(ledger: Ledger, epsilon: Fraction) -> Fraction | None:
             delta=delta_text(ledger.delta or Fraction(1)),
             field="epsilon",
         )
-    return from_units(Notion.ZCDP, units)
+    return _checked_share(from_units(Notion.ZCDP, units // household**2), household)
 
 
 def cost_columns(cost: Guarantee) -> dict[str, Any]:
@@ -201,6 +260,7 @@ def columns_of(request: ReleaseRequest) -> dict[str, Any]:
         "totals": request.totals.to_json() if request.totals else None,
         "from_day": request.window.first if request.window else None,
         "to_day": request.window.last if request.window else None,
+        "household": request.household,
     }
 
 
@@ -217,6 +277,7 @@ def request_of(release: Release) -> ReleaseRequest:
         bounding=Bounding(release.bounding),
         totals=TotalsPlan.from_json(release.totals) if release.totals else None,
         window=release.window,
+        household=release.household,
     )
 
 
@@ -236,6 +297,7 @@ def request_of_draw(released: Released, names: Mapping[str, object]) -> ReleaseR
         bounding=released.bounding,
         totals=released.totals.plan(paid.amount) if released.totals else None,
         window=released.window,
+        household=released.household,
     )
 
 
@@ -294,6 +356,35 @@ def parse_bound(value: int | str, unit: Unit) -> int:
             field="bound",
         )
     return bound
+
+
+def parse_household(value: int | str | None, unit: Unit, mechanism: Mechanism) -> int:
+    """Parse the size of the households that are protected; 1 if the value is None or empty.
+
+    Raises InvalidInput if it is out of its limits, or if it is more than 1 for a dataset or a
+    mechanism that does not protect the presence of people.
+    """
+    people = _whole(value, "household", 1)
+    if not 1 <= people <= MOST_HOUSEHOLD:
+        raise InvalidInput(
+            "Must be from 1 to {most}: the most people of a household.",
+            most=MOST_HOUSEHOLD,
+            field="household",
+        )
+    if people > 1 and unit is Unit.RECORD:
+        raise InvalidInput(
+            "This dataset protects single records and does not say whose they are, so no household "
+            "can be protected; give 1.",
+            field="household",
+        )
+    if people > 1 and mechanism.notion is Notion.GEO_IND:
+        raise InvalidInput(
+            "{key} hides where each report was made, whoever travels together; give 1, and a "
+            "lower level to hide more.",
+            key=mechanism.key,
+            field="household",
+        )
+    return people
 
 
 def settle_counting(mechanism: Mechanism, value: str, unit: Unit) -> Counting:

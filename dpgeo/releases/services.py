@@ -159,7 +159,7 @@ def period_request(*, series: Series, number: int, request: ReleaseRequest) -> R
             ledger=ledger,
             job=job.pk,
             cost=cost,
-            what=f"{title} ({request.mechanism})",
+            what=f"{title} ({request.bought})",
             who=str(series.created_by or "console"),
         )
     points = points_ledger(dataset.ledger)
@@ -198,7 +198,7 @@ def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) ->
         ledger=quote.ledger,
         job=job.pk,
         cost=quote.cost,
-        what=f"{fields['title']} ({quote.request.mechanism})",
+        what=f"{fields['title']} ({quote.request.bought})",
         who=str(fields["created_by"] or "console"),
     )
     check_decided(dataset.ledger.lifetime_units)

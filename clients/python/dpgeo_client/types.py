@@ -350,6 +350,8 @@ class Quote(TypedDict):
     totals: TotalsPlan | None
     from_day: str | None
     to_day: str | None
+    household: int
+    epsilon_of_household: str | None
     plan: list[Spend]
     forecast: Forecast
     left_before: str
@@ -443,6 +445,8 @@ class Release(TypedDict):
     totals: TotalsPlan | None
     from_day: str | None
     to_day: str | None
+    household: int
+    epsilon_of_household: str | None
     unit: UnitEnum
     bbox: list[float]
     published_on: str | None

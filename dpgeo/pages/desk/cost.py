@@ -24,13 +24,15 @@ from dpgeo.artefacts.promises import (
     TOGETHER,
     TOGETHER_CERTAIN,
     Bound,
+    Presence,
     bound_of,
-    of_counts,
+    of_one_map,
 )
+from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import DpgeoError
-from dpgeo.core.guarantees import PureDP, Unit
+from dpgeo.core.guarantees import ZCDP, PureDP, Unit
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages import privacy_diagrams
@@ -41,10 +43,21 @@ from dpgeo.pages.desk.settings import SUGGESTED_PLACES, SUGGESTED_TOTALS, Card, 
 from dpgeo.pages.rendering import say
 from dpgeo.phrases import Phrase, translatable
 from dpgeo.releases.rehearsal import Rehearsed, rehearse
+from dpgeo.releases.requests import rho_for, share_of
 
 REHEARSED_SECONDS = 600
 
-ADDRESSED = ("kind", "method", "detail", "total", "ledger", "people", "places", "column")
+ADDRESSED = (
+    "kind",
+    "method",
+    "detail",
+    "total",
+    "ledger",
+    "people",
+    "places",
+    "column",
+    "household",
+)
 """Settings that the address of a rehearsed map contains, in this order."""
 
 TOTAL = translatable(
@@ -115,7 +128,9 @@ def cost(request: HttpRequest, slug: str) -> HttpResponse:
 def first_problem(request: HttpRequest, settings: MapSettings) -> str:
     """Return the first problem that prevents publishing the map, as text; "" if there is none."""
     problem = total_problem(request, settings)
-    return problem or settings.places_problem or settings.window_problem
+    return (
+        problem or settings.places_problem or settings.household_problem or settings.window_problem
+    )
 
 
 def total_problem(request: HttpRequest, settings: MapSettings) -> str:
@@ -183,10 +198,14 @@ def protection(settings: MapSettings) -> dict[str, Any]:
     epsilon = settings.epsilon(settings.detail)
     if not epsilon:
         return {"nothing_left": True}
-    unit, gaussian = Unit(settings.dataset.unit), settings.is_gaussian()
-    delta = ledger.delta if gaussian and ledger.delta else Fraction(0)
-    promise = of_counts(epsilon, unit, settings.dataset.row_noun, delta=delta)
-    price = ledger.units_for(epsilon) if gaussian else ledger.price(PureDP(epsilon, unit))
+    people = settings.household
+    try:
+        cost = of_one_person(settings, ledger, epsilon, people)
+    except DpgeoError:
+        return {}
+    promise, price = of_one_map(cost, settings.dataset.row_noun, people), ledger.price(cost)
+    if people > 1:
+        epsilon = cost.epsilon
     total = bound_of(ledger.total, ledger.delta or Fraction(0))
     return {
         "promise": promise,
@@ -200,6 +219,20 @@ def protection(settings: MapSettings) -> dict[str, Any]:
         "used": 100 - 100 * ledger.left_units / ledger.lifetime_units,
         "width": 100 * price / ledger.lifetime_units,
     }
+
+
+def of_one_person(
+    settings: MapSettings, ledger: Ledger, epsilon: Fraction, people: int
+) -> Presence:
+    """Return what one person loses if a household of so many people may lose `epsilon`.
+
+    Raises InvalidInput if nothing is left for one person.
+    """
+    unit = Unit(settings.dataset.unit)
+    rho = rho_for(ledger, MECHANISMS[settings.method], epsilon, people)
+    if rho is None or ledger.delta is None:
+        return PureDP(share_of(epsilon, people), unit)
+    return ZCDP(rho, ledger.delta, unit)
 
 
 def together(settings: MapSettings, total: Bound) -> Phrase:
@@ -221,6 +254,7 @@ def pictures(settings: MapSettings) -> dict[str, Any]:
                 "total": SUGGESTED_TOTALS[1],
                 "places": str(settings.bound),
                 "column": settings.column,
+                "household": str(settings.household),
             },
         )
     methods = [
@@ -251,6 +285,7 @@ def picture_address(settings: MapSettings, **changes: str) -> str:
         "people": str(settings.people),
         "places": str(settings.bound),
         "column": settings.column,
+        "household": str(settings.household),
     }
     values |= changes
     text = json.dumps([values[name] for name in ADDRESSED])

@@ -151,12 +151,13 @@ def spend(request: HttpRequest, form: PublishForm, settings: MapSettings) -> Rel
 def shown(settings: MapSettings) -> list[str]:
     """Return the facts that the user agrees to on the page, as texts.
 
-    The facts are the amount to spend, the lifetime total, the id of the ledger that is charged, and
-    the column of the data that the map shows, or "". The form's signed token contains them, so that
-    only what the user has seen is spent and published.
+    The facts are the amount to spend, the lifetime total, the id of the ledger that is charged, the
+    column of the data that the map shows, or "", and the size of the households it protects. The
+    form's signed token contains them, so that only what the user has seen is spent and published.
     """
     amount = next(card.amount for card in settings.cards() if card.chosen)
-    return [amount, str(settings.total), str(settings.dataset.ledger_id), settings.column]
+    ledger, people = str(settings.dataset.ledger_id), str(settings.household)
+    return [amount, str(settings.total), ledger, settings.column, people]
 
 
 def give_budget(request: HttpRequest, settings: MapSettings) -> None:

@@ -9,17 +9,19 @@ from typing import Any
 
 from django.forms import BooleanField
 
+from dpgeo.artefacts.promises import of_household
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.epsilon import MICRO, format_epsilon
 from dpgeo.core.errors import DpgeoError
-from dpgeo.core.guarantees import Notion, PureDP
+from dpgeo.core.guarantees import GeoInd, Notion, PureDP
 from dpgeo.core.noise import CountNoise, DiscreteGaussian, DiscreteLaplace, PlanarLaplace
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.desk.figures import chart_of, circles_of, mesh_of, outline_of
 from dpgeo.pages.desk.rehearsal import rehearsal_of
 from dpgeo.pages.desk.request_form import ReleaseForm
+from dpgeo.phrases import Phrase
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import Quote, release_quote
 
@@ -66,7 +68,15 @@ def quote_context(dataset: Dataset, form: ReleaseForm) -> dict[str, Any]:
         "points": points_of(dataset, data.get("mechanism")),
         "counting": data.get("counting"),
         "dataset": dataset,
+        "household": promise_to_household(quote) if quote else (),
     }
+
+
+def promise_to_household(quote: Quote) -> tuple[Phrase, ...]:
+    """Return the sentence on a protected household; empty if single people are protected."""
+    return (
+        () if isinstance(quote.cost, GeoInd) else of_household(quote.cost, quote.request.household)
+    )
 
 
 def points_of(dataset: Dataset, mechanism: object) -> Ledger | None:
@@ -120,10 +130,11 @@ def like(release: Release) -> dict[str, Any]:
         "totals": bool(release.totals),
         "from_day": release.from_day,
         "to_day": release.to_day,
+        "household": release.household,
     }
     # For points the field keeps its own initial value, not "".
-    if release.notion != Notion.GEO_IND:
-        values["epsilon"] = format_epsilon(release.epsilon)
+    if release.of_household is not None:
+        values["epsilon"] = format_epsilon(release.of_household)
     return values | {f"{release.mechanism}.{k}": v for k, v in release.parameters.items()}
 
 

@@ -86,6 +86,17 @@ class ReleaseForm(MethodForm):
         initial=Bounding.RANDOM.value,
         required=False,
     )
+    household = WholeField(
+        initial=1,
+        min_value=1,
+        required=False,
+        label=_("Protect households of up to"),
+        widget=forms.TextInput(attrs={"inputmode": "numeric"}),
+        help_text=_(
+            "people who travel together, as one person would be at this ε. Each person gets a "
+            "share of ε, so the map costs less and is noisier. 1 protects single people."
+        ),
+    )
     from_day = day_field(
         _("Only rows from"),
         _(
@@ -146,7 +157,7 @@ class ReleaseForm(MethodForm):
             self.fields["counting"].widget = forms.HiddenInput()
             self.fields["counting"].initial = Counting.VISITS.value
             self.fields["bounding"].widget = forms.HiddenInput()
-            del self.fields["totals"]
+            del self.fields["totals"], self.fields["household"]
             return
         bound.label = gettext("Each person adds to at most")
         bound.help_text = gettext(
@@ -171,7 +182,9 @@ class ReleaseForm(MethodForm):
         """Return the parsed request. Raises InvalidInput."""
         named = ("mechanism", "epsilon", "bound", "counting", "bounding")
         fields: dict[str, Any] = {name: self.cleaned_data[name] for name in named}
-        fields |= {name: self.cleaned_data.get(name) for name in ("from_day", "to_day")}
+        fields |= {
+            name: self.cleaned_data.get(name) for name in ("from_day", "to_day", "household")
+        }
         totals = None if self.cleaned_data.get("totals") else 0
         return read_request(self.dataset, parameters=self.parameters, totals=totals, **fields)
 

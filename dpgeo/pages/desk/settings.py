@@ -38,6 +38,7 @@ from dpgeo.releases.requests import (
     ReleaseRequest,
     has_times,
     parse_bound,
+    parse_household,
     parse_window,
     read_request,
     usual_totals,
@@ -84,7 +85,7 @@ class Card:
     `shows_from` is the smallest count that stands out from the noise, and `region` the noun for the
     regions in which people are counted. Of averages, `shows_from` is the smallest number of rows
     from which a mean is told, `margin` is None, since it would be that of a number of rows, and
-    `means` says how close means are.
+    `means` says how close means are. `asked` is the epsilon of a whole household, or `amount`.
     """
 
     key: str
@@ -97,6 +98,7 @@ class Card:
     shows_from: int | None = None
     region: str = ""
     means: tuple[Phrase, ...] = ()
+    asked: str = ""
 
 
 class MapSettings:
@@ -119,6 +121,7 @@ class MapSettings:
         self.column_text: str = str(given.get("column") or "")
         self.from_day: str = str(given.get("from_day") or "").strip()
         self.to_day: str = str(given.get("to_day") or "").strip()
+        self.household_text: str = str(given.get("household") or "").strip()
         self.other_places: str = "" if self.places_text in SUGGESTED_PLACES else self.places_text
 
     @cached_property
@@ -163,6 +166,23 @@ class MapSettings:
 
     def _parsed_bound(self) -> int:
         return parse_bound(self.places_text, Unit.PERSON)
+
+    @cached_property
+    def household(self) -> int:
+        """How many people of a household are protected like one; 1 if it is not valid."""
+        return 1 if self.household_problem or not self.asks_places else self._parsed_household()
+
+    @cached_property
+    def household_problem(self) -> str:
+        """What is wrong with the typed size of households; "" if nothing is wrong."""
+        try:
+            self._parsed_household()
+        except DpgeoError as refusal:
+            return say(refusal)
+        return ""
+
+    def _parsed_household(self) -> int:
+        return parse_household(self.household_text, Unit.PERSON, MECHANISMS[self.method])
 
     @cached_property
     def window(self) -> Window | None:
@@ -340,6 +360,7 @@ class MapSettings:
             totals=None,
             from_day=self.window.first if self.window else None,
             to_day=self.window.last if self.window else None,
+            household=self.household,
         )
 
     @property
@@ -387,10 +408,12 @@ class MapSettings:
         margin = None if forecast.moves or means else forecast.margin
         shows = forecast.stands_out_from
         metres, region = forecast.ground_metres, forecast.region
-        return Card(key, title, chosen, amount, margin, metres, "", shows, region, means)
+        asked = amount if self.is_points else format_epsilon(request.of_household)
+        return Card(key, title, chosen, amount, margin, metres, "", shows, region, means, asked)
 
     def query(self, **changes: str) -> str:
         """Return the settings as a query string, with `changes` applied."""
+        households = self.household > 1 or self.household_problem
         values = {
             "kind": self.kind.key,
             "method": self.method,
@@ -401,6 +424,7 @@ class MapSettings:
             "column": self.column_text,
             "from_day": self.from_day,
             "to_day": self.to_day,
+            "household": self.household_text if households else "",
             "places": self.places_text if self.bound > 1 or self.places_problem else "",
         }
         return urlencode({name: value for name, value in (values | changes).items() if value})

@@ -599,6 +599,7 @@ def examples() -> tuple[Released, ...]:
         window_release(),
         *map(series_release, Protection),
         trips_release(),
+        household_release(),
     )
 
 
@@ -607,6 +608,12 @@ def window_release() -> Released:
     released = grid_release()
     days = {"from_day": "2026-01-01", "to_day": "2026-01-31", "time_zone": "Europe/Berlin"}
     return dataclasses.replace(released, about={**released.about, **days})
+
+
+def household_release() -> Released:
+    """Return a release that protects households of up to four people."""
+    released = grid_release()
+    return dataclasses.replace(released, about={**released.about, "household": "4"})
 
 
 def series_release(protection: Protection) -> Released:

@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.urls import NoReverseMatch, reverse
 
 from dpgeo.commands.console import acting_user, job_wait, plain_errors
+from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Bounding, Counting, Unit
 from dpgeo.datasets.models import Dataset
@@ -23,6 +24,7 @@ from dpgeo.releases.services import Quote, release_quote, release_request, relea
 PRICED = ("mechanism", "epsilon", "bound", "counting", "bounding")
 TOTALS = ("totals", "most_sightings", "most_visits")
 WINDOW = ("from_day", "to_day")
+HOUSEHOLD = "household"
 
 
 class Command(BaseCommand):
@@ -76,6 +78,12 @@ class Command(BaseCommand):
             help="First day to use, such as 2026-01-01.",
         )
         parser.add_argument("--to-day", metavar="DAY", help="Last day to use.")
+        parser.add_argument(
+            "--household",
+            default="1",
+            metavar="K",
+            help="Protect households of up to K people as one person would be at this epsilon.",
+        )
         parser.add_argument("--title", default="", help="By default the dataset's.")
         parser.add_argument("--description", default="")
         parser.add_argument("--publish", action="store_true", help="Publish when done.")
@@ -97,7 +105,7 @@ class Command(BaseCommand):
                     dataset=options["dataset"],
                     field="slug",
                 )
-            fields = {name: options[name] for name in (*PRICED, *TOTALS, *WINDOW)}
+            fields = {name: options[name] for name in (*PRICED, *TOTALS, *WINDOW, HOUSEHOLD)}
             fields["counting"] = fields["counting"] or usual_counting(dataset)
             request = read_request(dataset, parameters=parameters, **fields)
             quote = release_quote(dataset=dataset, request=request)
@@ -131,6 +139,7 @@ class Command(BaseCommand):
             f"Cost: {quote.cost_words}; left before "
             f"{quote.rest_before}, after {quote.rest_after} "
             f"({quote.more_like_this} more like this)",
+            *_household(quote),
             describe_noise(noise),
         ):
             self.stdout.write(line)
@@ -152,6 +161,15 @@ class Command(BaseCommand):
             self.stdout.write(self.style.SUCCESS(f"Published: {address(release)}"))
         else:
             self.stdout.write(self.style.SUCCESS(f"Draft, not published: {release.pk}"))
+
+
+def _household(quote: Quote) -> list[str]:
+    """Return a line on the households that are protected; none for single people."""
+    request = quote.request
+    if request.household == 1:
+        return []
+    epsilon = format_epsilon(request.of_household)
+    return [f"For each person; a household of up to {request.household} has epsilon {epsilon}"]
 
 
 def describe_noise(forecast: Forecast) -> str:

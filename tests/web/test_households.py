@@ -1,0 +1,235 @@
+"""Protection of households: a person's part of epsilon is divided by their size, rho by its square.
+
+The noise that is drawn, what the ledger debits, and what statement, pages, API and command say.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+from jsonschema import Draft202012Validator
+
+from dpgeo.artefacts.statement import statement
+from dpgeo.artefacts.statement_schema import statement_schema
+from dpgeo.budgets.services import Accounting
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import GeoInd, PureDP, Unit
+from dpgeo.core.guessing import right_guesses
+from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace
+from dpgeo.core.zcdp import delta_of, epsilon_at, nano_rho_for
+from dpgeo.datasets.models import Dataset
+from dpgeo.pages.desk.quotes import like
+from dpgeo.pages.desk.settings import MapSettings
+from dpgeo.releases.requests import MOST_HOUSEHOLD, read_request, request_of, request_of_draw
+from dpgeo.releases.selectors import released_of
+from dpgeo.releases.services import release_publish
+from tests.makers import make_dataset, make_ready, make_release, quote_release
+from tests.web.api import program_of
+from tests.web.desk import Desk, make_desk
+
+pytestmark = pytest.mark.django_db
+
+DELTA = delta_of(9)
+
+ASKED: dict[str, Any] = {
+    "mechanism": "uniform-grid",
+    "parameters": {"cells": 8},
+    "epsilon": "1",
+    "bound": 5,
+    "counting": "people",
+}
+
+
+def make_paid(accounting: Accounting | None) -> Dataset:
+    """Make a dataset with a budget of epsilon 3, in rho if `accounting` says so."""
+    if accounting is None:
+        return make_dataset(budget=Fraction(3))
+    return make_dataset(budget=Fraction(3), accounting=accounting)
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """Make a desk whose user may set budgets."""
+    return make_desk()
+
+
+def test_noise_is_four_times_that_of_a_person_for_households_of_four(tmp_path: Path) -> None:
+    dataset = make_dataset(budget=Fraction(3))
+    make_ready(dataset, tmp_path)
+    single, shared = (released_of(make_release(dataset, household=k)) for k in (1, 4))
+    scales = []
+    for released in (single, shared):
+        [line] = released.trace
+        assert isinstance(line.noise, DiscreteLaplace)
+        scales.append(1 / line.noise.rate)
+    assert scales == [5, 20]
+    assert shared.guarantee == PureDP(Fraction(1, 4), Unit.PERSON)
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.spent == Fraction(5, 4)
+
+
+def test_noise_in_rho_is_four_times_that_of_a_person_too(tmp_path: Path) -> None:
+    dataset = make_dataset(budget=Fraction(3), accounting=Accounting(9, 3_000_000))
+    make_ready(dataset, tmp_path)
+    single, shared = (released_of(make_release(dataset, household=k)) for k in (1, 4))
+    squares = []
+    for released in (single, shared):
+        [line] = released.trace
+        assert isinstance(line.noise, DiscreteGaussian)
+        squares.append(line.noise.square_scale)
+    whole = nano_rho_for(Fraction(1), DELTA)
+    assert shared.guarantee.amount == Fraction(whole // 16, 10**9)
+    assert squares[1] / squares[0] == Fraction(whole, whole // 16) >= 16
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.spent_units == whole + whole // 16
+
+
+def test_a_pure_mechanism_in_rho_costs_a_sixteenth(tmp_path: Path) -> None:
+    dataset = make_dataset(budget=Fraction(3), accounting=Accounting(9, 3_000_000))
+    make_ready(dataset, tmp_path)
+    make_release(dataset, mechanism="quadtree", parameters={}, epsilon="0.2", household=4)
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.spent_units == 20_000_000 // 16
+
+
+@pytest.mark.parametrize("household", range(1, MOST_HOUSEHOLD + 1))
+@pytest.mark.parametrize("accounting", [None, Accounting(9, 3_000_000)])
+def test_a_household_never_loses_more_than_was_asked_for(
+    accounting: Accounting | None, household: int
+) -> None:
+    dataset = make_paid(accounting)
+    request = read_request(dataset, **ASKED, household=household)
+    cost = request.cost(Unit.PERSON)
+    assert request.of_household <= 1
+    if accounting is None:
+        assert request.of_household == household * cost.epsilon > 1 - household * Fraction(1, 10**6)
+    else:
+        assert request.of_household == epsilon_at(household**2 * cost.amount, DELTA) > 0.999
+
+
+def test_a_stored_request_is_the_one_of_its_draw(tmp_path: Path) -> None:
+    dataset = make_dataset(budget=Fraction(3))
+    make_ready(dataset, tmp_path)
+    release = make_release(dataset, household=3)
+    assert request_of(release) == request_of_draw(released_of(release), release.parameters)
+    assert request_of(release).household == 3
+    assert (like(release)["epsilon"], like(release)["household"]) == ("0.999999", 3)
+
+
+@pytest.mark.parametrize("household", [0, -1, MOST_HOUSEHOLD + 1, "two"])
+def test_households_of_no_size_are_refused(household: Any) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        read_request(make_dataset(), **ASKED, household=household)
+    assert refusal.value.field == "household"
+
+
+def test_records_have_no_households() -> None:
+    records = make_dataset(unit=Unit.RECORD)
+    asked = {**ASKED, "bound": 1, "counting": "visits"}
+    assert read_request(records, **asked, household=1).household == 1
+    with pytest.raises(InvalidInput, match="does not say whose they are"):
+        read_request(records, **asked, household=2)
+
+
+def test_moved_points_protect_no_households() -> None:
+    asked = {**ASKED, "mechanism": "planar-laplace", "parameters": {}, "epsilon": None}
+    with pytest.raises(InvalidInput, match="whoever travels together") as refusal:
+        read_request(make_dataset(), **asked, household=2)
+    assert refusal.value.field == "household"
+
+
+def test_too_little_epsilon_is_not_divided() -> None:
+    with pytest.raises(InvalidInput, match="divided among 2 people"):
+        read_request(make_dataset(), **{**ASKED, "epsilon": "0.000001"}, household=2)
+
+
+def test_a_quote_forecasts_the_noise_of_a_persons_part(tmp_path: Path) -> None:
+    dataset = make_dataset(budget=Fraction(3))
+    make_ready(dataset, tmp_path)
+    quotes = [quote_release(dataset, **ASKED, household=k) for k in (1, 4)]
+    assert [quote.price for quote in quotes] == [1_000_000, 250_000]
+    noise = DiscreteLaplace(Fraction(1, 4), 5)
+    assert quotes[1].forecast.noise == noise
+    assert quotes[1].currencies is None or quotes[1].currencies.alone.epsilon == noise.margin()
+
+
+def test_both_currencies_are_compared_for_the_same_household() -> None:
+    dataset = make_dataset(budget=Fraction(3))
+    currencies = quote_release(dataset, **ASKED, household=4).currencies
+    assert currencies is not None
+    rho = Fraction(nano_rho_for(Fraction(1), DELTA) // 16, 10**9)
+    assert currencies.alone.epsilon == DiscreteLaplace(Fraction(1, 4), 5).margin()
+    assert currencies.alone.rho == DiscreteGaussian(rho, 5).margin()
+
+
+@pytest.mark.parametrize("accounting", [None, Accounting(9, 3_000_000)])
+def test_statement_and_page_promise_it_to_a_household(
+    accounting: Accounting | None, tmp_path: Path, client: Client
+) -> None:
+    dataset = make_paid(accounting)
+    make_ready(dataset, tmp_path)
+    release = make_release(dataset, household=4)
+    released = released_of(release)
+    document = json.loads(json.dumps(statement(released)))
+    document["files"] = [{"name": "map.bin", "media_type": "x", "size": 1, "sha256": "0" * 64}]
+    Draft202012Validator(statement_schema()).validate(document)
+    stated = document["household"]
+    assert not isinstance(released.guarantee, GeoInd)
+    epsilon, delta = released.guarantee.of_changes(4)
+    assert (stated["people"], Fraction(stated["epsilon"])) == (4, epsilon)
+    assert stated["delta"] == ("1e-9" if accounting else "0")
+    assert stated["right_guesses_in_100"] == right_guesses(epsilon, delta)
+    assert stated["sentence"] in document["guarantee"]["sentence"]
+    assert "household of up to 4 people who travel together" in stated["sentence"]
+    release_publish(release=release, by=None)
+    page = client.get(reverse("release-privacy", args=[release.pk])).content.decode()
+    assert "A household of up to 4 people who travel together" in page
+    assert "Such a household, from all maps from these data together" in page
+    assert "Households of up to 4 people, with all their rows" in page
+    entry = dataset.ledger.entries.get(job=release.job_id)
+    assert "per person of households of up to 4" in entry.what
+
+
+def test_the_api_states_both_epsilons(desk: Desk) -> None:
+    dataset = desk.declare(ready=True, budget=Fraction(3))
+    program = program_of(desk)
+    quote = f"/api/v1/datasets/{dataset.slug}/quote"
+    priced = program.ask("POST", quote, {**ASKED, "household": 4})
+    assert (priced["household"], priced["epsilon"]) == (4, "0.25")
+    assert priced["epsilon_of_household"] == "1"
+    refused = program.ask("POST", quote, {**ASKED, "household": 11}, status=400)
+    assert "household" in str(refused)
+
+
+def test_the_path_at_the_desk_divides_what_a_map_spends(desk: Desk) -> None:
+    dataset = desk.declare(ready=True, budget=Fraction(1))
+    given = {"kind": "heatmap", "detail": "balanced", "household": "4"}
+    settings = MapSettings(dataset, given)
+    request = settings.request("balanced")
+    assert request is not None
+    assert (request.household, request.epsilon) == (4, Fraction(1, 8))
+    [card] = [card for card in settings.cards() if card.chosen]
+    assert (card.amount, card.asked) == ("0.125", "0.5")
+    assert "household=4" in settings.query()
+    page = desk.client.get(reverse("desk-cost", args=[dataset.slug]), given).content.decode()
+    assert "A household of up to 4 people who travel together" in page
+    wrong = desk.client.get(
+        reverse("desk-cost", args=[dataset.slug]), {**given, "household": "40", "go": "publish"}
+    )
+    assert wrong.status_code == 422
+
+
+def test_the_command_says_what_a_household_has(desk: Desk) -> None:
+    dataset = desk.declare(ready=True, budget=Fraction(3))
+    output = StringIO()
+    call_command("release", dataset.slug, epsilon="1", household="4", dry_run=True, stdout=output)
+    assert "a household of up to 4 has epsilon 1" in output.getvalue()
+    assert "Cost: epsilon 0.25" in output.getvalue()
