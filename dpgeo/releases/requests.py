@@ -220,7 +220,11 @@ def rho_for(
     It is None if the map is paid for as a pure epsilon: if the ledger counts in epsilon, or the
     mechanism cannot add Gaussian noise. Raises InvalidInput if the rho would be 0.
     """
-    return rho_of(ledger, epsilon) if Notion.ZCDP in mechanism.notions else None
+    rho = rho_of(ledger, epsilon) if Notion.ZCDP in mechanism.notions else None
+    if rho is None:
+        return None
+    units = whole_units(Notion.ZCDP, rho)
+    return _checked_share(from_units(Notion.ZCDP, units // household**2), household)
 
 
 def rho_of(ledger: Ledger, epsilon: Fraction) -> Fraction | None:
@@ -237,7 +241,7 @@ def rho_of(ledger: Ledger, epsilon: Fraction) -> Fraction | None:
             delta=delta_text(ledger.delta or Fraction(1)),
             field="epsilon",
         )
-    return _checked_share(from_units(Notion.ZCDP, units // household**2), household)
+    return from_units(Notion.ZCDP, units)
 
 
 def cost_columns(cost: Guarantee) -> dict[str, Any]:
