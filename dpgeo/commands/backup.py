@@ -178,6 +178,7 @@ def named_files(using: str) -> Iterator[tuple[bool, str]]:
         (PublicLayer, "stored_name"),
         (Release, "blob_name"),
         (ReleaseShard, "blob_name"),
+        (ReleaseShard, "question_name"),
         (Series, "state_name"),
     ]
     for model, column in private:

@@ -444,8 +444,10 @@ class ReleaseShard(models.Model):
     """One shard of a release's people, with a job of its own that perturbs their points.
 
     This is shard `number`, counted from 0, of `total`. `upload` is the version of the data that it
-    reads. `number`, `total` and `upload` never change. `blob_name` is the name of the shard's
-    stored output and is set only once. Shards are deleted when the release's own blob is committed.
+    reads. If `question_name` is not empty, the shard's people are counted instead, and it is the
+    name of the stored question that all shards of a measurement answer. None of these ever change.
+    `blob_name` is the name of the shard's stored output and is set only once. Shards are deleted
+    when they were added up, or the release's own blob is committed.
     """
 
     release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="shards")
@@ -453,6 +455,7 @@ class ReleaseShard(models.Model):
     number = models.PositiveIntegerField()
     total = models.PositiveIntegerField()
     job = models.OneToOneField(Job, on_delete=models.PROTECT, related_name="shard")
+    question_name = models.CharField(max_length=255, blank=True, editable=False)
     blob_name = models.CharField(max_length=255, blank=True, editable=False)
     blob_sha256 = models.CharField(max_length=64, blank=True, editable=False)
 

@@ -48,6 +48,7 @@ from dpgeo.core.errors import Conflict
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.parameters import layers_named
 from dpgeo.core.window import Window
+from dpgeo.datasets.erasure import DataChanged
 from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.datasets.snapshots import rows_in_place
@@ -55,7 +56,7 @@ from dpgeo.datasets.storage import private_storage, store, work_folder
 from dpgeo.datasets.versions import canonical_paths
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.engine.gathering import gather
-from dpgeo.engine.in_place import InPlaceView, write_rows
+from dpgeo.engine.in_place import Division, InPlaceView, write_rows
 from dpgeo.engine.pushed_view import PushedView
 from dpgeo.engine.series_view import SeriesView
 from dpgeo.jobs.disk_space import read_disk_space
@@ -120,13 +121,15 @@ def read_and_draw(
     upload: Upload,
     lease: JobLease,
     work: Callable[[PrivateView, Any, AnnouncedEntropy], T],
+    division: Division | None = None,
 ) -> T:
     """Return the result of `work(view, params, entropy)` on a version of the private data.
 
     `upload` names the version (`datasets.versions`). The view contains only the rows of the
-    request's window. Errors that `work` raises before noise is drawn are passed on unchanged. After
-    that, only LeaseLost and DatabaseError are passed on; any other error becomes Conflict, because
-    drawing again is not allowed.
+    request's window. Rows that are read in place are counted as `division` says, if it is given.
+    Errors that `work` raises before noise is drawn are passed on unchanged. After that, only
+    LeaseLost, DataChanged and DatabaseError are passed on; any other error becomes Conflict,
+    because drawing again is not allowed.
     """
     dataset = release.dataset
     request = request_of(release)
@@ -155,23 +158,23 @@ def read_and_draw(
             view = (
                 PushedView(in_place, counter, **counted)
                 if counter
-                else InPlaceView(in_place, **counted)
+                else InPlaceView(in_place, division=division, **counted)
             )
         else:
-            rows = (
+            path = (
                 _copied_rows(upload, request.window, folder)
                 if upload.source
                 else _counted_rows(paths, request.window, dataset, folder, lease)
             )
             view = (
-                DuckDBView(rows, **counted)
+                DuckDBView(path, **counted)
                 if allowances is None
-                else SeriesView(rows, allowances=allowances, **counted)
+                else SeriesView(path, allowances=allowances, **counted)
             )
         entropy = AnnouncedEntropy(lease)
         try:
             return work(view, params, entropy)
-        except (LeaseLost, DatabaseError):
+        except (LeaseLost, DataChanged, DatabaseError):
             raise
         except Exception as error:
             if not entropy.announced:
@@ -236,7 +239,7 @@ def store_draw(release: Release, name: str, drawn: bytes) -> str:
     end = time.monotonic() + SPACE_SECONDS
     while True:
         try:
-            return _store(name, drawn)
+            return store_bytes(name, drawn)
         except Exception as error:
             logger.error("release %s: not stored yet: %s", release.pk, type(error).__name__)
             if outage_of(error) in WAITS and time.monotonic() < end:
@@ -247,7 +250,8 @@ def store_draw(release: Release, name: str, drawn: bytes) -> str:
                 raise broken_off(release, error) from None
 
 
-def _store(name: str, drawn: bytes) -> str:
+def store_bytes(name: str, drawn: bytes) -> str:
+    """Store bytes in the private storage once they are on the disk; return their name there."""
     with work_folder() as folder:
         path = folder / "drawn"
         with path.open("wb") as file:

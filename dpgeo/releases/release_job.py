@@ -116,7 +116,9 @@ def check_replaced_paid(release: Release, lease: JobLease) -> None:
 
 
 def draw(release: Release, lease: JobLease) -> Released:
-    """Draw a release's noisy counts or perturbed points once; large files are drawn in shards.
+    """Draw a release's noisy counts or perturbed points once.
+
+    The points of large files, and the counts of large registered folders, are divided in shards.
 
     Raises the errors of `read_and_draw` or `sharding.draw_in_shards`.
     """
@@ -141,6 +143,7 @@ def draw(release: Release, lease: JobLease) -> Released:
             request.totals,
             delta=request.delta,
         ),
+        sharding.division_of(release, lease),
     )
 
 

@@ -1,4 +1,4 @@
-"""Perturbation of large point files in shards, divided among the workers.
+"""Perturbation of large point files, and counts of large folders, divided among the workers.
 
 The release's job divides its people into shards, creates a job for each shard, and wakes the
 workers. The release's job then perturbs shards itself as long as any remain, waits for shards that
@@ -21,6 +21,19 @@ data and the same total is combined. So nobody is in two shards of a release. If
 in the meantime, all shards are discarded and drawn again from the new version. The total follows
 from the number of rows, and is shown only to users who may see that number. The number of points is
 public in every release of points.
+
+Counts. If rows are read in place (`engine.in_place`), each measurement of a mechanism is divided as
+well. The release's job stores what it asks (`Question`), each shard counts its people, and the job
+adds the answers up, which gives the counts of one worker exactly. Privacy argument. Shards of
+counts draw no noise: their answers, like the questions of later measurements, are private
+intermediates, as the arrays in one worker's memory are. They lie in the private storage, under
+random names that only their rows name; a backup of that moment holds them, as it holds uploads. No
+page and no API shows them, their sizes or their number. They are deleted as soon as they are added
+up, and otherwise with the release, its dataset or the job's end. Noise is drawn by the release's
+job alone, once, after all answers of a measurement are there. An answer follows from the question,
+the salt and the rows, so counting a lost shard again gives the same answer, and so may a second
+attempt of the job use those of the first if it asks the same question. If a person is erased
+meanwhile, nothing that was counted is used: the job begins again with the new version.
 """
 
 from __future__ import annotations
@@ -31,7 +44,7 @@ import json
 import logging
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -45,10 +58,19 @@ from dpgeo.core.noise import PlanarLaplace
 from dpgeo.core.parameters import layers_named
 from dpgeo.core.released import Released
 from dpgeo.core.spend import Measured
+from dpgeo.datasets.erasure import DataChanged
 from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.orphan_files import stored_names, sweep
 from dpgeo.datasets.storage import private_storage, remove
 from dpgeo.datasets.versions import rows_of
+from dpgeo.engine.duckdb_view import Answer
+from dpgeo.engine.in_place import (
+    Division,
+    InPlaceView,
+    Question,
+    answer_from_bytes,
+    answer_to_bytes,
+)
 from dpgeo.jobs.lease import JobLease, job_run
 from dpgeo.jobs.models import UNFINISHED, Job, JobState
 from dpgeo.jobs.services import job_create, job_give_up, job_wake
@@ -57,8 +79,9 @@ from dpgeo.privacy import mechanism as mechanisms
 from dpgeo.privacy.mechanism import PublicContext, combine_shards, run_shard
 from dpgeo.privacy.planar_laplace_sampler import Perturbed
 from dpgeo.privacy.positions import Shard
+from dpgeo.privacy.view import PrivateView
 from dpgeo.releases.models import Release, ReleaseShard
-from dpgeo.releases.private_draw import read_and_draw, store_draw
+from dpgeo.releases.private_draw import COUNTING, read_and_draw, store_bytes, store_draw
 from dpgeo.releases.requests import request_of
 
 logger = logging.getLogger(__name__)
@@ -112,35 +135,91 @@ def draw_in_shards(
     return combine_shards(request.definition, terms, params, request.epsilon, about, contents)
 
 
-def _current_shards(release: Release, lease: JobLease, number: int) -> list[ReleaseShard]:
-    """Return all shards for the current version of the data in order, perturbed or not.
+def division_of(release: Release, lease: JobLease) -> Division | None:
+    """Return how a release's counts are divided among the workers, or None if they are not."""
+    number = number_of_shards(release)
+    if not release.upload.source or number == 1:
+        return None
+    return Division(number, lambda question: _count_in_shards(release, lease, question))
 
-    Creates them if there are none, or if the existing shards are of another version. Raises
-    LeaseLost, or Conflict if a shard failed.
+
+def _count_in_shards(release: Release, lease: JobLease, question: Question) -> Iterator[Answer]:
+    """Yield the answer of each pass to a question, counted together with other workers.
+
+    Raises LeaseLost, DataChanged, or Conflict if a shard failed.
     """
-    lease.step(MOVING)  # Raises LeaseLost: only the lease's holder may create shards.
+    asked = question.to_bytes()
+    version = release.upload_id
+    while True:
+        shards = _current_shards(release, lease, question.passes, asked)
+        if release.upload_id != version:
+            raise DataChanged
+        waiting = [shard.job_id for shard in shards if not shard.blob_name]
+        if not waiting:
+            break
+        if not any(shard_run(job_id=job) for job in waiting):
+            time.sleep(POLL_SECONDS)
+    for shard in shards:
+        yield answer_from_bytes(_content(shard))
+    discard_shards(release, lease)
+
+
+def _current_shards(
+    release: Release, lease: JobLease, number: int, asked: bytes = b""
+) -> list[ReleaseShard]:
+    """Return all shards for the current version of the data in order, finished or not.
+
+    If `asked` is a question, they are the shards that answer it. Creates them if there are none, or
+    if the existing shards are of another version or question. Raises LeaseLost, DataChanged, or
+    Conflict if a shard failed.
+    """
+    step = COUNTING if asked else MOVING
+    lease.step(step)  # Raises LeaseLost: only the lease's holder may create shards.
     release.refresh_from_db(fields=["upload"])
     shards = list(release.shards.select_related("job").order_by("number"))
-    if not _is_whole(release, shards):
+    if not _is_whole(release, shards) or _asked(shards[0]) != asked:
         discard_shards(release, lease)
-        shards = _create_shards(release, lease, number)
-    lease.step(MOVING, sum(bool(shard.blob_name) for shard in shards), len(shards))
+        shards = _create_shards(release, lease, number, asked)
+    lease.step(step, sum(bool(shard.blob_name) for shard in shards), len(shards))
     for shard in shards:
         if shard.job.state == JobState.FAILED or job_give_up(job=shard.job):
             shard.job.refresh_from_db()
+            release.refresh_from_db(fields=["upload"])
+            if release.upload_id != shard.upload_id:
+                raise DataChanged
             raise Conflict(shard.job.failure)
     return shards
 
 
 def _is_whole(release: Release, shards: Sequence[ReleaseShard]) -> bool:
     """Return whether these shards form a complete set for the current version of the data."""
-    stored = [(shard.number, shard.total, shard.upload_id) for shard in shards]
+    stored = [(shard.number, shard.total, shard.upload_id, shard.question_name) for shard in shards]
     total = len(shards)
-    return total > 0 and stored == [(number, total, release.upload_id) for number in range(total)]
+    return total > 0 and stored == [
+        (number, total, release.upload_id, shards[0].question_name) for number in range(total)
+    ]
 
 
-def _create_shards(release: Release, lease: JobLease, number: int) -> list[ReleaseShard]:
-    """Create all `number` shards, or none, and wake the workers for each. Raises LeaseLost."""
+def _asked(shard: ReleaseShard) -> bytes:
+    """Return the question that a shard answers, or b"" if its points are perturbed."""
+    if not shard.question_name:
+        return b""
+    with private_storage().open(shard.question_name, "rb") as file:
+        return bytes(file.read())
+
+
+def _create_shards(
+    release: Release, lease: JobLease, number: int, asked: bytes = b""
+) -> list[ReleaseShard]:
+    """Create all `number` shards, or none, and wake the workers for each. Raises LeaseLost.
+
+    Jobs of shards that are counted have drawn noise only if the release's job has.
+    """
+    question_name, drawing = "", True
+    if asked:
+        drawing = Job.objects.values_list("drawing", flat=True).get(pk=lease.job_id)
+        name = f"{FOLDER}/{secrets.token_hex(16)}"
+        question_name = store_draw(release, name, asked) if drawing else store_bytes(name, asked)
     with transaction.atomic():
         lease.renew()
         shards = [
@@ -149,7 +228,8 @@ def _create_shards(release: Release, lease: JobLease, number: int) -> list[Relea
                 upload_id=release.upload_id,
                 number=place,
                 total=number,
-                job=job_create(task=SHARD_TASK, drawing=True),
+                question_name=question_name,
+                job=job_create(task=SHARD_TASK, drawing=drawing),
             )
             for place in range(number)
         ]
@@ -164,7 +244,7 @@ def shard_run(*, job_id: UUID) -> bool:
 
 
 def _work_on(lease: JobLease) -> None:
-    """Perturb and commit the points of the leased shard, unless the release has ended."""
+    """Perturb or count the leased shard and commit the result, unless the release has ended."""
     shard = (
         ReleaseShard.objects.filter(job_id=lease.job_id, blob_name="", release__blob_name="")
         .filter(release__job__state__in=UNFINISHED)
@@ -174,6 +254,9 @@ def _work_on(lease: JobLease) -> None:
     if shard is None:
         return
     release = shard.release
+    if shard.question_name:
+        _commit_shard(shard, answer_to_bytes(_count(shard, lease)))
+        return
     request = request_of(release)
     share = Shard(shard.number, shard.total)
     drawn = read_and_draw(
@@ -184,24 +267,42 @@ def _work_on(lease: JobLease) -> None:
             request.definition, view, params, request.epsilon, entropy, share
         ),
     )
-    _commit_shard(shard, drawn)
+    _commit_shard(shard, encode_shard(drawn))
 
 
-def _commit_shard(shard: ReleaseShard, drawn: mechanisms.PerturbedShard) -> None:
+def _count(shard: ReleaseShard, lease: JobLease) -> Answer:
+    """Return the answer of a shard's people to its question; no noise is drawn."""
+    question = Question.from_bytes(_asked(shard))
+
+    def answer(view: PrivateView, *_: object) -> Answer:
+        if not isinstance(view, InPlaceView):
+            raise TypeError("Only rows that are read in place are counted in shards.")
+        return view.answer(question, shard.number)
+
+    return read_and_draw(shard.release, shard.upload, lease, answer)
+
+
+def _commit_shard(shard: ReleaseShard, data: bytes) -> None:
     """Store a shard's output and commit it, unless another output was committed before."""
-    data = encode_shard(drawn)
-    name = store_draw(shard.release, f"{FOLDER}/{shard.job_id}-{secrets.token_hex(16)}", data)
+    name = f"{FOLDER}/{shard.job_id}-{secrets.token_hex(16)}"
+    # Counts that cannot be stored are counted again; noise is not drawn again.
+    name = store_bytes(name, data) if shard.question_name else store_draw(shard.release, name, data)
     unnamed = ReleaseShard.objects.filter(pk=shard.pk, blob_name="")
     if not unnamed.update(blob_name=name, blob_sha256=hashlib.sha256(data).hexdigest()):
         remove(private_storage(), name)
 
 
 def _read(shard: ReleaseShard) -> mechanisms.PerturbedShard:
+    return decode_shard(_content(shard))
+
+
+def _content(shard: ReleaseShard) -> bytes:
+    """Return the output of a shard. Raises Conflict if it was damaged."""
     with private_storage().open(shard.blob_name, "rb") as file:
-        data = file.read()
+        data = bytes(file.read())
     if hashlib.sha256(data).hexdigest() != shard.blob_sha256:
-        raise Conflict("Some of the points were damaged in storage; request a new release.")
-    return decode_shard(data)
+        raise Conflict("Some of the work was damaged in storage; request a new release.")
+    return data
 
 
 def encode_shard(shard: mechanisms.PerturbedShard) -> bytes:
@@ -247,7 +348,7 @@ def discard_shards(release: Release, lease: JobLease | None = None) -> None:
         shards = list(release.shards.all())
         release.shards.filter(pk__in=[shard.pk for shard in shards]).delete()
         Job.objects.filter(pk__in=[shard.job_id for shard in shards]).delete()
-    for name in {shard.blob_name for shard in shards} - {""}:
+    for name in {name for each in shards for name in (each.blob_name, each.question_name)} - {""}:
         remove(private_storage(), name)
 
 
@@ -260,5 +361,5 @@ def sweep_shards() -> int:
     for release in ended.distinct():
         discard_shards(release)
     stored = list(stored_names(private_storage(), FOLDER))
-    named = ReleaseShard.objects.exclude(blob_name="").values_list("blob_name", flat=True)
-    return sweep(private_storage(), stored, keep=set(named))
+    named = ReleaseShard.objects.values_list("blob_name", "question_name")
+    return sweep(private_storage(), stored, keep={name for both in named for name in both})

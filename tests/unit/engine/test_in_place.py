@@ -17,9 +17,21 @@ from dpgeo.core.domain import Domain
 from dpgeo.core.errors import Conflict
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.trip_paths import TripPaths
-from dpgeo.engine.duckdb_view import DuckDBView, Sampling
-from dpgeo.engine.in_place import EVERYBODY, InPlaceView, Rows, write_people
+from dpgeo.engine.duckdb_view import Answer, DuckDBView, Sampling
+from dpgeo.engine.in_place import (
+    EVERYBODY,
+    Division,
+    InPlaceView,
+    Question,
+    Rows,
+    answer_from_bytes,
+    answer_to_bytes,
+    write_people,
+)
+from dpgeo.privacy.bounding import Popularity
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.near_places import NearPlaces
+from dpgeo.spatial.places import Places
 from tests.unit.engine.canonical import AREA, wanderers, write
 from tests.unit.engine.test_trips import travellers, write_trips
 from tests.unit.engine.test_zoned import ZONES
@@ -113,6 +125,56 @@ def test_totals_and_popularity_are_those_of_one_file(path: Path) -> None:
         np.testing.assert_array_equal(here, there)
     here, there = (view.popularity(ZONES)._read_by_meter() for view in both)
     np.testing.assert_array_equal(here, there)
+
+
+def divided(rows: Rows, shards: int, asked: list[Question], **changes: Any) -> InPlaceView:
+    """Return a view whose passes are counted by other views, which know the question's bytes."""
+    settings = settings_of(**changes)
+
+    def ask(question: Question) -> Iterator[Answer]:
+        assert question.to_bytes() == Question.from_bytes(question.to_bytes()).to_bytes()
+        asked.append(question)
+        for number in range(question.passes):
+            worker = InPlaceView(rows, **settings)
+            answer = worker.answer(Question.from_bytes(question.to_bytes()), number)
+            yield answer_from_bytes(answer_to_bytes(answer))
+
+    return InPlaceView(rows, division=Division(shards, ask), **settings)
+
+
+PLACES = Places(
+    levels=("city",),
+    keys=("a", "b"),
+    units=(("x",), ("y",)),
+    longitude=np.array([13.05, 13.15]),
+    latitude=np.array([52.05, 52.05]),
+)
+NEAR = NearPlaces(PLACES, 2000)
+
+
+@pytest.mark.parametrize("counting", list(Counting))
+def test_shards_add_up_to_the_counts_of_one_worker(path: Path, counting: Counting) -> None:
+    domain = Domain(AREA, {"zones": ZONES, "places": PLACES})
+    changes = {"domain": domain, "counting": counting}
+    rows, asked = FileRows(path), list[Question]()
+    several, alone = divided(rows, 4, asked, **changes), DuckDBView(path, **settings_of(**changes))
+    for regions in (GRID, ZONES, NEAR):
+        popular = Popularity(regions, np.arange(regions.size if regions is GRID else len(regions)))
+        here, there = (counts_of(each, regions) for each in (several, alone))
+        np.testing.assert_array_equal(here, there)
+        assert there.any()
+        here, there = (counts_of(each.preferring(popular), regions) for each in (several, alone))
+        np.testing.assert_array_equal(here, there)
+    here, there = (each.sparse_histogram(GRID)._read_by_meter() for each in (several, alone))
+    np.testing.assert_array_equal(here[0], there[0])
+    np.testing.assert_array_equal(here[1], there[1])
+    totals = [each.totals(GRID, sightings=5, visits=9) for each in (several, alone)]
+    for name in ("people", "sightings", "visits"):
+        here, there = (getattr(each, name)._read_by_meter() for each in totals)
+        np.testing.assert_array_equal(here, there)
+    assert [question.passes for question in asked] == [4] * len(asked)
+    salt = alone._file.salt_words().values()
+    assert not any(str(word) in str(question) for word in salt for question in asked)
 
 
 def test_positions_are_read_from_a_copy_that_is_made_once(path: Path, tmp_path: Path) -> None:

@@ -158,7 +158,6 @@ def test_a_person_has_one_mark_however_stored_and_wherever() -> None:
         "\u00e9" * 49,
         "x" * 200 + "1",
         "x" * 200 + "2",
-        "",
         "a",
     ]
     marks = persons.person_marks(pa.array([*names, None]))

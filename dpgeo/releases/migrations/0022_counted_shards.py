@@ -1,0 +1,15 @@
+"""Shards may count people: the question they answer is stored beside them."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("releases", "0021_series_in_rho")]
+
+    operations = [
+        migrations.AddField(
+            model_name="releaseshard",
+            name="question_name",
+            field=models.CharField(blank=True, editable=False, max_length=255),
+        ),
+    ]
