@@ -13,8 +13,8 @@ from django.http import HttpRequest
 from dpgeo.accounts.admin_access import OrganisationScoped, TabularInline
 from dpgeo.accounts.factors import factors_reset
 from dpgeo.accounts.models import ApiKey, Membership, Organisation, User
-from dpgeo.accounts.selectors import may_administer, organisations_of
-from dpgeo.accounts.services import key_revoke
+from dpgeo.accounts.selectors import may_administer, organisations_of, sessions_of
+from dpgeo.accounts.services import key_revoke, session_end
 from dpgeo.audit.models import EventKind
 from dpgeo.audit.services import event_record
 from dpgeo.core.errors import NotAllowed
@@ -38,7 +38,7 @@ class AccountAdmin(AnyUserAdmin):
     permissions for it (*Can change user*) would be more than they say. They open nothing here.
     """
 
-    actions = ["remove_factors"]
+    actions = ["end_sessions", "remove_factors"]
     fieldsets = (
         *(UserAdmin.fieldsets or ()),
         ("Two persons", {"fields": ("vouched", "invited_by")}),
@@ -64,6 +64,14 @@ class AccountAdmin(AnyUserAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Return True for superusers only."""
         return self.has_module_permission(request)
+
+    @admin.action(description="End all sessions")
+    def end_sessions(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        """End all sessions of the selected accounts."""
+        for user in queryset:
+            for session in sessions_of(user):
+                session_end(session=session, by=cast(User, request.user))
+            self.message_user(request, f"{user} has to sign in again.")
 
     @admin.action(description="Remove second factors that were lost, and end the sessions")
     def remove_factors(self, request: HttpRequest, queryset: QuerySet[User]) -> None:

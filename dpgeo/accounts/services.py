@@ -167,11 +167,13 @@ def key_rotate(*, key: ApiKey, by: User) -> tuple[ApiKey, str]:
     return fresh
 
 
-def session_end(*, session: SignedIn) -> None:
-    """End a session, so that its browser has to sign in again."""
+def session_end(*, session: SignedIn, by: User | None = None) -> None:
+    """End a session, so that its browser has to sign in again; `by` is who ends another's."""
     with transaction.atomic():
         Session.objects.filter(session_key=session.session_key).delete()
-        event_record(EventKind.SIGN_OUT, by=session.user, detail="by the list of sessions")
+        detail = "by the list of sessions"
+        subject = "" if by is None else session.user.get_username()
+        event_record(EventKind.SIGN_OUT, by=by or session.user, subject=subject, detail=detail)
         session.delete()
 
 

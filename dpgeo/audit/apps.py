@@ -6,4 +6,4 @@ class AuditConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the Django system checks of this app."""
-        from dpgeo.audit import syslog  # noqa: F401
+        from dpgeo.audit import otlp, syslog  # noqa: F401

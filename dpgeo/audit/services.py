@@ -8,6 +8,7 @@ from django.db import transaction
 
 from dpgeo.audit.models import Event, EventKind
 from dpgeo.audit.origin import CONSOLE, current_origin, current_user
+from dpgeo.audit.otlp import event_export
 from dpgeo.audit.syslog import event_send
 
 
@@ -20,7 +21,7 @@ def event_record(
     detail: str = "",
     who: str | None = None,
 ) -> Event:
-    """Add an event to the audit list, and send it to syslog once the transaction is committed.
+    """Add an event to the audit list, and send copies of it once the transaction is committed.
 
     `by` is the account that acts; if it is None, the account that is signed in to the current
     request or, outside of requests, the console. `who` replaces the account's name, for events
@@ -42,4 +43,5 @@ def event_record(
         detail=detail[:200],
     )
     transaction.on_commit(lambda: event_send(event), robust=True)
+    transaction.on_commit(lambda: event_export(event), robust=True)
     return event

@@ -333,6 +333,10 @@ DPGEO_WEBHOOK_PRIVATE = env.bool("DPGEO_WEBHOOK_PRIVATE", default=False)
 DPGEO_AUDIT_SYSLOG = env.str("DPGEO_AUDIT_SYSLOG", default="")
 """UDP server (udp://host:514) or socket (/dev/log) that gets a copy of the audit list."""
 
+DPGEO_AUDIT_OTLP = env.str("DPGEO_AUDIT_OTLP", default="")
+DPGEO_AUDIT_OTLP_TOKEN = env.str("DPGEO_AUDIT_OTLP_TOKEN", default="")
+"""OpenTelemetry collector (https://host/v1/logs) that gets a copy, and its bearer token."""
+
 DPGEO_REQUESTS_A_MINUTE = env.int("DPGEO_REQUESTS_A_MINUTE", default=600)
 """Maximum number of API requests per minute from one IP address, not counting files; 0 means no
 limit.

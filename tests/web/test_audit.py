@@ -6,9 +6,12 @@ import csv
 import io
 import json
 import socket
+import threading
 from collections.abc import Iterator
 from fractions import Fraction
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from queue import Queue
 from typing import Any
 
 import pytest
@@ -19,8 +22,10 @@ from django.test import Client
 
 from dpgeo.accounts.models import Membership, Role, Scope, User
 from dpgeo.accounts.services import key_create, key_revoke
+from dpgeo.audit.export import event_facts
 from dpgeo.audit.models import Event, EventKind
 from dpgeo.audit.origin import network_of
+from dpgeo.audit.otlp import check_otlp
 from dpgeo.audit.services import event_record
 from dpgeo.audit.syslog import check_syslog
 from dpgeo.datasets.erasure import person_erase
@@ -277,3 +282,94 @@ def test_a_syslog_server_that_is_missing_stops_nothing(
 def test_a_wrong_syslog_server_is_reported(settings: Any, setting: str, wrong: int) -> None:
     settings.DPGEO_AUDIT_SYSLOG = setting
     assert len(check_syslog()) == wrong
+
+
+class Collector(BaseHTTPRequestHandler):
+    """Accepts what is posted, or answers with the server's status."""
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        server: Any = self.server
+        self.send_response(server.status)
+        self.send_header("Location", "/elsewhere")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+        server.got.put((self.path, dict(self.headers), json.loads(body)))
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def collector(settings: Any) -> Iterator[Any]:
+    server: Any = HTTPServer(("127.0.0.1", 0), Collector)
+    server.status, server.got = 200, Queue()
+    settings.DPGEO_AUDIT_OTLP = f"http://127.0.0.1:{server.server_port}/v1/logs"
+    with server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_events_are_sent_to_a_collector_once_they_are_committed(
+    collector: Any, settings: Any
+) -> None:
+    settings.DPGEO_AUDIT_OTLP_TOKEN = "secret words"  # noqa: S105
+    with transaction.atomic():
+        event_record(EventKind.SIGN_IN, who="undone")
+        transaction.set_rollback(True)
+    event = event_record(EventKind.SIGN_IN, who="ann", subject="\u00fc")
+    path, headers, document = collector.got.get(timeout=10)
+    assert (path, headers["Authorization"]) == ("/v1/logs", "Bearer secret words")
+    assert headers["Content-Type"] == "application/json"
+    (resource,) = document["resourceLogs"]
+    service = {"key": "service.name", "value": {"stringValue": "dpgeo"}}
+    assert resource["resource"]["attributes"] == [service]
+    (record,) = resource["scopeLogs"][0]["logRecords"]
+    stored = Event.objects.get()
+    assert int(record["timeUnixNano"]) == round(stored.at.timestamp() * 10**6) * 1000
+    assert record["eventName"] == f"dpgeo.audit.{EventKind.SIGN_IN}"
+    assert json.loads(record["body"]["stringValue"]) == event_facts(stored)
+    attributes = {each["key"]: each["value"] for each in record["attributes"]}
+    assert attributes["dpgeo.who"] == {"stringValue": "ann"}
+    assert attributes["dpgeo.subject"] == {"stringValue": "\u00fc"}
+    assert attributes["dpgeo.id"] == {"intValue": str(event.pk)}
+    assert "dpgeo.organisation" not in attributes
+    assert collector.got.empty()
+
+
+def test_a_collector_that_refuses_or_is_missing_stops_nothing(
+    collector: Any, settings: Any, caplog: Any, django_capture_on_commit_callbacks: Any
+) -> None:
+    def record() -> None:
+        before = threading.enumerate()
+        with django_capture_on_commit_callbacks(execute=True):
+            event_record(EventKind.SIGN_IN, who="ann")
+        for each in set(threading.enumerate()) - set(before):
+            each.join(10)
+
+    collector.status = 307  # is not followed
+    record()
+    assert collector.got.get(timeout=10)[0] == "/v1/logs"
+    assert collector.got.empty()
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        settings.DPGEO_AUDIT_OTLP = f"http://127.0.0.1:{closed.getsockname()[1]}/v1/logs"
+        record()
+    assert Event.objects.count() == 2
+    said = [each.getMessage() for each in caplog.records]
+    assert [each for each in said if "collector" in each] == [
+        "an event was not accepted by the collector: 307",
+        "an event was not sent to the collector: ConnectionRefusedError",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("setting", "wrong"),
+    [("", 0), ("https://log/v1/logs", 0), ("http://127.0.0.1:4318/v1/logs", 0)]
+    + [(each, 1) for each in ("http://log/v1/logs", "log:4318", "https://", "https://log:0/")],
+)
+def test_a_wrong_collector_is_reported(settings: Any, setting: str, wrong: int) -> None:
+    settings.DPGEO_AUDIT_OTLP = setting
+    assert len(check_otlp()) == wrong

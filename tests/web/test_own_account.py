@@ -70,15 +70,36 @@ def test_the_old_password_is_needed_and_cannot_be_guessed(desk: Desk, settings: 
 
 def test_a_session_can_be_ended_by_its_user_alone(desk: Desk) -> None:
     here, elsewhere = signed_in(), signed_in("198.51.100.9")
-    stranger = make_desk("Other house", "stranger").client
+    stranger = make_desk("Other house", "stranger").confirmed()
     session = SignedIn.objects.get(origin="198.51.100.0/24")
     address = f"{ACCOUNT}sessions/{session.pk}/end/"
     assert stranger.post(address).status_code == 404
     assert elsewhere.get(ACCOUNT).status_code == 200
     assert here.get(address).status_code == 405
+    stale = Client()
+    stale.force_login(desk.user)
+    assert stale.post(address)["Location"].startswith("/desk/account/confirm/")
+    assert elsewhere.get(ACCOUNT).status_code == 200
     assert here.post(address).status_code == 302
     assert elsewhere.get(ACCOUNT).status_code == 302
     assert here.get(ACCOUNT).status_code == 200
+
+
+def test_superusers_end_the_sessions_of_others(desk: Desk) -> None:
+    other = make_desk("Other house", "other")
+    other.confirmed()
+    ended = signed_in()
+    root, staff = Client(), Client()
+    root.force_login(User.objects.create_superuser("root", password=PASSWORD))
+    staff.force_login(User.objects.create_user("staff", password=PASSWORD, is_staff=True))
+    form = {"action": "end_sessions", "_selected_action": [desk.user.pk]}
+    assert staff.post("/admin/accounts/user/", form).status_code == 403
+    assert ended.get(ACCOUNT).status_code == 200
+    assert root.post("/admin/accounts/user/", form).status_code == 302
+    assert ended.get(ACCOUNT).status_code == 302
+    assert other.client.get(ACCOUNT).status_code == 200
+    event = Event.objects.filter(kind=EventKind.SIGN_OUT).latest("id")
+    assert (event.who, event.subject) == ("root", desk.user.username)
 
 
 def test_signing_out_takes_a_session_off_the_list(desk: Desk) -> None:

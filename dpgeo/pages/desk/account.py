@@ -24,6 +24,7 @@ from dpgeo.accounts.selectors import sessions_of
 from dpgeo.accounts.services import session_end
 from dpgeo.accounts.sign_in_limits import TOO_MANY_REQUESTS, WINDOW
 from dpgeo.pages.desk.access import person
+from dpgeo.pages.desk.confirming import confirmed
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.desk_form import DeskRenderer
 
@@ -91,6 +92,7 @@ def _set_password(request: HttpRequest, form: OwnPasswordForm) -> HttpResponse:
 
 @login_required
 @require_POST
+@confirmed
 def end_session(request: HttpRequest, session_id: int) -> HttpResponse:
     """End one of the user's own sessions."""
     session = get_object_or_404(sessions_of(person(request)), pk=session_id)

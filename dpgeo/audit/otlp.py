@@ -1,0 +1,118 @@
+"""Copy of the audit list to an OpenTelemetry collector, by OTLP/HTTP in its JSON encoding.
+
+Source: OpenTelemetry Protocol specification 1.x, "OTLP/HTTP" and "JSON Protobuf Encoding"; logs
+data model, "Events". Each event is a request of its own, because there are few, and each is wanted
+at once by whoever watches for attacks. Requests are sent by threads of their own, so that a
+collector that hangs holds nobody up; the event's id orders what arrives out of order.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from threading import Thread
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from django.conf import settings
+from django.core import checks
+from django.utils import timezone
+
+from dpgeo.audit.export import event_facts
+from dpgeo.audit.models import Event
+
+logger = logging.getLogger(__name__)
+
+SECONDS = 5
+"""How long a collector may take to accept a connection, and to answer."""
+
+INFO = 9
+"""OpenTelemetry's number of the severity INFO."""
+
+LOCAL = {"localhost", "127.0.0.1", "::1"}
+
+
+@checks.register()
+def check_otlp(**_: Any) -> list[checks.CheckMessage]:
+    """Check that DPGEO_AUDIT_OTLP is an address to which names may be sent."""
+    try:
+        otlp_address(settings.DPGEO_AUDIT_OTLP)
+    except ValueError:
+        return [
+            checks.Error(
+                "DPGEO_AUDIT_OTLP is neither https nor a collector on this machine.",
+                hint="Give https://collector.example.org/v1/logs, or http://127.0.0.1:4318/v1/logs.",
+                id="dpgeo.audit.E002",
+            )
+        ]
+    return []
+
+
+def otlp_address(text: str) -> SplitResult | None:
+    """Return a collector's address, or None if there is none. Raises ValueError."""
+    if not text:
+        return None
+    parts = urlsplit(text)
+    local = parts.scheme == "http" and parts.hostname in LOCAL
+    if not parts.hostname or not (local or parts.scheme == "https") or parts.port == 0:
+        raise ValueError(text)
+    return parts
+
+
+def event_export(event: Event) -> None:
+    """Send an event to the collector, if the installation names one, without waiting for it."""
+    address = otlp_address(settings.DPGEO_AUDIT_OTLP)
+    if address is not None:
+        body = json.dumps(export_request(event)).encode()
+        Thread(target=_post, args=(address, settings.DPGEO_AUDIT_OTLP_TOKEN, body)).start()
+
+
+def export_request(event: Event) -> dict[str, Any]:
+    """Return an event as an ExportLogsServiceRequest; times are in nanoseconds, as text."""
+    facts = event_facts(event)
+    nanoseconds = round(event.at.timestamp() * 1_000_000) * 1000
+    observed = round(timezone.now().timestamp() * 1_000_000) * 1000
+    record = {
+        "timeUnixNano": str(nanoseconds),
+        "observedTimeUnixNano": str(observed),
+        "severityNumber": INFO,
+        "severityText": "INFO",
+        "eventName": f"dpgeo.audit.{event.kind}",
+        "body": {"stringValue": json.dumps(facts, ensure_ascii=False)},
+        "attributes": [
+            _attribute(f"dpgeo.{name}", value) for name, value in facts.items() if value is not None
+        ],
+    }
+    return {
+        "resourceLogs": [
+            {
+                "resource": {"attributes": [_attribute("service.name", "dpgeo")]},
+                "scopeLogs": [{"scope": {"name": "dpgeo.audit"}, "logRecords": [record]}],
+            }
+        ]
+    }
+
+
+def _attribute(key: str, value: str | int) -> dict[str, Any]:
+    named = {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}
+    return {"key": key, "value": named}
+
+
+def _post(address: SplitResult, token: str, body: bytes) -> None:
+    """Send a request, following no redirect; only the log tells that it was not accepted."""
+    connect = HTTPSConnection if address.scheme == "https" else HTTPConnection
+    connection = connect(address.hostname or "", address.port, timeout=SECONDS)
+    headers = {"Content-Type": "application/json"}
+    if token:
+        headers["Authorization"] = f"Bearer {token}"
+    try:
+        connection.request("POST", address.path or "/v1/logs", body, headers)
+        status = connection.getresponse().status
+    except (OSError, HTTPException) as error:
+        logger.warning("an event was not sent to the collector: %s", type(error).__name__)
+    else:
+        if status != 200:
+            logger.warning("an event was not accepted by the collector: %s", status)
+    finally:
+        connection.close()
