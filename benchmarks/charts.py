@@ -27,19 +27,21 @@ def line_chart(
     *,
     level: float | None = None,
     logarithmic: bool = False,
+    from_zero: bool = True,
     spreads: Mapping[str, Sequence[float]] | None = None,
     note: str = "",
 ) -> str:
     """Return an SVG chart of named curves with a logarithmic horizontal axis.
 
     If `level` is given, it is marked by a dotted line. A `logarithmic` chart has a logarithmic
-    vertical axis, too; all its values must be above 0. `spreads` draws a bar of so much above and
-    below each point of a curve, in the order of its points. `note` is a line below the names.
+    vertical axis, too; all its values must be above 0. Other charts show 0, unless `from_zero` is
+    false. `spreads` draws a bar of so much above and below each point of a curve, in the order of
+    its points. `note` is a line below the names.
     """
     xs = sorted({x for points in curves.values() for x, _ in points})
     ys = [y for points in curves.values() for _, y in points]
     ys += [] if level is None else [level]
-    ticks, place_y = _vertical(ys, logarithmic)
+    ticks, place_y = _vertical(ys, logarithmic, from_zero)
     span = math.log(xs[-1] / xs[0]) or 1.0
 
     def place(x: float, y: float) -> tuple[float, float]:
@@ -94,7 +96,7 @@ def line_chart(
     return "\n".join([*parts, "</svg>\n"])
 
 
-def _vertical(ys: Sequence[float], logarithmic: bool) -> tuple[list[float], Place]:
+def _vertical(ys: Sequence[float], logarithmic: bool, from_zero: bool) -> tuple[list[float], Place]:
     """Return the ticks of the vertical axis, and a function from a value to its place."""
     height = HEIGHT - TOP - BOTTOM
     if logarithmic:
@@ -103,7 +105,8 @@ def _vertical(ys: Sequence[float], logarithmic: bool) -> tuple[list[float], Plac
         return [
             10.0**power for power in range(bottom, top + 1)
         ], lambda y: HEIGHT - BOTTOM - height * (math.log10(y) - bottom) / (top - bottom)
-    low, high = min(0.0, *ys), max(ys) or 1.0
+    low, high = min(0.0, *ys) if from_zero else min(ys), max(ys)
+    high = high if high > low else low + 1.0
     step = _step((high - low) / 4)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [

@@ -19,12 +19,13 @@ SPREADS = 2
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A chart of one error; `logarithmic` where systems differ by orders of magnitude."""
+    """A chart of one error; see `line_chart` for what its axis shows."""
 
     error: str
     title: str
     logarithmic: bool = False
     level: float | None = None
+    from_zero: bool = True
 
 
 FIGURES: Mapping[str, tuple[Figure, ...]] = {
@@ -36,9 +37,9 @@ FIGURES: Mapping[str, tuple[Figure, ...]] = {
     ),
     "averages": (Figure("rmse", "Root mean square error of a mean", logarithmic=True),),
     "regression": (Figure("line_error", "Distance from the least-squares line", True),),
-    "classification": (Figure("accuracy", "Share of classes that is predicted"),),
+    "classification": (Figure("accuracy", "Share of classes that is predicted", from_zero=False),),
     "linkage": (
-        Figure("reduction", "Reduction ratio of blocking"),
+        Figure("reduction", "Reduction ratio of blocking", from_zero=False),
         Figure("kept", "Share of true pairs that is still compared"),
     ),
     "crowdsourcing": (Figure("success", "Share of tasks that somebody accepts", level=0.9),),
@@ -72,6 +73,7 @@ def draw(
             curves,
             level=figure.level,
             logarithmic=figure.logarithmic,
+            from_zero=figure.from_zero,
             spreads=spreads,
             note=f"{options.trials} trials, seed {options.seed}; bars: ± {SPREADS} standard errors",
         )

@@ -111,15 +111,17 @@ def test_single_cells_are_not_halved() -> None:
     assert np.allclose(tree, counts)
 
 
-def test_a_kd_tree_cuts_with_the_right_odds() -> None:
+@pytest.mark.parametrize("levels", [1, 2])
+def test_a_kd_tree_cuts_with_the_right_odds(levels: int) -> None:
     """A kd-tree chooses cuts with the odds of the exponential mechanism.
 
-    For three cells with 5, 1 and 0 people, the two possible cuts have the scores -4 and -6. The
-    tree's only level gets an epsilon of 0.3.
+    For three cells with 5, 1 and 0 people, the two possible cuts have the scores -4 and -6. All
+    levels share three tenths of epsilon.
     """
-    draws, first, epsilon = 2000, 0, 2.0
+    draws, first, epsilon = 2000, 0, 4.0
     random = WithoutLaplace(4)
     for _ in range(draws):
-        tree = trees.kd_tree(np.array([[5.0, 1, 0]]), epsilon, random, levels=1)
-        first += int(tree[0, 0] == 5)
-    assert not rare(first, draws, 1 / (1 + np.exp(-0.3 * epsilon * (6 - 4) / 2)))
+        label, _ = trees.kd_tree_boxes(np.array([[5.0, 1, 0]]), epsilon, random, levels=levels)
+        # Leaves are numbered level by level, so the first cell shows where the root was cut.
+        first += label.tolist() in ([[0, 1, 1]], [[0, 1, 2]])
+    assert not rare(first, draws, 1 / (1 + np.exp(-0.3 * epsilon / levels * (6 - 4) / 2)))
