@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("releases", "0021_series_in_rho")]
+    dependencies = [("releases", "0022_households")]
 
     operations = [
         migrations.AddField(
