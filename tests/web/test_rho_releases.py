@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -18,13 +19,14 @@ from dpgeo.artefacts.codec import decode, encode
 from dpgeo.artefacts.statement import statement
 from dpgeo.artefacts.statement_schema import statement_schema
 from dpgeo.budgets.models import Ledger
-from dpgeo.budgets.services import Accounting, budget_debit, ledger_set_total
+from dpgeo.budgets.services import PURE, Accounting, budget_debit, ledger_set_total
 from dpgeo.commands import restoration
 from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
 from dpgeo.core.guarantees import ZCDP, Notion, PureDP, Unit
 from dpgeo.core.guessing import right_guesses
 from dpgeo.core.levels import make_level
 from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace
+from dpgeo.core.released import GridRelease
 from dpgeo.core.series import Period, Protection, Terms
 from dpgeo.core.zcdp import delta_of, epsilon_at, nano_rho_for
 from dpgeo.datasets.decisions import decisions
@@ -414,3 +416,47 @@ def test_a_budget_in_rho_is_declared_and_changed_at_the_desk(desk: Desk) -> None
     dataset.ledger.refresh_from_db()
     assert not dataset.ledger.is_zcdp
     assert dataset.ledger.total == 2
+
+
+def monthly(folder: Path, accounting: Accounting) -> Dataset:
+    """Return a published year: twelve monthly maps that use up a budget of epsilon 3."""
+    dataset = make_dataset(budget=Fraction(3), accounting=accounting)
+    make_ready(dataset, folder)
+    Dataset.objects.filter(pk=dataset.pk).update(columns={"time": "seen"})
+    dataset.refresh_from_db()
+    rho = dataset.ledger.total_units // 12
+    epsilon = Fraction(1, 4)
+    if accounting is RHO:  # An epsilon is rounded up: a millionth less fits twelve times.
+        epsilon = epsilon_at(Fraction(rho, 10**9), DELTA) - Fraction(1, 10**6)
+    for number in range(12):
+        first = date(2026, number + 1, 1)
+        last = date(2026, number + 2, 1) if number < 11 else date(2027, 1, 1)
+        release = make_release(
+            dataset,
+            **ASKED | {"epsilon": epsilon, "bound": 20},
+            title=f"Month {number + 1}",
+            from_day=first.isoformat(),
+            to_day=(last - timedelta(days=1)).isoformat(),
+        )
+        release_publish(release=release, by=None)
+    dataset.ledger.refresh_from_db()
+    return dataset
+
+
+@pytest.mark.parametrize("accounting", [PURE, RHO], ids=["epsilon", "rho"])
+def test_a_year_of_monthly_maps_is_published_from_one_budget(
+    accounting: Accounting, tmp_path: Path, client: Client
+) -> None:
+    dataset = monthly(tmp_path, accounting)
+    assert 0 <= dataset.ledger.left_units < dataset.ledger.total_units // 10_000
+    with pytest.raises(BudgetExceeded):
+        make_request(dataset, **ASKED | {"epsilon": "0.2"})
+    newest = dataset.releases.get(title="Month 12")
+    released = released_of(newest)
+    assert isinstance(released.content, GridRelease)
+    # A twelfth of epsilon has 12 times the noise of the whole, a twelfth of rho the root of that.
+    assert released.content.noise.margin() == (240 if accounting is PURE else 62)
+    stated = statement(released)
+    assert stated["window"]["from_day"] == "2026-12-01"
+    page = client.get(reverse("release", args=[newest.pk])).content.decode()
+    assert ("1e-9" in page) == (accounting is RHO)
