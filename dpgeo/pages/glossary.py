@@ -50,6 +50,13 @@ SECTIONS: tuple[tuple[Promise | str, tuple[Term, ...]], ...] = (
                 ),
             ),
             Term(
+                _("household"),
+                _(
+                    "up to a declared number k of persons, protected together: each gets epsilon/k "
+                    "or rho/k^2"
+                ),
+            ),
+            Term(
                 _("people, sightings, visits"),
                 _(
                     "people are heads, each once; sightings are people added up over places or "

@@ -295,7 +295,8 @@ def _beyond(dataset: Dataset, summary: Summary) -> Sequence[Phrase]:
     """Return the sentences on cases in which a map's guarantee counts several times."""
     cost, ledger = _presence(summary), dataset.ledger
     total = ledger.guarantee_of(ledger.lifetime_units, cost.unit)
-    return in_places_and_groups(cost, summary.noun, summary.household, total)
+    together = None if isinstance(total, GeoInd) else total
+    return in_places_and_groups(cost, summary.noun, summary.household, together)
 
 
 def _presence(summary: Summary) -> Presence:

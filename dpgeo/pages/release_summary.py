@@ -32,7 +32,7 @@ from dpgeo.pages.mean_table import MeanTable, mean_table
 from dpgeo.pages.moved_points import Moved, moved_of
 from dpgeo.pages.place_rows import PlaceList, place_lists
 from dpgeo.pages.privacy_diagrams import Chart, Range, chart, ranges
-from dpgeo.pages.trip_rows import TripTables, trip_tables
+from dpgeo.pages.trip_tables import TripTables, trip_tables
 from dpgeo.phrases import Phrase, translatable
 from dpgeo.postprocess.joint_sums import JointSums
 from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, layers

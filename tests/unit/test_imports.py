@@ -143,7 +143,7 @@ OWN_PARTS = {
     "dpgeo.pages.flow_rows",
     "dpgeo.pages.place_rows",
     "dpgeo.pages.moved_points",
-    "dpgeo.pages.trip_rows",
+    "dpgeo.pages.trip_tables",
     "dpgeo.postprocess.flow_answers",
     "dpgeo.postprocess.made_up_trips",
     "dpgeo.postprocess.trip_model",

@@ -1,0 +1,125 @@
+"""Correlated sensitivity (the book's chapter 14), and what it leaves of the promised epsilon.
+
+The source's mechanism. A matrix of correlated degrees, in [-1, 1], says how strongly records move
+together; degrees below a threshold count as 0. The record sensitivity of i (definition 14.6) is the
+sum over j of |degree_ij| |f(D^j) - f(D^-j)|, and the correlated sensitivity CS (14.7) is the
+largest of the records that respond to the query. Noise of scale CS/epsilon is added. It is claimed
+to hide a record with all that are correlated with it.
+
+Why it is not private.
+
+- A degree below 1 is no bound. Records that move together with a degree of 0.6 can all be in a
+  count, so that k of them change it by k. Noise fits 1 + 0.6 (k-1).
+- The changes are those of the data at hand (a local sensitivity), so the scale is private itself.
+  Without a responding record it is 0, and the answer is exact.
+- Degrees are measured in the data, so the scale depends on who is in them.
+
+All losses here are exact: the largest |ln| of the ratio of two Laplace densities.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+HOUSEHOLDS = (2, 4, 8)
+
+DEGREES = (1.0, 0.6, 0.2)
+
+THRESHOLD = 0.5
+"""Smallest degree that counts, the source's delta_0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Distribution of an answer: a true count with Laplace noise; exact if the scale is 0."""
+
+    count: float
+    scale: float
+
+
+def degrees_of(people: int, degree: float) -> Floats:
+    """Return the degrees (k, k) of a household in which every two people have the same degree."""
+    return np.where(np.eye(people, dtype=bool), 1.0, degree)
+
+
+def pearson_of_agreement(share: float) -> float:
+    """Return Pearson's correlation of two 0/1 series with as many zeros as ones.
+
+    `share` is the share of times at which they agree.
+    """
+    return 2 * share - 1
+
+
+def correlated_sensitivity(degrees: Floats, changes: Floats, least: float = 0.0) -> float:
+    """Return CS of definition 14.7; 0 if no record responds to the query.
+
+    `degrees` is (n, n), and `changes` (n,) by how much the answer changes if each record of the
+    data is removed. Degrees below `least` count as 0.
+    """
+    counted = np.where(np.abs(degrees) >= least, np.abs(degrees), 0.0)
+    return float(np.max(counted @ np.abs(changes), where=changes != 0, initial=0.0))
+
+
+def loss(one: Answer, other: Answer) -> float:
+    """Return the largest |ln| of the ratio of the densities of two answers.
+
+    It is infinite if their scales differ: the tails of the wider one, or any other value than that
+    of an exact answer, tell them apart.
+    """
+    if one == other:
+        return 0.0
+    if one.scale != other.scale or one.scale == 0:
+        return math.inf
+    return abs(one.count - other.count) / one.scale
+
+
+def right_guesses(epsilon: float) -> float:
+    """Return how many of 100 guesses between two cases can be right at a loss of epsilon."""
+    return 100.0 if math.isinf(epsilon) else 100 / (1 + math.exp(-epsilon))
+
+
+def household_loss(people: int, degree: float, epsilon: float, least: float = 0.0) -> float:
+    """Return what a household that is all in one count, or not, loses at CS/epsilon.
+
+    The noise is that of the data with the household in both cases, in favour of the source.
+    """
+    sensitivity = correlated_sensitivity(degrees_of(people, degree), np.ones(people), least)
+    scale = sensitivity / epsilon
+    return loss(Answer(people, scale), Answer(0, scale))
+
+
+def group_loss(people: int, most: int, epsilon: float) -> float:
+    """Return the same if each person gets epsilon/`most`, as dpgeo protects households."""
+    scale = most / epsilon
+    return loss(Answer(people, scale), Answer(0, scale))
+
+
+def table(epsilon: float = 1.0) -> list[str]:
+    """Return lines of a Markdown table: losses of households, and the guesses they allow."""
+    lines = [
+        "| household | degree | noise scale | loss promised | loss | right guesses in 100 |",
+        "|---|---|---|---|---|---|",
+    ]
+    for people in HOUSEHOLDS:
+        for degree in DEGREES:
+            lost = household_loss(people, degree, epsilon, THRESHOLD)
+            lines.append(
+                f"| {people} | {degree:g} | {people / lost:.1f} | {epsilon:g} | {lost:.2f} | "
+                f"{right_guesses(lost):.1f} |"
+            )
+        lost = group_loss(people, people, epsilon)
+        lines.append(
+            f"| {people} | any, dpgeo | {people / lost:.1f} | {epsilon:g} | {lost:.2f} | "
+            f"{right_guesses(lost):.1f} |"
+        )
+    return lines
+
+
+if __name__ == "__main__":
+    print("\n".join(table()))
