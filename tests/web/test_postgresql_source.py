@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
+from django.core.management import call_command
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import Conflict, InvalidInput
@@ -33,13 +35,12 @@ from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_run
 from dpgeo.spatial.grid import Grid
 from tests.makers import make_dataset, make_organisation, make_release, make_request
+from tests.requirements import need
 from tests.servers import postgresql_installed, running_postgresql
 from tests.storages import use_empty_storages
+from tests.web.desk import make_desk
 
-pytestmark = [
-    pytest.mark.django_db,
-    pytest.mark.skipif(not postgresql_installed(), reason="apt-get install postgresql"),
-]
+pytestmark = pytest.mark.django_db
 
 COLUMNS = Columns(longitude="lon", latitude="lat", person="who", time="seen")
 EXACT: dict[str, Any] = {"epsilon": "100", "bound": 1, "counting": "visits"}
@@ -55,6 +56,7 @@ LOGGED = (
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    need(postgresql_installed(), "PostgreSQL: apt-get install postgresql")
     with running_postgresql(*LOGGED) as running:
         yield running
 
@@ -320,3 +322,35 @@ def test_other_machines_are_connected_to_with_verified_certificates(
         with pytest.raises(psycopg.OperationalError), connected(f"postgresql://{host}"):
             pass
     assert seen == ["verify-full", None, "require"]
+
+
+def test_a_table_is_registered_at_the_console(sql: psycopg.Connection) -> None:
+    fill(sql, range(30))
+    output, dataset = io.StringIO(), declared()
+    named = {"person": "who", "longitude": "lon", "latitude": "lat", "time": "seen"}
+    call_command("register", dataset.slug, "warehouse", "trips", as_of="id", stdout=output, **named)
+    assert "30 of 30 rows accepted" in output.getvalue()
+    fill(sql, range(5))
+    call_command("register", dataset.slug, "warehouse", "public.trips", stdout=output)
+    assert "35 of 35 rows accepted" in output.getvalue()
+
+
+def test_a_table_is_registered_at_the_desk(sql: psycopg.Connection) -> None:
+    fill(sql, range(30))
+    desk = make_desk("office")
+    dataset = desk.declare()
+    assert "<option>warehouse</option>" in desk.page(f"/desk/datasets/{dataset.slug}/upload/")
+    address = f"/desk/datasets/{dataset.slug}/register/"
+    fields = {"location": "warehouse", "folder": "public.trips", "as_of": "id"}
+    found = desk.client.post(address, fields, follow=True).content.decode()
+    assert "warehouse/public.trips" in found
+    assert "<code>who</code>" in found
+    (upload,) = dataset.uploads.all()
+    assert Snapshot.of(upload).as_of == "id"
+
+
+def test_a_table_replaces_what_was_there(sql: psycopg.Connection) -> None:
+    fill(sql, range(3))
+    dataset = declared(new_files="append")
+    with pytest.raises(Conflict, match="declare that new data replace the old"):
+        registered(dataset)
