@@ -66,7 +66,7 @@ def compare(options: Options) -> Iterator[Line]:
     def own(key: str, random: Generator) -> Mapping[str, float]:
         return errors(*partitioned(key, whole, options.epsilon, random), random)
 
-    for side in (8, 16, 64):
+    for side in (8, 12, 18, 64):
         name = f"public grid of {side} x {side} blocks"
         yield line(name, "none", partial(grid, side), options)
     yield line("hierarchical kd-tree", "Inan et al. 2010", tree, options)
