@@ -62,11 +62,22 @@ def test_concurrent_debits_of_rho_and_of_pure_epsilons_never_overspend(
     assert sums["spent"] == sums["summed"] == paid * price <= total
 
 
-def test_mergers_under_concurrent_debits_lose_none(installation: Installation) -> None:
-    """No debit is lost if two ledgers are merged in both directions while processes debit them."""
-    ledgers = [installation.ask("prepare", rows=1)["ledger"] for _ in range(2)]
+@pytest.mark.parametrize("in_rho", [False, True], ids=["epsilon", "rho"])
+def test_mergers_under_concurrent_debits_lose_none(
+    installation: Installation, in_rho: bool
+) -> None:
+    """No debit is lost if two ledgers are merged in both directions while processes debit them.
+
+    Both budgets together pay for 160 debits.
+    """
+    ledgers = [installation.ask("prepare", rows=1, in_rho=in_rho)["ledger"] for _ in range(2)]
+    price = 50_000
+    cost: dict[str, object] = {"epsilon": "0.05"}
+    if in_rho:
+        price = installation.ask("total", ledger=ledgers[0])["total"] // 80
+        cost = {"nano_rho": price}
     debits = [
-        installation.begin("debits", ledger=ledger, count=60, epsilon="0.05")
+        installation.begin("debits", ledger=ledger, count=60, **cost)
         for ledger in ledgers
         for _ in range(2)
     ]
@@ -78,5 +89,5 @@ def test_mergers_under_concurrent_debits_lose_none(installation: Installation) -
     paid = sum(installation.answer(process)["paid"] for process in debits)
     sums = [installation.ask("total", ledger=ledger) for ledger in ledgers]
     assert all(each["spent"] == each["summed"] for each in sums)
-    assert sorted(each["spent"] for each in sums) == [0, 50_000 * paid]
+    assert sorted(each["spent"] for each in sums) == [0, price * paid]
     assert 80 <= paid <= 160
