@@ -15,6 +15,12 @@ export function plainRange(margins: readonly number[]): string {
   return low === high ? low : t("{low} to {high}", { low, high });
 }
 
+/** A range of margins and what it counts, which is in the singular where every margin is one person. */
+export function countedRange(margins: readonly number[], counting: string): { range: string; counting: string } {
+  const range = plainRange(margins);
+  return { range, counting: range === "1" && counting === t("people") ? t("person") : counting };
+}
+
 function plain(margin: number): string {
   return formatMargin(margin).replace("\u00b1 ", "");
 }

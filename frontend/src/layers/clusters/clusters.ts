@@ -24,7 +24,7 @@ import {
   type Spot,
   type Style,
 } from "../map-layer";
-import { doubtNote, plainRange } from "../uncertainty";
+import { doubtNote, countedRange } from "../uncertainty";
 
 /** Radii in pixels of the smallest and of the largest circle. */
 const SMALLEST = 4;
@@ -115,7 +115,7 @@ class Clusters implements MapLayer {
       words: "",
       keys: [{ swatch: "hollow", words: t("Too few to tell from none") }],
       note: margins.length
-        ? t(names ? "Every count is give or take {range} {counting}." : "Every gathering place is give or take {range} {counting}.", { range: plainRange(margins), counting: t(counting) })
+        ? t(names ? "Every count is give or take {range} {counting}." : "Every gathering place is give or take {range} {counting}.", countedRange(margins, t(counting)))
         : "",
     };
   }

@@ -23,7 +23,7 @@ import {
   type Spot,
   type Style,
 } from "../map-layer";
-import { plainRange } from "../uncertainty";
+import { countedRange } from "../uncertainty";
 import {
   type Choice,
   choiceOf,
@@ -254,7 +254,7 @@ export class Flows implements MapLayer {
   private marginWords(): string {
     const margins = this.flows.shown.map(({ margin }) => margin);
     if (!margins.length) return "";
-    return t("Every flow is give or take {range} {counting}.", { range: plainRange(margins), counting: t(this.nouns.one) });
+    return t("Every flow is give or take {range} {counting}.", countedRange(margins, t(this.nouns.one)));
   }
 }
 

@@ -67,6 +67,7 @@ describe("the legend of a heatmap", () => {
       "Smoothed. Press a square to see its margin of error; the data files have all of them.",
     );
     expect(marginSentence({ ...cells, kind: "inferred" }, [3, 12], people, squareOf(100, 97))).toBe("Every figure is give or take 3 to 12 people.");
+    expect(marginSentence(cells, [1], people, squareOf(100, 100))).toBe("Every figure is give or take 1 person.");
     expect(marginSentence(cells, [], people, squareOf(100, 100))).toBe("Every figure is give or take 12 people.");
     expect(marginSentence(boxes, [12], people, squareOf(100, 100))).toBe("Every count of a square or box is give or take 12 people.");
   });

@@ -5,7 +5,7 @@ import type { Square } from "../../geometry/square";
 import { capitalise, formatMargin, formatMetres, formatNumber } from "../../ui/format";
 import { t } from "../../ui/translate";
 import type { Show } from "../map-layer";
-import { plainRange } from "../uncertainty";
+import { countedRange } from "../uncertainty";
 
 /** Somebody counts once in a cell, and may count in several cells of a larger square. */
 function nounOf(nouns: Nouns, { cells }: Square): string {
@@ -26,7 +26,7 @@ export function marginSentence(layer: BoxLayer, margins: readonly number[], noun
   const counts = margins.length ? margins : layer.noise.map(({ margin }) => margin);
   const how = provenance(layer.noise[0]!.label);
   if (layer.boxes) {
-    const values = { range: plainRange(counts), counting: t(nouns.sum), how };
+    const values = { ...countedRange(counts, t(nouns.sum)), how };
     return t("Every count of a square or box is give or take {range} {counting}{how}.", values);
   }
   if (layer.kind === "inferred" && square.cells > 1) {
@@ -34,7 +34,7 @@ export function marginSentence(layer: BoxLayer, margins: readonly number[], noun
     // up to one of the map's unit, and one of another unit would be taken for it.
     return t("Smoothed. Press a square to see its margin of error; the data files have all of them.");
   }
-  const values = { range: plainRange(counts.map((margin) => margin * square.cells)), counting: nounOf(nouns, square), how };
+  const values = { ...countedRange(counts.map((margin) => margin * square.cells), nounOf(nouns, square)), how };
   return t("Every figure is give or take {range} {counting}{how}.", values);
 }
 

@@ -12,7 +12,7 @@ import { t } from "../../ui/translate";
 import { drawLabel, setLabelImage } from "../label-image";
 import { collection, feature, setFeatures, stepColours } from "../map-features";
 import { type LegendContent, type LegendKey, type LoadLayer, type MapLayer, PLAIN_STYLE, type Show, type Spot, type Style, type Wording } from "../map-layer";
-import { doubtNote, plainRange } from "../uncertainty";
+import { doubtNote, countedRange } from "../uncertainty";
 import { busiestOf, type Counted, exampleCounts, isPerhaps, largestOf, placesOf, radiusOf, standsOut } from "./circles";
 import { drawRing, RingImages } from "./rings";
 
@@ -101,7 +101,7 @@ export class Places implements MapLayer {
       classes: [],
       words: "",
       keys: [...sizes, ...perhaps, TOO_FEW()],
-      note: margins.length ? t("Every count is give or take {range} {counting}.", { range: plainRange(margins), counting }) : "",
+      note: margins.length ? t("Every count is give or take {range} {counting}.", countedRange(margins, counting)) : "",
     };
   }
 

@@ -7,7 +7,7 @@ import { t } from "../../ui/translate";
 import { loadShapes } from "../load-shapes";
 import { legendClasses, type LegendContent, type LoadLayer, type Show, type Spot, type Wording } from "../map-layer";
 import { Regions } from "../regions";
-import { doubtNote, plainRange } from "../uncertainty";
+import { doubtNote, countedRange } from "../uncertainty";
 
 export type Properties = {
   name?: string;
@@ -78,7 +78,7 @@ export class Zones extends Regions<Properties> {
 
   private marginWords(): string {
     if (this.shows.length === 1 || this.margins.length === 0) return "";
-    return t("Every zone is give or take {range} {counting}.", { range: plainRange(this.margins), counting: t(this.scene.nouns.one) });
+    return t("Every zone is give or take {range} {counting}.", countedRange(this.margins, t(this.scene.nouns.one)));
   }
 }
 
