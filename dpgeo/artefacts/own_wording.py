@@ -84,6 +84,7 @@ PAIRS = RegionWords(
     "One record adds 1 to one pair of regions, to the departures of one region and to the arrivals "
     "of another.",
     "one flow in all, as is expected if nobody travelled,",
+    bounded="trips",
 )
 
 TRIP_TABLES = RegionWords(

@@ -120,6 +120,14 @@ def test_trips_of_some_days_join_rows_of_these_days_alone() -> None:
     assert sentence not in " ".join(stated(flows)["post_processing"])
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_visits_of_flows_are_limited_in_trips(sparse: bool) -> None:
+    flows = dataclasses.replace(flows_release(sparse=sparse), counting=Counting.VISITS)
+    document = stated(flows)
+    assert "One person adds to at most 3 trips;" in document["contribution_bound"]["meaning"]
+    assert "nobody adds more than 3 trips" in " ".join(document["known_limits"])
+
+
 def test_nothing_is_claimed_of_the_limits_of_a_measure() -> None:
     released = zone_averages_release()
     assert isinstance(released.content, ZoneAverages)
