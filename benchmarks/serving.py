@@ -4,8 +4,10 @@ The benchmark starts its own installation behind gunicorn, as `serve` does, and 
 wrk. On a busy machine only the processor time in milliseconds is meaningful: 2000 divided by it is
 the highest number of requests per second that two cores can serve. `of_bare` is the ratio of that
 time to the time of a reference, which is the same gunicorn without Django, serving the bytes of the
-map's array from memory. Left out are the proxy, which answers most requests for a page that many
-read (`deploy/nginx.conf`), TLS, and the network.
+map's array from memory. If nginx is installed, the files of a published map are also requested
+from it with the configuration that we ship (`deploy/nginx.conf`), and processor time includes its
+own. Left out are TLS, the network, and the pages of members, which no proxy keeps. The program
+that asks takes a part of the same processor.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,8 @@ from benchmarks.report import report
 Figures = dict[str, float]
 
 SITE, BARE = "dpgeo.config.wsgi", "benchmarks.serving_bare:application"
+
+NGINX = "/usr/sbin/nginx"
 
 COST = "processor_ms_per_request"
 
@@ -80,9 +84,17 @@ def measure(options: argparse.Namespace) -> None:
             bare = _measure_bare(server, environment, folder, options, release)
             report({"what": "the map's array by bare WSGI", **bare, "of_bare": 1.0}, options.json)
             for what, path, again in _asked(release):
-                figures = _measure(server + path, folder, process, options, again=again)
+                figures = _measure(server + path, folder, [process], options, again=again)
                 share = figures[COST] / bare[COST]
                 report({"what": what, **figures, "of_bare": share}, options.json)
+            if shutil.which(NGINX) is None:
+                return
+            with _proxy(server, folder) as (front, proxy):
+                for what, path, again in _asked(release)[:4]:
+                    processes = [process, proxy]
+                    figures = _measure(front + path, folder, processes, options, again=again)
+                    share = figures[COST] / bare[COST]
+                    report({"what": f"{what}, proxy", **figures, "of_bare": share}, options.json)
 
 
 def _measure_bare(
@@ -99,7 +111,7 @@ def _measure_bare(
     with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
         body.write_bytes(answer.read())
     with _serving(environment | {"DPGEO_BARE_BODY": str(body)}, BARE) as (bare, process):
-        return _measure(f"{bare}/", folder, process, options, again=False)
+        return _measure(f"{bare}/", folder, [process], options, again=False)
 
 
 def _asked(release: str) -> list[tuple[str, str, bool]]:
@@ -149,6 +161,34 @@ def _serving(
         process.wait(timeout=20)
 
 
+@contextmanager
+def _proxy(server: str, folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Run nginx as shipped in front of a server; yield its address and its process."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{probe.getsockname()[1]}"
+    text = (Path(__file__).parents[1] / "deploy" / "nginx.conf").read_text()
+    for shipped, here in (
+        ("web:8000", server.removeprefix("http://")),
+        ("listen 8080", f"listen {place}"),
+        ("/tmp/", f"{folder}/"),  # noqa: S108
+    ):
+        text = text.replace(shipped, here)
+    configuration = folder / "nginx.conf"
+    configuration.write_text(text)
+    # If root starts nginx, its workers would run as a user who cannot write to the folder.
+    user = "user root; " if os.geteuid() == 0 else ""
+    process = subprocess.Popen(  # noqa: S603
+        [NGINX, "-c", str(configuration), "-g", f"{user}daemon off;"], start_new_session=True
+    )
+    try:
+        _wait(f"http://{place}/healthz")
+        yield f"http://{place}", process
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(timeout=20)
+
+
 def _wait(address: str) -> None:
     for _ in range(300):
         try:
@@ -163,7 +203,7 @@ def _wait(address: str) -> None:
 def _measure(
     address: str,
     folder: Path,
-    process: subprocess.Popen[bytes],
+    processes: Sequence[subprocess.Popen[bytes]],
     options: argparse.Namespace,
     *,
     again: bool,
@@ -174,14 +214,14 @@ def _measure(
     script = folder / "script.lua"
     script.write_text(SCRIPT.format(etag=etag))
     words = ["wrk", "-t", "1", "-c", str(options.connections), "-d", f"{options.seconds}s"]
-    before = _processor_seconds(process.pid)
+    before = sum(_processor_seconds(each.pid) for each in processes)
     done = subprocess.run(  # noqa: S603
         [*words, "--timeout", "30s", "-s", str(script), address],
         capture_output=True,
         text=True,
         check=True,
     )
-    spent = _processor_seconds(process.pid) - before
+    spent = sum(_processor_seconds(each.pid) for each in processes) - before
     match = re.search(r"FIGURES (\d+) (\d+) (\d+) (\d+) (\d+)", done.stdout)
     if match is None:
         raise ValueError(done.stdout)

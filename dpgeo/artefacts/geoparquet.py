@@ -19,6 +19,7 @@ _SIDES = ("xmin", "ymin", "xmax", "ymax")
 
 def write(released: Released, layer: Layer, path: Path) -> None:
     """Write a layer in row groups of CHUNK features, with exact coordinates and values."""
+    import pyarrow as pa
     import pyarrow.parquet
 
     schema = _schema(released, layer)
@@ -27,6 +28,8 @@ def write(released: Released, layer: Layer, path: Path) -> None:
     ) as writer:
         for part in arrow.parts(layer):
             writer.write_table(_table(layer, part, schema))
+    # The files that are written next need the memory that Arrow would keep for itself.
+    pa.default_memory_pool().release_unused()
 
 
 def _schema(released: Released, layer: Layer) -> Any:

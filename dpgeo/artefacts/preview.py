@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dpgeo.artefacts.picture_names import INK, OUTLINE, QUIET, SHEET, draw_names, font
 from dpgeo.artefacts.statement import cost_words
-from dpgeo.artefacts.table import extent
+from dpgeo.artefacts.table import cell_numbers, extent
 from dpgeo.artefacts.view import NOISE, Colour, View, unit_words
 from dpgeo.core.released import Released
 from dpgeo.phrases import translatable
@@ -116,14 +116,18 @@ def _paint_boxes(
     column = np.floor((x - grid.west) / grid.cell).astype(np.int64)
     row = np.floor((grid.north - y) / grid.cell).astype(np.int64)
     if layer.is_cells:
-        numbers = layer.boxes[:, 0].astype(np.int64) * grid.columns + layer.boxes[:, 2]
-        order = np.argsort(numbers)
+        numbers = cell_numbers(layer)
+        order = None
+        if not np.all(numbers[1:] > numbers[:-1]):
+            order = np.argsort(numbers)
+            numbers = numbers[order]
         wanted = row[:, None] * grid.columns + column[None, :]
-        place = np.minimum(np.searchsorted(numbers[order], wanted), max(len(numbers) - 1, 0))
+        place = np.minimum(np.searchsorted(numbers, wanted), max(len(numbers) - 1, 0))
         inside = (column >= 0) & (column < grid.columns) & (row >= 0)[:, None]
         if len(numbers):
-            listed = inside & (numbers[order][place] == wanted)
-            pixels[listed] = look[order[place[listed]]]
+            listed = inside & (numbers[place] == wanted)
+            index = place[listed]
+            pixels[listed] = look[index if order is None else order[index]]
         return
     tops, ends = np.searchsorted(row, layer.boxes[:, :2].T)
     lefts, rights = np.searchsorted(column, layer.boxes[:, 2:].T)

@@ -60,6 +60,14 @@ def _place(layer: Layer) -> dict[str, NDArray[Any]]:
     return place
 
 
+def cell_numbers(layer: BoxLayer) -> NDArray[np.int64]:
+    """Return the numbers (n,) of a layer's cells, row by row from the north-western corner."""
+    numbers = layer.boxes[:, 0].astype(np.int64)
+    numbers *= layer.grid.columns
+    numbers += layer.boxes[:, 2]
+    return numbers
+
+
 def is_text(values: NDArray[Any]) -> bool:
     """Return whether a column's values are texts rather than numbers."""
     return values.dtype.kind in "OU"

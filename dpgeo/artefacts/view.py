@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.artefacts.counted_words import noun_of_layer, nouns_of
+from dpgeo.artefacts.table import CHUNK
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer
 from dpgeo.postprocess.layers.contours import DENSITY, FROM
@@ -221,15 +222,25 @@ class View:
 
     def classes(self) -> NDArray[np.int64]:
         """Return an array (n,) of the features' classes, counted from 0; -1 means grey."""
-        classes = np.searchsorted(self.edges, self.values, side="right") - 1
-        return np.where(self.coloured, classes, -1)
+        return self._classes(self.values, self.coloured)
+
+    def _classes(self, values: NDArray[np.float64], mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+        classes = np.searchsorted(self.edges, values, side="right") - 1
+        return np.where(mask, classes, -1)
 
     def colours(self) -> NDArray[np.uint8]:
         """Return an array (n, 3) with the colour of every feature."""
         if not self.edges:
             plain = PLAIN if self.layer.value is None and self.layer.told is None else NOISE
             return np.full((len(self.layer), 3), plain, dtype=np.uint8)
-        return np.array((*self.ramp, NOISE), dtype=np.uint8)[self.classes()]
+        colours = np.array((*self.ramp, NOISE), dtype=np.uint8)
+        values, mask = self.values, self.coloured
+        look = np.empty((len(values), 3), dtype=np.uint8)
+        # In parts, since the classes of 4096 x 4096 cells take a quarter of a gigabyte.
+        for start in range(0, len(values), CHUNK):
+            part = slice(start, start + CHUNK)
+            look[part] = colours[self._classes(values[part], mask[part])]
+        return look
 
 
 def views(shown: Sequence[Layer], opens: Opening | None = None) -> list[View]:

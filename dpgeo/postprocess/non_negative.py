@@ -36,5 +36,11 @@ def non_negative(counts: NDArray[Any], variance: NDArray[np.float64]) -> NDArray
         stays = own > cut * spread
         # No count stays positive only if the total is lost in rounding.
         if stays.all() or not stays.any():
-            return np.asarray(np.maximum(values - cut * variance, 0.0))
+            break
         own, spread = own[stays], spread[stays]
+    # Large maps fill the memory, so nothing but the result is kept.
+    del kept, own, spread, stays
+    nearest = np.asarray(np.multiply(variance, -cut))
+    nearest += values
+    np.maximum(nearest, 0.0, out=nearest)
+    return nearest

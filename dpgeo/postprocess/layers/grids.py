@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpgeo.core.released import GridRelease
 from dpgeo.phrases import translatable
@@ -38,7 +39,7 @@ def _grid_layers(content: GridRelease, area: StudyArea) -> list[Layer]:
 def cells_layer(content: GridRelease, area: StudyArea) -> BoxLayer:
     """Return the layer with the noisy counts of all cells that intersect the study area."""
     inside = content.grid.inside(area)
-    value = content.counts[inside]
+    value = _counts_inside(content, inside)
     boxes = unit_boxes(*np.nonzero(inside))
     margin, threshold = noise_columns(content.noise, value.size)
     return BoxLayer(
@@ -59,6 +60,17 @@ def cells_layer(content: GridRelease, area: StudyArea) -> BoxLayer:
             "non_negative": non_negative(value, same(1.0, value.size)),
         },
     )
+
+
+def _counts_inside(content: GridRelease, inside: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the counts (n,) of the cells in a mask.
+
+    Large grids fill the memory, so the result is a view where the area is a box as wide as the
+    grid: the mask then consists of whole rows.
+    """
+    rows = np.flatnonzero(inside.any(axis=1))
+    whole = slice(rows[0], rows[-1] + 1) if len(rows) else slice(0)
+    return content.counts[whole].ravel() if inside[whole].all() else content.counts[inside]
 
 
 def _above(content: GridRelease, cells: BoxLayer) -> BoxLayer:
