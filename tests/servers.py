@@ -104,7 +104,10 @@ def running_servers() -> Iterator[Servers]:
 
 @contextmanager
 def running_postgresql(*options: str, name: str = "dpgeo") -> Iterator[tuple[str, Path]]:
-    """Run PostgreSQL alone, with more settings and a superuser of a name; yield its address and the path of its log."""
+    """Run PostgreSQL alone, with more settings and a superuser of a name.
+
+    Yields its address and the path of its log.
+    """
     with tempfile.TemporaryDirectory(prefix="dpgeo-servers-") as made:
         folder = Path(made)
         folder.chmod(0o711)
