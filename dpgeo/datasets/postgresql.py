@@ -29,6 +29,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
 
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
@@ -38,14 +40,12 @@ from dpgeo.engine.pushed_view import Counts
 from dpgeo.engine.source_sql import POSTGRESQL, counting_query, edges_of
 from dpgeo.ingest.batch import PREVIEW_ROWS, Batch, Sieve
 from dpgeo.ingest.crs import IN_DEGREES
-from dpgeo.ingest.persons import EXPONENT, MISSING, erased_among, hash_persons
 from dpgeo.ingest.report import MAX_FIELD_BYTES, Tally
 from dpgeo.ingest.schema import Schema
 from dpgeo.ingest.times import EARLIEST, LATEST
 from dpgeo.spatial.grid import Grid
 
 if TYPE_CHECKING:
-    import psycopg
     import pyarrow as pa
 
 logger = logging.getLogger(__name__)
@@ -264,8 +264,6 @@ class TableLocation(Location):
     @contextmanager
     def _reading(self, folder: str) -> Iterator[psycopg.Connection]:
         """Open a transaction that only reads. The database's errors become Conflicts by code."""
-        import psycopg
-
         try:
             with connected(self.root) as connection:
                 yield connection
@@ -363,6 +361,8 @@ class TableCounter:
         """
         import pyarrow as pa
 
+        from dpgeo.ingest.persons import erased_among, hash_persons
+
         column = columns[self.schema.columns.person]
         until, parameters = _until(self.file, columns)
         query = (
@@ -424,9 +424,6 @@ def table_counter(
 @contextmanager
 def connected(address: str) -> Iterator[psycopg.Connection]:
     """Open a read-only transaction with the settings of `SESSION`."""
-    import psycopg
-    from psycopg.conninfo import conninfo_to_dict
-
     given: dict[str, Any] = conninfo_to_dict(address)
     hosts = str(given.get("host") or "").split(",")
     is_local = all(host in LOCAL_HOSTS or host.startswith("/") for host in hosts)
@@ -592,6 +589,8 @@ def _batches(
 
 def _named(person: str, column: Column) -> list[str]:
     """Return SQL conditions for the identifiers that `hash_persons` accepts."""
+    from dpgeo.ingest.persons import EXPONENT, MISSING
+
     if column.kind != TEXT:
         return [f"{column.quoted} IS NOT NULL"]
     missing = ", ".join("'" + word + "'" for word in MISSING)
