@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from django.conf import settings
 from django.core.cache import cache
+from django.utils import timezone
 
+from dpgeo.accounts.members import invitation_create
+from dpgeo.accounts.models import Organisation, Role
 from dpgeo.datasets.models import Dataset, PeopleWarning
 from dpgeo.datasets.same_people import people_answer
+from dpgeo.datasets.services import dataset_update
 from dpgeo.spatial.area import StudyArea
+from dpgeo.webhooks.services import webhook_create
 from tests.browser.opening import PATIENCE, Open
 from tests.browser.pixels import ramp_share, screenshot, share
 from tests.browser.test_accessibility import violations
@@ -98,6 +104,36 @@ def test_a_rehearsal_is_based_on_the_last_published_map(
     assert share(image, "map-water", "light") > 0.02
 
 
+def pages_of_administrators(desk: Desk, dataset: Dataset) -> list[str]:
+    """Return pages that only administrators open, and their own accounts', with rows on each."""
+    organisation = desk.organisation
+    desk.signed_in("somebody", role=Role.APPROVER)
+    invitation_create(
+        organisation=organisation, email="dan@example.org", role=Role.STEWARD, by=desk.user
+    )
+    webhook_create(organisation=organisation, url="https://hooks.example.org/a", by=desk.user)
+    Organisation.objects.filter(pk=organisation.pk).update(
+        two_persons=True, most_epsilon=9, quota_jobs=50
+    )
+    dataset.refresh_from_db()
+    dataset_update(dataset=dataset, changes={"budget": Fraction(8)})
+    own = ("", "confirm/", "second-factor/", "second-factor/app/")
+    pages = (
+        "approvals",
+        "audit",
+        f"members/{organisation.slug}",
+        "operation",
+        "privacy",
+        "webhooks",
+    )
+    return [
+        *(f"/desk/account/{page}" for page in own),
+        *(f"/desk/{page}/" for page in pages),
+        f"/desk/privacy/{organisation.slug}/{timezone.now().year}/",
+        f"/desk/datasets/{dataset.slug}/data-protection/",
+    ]
+
+
 @pytest.mark.parametrize(("width", "theme"), [(320, "dark"), (1440, "light")])
 def test_axe_finds_nothing_on_the_desk_and_the_sign_in_pages(
     open_page: Open, live_server: Any, desk: Desk, dataset: Dataset, width: int, theme: str
@@ -112,6 +148,7 @@ def test_axe_finds_nothing_on_the_desk_and_the_sign_in_pages(
     addresses += [f"{home}edit/", f"{home}upload/", f"{home}layers/", f"/desk/releases/{draft.pk}/"]
     addresses += [f"/desk/uploads/{upload.pk}/", "/accounts/password/", "/accounts/password/sent/"]
     addresses += [f"/desk/datasets/{second.slug}/{page}" for page in ("", "people/")]
+    addresses += pages_of_administrators(desk, dataset)
     page = open_page("/accounts/login/", (width, 900), theme, wait="main")
     problems = {"/accounts/login/": violations(page)}
     page.goto(live_server.url + "/admin/login/")
@@ -119,7 +156,8 @@ def test_axe_finds_nothing_on_the_desk_and_the_sign_in_pages(
     desk.confirmed()
     signed_in(desk, live_server)(page)
     for address in addresses:
-        page.goto(live_server.url + address)
+        answer = page.goto(live_server.url + address)
+        assert (answer.status, page.url) == (200, live_server.url + address)
         for details in page.locator("details").all():
             details.evaluate("each => each.open = true")
         problems[address] = violations(page)
