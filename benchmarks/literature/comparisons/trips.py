@@ -14,6 +14,7 @@ number of trips that touch a random box (relative to the number, or to 1 % of al
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
@@ -57,8 +58,16 @@ AREA = StudyArea.from_bounds(10.0, 50.0, 10.4, 50.25)
 class Trips:
     """Rows (m,) of trips in order, as cells of a grid, and the people who made them."""
 
-    def __init__(self, area: StudyArea, person: Ints, trip: Ints, lon: Floats, lat: Floats) -> None:
-        self.grid = Grid.over(area, SIDE)
+    def __init__(
+        self,
+        area: StudyArea,
+        person: Ints,
+        trip: Ints,
+        lon: Floats,
+        lat: Floats,
+        side: int = SIDE,
+    ) -> None:
+        self.grid = Grid.over(area, side)
         cell = self.grid.locate(*to_mercator(lon, lat))
         inside = cell >= 0
         self.area, self.person, self.cell = area, person[inside], cell[inside]
@@ -111,13 +120,7 @@ def compare(options: Options) -> Iterator[Line]:
     errors = errors_of(real, data.grid)
 
     def own(unit: Ints, bound: int, random: Generator, epsilon: Fraction) -> Mapping[str, float]:
-        view = TripsView(data, unit, bound, random)
-        params = trips.Params(cells=SIDE)
-        entropy = SeededEntropy(int(random.integers(1 << 32)))
-        meter = Meter(trips.plan(params, epsilon), entropy)
-        content = trips.release(view, params, meter)  # type: ignore[arg-type]
-        ways = draw_ways(model_of(content, data.area), DRAWN, np.random.Generator(bits_of(content)))
-        return errors(np.split(ways.cell, ways.start[1:-1]) if len(ways) else [])
+        return errors(made_up(data, unit, bound, random, epsilon))
 
     def rival(make: Callable[..., list[Way]], random: Generator) -> Mapping[str, float]:
         made = make(real, SIDE, options.budget, random, most=MOST_MOVES, number=DRAWN)
@@ -171,11 +174,56 @@ def compare(options: Options) -> Iterator[Line]:
         )
 
 
+def made_up(data: Trips, unit: Ints, bound: int, random: Generator, epsilon: Fraction) -> list[Way]:
+    """Return the trips that dpgeo makes up if at most `bound` trips of each unit count."""
+    view = TripsView(data, unit, bound, random)
+    params = trips.Params(cells=data.grid.columns)
+    entropy = SeededEntropy(int(random.integers(1 << 32)))
+    meter = Meter(trips.plan(params, epsilon), entropy)
+    content = trips.release(view, params, meter)  # type: ignore[arg-type]
+    ways = draw_ways(model_of(content, data.area), DRAWN, np.random.Generator(bits_of(content)))
+    return np.split(ways.cell, ways.start[1:-1]) if len(ways) else []
+
+
+SIZES = ((12, 1.0), (12, 0.5), (12, 0.25), (12, 0.125), (8, 0.15), (8, 0.04))
+"""Cells a side, and share of the trips of a file, of each line of `sizes`."""
+
+
+def sizes(file: Path, trials: int = 2) -> Iterator[str]:
+    """Yield lines of the table in docs/mechanisms/trips.md: fewer and fewer trips of a file.
+
+    Each trip is as if it were of another person, except in the last line. Figures are means.
+    """
+
+    def row(title: str, data: Trips, unit: Ints, bound: int, epsilon: Fraction) -> str:
+        real = data.ways()
+        errors = errors_of(real, data.grid)
+        every = [
+            errors(made_up(data, unit, bound, np.random.default_rng(seed), epsilon))
+            for seed in range(trials)
+        ]
+        means = (
+            f"{np.mean([each[name] for each in every]):.2g}"
+            for name in ("visits", "pairs", "lengths", "moves", "busiest")
+        )
+        return f"| {title} | {len(real):,} | {' | '.join(means)} |"
+
+    for number, (side, share) in enumerate(SIZES):
+        data = read(file, side, share)
+        if number == 0:
+            yield row(f"{side} x {side}, no noise", data, data.trip, 1, Fraction(1000))
+        yield row(f"{side} x {side}", data, data.trip, 1, Fraction(1))
+    data = read(file)
+    yield row(
+        f"{SIDE} x {SIDE}, {BOUND} trips of each person", data, data.person, BOUND, Fraction(1)
+    )
+
+
 def errors_of(real: Sequence[Way], grid: Grid) -> Callable[[Sequence[Way]], Mapping[str, float]]:
     """Return a function that compares made-up trips with the real ones."""
     random = np.random.default_rng(7)
-    corners = np.sort(random.integers(0, SIDE, (BOXES, 2, 2)), axis=1)
-    truth, asked = _statistics(real, grid), _touching(real, corners)
+    corners = np.sort(random.integers(0, grid.columns, (BOXES, 2, 2)), axis=1)
+    truth, asked = _statistics(real, grid), _touching(real, corners, grid.columns)
     busiest = set(np.argsort(-truth["moves"], kind="stable")[:BUSIEST].tolist())
 
     def errors(made: Sequence[Way]) -> Mapping[str, float]:
@@ -184,7 +232,7 @@ def errors_of(real: Sequence[Way], grid: Grid) -> Callable[[Sequence[Way]], Mapp
         found = _statistics(made, grid)
         figures = {name: jensen_shannon(truth[name], found[name]) for name in truth}
         told = set(np.argsort(-found["moves"], kind="stable")[:BUSIEST].tolist())
-        scaled = _touching(made, corners) * len(real) / len(made)
+        scaled = _touching(made, corners, grid.columns) * len(real) / len(made)
         least = np.maximum(asked, 0.01 * len(real))
         return {
             **figures,
@@ -212,7 +260,7 @@ def _statistics(ways: Sequence[Way], grid: Grid) -> dict[str, Floats]:
     steps = np.concatenate([way[:-1] * cells + way[1:] for way in ways])
     row, column = np.divmod(np.stack([start, end]), grid.columns)
     kilometres = np.hypot(np.diff(row, axis=0), np.diff(column, axis=0)).ravel()
-    bins = np.minimum((kilometres * 20 / (1.5 * SIDE)).astype(np.int64), 19)
+    bins = np.minimum((kilometres * 20 / (1.5 * grid.columns)).astype(np.int64), 19)
     counts = {
         "visits": np.bincount(every, minlength=cells),
         "pairs": np.bincount(start * cells + end, minlength=cells**2),
@@ -223,10 +271,10 @@ def _statistics(ways: Sequence[Way], grid: Grid) -> dict[str, Floats]:
     return {name: each.astype(np.float64) for name, each in counts.items()}
 
 
-def _touching(ways: Sequence[Way], corners: Ints) -> Floats:
+def _touching(ways: Sequence[Way], corners: Ints, side: int) -> Floats:
     """Return how many trips touch each of the boxes (n,) of cells."""
     trip = np.repeat(np.arange(len(ways)), [len(way) for way in ways])
-    row, column = np.divmod(np.concatenate(ways), SIDE)
+    row, column = np.divmod(np.concatenate(ways), side)
     counts = []
     for (top, left), (bottom, right) in corners:
         inside = (row >= top) & (row <= bottom) & (column >= left) & (column <= right)
@@ -234,10 +282,12 @@ def _touching(ways: Sequence[Way], corners: Ints) -> Floats:
     return np.array(counts, dtype=np.float64)
 
 
-def read(path: Path) -> Trips:
+def read(path: Path, side: int = SIDE, share: float = 1.0) -> Trips:
     """Read the trips of a file; see the module's docstring.
 
-    The study area is that of the rows between the first and the last percent of either axis.
+    `side` is the number of cells along either side, and `share` the share of trips that is kept, at
+    random. The study area is that of the rows between the first and the last percent of either
+    axis.
     """
     import pandas
 
@@ -256,9 +306,10 @@ def read(path: Path) -> Trips:
         trip = np.empty(person.size, dtype=np.int64)
         trip[order] = np.cumsum(np.r_[False, (np.diff(person[order]) != 0) | late])
     lon, lat = rows.lon.to_numpy()[order], rows.lat.to_numpy()[order]
-    return Trips(
-        StudyArea.from_bounds(west, south, east, north), person[order], trip[order], lon, lat
-    )
+    person, trip = person[order], trip[order]
+    kept = np.random.default_rng(3).random(int(trip.max()) + 1)[trip] < share
+    area = StudyArea.from_bounds(west, south, east, north)
+    return Trips(area, person[kept], trip[kept], lon[kept], lat[kept], side)
 
 
 def _generated() -> Trips:
@@ -273,3 +324,7 @@ def _generated() -> Trips:
     way = np.clip(way + random.normal(0, 0.004, way.shape), [10.001, 50.001], [10.399, 50.249])
     person = np.repeat(np.arange(people), points)
     return Trips(AREA, person, person, way[..., 0].ravel(), way[..., 1].ravel())
+
+
+if __name__ == "__main__":
+    print("\n".join(sizes(Path(sys.argv[1]))))
