@@ -78,6 +78,62 @@ def prepare_points(rows: int) -> dict[str, Any]:
     return prepared
 
 
+def prepare_folder(people: int, places: int) -> dict[str, Any]:
+    """Register a folder of two files in which each person has a row in each place.
+
+    The folder is that of DPGEO_SOURCES, in the installation. Returns the id of the dataset.
+    """
+    from django.conf import settings
+    from django.core.management import call_command
+
+    from tests.web import test_sources as sources
+
+    call_command("migrate", verbosity=0)
+    folder = Path(settings.DPGEO_SOURCES[0].partition("=")[2])
+    for name, half in (("a", range(0, people, 2)), ("b", range(1, people, 2))):
+        for place in range(places):
+            lon = [10.01 + 0.02 * place] * len(half)
+            sources.write(folder / f"{name}{place}.parquet", half, lon=lon)
+    dataset = sources.declared()
+    sources.registered(dataset)
+    return {"dataset": dataset.pk}
+
+
+def request_exact(dataset: int) -> dict[str, Any]:
+    """Request a map of visits with so large an epsilon that its noise is 0."""
+    from dpgeo.datasets.models import Dataset
+    from tests.makers import make_request
+    from tests.web.test_sources import EXACT
+
+    changes = {**EXACT, "bound": 4}
+    release = make_request(Dataset.objects.get(pk=dataset), publish_when_done=True, **changes)
+    return {"release": release.pk}
+
+
+def look_at_counts(release: str) -> dict[str, Any]:
+    """Return the total of a map, its cost, and its shards with the attempts at those counted."""
+    from dpgeo.core.released import GridRelease
+    from dpgeo.datasets.orphan_files import stored_names
+    from dpgeo.datasets.storage import private_storage
+    from dpgeo.releases import sharding
+    from dpgeo.releases.models import Release
+    from dpgeo.releases.selectors import released_of
+
+    stored = Release.objects.select_related("dataset__ledger").get(pk=release)
+    content = released_of(stored).content if stored.blob_name else None
+    shards = stored.shards.select_related("job").order_by("number")
+    return {
+        "shards": len(shards),
+        "counted": {str(each.number): each.blob_sha256 for each in shards if each.blob_name},
+        "files": len(list(stored_names(private_storage(), sharding.FOLDER))),
+        "counts": sorted(content.counts[content.counts > 0].tolist())
+        if isinstance(content, GridRelease)
+        else [],
+        "spent": stored.dataset.ledger.spent_units,
+        "entries": stored.dataset.ledger.entries.count(),
+    }
+
+
 def request_points(dataset: int) -> dict[str, Any]:
     """Request moved points that are published when the job is done; return the release's id."""
     from dpgeo.datasets.models import Dataset
@@ -428,6 +484,7 @@ ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
     action.__name__: action
     for action in (
         *(prepare_files, prepare_points, request_points, look_at_points),
+        *(prepare_folder, request_exact, look_at_counts),
         *(prepare_series, request_due, look_at_series),
         *(prepare, request, request_unheard, erase, look, stored, sign_in),
         *(lapse, exhaust, age, debits, merge, total, announce),

@@ -1,4 +1,4 @@
-"""Points perturbed in shards by several workers; finished shards survive a killed worker."""
+"""Points and counts in shards by several workers; finished shards survive a killed worker."""
 
 from __future__ import annotations
 
@@ -69,3 +69,45 @@ def test_other_workers_perturb_shards_while_one_is_halted(
     assert (done["parts"], done["spent"], len(done["released"])) == (0, COST, 40)
     for longitudes in seen["written"].values():
         assert Counter(longitudes) <= Counter(done["released"])
+
+
+PEOPLE, PLACES, EXACT_COST = 40, 3, 100_000_000
+
+
+@pytest.mark.parametrize("installation", ["embedded"], indirect=True)
+def test_two_workers_count_a_folder_though_one_is_killed_in_a_shard(
+    installation: Installation, tmp_path: Path
+) -> None:
+    """Two workers share a release; the one that runs its job is killed with a counted shard.
+
+    The other one has counted all other shards by then. It takes over, counts the shard that was
+    lost, adds all up, and draws once.
+    """
+    folder = tmp_path / "lake"
+    folder.mkdir()
+    installation.environment |= {
+        "DPGEO_ROWS_PER_SHARD": "30",
+        "DPGEO_SOURCES": f"office/lake={folder}",
+    }
+    dataset = installation.ask("prepare_folder", people=PEOPLE, places=PLACES)["dataset"]
+    gate, log = tmp_path / "gate", installation.folder / "log"
+    with installation.halting("worker", "part drawn", gate) as first:
+        release = str(installation.ask("request_exact", dataset=dataset)["release"])
+        wait_until_exists(gate, first, log)
+        with installation.worker():
+            deadline = time.monotonic() + 120
+            seen = installation.ask("look_at_counts", release=release)
+            while len(seen["counted"]) < 3 and time.monotonic() < deadline:
+                time.sleep(0.1)
+                seen = installation.ask("look_at_counts", release=release)
+            kill(first)
+            assert (seen["shards"], len(seen["counted"]), seen["counts"]) == (4, 3, [])
+            assert not installation.ask("look", release=release)["drawing"]
+            installation.ask("lapse")
+            with installation.reaper():
+                done = installation.wait_for(release, job="done")
+    assert (done["attempts"], done["draws_in_files"]) == (2, 1)
+    counted = installation.ask("look_at_counts", release=release)
+    assert counted["counts"] == [PEOPLE] * PLACES
+    assert (counted["spent"], counted["entries"]) == (EXACT_COST, 1)
+    assert (counted["shards"], counted["files"]) == (0, 0)
