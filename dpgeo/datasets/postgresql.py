@@ -42,7 +42,6 @@ from dpgeo.ingest.batch import PREVIEW_ROWS, Batch, Sieve
 from dpgeo.ingest.crs import IN_DEGREES
 from dpgeo.ingest.report import MAX_FIELD_BYTES, Tally
 from dpgeo.ingest.schema import Schema
-from dpgeo.ingest.times import EARLIEST, LATEST
 from dpgeo.spatial.grid import Grid
 
 if TYPE_CHECKING:
@@ -317,6 +316,8 @@ class TableCounter:
         self, connection: psycopg.Connection, columns: dict[str, Column]
     ) -> tuple[str, list[Any]]:
         """Return SQL for the rows that `canonical_rows` accepts, whose parameters begin with $3."""
+        from dpgeo.ingest.times import EARLIEST, LATEST
+
         schema = self.schema
         until, parameters = _until(self.file, columns, first=3)
         longitude, latitude = (
