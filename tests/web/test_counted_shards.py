@@ -17,6 +17,7 @@ from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.orphan_files import stored_names
 from dpgeo.datasets.storage import private_storage
+from dpgeo.engine import in_place
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.releases import sharding
 from dpgeo.releases.models import Release, ReleaseShard
@@ -124,9 +125,9 @@ def test_an_answer_that_comes_late_is_not_added(
     write = sharding._commit_shard
 
     def twice(shard: ReleaseShard, data: bytes) -> None:
-        answer = sharding.answer_from_bytes(data)
+        answer = in_place.answer_from_bytes(data)
         write(shard, data)
-        write(shard, sharding.answer_to_bytes({**answer, "amount": 2 * answer["amount"]}))
+        write(shard, in_place.answer_to_bytes({**answer, "amount": 2 * answer["amount"]}))
 
     monkeypatch.setattr(sharding, "_commit_shard", twice)
     assert counts_of(make_release(dataset, **EXACT)).sum() == 60
@@ -192,7 +193,7 @@ def test_a_shard_that_fails_before_noise_costs_nothing(dataset: Dataset, folder:
 def test_a_shard_that_cannot_be_counted_at_all_ends_the_release(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sharding.InPlaceView, "answer", Mock(side_effect=MemoryError))
+    monkeypatch.setattr(in_place.InPlaceView, "answer", Mock(side_effect=MemoryError))
     release = make_release(dataset, **EXACT)
     assert (release.job.state, release.job.drawing) == (JobState.FAILED, False)
     assert "nothing was charged" in str(release.job.failure)

@@ -456,7 +456,7 @@ def test_a_year_of_monthly_maps_is_published_from_one_budget(
     assert isinstance(released.content, GridRelease)
     # A twelfth of epsilon has 12 times the noise of the whole, a twelfth of rho the root of that.
     assert released.content.noise.margin() == (240 if accounting is PURE else 62)
-    stated = statement(released)
+    stated: Any = statement(released)
     assert stated["window"]["from_day"] == "2026-12-01"
     page = client.get(reverse("release", args=[newest.pk])).content.decode()
     assert ("1e-9" in page) == (accounting is RHO)

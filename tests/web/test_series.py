@@ -812,7 +812,8 @@ def test_a_series_in_rho_is_paid_once_and_has_the_noise_of_its_allowance() -> No
         assert isinstance(released.content, GridRelease)
         assert released.content.noise == DiscreteGaussian(Fraction(rho, 10**9), 20)
         assert released.guarantee == series.terms.cost
-    stated = statement(released)["series"]
+    told: Any = statement(released)
+    stated = told["series"]
     assert stated["rho"] == stated["rho_of_map"] == f"{rho / 10**9:.9f}"
     assert stated["delta"] == "1e-9"
     releases_sweep()  # No map is debited again.

@@ -159,15 +159,16 @@ def test_shards_add_up_to_the_counts_of_one_worker(path: Path, counting: Countin
     rows, asked = FileRows(path), list[Question]()
     several, alone = divided(rows, 4, asked, **changes), DuckDBView(path, **settings_of(**changes))
     for regions in (GRID, ZONES, NEAR):
-        popular = Popularity(regions, np.arange(regions.size if regions is GRID else len(regions)))
+        number = regions.size if isinstance(regions, Grid) else len(regions)
+        popular = Popularity(regions, np.arange(number))
         here, there = (counts_of(each, regions) for each in (several, alone))
         np.testing.assert_array_equal(here, there)
         assert there.any()
         here, there = (counts_of(each.preferring(popular), regions) for each in (several, alone))
         np.testing.assert_array_equal(here, there)
-    here, there = (each.sparse_histogram(GRID)._read_by_meter() for each in (several, alone))
-    np.testing.assert_array_equal(here[0], there[0])
-    np.testing.assert_array_equal(here[1], there[1])
+    sparse = [each.sparse_histogram(GRID)._read_by_meter() for each in (several, alone)]
+    for part in (0, 1):
+        np.testing.assert_array_equal(sparse[0][part], sparse[1][part])
     totals = [each.totals(GRID, sightings=5, visits=9) for each in (several, alone)]
     for name in ("people", "sightings", "visits"):
         here, there = (getattr(each, name)._read_by_meter() for each in totals)
