@@ -273,7 +273,11 @@ def schemes(epsilon: Fraction, weeks: int) -> Iterator[Scheme]:
 
 
 def read(path: Path, box: tuple[float, ...], cells: int, folder: Path) -> Weeks:
-    """Write a canonical file for each week, with rows inside the box (west, south, east, north)."""
+    """Write a week's rows inside the box (west, south, east, north) to each canonical file.
+
+    Weeks are counted from the file's first minute. The true counts of each week are those of
+    `cells` x `cells` cells.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 

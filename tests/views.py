@@ -144,9 +144,10 @@ class ArrayView:
         return PrivateCounts(counts, sensitivity=self.bound, distinct=self._distinct)
 
     def value_shares(self, regions: ValuedRegions, measure: Measure) -> PrivateShares:
-        """Return the number of records and the sum of their steps in each region.
+        """Return the number of records and the sum of their values, in steps, in each region.
 
-        At most `bound` records of each privacy unit are counted.
+        At most `bound` records of each privacy unit are counted, over all regions. `measure` says
+        how large a step is.
         """
         cells, steps = self._valued(regions, measure)
         shape = (len(regions),) if isinstance(regions, Listed) else regions.shape

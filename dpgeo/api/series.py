@@ -330,8 +330,8 @@ class SeriesResumeView(OwnSeriesView):
     def post(self, request: Request, series_id: UUID) -> Response:
         """Go on with a series that ended because a map failed before noise was drawn for it.
 
-        API keys resume only series that a key declared, and only if the map failed before the data
-        were opened.
+        An API key resumes only series that some API key declared, and only if the map failed before
+        the data were opened.
         """
         read_body(request)
         return self.show(series_resume(series=self.own(series_id), by=self.actor))

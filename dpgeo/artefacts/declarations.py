@@ -65,7 +65,7 @@ NOT_COVERED = (
     "What a public layer itself gives away: the guarantee holds for what is drawn from the data "
     "whatever the layers are, and public_layers says what is known of where each comes from."
 )
-"""Sentence on what the guarantee does not cover, for layers that may depend on the data."""
+"""Sentence for statements: the guarantee does not cover public layers made from private data."""
 
 EXCHANGED = translatable(
     "After a file had been uploaded, and before its columns were confirmed, the study area was "

@@ -308,7 +308,7 @@ class Taken:
     people: Path
 
     def checksum(self, dataset: Dataset) -> bytes:
-        """Return a keyed checksum of the footers of all files, in any order."""
+        """Return a keyed checksum of the footers of all files, whatever the order of the files."""
         key = organisation_key(b"files", dataset.organisation_id)
         digest = hashlib.blake2b(key=key, digest_size=16)
         for footer in sorted(file.footer for file in self.snapshot.files):

@@ -105,7 +105,8 @@ class Place:
     """A named place to be stored.
 
     `others` are further names, and `within` is the municipality or country around the place.
-    `outline` is the boundary of an area that may be chosen, or None for any other place.
+    `outline` is the boundary of an area that owners may choose as a study area, or None for any
+    other place.
     """
 
     name: str

@@ -57,7 +57,7 @@ class Reading:
 
 @checks.register()
 def check_alerts(**_: Any) -> list[checks.CheckMessage]:
-    """Check that messages can be sent to the mailboxes and the webhook in the settings."""
+    """Check that the settings suffice for alerts by mail and to the webhook; nothing is sent."""
     messages: list[checks.CheckMessage] = []
     url = settings.DPGEO_ALERT_URL
     if url and (urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).hostname):

@@ -116,9 +116,9 @@ class Truncation:
         return (east - 360 * np.rint((east - self._centre) / 360)).round(7), north.round(7)
 
     def _find_refuge(self) -> tuple[float, float]:
-        """Return a grid point in the area, as a fallback if there is none within REACH steps.
+        """Return a grid point in the area, for points that have none within REACH grid steps.
 
-        Raises ValueError if none is found.
+        Raises ValueError if no grid point is found in the area.
         """
         for part in shapely.get_parts(self._area.shape):
             inner = part.representative_point()

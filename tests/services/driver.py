@@ -496,7 +496,7 @@ def answer_lines() -> None:
     """Answer actions until the input ends, and close the database connections after each one."""
     from django.db import connections
 
-    # An action may print to standard output, which is kept for the answers.
+    # Only answers may go to standard output, so what actions print goes to standard error.
     answers, sys.stdout = sys.stdout, sys.stderr
     for line in sys.stdin:
         action, values = json.loads(line)

@@ -116,7 +116,7 @@ def serve() -> None:
 
 
 def reap() -> None:
-    """Run the reaper, which cleans up after other processes."""
+    """Run the reaper, which takes care of jobs whose processes were killed."""
     from django.core.management import call_command
 
     call_command("reap", interval=0.2)

@@ -32,7 +32,7 @@ def one_slice(content: PhasedSlicesRelease, number: int) -> PhasedRelease:
 
 @make_layers.register
 def _sliced_layers(content: PhasedSlicesRelease, area: StudyArea) -> list[Layer]:
-    """Return the measured boxes of all slices, followed by the surfaces, which are the slices.
+    """Return a layer of measured boxes for each slice, followed by a surface for each slice.
 
     The boxes are those of the last phase, with their counts as drawn.
     """

@@ -52,7 +52,7 @@ Check = Callable[[pandas.DataFrame], Any]
 
 
 def frame_of(view: View) -> pandas.DataFrame:
-    """Return the columns of a view as they appear in files."""
+    """Return the columns of a view's layer as they appear in downloaded files."""
     return pandas.DataFrame(columns(view.layer))
 
 

@@ -21,7 +21,7 @@ def features(
     distinct: bool = False,
     keys: list[int] | None = None,
 ) -> PrivateTripFeatures:
-    """Return the features of trips, each given as its person and its cells."""
+    """Return what is counted of trips, each given as its person and the cells it visits."""
     counted = TripFeatures(GRID, bound, distinct=distinct)
     sizes = [len(cells) for _, cells in trips]
     chosen = list(range(len(trips))) if keys is None else keys
