@@ -3,22 +3,24 @@
 Idea. First measure roughly how many records there are, which shows how much detail epsilon can
 resolve. Then count a grid of equal squares, whose number follows from this total: about as many as
 have counts that stand out from the noise. Then count squares of different sizes: a square is split
-if the surface inferred so far expects a count of more than a few noise scales in it. So squares are
-small where there are many people and large elsewhere. The squares of the last phase are the map of
-measured counts. The counts of all phases together give one surface of cells by empirical Bayes
-estimation: neighbouring squares help to tell how much of a noisy count is noise.
+if the surface inferred so far expects a count of more than a few noise scales in it. How many times
+squares are chosen depends on the total, and for some totals on how concentrated the counts of equal
+squares are. So squares are small where there are many people and large elsewhere. The squares of
+the last phase are the map of measured counts. The counts of all phases together give one surface of
+cells by empirical Bayes estimation: neighbouring squares help to tell how much of a noisy count is
+noise.
 
 Privacy argument. Every phase counts disjoint, public squares. Their counts are sums of the same
 bounded cells, with every cell in at most one square (`PrivateCounts.regroup`), and a privacy unit
 adds at most l to them in total. So measuring this vector of L1 sensitivity l with a share f of
 epsilon is (f epsilon)-differentially private. The squares, the share of epsilon and the label of a
-phase depend only on public inputs and the noisy counts of earlier phases. Shares are chosen
-after the pilot measurement, but always add up exactly to the declared unallocated epsilon
-(`Meter.divide`). Fix a whole sequence of outputs: the form of every phase is then the same on any
-two neighbouring datasets, and the probability of the sequence changes by at most the product of
-the factors e^(f epsilon) of its phases, which is e^epsilon. The surface, the choice of squares and
-everything else is post-processing. Squares outside the study area are known to be empty and are not
-counted.
+phase depend only on public inputs and the noisy counts of earlier phases. Shares are chosen after
+the pilot measurement, and for some totals once more after the grid of equal squares, but always add
+up exactly to the declared unallocated epsilon (`Meter.divide`). Fix a whole sequence of outputs:
+the form of every phase is then the same on any two neighbouring datasets, and the probability of
+the sequence changes by at most the product of the factors e^(f epsilon) of its phases, which is
+e^epsilon. The surface, the choice of squares and everything else is post-processing. Squares
+outside the study area are known to be empty and are not counted.
 
 Under zCDP. A square that adds up a person's cells may change by l, so phases of squares have the
 squared sensitivity l^2. Single cells of distinct people have l. If that is at most a quarter of
@@ -49,13 +51,18 @@ from dpgeo.core.released import PhasedRelease
 from dpgeo.core.spend import Spend
 from dpgeo.mechanisms.survey import (
     FEWER,
+    FIRST_SHARE,
     LAST_SHARE,
+    LATER,
     PILOT_SHARE,
     UNALLOCATED,
     Phase,
     Survey,
     counts_every_cell,
+    level_for,
+    looks_twice,
     phases_after,
+    phases_after_look,
     whole_scale,
 )
 from dpgeo.postprocess.node_measurements import Masks, NodeMeasurements
@@ -100,18 +107,44 @@ def release(view: PrivateView, params: Params, meter: CountMeter) -> PhasedRelea
     cells = view.histogram(grid)
     survey = Survey(grid, cells, inside, meter)
     total = survey.measure(PILOT, even(survey.measurements, 0))
+    measurements = survey.measurements
     if counts_every_cell(meter, cells):
-        phases = [Phase(share=1 - PILOT_SHARE, level=survey.measurements.depth)]
+        every_cell = Phase(share=1 - PILOT_SHARE, level=measurements.depth)
+        _count(survey, meter, UNALLOCATED, [every_cell])
+        return survey.content()
+    signal = max(float(total[0]), 0.0) / whole_scale(survey.noise[0])
+    if looks_twice(signal):
+        level = level_for(signal, measurements.inside)
+        later = 1 - PILOT_SHARE - FIRST_SHARE
+        _count(survey, meter, UNALLOCATED, [Phase(share=FIRST_SHARE, level=level)], later)
+        phases = phases_after_look(measurements, infer(measurements).cells, level)
+        _count(survey, meter, LATER, phases)
     else:
-        signal = max(float(total[0]), 0.0) / whole_scale(survey.noise[0])
-        phases = phases_after(signal, survey.measurements.inside)
-    labels = [_label(number, phase) for number, phase in enumerate(phases, start=1)]
-    shares = [phase.share / (1 - PILOT_SHARE) for phase in phases]
-    meter.divide(UNALLOCATED, dict(zip(labels, shares, strict=True)))
+        _count(survey, meter, UNALLOCATED, phases_after(signal, measurements.inside))
+    return survey.content()
+
+
+def _count(
+    survey: Survey,
+    meter: CountMeter,
+    remainder: str,
+    phases: Sequence[Phase],
+    later: Fraction = Fraction(0),
+) -> None:
+    """Divide the unallocated epsilon of `remainder` among phases, and count in each.
+
+    `later` is the share of epsilon that stays unallocated, under the label LATER.
+    """
+    number = len(survey.noise)
+    labels = [_label(each, phase) for each, phase in enumerate(phases, start=number)]
+    shares = {label: phase.share for label, phase in zip(labels, phases, strict=True)}
+    if later:
+        shares[LATER] = later
+    whole = sum(shares.values())
+    meter.divide(remainder, {label: share / whole for label, share in shares.items()}, rest=LATER)
     for label, phase in zip(labels, phases, strict=True):
         scale = survey.scale_of(label)
         survey.measure(label, _nodes(survey.measurements, phase, scale))
-    return survey.content()
 
 
 def _nodes(measurements: NodeMeasurements, phase: Phase, scale: float) -> Masks:

@@ -19,13 +19,14 @@ cells are dropped from that list, and the rest get noise given that it reaches t
 result is sorted by cell, because another order could tell occupied cells from empty ones.
 
 `divide` divides a rho that was declared as `unallocated` among new measurements, by fractions that
-may depend on earlier answers and add up to 1. Let a > 1, and let r be the ratio of the
-probabilities of an answer on two neighbouring datasets, given the answers before it. For a
-measurement with rho', the expectation of r^(a-1) is at most exp((a-1) a rho'). Given any answers so
-far, the fractions that were chosen are the same for both datasets, and the rest of the rho is
-fixed. By induction from the last measurement to the first, the expectation of the product of all
-r^(a-1) that follow is at most exp((a-1) a times that rest). So all measurements together are zCDP
-for the declared rho (cf. Feldman and Zrnic 2021 on such filters).
+may depend on earlier answers and add up to 1; one of them may be unallocated again and be divided
+later. Let a > 1, and let r be the ratio of the probabilities of an answer on two neighbouring
+datasets, given the answers before it. For a measurement with rho', the expectation of r^(a-1) is at
+most exp((a-1) a rho'). Given any answers so far, the fractions that were chosen are the same for
+both datasets, and the rest of the rho is fixed. By induction from the last measurement to the
+first, the expectation of the product of all r^(a-1) that follow is at most exp((a-1) a times that
+rest). So all measurements together are zCDP for the declared rho (cf. Feldman and Zrnic 2021 on
+such filters).
 
 When Gaussian noise is smaller. If distinct people are counted, one person changes at most l counts,
 each by 1. So D2 = l, and the noise grows with the square root of l, whereas Laplace noise grows
@@ -119,13 +120,17 @@ class GaussianMeter:
         order = np.argsort(cells)
         return cells[order], np.concatenate([noisy[noisy >= threshold], above])[order]
 
-    def divide(self, label: str, shares: Mapping[str, Fraction]) -> None:
+    def divide(
+        self, label: str, shares: Mapping[str, Fraction], *, rest: str | None = None
+    ) -> None:
         """Divide the unallocated rho of `label` among new labels; see `Meter.divide`."""
         spend = self._declared(label)
         check_division(spend, shares, {line.label for line in self._trace} | self._open.keys())
         del self._open[label]
         for new_label, share in shares.items():
-            self._open[new_label] = RhoSpend(label=new_label, rho=spend.rho * share)
+            self._open[new_label] = RhoSpend(
+                label=new_label, rho=spend.rho * share, unallocated=new_label == rest
+            )
 
     def finish(self) -> tuple[Measured, ...]:
         """Charge all declared measurements not yet made; return the trace of all spends."""

@@ -44,13 +44,14 @@ changes at most l records afterwards, l being the contribution bound.
 substitutes follows from an earlier noisy count. Its argument is in `privacy.exponential_mechanism`.
 
 `divide` divides an epsilon that was declared as `unallocated` among new measurements, whose
-epsilons add up to it exactly. The fractions may depend on earlier noisy answers. Take any
-sequence of answers, and the probabilities of getting it from two neighbouring datasets. The
-fractions follow from the answers, so they are the same for both. The log-ratio of the two
-probabilities is the sum of the log-ratios of the single measurements, each given the answers
-before it. Each of these log-ratios is at most the epsilon of its measurement, so their sum is at
-most the declared sum. (Choosing epsilons adaptively under a fixed sum is harmless in pure
-differential privacy, though not in general; see Rogers, Roth, Ullman and Vadhan 2016.)
+epsilons add up to it exactly; one of them may be unallocated again and be divided later. The
+fractions may depend on earlier noisy answers. Take any sequence of answers, and the probabilities
+of getting it from two neighbouring datasets. The fractions follow from the answers, so they are the
+same for both. The log-ratio of the two probabilities is the sum of the log-ratios of the single
+measurements, each given the answers before it. Each of these log-ratios is at most the epsilon of
+its measurement, so their sum is at most the declared sum. (Choosing epsilons adaptively under a
+fixed sum is harmless in pure differential privacy, though not in general; see Rogers, Roth, Ullman
+and Vadhan 2016.)
 """
 
 from __future__ import annotations
@@ -182,18 +183,23 @@ class Meter:
         order = np.lexsort((drawn, labels))
         return labels[order], drawn[order]
 
-    def divide(self, label: str, shares: Mapping[str, Fraction]) -> None:
+    def divide(
+        self, label: str, shares: Mapping[str, Fraction], *, rest: str | None = None
+    ) -> None:
         """Divide the unallocated epsilon of `label` among new labels.
 
         `shares` maps each new label to its fraction. The fractions must be positive and add up to
-        1, and the labels must be new. Otherwise raises PrivacyError and divides nothing.
+        1, and the labels must be new. Otherwise raises PrivacyError and divides nothing. The label
+        `rest`, if given, stays unallocated: it can be divided again after further answers.
         """
         spend = self._declared(label)
         used = {line.label for line in self._trace} | self._open.keys()
         check_division(spend, shares, used)
         del self._open[label]
         for new_label, share in shares.items():
-            self._open[new_label] = Spend(label=new_label, epsilon=spend.epsilon * share)
+            self._open[new_label] = Spend(
+                label=new_label, epsilon=spend.epsilon * share, unallocated=new_label == rest
+            )
 
     def grow_tree(self, label: str, counts: PrivateCounts, inside: NDArray[np.bool_]) -> GrownTree:
         """Grow a quadtree on private counts (rows, columns).

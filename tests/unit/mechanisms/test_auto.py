@@ -151,8 +151,36 @@ def test_large_totals_get_a_coarse_grid_and_small_ones_a_second_partition() -> N
         return [phase.level for phase in survey.phases_after(signal, inside)]
 
     assert levels(1e3) == [3, None, None]
-    assert levels(1e4) == [4, None]
     assert levels(1e6) == [3, 5, None]
+
+
+@pytest.mark.parametrize(("crowd", "phases"), [(False, [35, 15, 48]), (True, [35, 63])])
+def test_counts_of_equal_squares_decide_how_often_areas_are_chosen(
+    crowd: bool, phases: list[int]
+) -> None:
+    """With 20,000 people and noise of scale 3 or more, chance moves concentrations by far less."""
+    counts = np.full((64, 64), 5)
+    if crowd:
+        counts[:], counts[20, 20] = 0, 20_000
+    released = release(counts, "0.5")
+
+    shares = [line.amount / Fraction(1, 2) * 100 for line in released.trace]
+    assert shares == [2, *phases]
+    labels = [line.label for line in released.trace[1:]]
+    assert "even grid" in labels[0]
+    assert all("areas split" in label for label in labels[1:])
+
+
+def test_concentration_is_one_if_even_and_the_number_of_squares_if_all_are_in_one() -> None:
+    inside = np.ones((8, 8), dtype=np.bool_)
+    inside[4:] = False
+    measurements = NodeMeasurements(inside)
+    one = np.zeros((8, 8))
+    one[1, 1] = 7.0
+
+    assert survey.concentration(measurements, inside * 3.0, 2) == pytest.approx(1)
+    assert survey.concentration(measurements, one, 2) == pytest.approx(8)
+    assert survey.concentration(measurements, one * 0, 2) == 1
 
 
 def test_it_is_the_default() -> None:

@@ -144,6 +144,20 @@ def test_unallocated_rho_is_divided_exactly(entropy: CountingEntropy) -> None:
     }
 
 
+def test_a_rest_of_rho_is_divided_again(entropy: CountingEntropy) -> None:
+    meter = GaussianMeter(REST, entropy)
+    meter.divide("rest", {"first": Fraction(1, 3), "later": Fraction(2, 3)}, rest="later")
+    with pytest.raises(PrivacyError, match="remainder"):
+        meter.noise("later", make_counts())
+    meter.divide("later", {"second": Fraction(1, 4), "third": Fraction(3, 4)})
+    assert {line.label: line.amount / RHO for line in meter.finish()} == {
+        "look": 1,
+        "first": 1,
+        "second": Fraction(1, 2),
+        "third": Fraction(3, 2),
+    }
+
+
 @pytest.mark.parametrize(
     ("label", "shares"),
     [

@@ -190,6 +190,22 @@ def test_a_wrong_division_of_unallocated_epsilon_is_refused_without_effect(
     }
 
 
+def test_a_rest_is_divided_again_and_stays_within_what_was_declared() -> None:
+    meter = Meter(REST, CountingEntropy())
+    meter.divide("rest", {"first": Fraction(1, 7), "later": Fraction(6, 7)}, rest="later")
+    with pytest.raises(PrivacyError, match="divide it before"):
+        meter.measure("later", make_counts())
+    meter.divide("later", {"second": Fraction(1, 2), "third": Fraction(1, 2)})
+    with pytest.raises(PrivacyError, match="not as a rest"):
+        meter.divide("first", {"more": Fraction(1)})
+    assert {line.label: line.epsilon for line in meter.finish()} == {
+        "look": Fraction(1, 50),
+        "first": Fraction(7, 50),
+        "second": Fraction(21, 50),
+        "third": Fraction(21, 50),
+    }
+
+
 def test_a_new_measurement_cannot_reuse_a_label(entropy: CountingEntropy) -> None:
     meter = Meter(REST, entropy)
     meter.measure("look", make_counts())
