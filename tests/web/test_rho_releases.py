@@ -402,6 +402,25 @@ def test_the_desk_shows_amounts_in_rho(dataset: Dataset, desk: Desk) -> None:
     assert "epsilon 3 at a delta of 1e-9, for a population of 3,000,000" in page
 
 
+def test_the_desk_says_of_a_map_in_rho_that_people_were_counted_in_places(
+    dataset: Dataset, desk: Desk
+) -> None:
+    Dataset.objects.filter(pk=dataset.pk).update(organisation=desk.organisation)
+    release = make_release(dataset, bound=5, household=2)
+    page = desk.client.get(reverse("desk-release", args=[release.pk])).content.decode()
+    assert "in at most 5 places" in page
+    assert "at most 5 points" not in page
+    assert "households of up to 2 people" in page
+
+
+def test_the_desk_says_that_maps_with_gaussian_noise_have_no_totals(
+    dataset: Dataset, desk: Desk
+) -> None:
+    Dataset.objects.filter(pk=dataset.pk).update(organisation=desk.organisation)
+    address = reverse("desk-release-new", args=[dataset.slug])
+    assert "have no totals" in desk.client.get(address).content.decode()
+
+
 def test_a_budget_in_rho_is_declared_and_changed_at_the_desk(desk: Desk) -> None:
     address = reverse("desk-dataset-new")
     rho = {"accounting": "zcdp", "delta": "1e-9", "population": "3000000"}

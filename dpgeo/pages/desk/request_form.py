@@ -144,6 +144,11 @@ class ReleaseForm(MethodForm):
         self.dataset = dataset
         self.offer(MECHANISMS, DEFAULT)
         self._fit_to_unit(Unit(dataset.unit))
+        if dataset.ledger.is_zcdp and "totals" in self.fields:
+            self.fields["totals"].help_text = gettext(
+                "Of people, sightings and visits, for a tenth of ε. Maps with Gaussian noise have "
+                "no totals and pay for none."
+            )
         if not has_times(dataset):
             del self.fields["from_day"], self.fields["to_day"]
         if not publishes:
