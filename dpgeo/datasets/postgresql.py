@@ -101,8 +101,8 @@ KINDS = {
 TOTAL = {
     WHOLE: "{0}::bigint",
     FLOAT: "{0}::float8",
-    DECIMAL: "{0}::text",
-    TEXT: f"left({{0}}::text, {MAX_FIELD_BYTES + 1})",
+    DECIMAL: f"left({{0}}::text, {MAX_FIELD_BYTES + 1})",
+    TEXT: f'left({{0}}::text COLLATE "C", {MAX_FIELD_BYTES + 1})',
     UUID: "{0}::text",
     DATE: "CASE WHEN isfinite({0}) THEN ({0} - DATE '1970-01-01')::bigint * 86400 END",
     LOCAL: "CASE WHEN isfinite({0}) THEN floor(extract(epoch FROM {0}))::bigint END",
@@ -116,17 +116,25 @@ TOTAL = {
 DEGREES = {
     WHOLE: "{0}::float8",
     FLOAT: "{0}::float8",
-    DECIMAL: "CASE WHEN abs({0}) <= 360 THEN {0}::float8 END",
+    DECIMAL: (
+        "CASE WHEN abs({0}) < 1e-300 THEN 0::float8 WHEN abs({0}) <= 360 THEN {0}::float8 END"
+    ),
 }
-"""SQL that reads a column of degrees as float64, with null or NaN for what is no number."""
+"""SQL that reads a column of degrees as float64, with null or NaN for what is no number.
+
+Decimal numbers that are too small for float64 would end the query with an error, so they are 0.
+"""
 
 TRIMMED = "btrim({0}::text COLLATE \"C\", E' \\t\\n\\r\\v\\f')"
+
+SHORT = f"octet_length({{0}}::text) <= {MAX_FIELD_BYTES}"
+"""SQL that says whether a text is short enough; no other function is safe with the longest ones."""
 
 PERSONS = {
     WHOLE: "{0}::bigint",
     UUID: '{0}::text COLLATE "C"',
     TEXT: (
-        f"CASE WHEN octet_length({{0}}::text) <= {MAX_FIELD_BYTES} THEN "
+        f"CASE WHEN {SHORT} THEN "
         f"regexp_replace(normalize({TRIMMED}, NFC), '^(-?[0-9]{{{{1,15}}}})\\.0+$', '\\1') END"
     ),
 }
@@ -230,6 +238,9 @@ class TableLocation(Location):
             wanted = {name: columns[name] for name in schema.wanted.values()}
             where, parameters = _until(file, columns)
             query = f"{_select(wanted.values(), folder)} WHERE {where}"
+            if schema.unit is Unit.RECORD:
+                # Passes and shards of records go by their place, which must always be the same one.
+                query += " ORDER BY " + ", ".join(str(place + 1) for place in range(len(wanted)))
             tables = _tables(connection, query, parameters, wanted)
             yield from rows_of_batches(
                 _batches(tables, schema, tally, file.size),
@@ -598,5 +609,6 @@ def _named(person: str, column: Column) -> list[str]:
     return [
         f"{person} IS NOT NULL",
         f"lower({person}) NOT IN ({missing})",
-        f"{TRIMMED.format(column.quoted)} !~ '{EXPONENT}'",
+        f"CASE WHEN {SHORT.format(column.quoted)} "
+        f"THEN {TRIMMED.format(column.quoted)} !~ '{EXPONENT}' END",
     ]

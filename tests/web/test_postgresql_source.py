@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,12 @@ from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.locations import locations
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.person_keys import hashing_key
-from dpgeo.datasets.postgresql import connected, quoted_table
+from dpgeo.datasets.postgresql import DEGREES, PERSONS, Column, _named, connected, quoted_table
 from dpgeo.datasets.previews import upload_preview
 from dpgeo.datasets.registration import source_register
 from dpgeo.datasets.snapshots import Snapshot, SourceRows, rows_in_place
 from dpgeo.datasets.uploads import upload_confirm
-from dpgeo.engine.in_place import InPlaceView
+from dpgeo.engine.in_place import EVERYBODY, InPlaceView
 from dpgeo.engine.pushed_view import PushedView
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import JobState
@@ -171,6 +172,30 @@ def view(rows: SourceRows, counting: str, bound: int, counter: Any = None) -> An
         "salt": bytes(range(16)),
     }
     return PushedView(rows, counter, **settings) if counter else InPlaceView(rows, **settings)
+
+
+def test_no_value_of_a_row_ends_a_query_with_an_error(sql: psycopg.Connection) -> None:
+    tiny = DEGREES["decimal"].format("degrees")
+    query = f"SELECT {tiny} FROM unnest(ARRAY[1e-400, -1e-400, 'NaN', '-Infinity', 7.5]) AS degrees"
+    assert [number for (number,) in sql.execute(query)] == [0, 0, None, None, 7.5]
+    conditions = " AND ".join(_named(PERSONS["text"].format("who"), Column("who", "text", "text")))
+    query = "SELECT count(*) FROM (SELECT repeat('x', 270000000) AS who OFFSET 0) AS rows"
+    assert sql.execute(f"{query} WHERE {conditions}").fetchone() == (0,)
+
+
+def test_records_of_a_table_always_come_in_the_same_order(sql: psycopg.Connection) -> None:
+    fill(sql, range(3))
+    sql.execute("UPDATE trips SET lon = 10 + id / 1000.0")
+    dataset = declared(unit="record")
+    upload = source_register(dataset=dataset, location="warehouse", folder="trips", by=None)
+    upload_confirm(upload=upload, columns=replace(COLUMNS, person=""))
+    assert upload_ingest(upload_id=upload.pk)
+    upload.refresh_from_db()
+    rows = rows_in_place(upload)
+    before = [batch["x"].to_pylist() for batch in rows.batches(*EVERYBODY)]
+    sql.execute("UPDATE trips SET lon = lon WHERE id = 1")
+    assert sql.execute("SELECT id FROM trips").fetchone() != (1,)
+    assert [batch["x"].to_pylist() for batch in rows.batches(*EVERYBODY)] == before
 
 
 def test_an_erased_person_is_not_counted_at_the_source(sql: psycopg.Connection) -> None:
