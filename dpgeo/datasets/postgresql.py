@@ -21,7 +21,8 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Iterator, Sequence
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -50,6 +51,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LOCAL_HOSTS = ("", "localhost", "127.0.0.1", "::1")
+
+REMOTE = ("host", "hostaddr")
+"""Settings of libpq that name machines; the environment has them in capitals, after PG."""
 
 ROWS = 32_768
 """Number of rows that are fetched at a time."""
@@ -437,9 +441,7 @@ def table_counter(
 def connected(address: str) -> Iterator[psycopg.Connection]:
     """Open a read-only transaction with the settings of `SESSION`."""
     given: dict[str, Any] = conninfo_to_dict(address)
-    hosts = str(given.get("host") or "").split(",")
-    is_local = all(host in LOCAL_HOSTS or host.startswith("/") for host in hosts)
-    if not is_local:
+    if not _is_local(given):
         given.setdefault("sslmode", "verify-full")
     given.setdefault("connect_timeout", 10)
     given.setdefault("application_name", "dpgeo")
@@ -454,6 +456,14 @@ def connected(address: str) -> Iterator[psycopg.Connection]:
         connection.commit()
     finally:
         connection.close()
+
+
+def _is_local(given: Mapping[str, Any]) -> bool:
+    """Return whether a connection leads to this machine alone, as libpq settles where it leads."""
+    named = [given.get(name) or os.environ.get(f"PG{name.upper()}") for name in REMOTE]
+    hosts = [host for each in named if each for host in str(each).split(",")]
+    is_service = given.get("service") or os.environ.get("PGSERVICE")
+    return not is_service and all(host in LOCAL_HOSTS or host.startswith("/") for host in hosts)
 
 
 def quoted_table(name: str) -> str:

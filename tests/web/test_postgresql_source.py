@@ -343,10 +343,14 @@ def test_other_machines_are_connected_to_with_verified_certificates(
         raise psycopg.OperationalError
 
     monkeypatch.setattr(psycopg, "connect", connect)
-    for host in ("db.example", "127.0.0.1", "db.example/?sslmode=require"):
+    remote = ("db.example", "/?hostaddr=192.0.2.1", "/?service=db")
+    for host in (*remote, "127.0.0.1", "db.example/?sslmode=require"):
         with pytest.raises(psycopg.OperationalError), connected(f"postgresql://{host}"):
             pass
-    assert seen == ["verify-full", None, "require"]
+    monkeypatch.setenv("PGHOST", "db.example")
+    with pytest.raises(psycopg.OperationalError), connected("postgresql:///trips"):
+        pass
+    assert seen == ["verify-full"] * 3 + [None, "require", "verify-full"]
 
 
 def test_a_table_is_registered_at_the_console(sql: psycopg.Connection) -> None:
