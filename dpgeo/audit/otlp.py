@@ -3,7 +3,8 @@
 Source: OpenTelemetry Protocol specification 1.x, "OTLP/HTTP" and "JSON Protobuf Encoding"; logs
 data model, "Events". Each event is a request of its own, because there are few, and each is wanted
 at once by whoever watches for attacks. Requests are sent by threads of their own, so that a
-collector that hangs holds nobody up; the event's id orders what arrives out of order.
+collector that hangs holds nobody up; the event's id orders what arrives out of order. While as many
+as `AT_ONCE` are under way, further events are not sent.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import json
 import logging
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from threading import Thread
+from threading import BoundedSemaphore, Thread
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -23,6 +24,11 @@ from dpgeo.audit.export import event_facts
 from dpgeo.audit.models import Event
 
 logger = logging.getLogger(__name__)
+
+AT_ONCE = 16
+"""Most requests under way in a process, so that many events cause no threads without end."""
+
+_places = BoundedSemaphore(AT_ONCE)
 
 SECONDS = 5
 """How long a collector may take to accept a connection, and to answer."""
@@ -63,9 +69,17 @@ def otlp_address(text: str) -> SplitResult | None:
 def event_export(event: Event) -> None:
     """Send an event to the collector, if the installation names one, without waiting for it."""
     address = otlp_address(settings.DPGEO_AUDIT_OTLP)
-    if address is not None:
+    if address is None:
+        return
+    if not _places.acquire(blocking=False):
+        logger.warning("an event was not sent to the collector: too many are under way")
+        return
+    try:
         body = json.dumps(export_request(event)).encode()
         Thread(target=_post, args=(address, settings.DPGEO_AUDIT_OTLP_TOKEN, body)).start()
+    except BaseException:
+        _places.release()
+        raise
 
 
 def export_request(event: Event) -> dict[str, Any]:
@@ -109,10 +123,12 @@ def _post(address: SplitResult, token: str, body: bytes) -> None:
     try:
         connection.request("POST", address.path or "/v1/logs", body, headers)
         status = connection.getresponse().status
-    except (OSError, HTTPException) as error:
+    except (OSError, HTTPException, ValueError) as error:
+        # A ValueError's words would quote a token that no header can hold.
         logger.warning("an event was not sent to the collector: %s", type(error).__name__)
     else:
         if status != 200:
             logger.warning("an event was not accepted by the collector: %s", status)
     finally:
         connection.close()
+        _places.release()

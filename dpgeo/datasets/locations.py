@@ -17,7 +17,8 @@ DATABASES = ("postgresql://", "postgres://")
 
 def locations() -> Sequence[Location]:
     """Return all folders that the setting names. Raises ValueError for an invalid setting."""
-    return [_parse(entry) for entry in settings.DPGEO_SOURCES]
+    entries: Sequence[str] = settings.DPGEO_SOURCES
+    return [_parse(entry, number) for number, entry in enumerate(entries, start=1)]
 
 
 def locations_of(organisation: str) -> list[Location]:
@@ -37,14 +38,18 @@ def location_of(organisation: str, name: str) -> Location:
     )
 
 
-def _parse(entry: str) -> Location:
+def _parse(entry: str, number: int) -> Location:
+    """Read the setting's `number`-th entry.
+
+    An error gives this number alone, since a comma in a password makes two entries of one.
+    """
     names, equals, root = entry.partition("=")
     organisation, slash, name = names.strip().partition("/")
     root = root.strip().rstrip("/")
     if not (equals and slash and organisation and name and root):
-        raise ValueError(f"DPGEO_SOURCES: {names!r} is not like organisation/name=/folder.")
+        raise ValueError(f"DPGEO_SOURCES: entry {number} is not like organisation/name=/folder.")
     if root.startswith(DATABASES):
         return TableLocation(organisation, name, root)
     if not root.startswith(OBJECT_STORE) and not Path(root).is_absolute():
-        raise ValueError(f"DPGEO_SOURCES: the path of {names!r} is not absolute.")
+        raise ValueError(f"DPGEO_SOURCES: the path of entry {number} is not absolute.")
     return Location(organisation, name, root)

@@ -58,8 +58,11 @@ REMOTE = ("host", "hostaddr")
 ROWS = 32_768
 """Number of rows that are fetched at a time."""
 
-TIMEOUT_HOURS = 6
-"""Longest time that the database may work on one query."""
+MOST_SECONDS = 6 * 3600
+"""Longest time that the database may work on one query of a job."""
+
+PREVIEW_SECONDS = 20
+"""Longest time that the database may work on one query while somebody waits for a page."""
 
 LONGEST_NAME = 63
 """Length in bytes of PostgreSQL's names."""
@@ -74,8 +77,7 @@ SESSION = {
     "extra_float_digits": "1",
     "standard_conforming_strings": "on",
     "cursor_tuple_fraction": "1.0",
-    "statement_timeout": f"{TIMEOUT_HOURS}h",
-    "idle_in_transaction_session_timeout": f"{TIMEOUT_HOURS}h",
+    "idle_in_transaction_session_timeout": f"{MOST_SECONDS}s",
 }
 """Settings of a session: texts of values must be the same each time, since a checksum uses them."""
 
@@ -173,7 +175,7 @@ class TableLocation(Location):
         Raises InvalidInput if it cannot be read, or Conflict if the database does not answer.
         """
         name = quoted_table(folder)
-        with self._reading(folder) as connection:
+        with self._reading(folder, PREVIEW_SECONDS) as connection:
             if self._encoding(connection) != "UTF8":
                 raise InvalidInput("The database's encoding must be UTF8.", field="folder")
             if not _columns(connection, name):
@@ -187,7 +189,7 @@ class TableLocation(Location):
 
         with work_folder() as scratch:
             path = scratch / "head.parquet"
-            with self._reading(folder) as connection:
+            with self._reading(folder, PREVIEW_SECONDS) as connection:
                 columns = _columns(connection, quoted_table(folder))
                 known = {name: each for name, each in columns.items() if each.kind}
                 query = f"{_select(known.values(), folder)} LIMIT {PREVIEW_ROWS}"
@@ -276,10 +278,13 @@ class TableLocation(Location):
         return str(name)
 
     @contextmanager
-    def _reading(self, folder: str) -> Iterator[psycopg.Connection]:
-        """Open a transaction that only reads. The database's errors become Conflicts by code."""
+    def _reading(self, folder: str, seconds: int = MOST_SECONDS) -> Iterator[psycopg.Connection]:
+        """Open a transaction that only reads, each of whose queries may take some `seconds`.
+
+        The database's errors become Conflicts by code.
+        """
         try:
-            with connected(self.root) as connection:
+            with connected(self.root, seconds) as connection:
                 yield connection
         except psycopg.Error as error:
             code = error.sqlstate or type(error).__name__
@@ -438,8 +443,8 @@ def table_counter(
 
 
 @contextmanager
-def connected(address: str) -> Iterator[psycopg.Connection]:
-    """Open a read-only transaction with the settings of `SESSION`."""
+def connected(address: str, seconds: int = MOST_SECONDS) -> Iterator[psycopg.Connection]:
+    """Open a read-only transaction with the settings of `SESSION`, and a limit for each query."""
     given: dict[str, Any] = conninfo_to_dict(address)
     if not _is_local(given):
         given.setdefault("sslmode", "verify-full")
@@ -450,7 +455,7 @@ def connected(address: str) -> Iterator[psycopg.Connection]:
     try:
         connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         connection.read_only = True
-        for name, value in SESSION.items():
+        for name, value in {**SESSION, "statement_timeout": f"{seconds}s"}.items():
             connection.execute("SELECT set_config($1, $2, true)", [name, value])
         yield connection
         connection.commit()

@@ -25,7 +25,7 @@ from dpgeo.accounts.services import key_create, key_revoke
 from dpgeo.audit.export import event_facts
 from dpgeo.audit.models import Event, EventKind
 from dpgeo.audit.origin import network_of
-from dpgeo.audit.otlp import check_otlp
+from dpgeo.audit.otlp import AT_ONCE, check_otlp, event_export
 from dpgeo.audit.services import event_record
 from dpgeo.audit.syslog import check_syslog
 from dpgeo.datasets.erasure import person_erase
@@ -363,6 +363,36 @@ def test_a_collector_that_refuses_or_is_missing_stops_nothing(
         "an event was not accepted by the collector: 307",
         "an event was not sent to the collector: ConnectionRefusedError",
     ]
+
+
+def test_a_token_that_no_header_can_hold_is_not_printed(
+    settings: Any, capfd: Any, caplog: Any
+) -> None:
+    settings.DPGEO_AUDIT_OTLP = "http://127.0.0.1:9/v1/logs"
+    settings.DPGEO_AUDIT_OTLP_TOKEN = "secret words\n"  # noqa: S105
+    before = threading.enumerate()
+    event_export(event_record(EventKind.SIGN_IN, who="ann"))
+    for each in set(threading.enumerate()) - set(before):
+        each.join(10)
+    assert "an event was not sent to the collector: ValueError" in caplog.text
+    assert "secret" not in caplog.text + "".join(capfd.readouterr())
+
+
+def test_a_collector_that_hangs_does_not_collect_threads(
+    settings: Any, monkeypatch: Any, caplog: Any
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        settings.DPGEO_AUDIT_OTLP = f"http://127.0.0.1:{silent.getsockname()[1]}/v1/logs"
+        monkeypatch.setattr("dpgeo.audit.otlp.SECONDS", 1)
+        before = set(threading.enumerate())
+        event = event_record(EventKind.SIGN_IN, who="ann")
+        for _ in range(AT_ONCE + 3):
+            event_export(event)
+        started = set(threading.enumerate()) - before
+        for each in started:
+            each.join(10)
+    assert len(started) <= AT_ONCE
+    assert "too many are under way" in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,16 @@ def test_a_table_is_registered_and_counted_at_its_source(
     assert exactly(dataset, **window) == 0
 
 
+def test_a_page_does_not_wait_for_a_slow_view(
+    sql: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpgeo.datasets.postgresql.PREVIEW_SECONDS", 1)
+    sql.execute("CREATE VIEW trips AS SELECT pg_sleep(120)::text AS who, 10.01 AS lon")
+    upload = source_register(dataset=declared(), location="warehouse", folder="trips", by=None)
+    with pytest.raises(Conflict, match="57014"):
+        upload_preview(upload=upload)
+
+
 ODD = """
 CREATE COLLATION blind (provider = icu, locale = 'und-u-ks-level1', deterministic = false);
 CREATE TABLE trips (who text COLLATE blind, lon float8, lat float8, seen timestamptz);
@@ -327,10 +337,14 @@ def test_addresses_and_passwords_are_in_no_text_of_a_location(settings: Any) -> 
     settings.DPGEO_SOURCES = ["office/warehouse=postgresql://reader:secret@db.example/trips"]
     (place,) = locations()
     assert "secret" not in repr(place) + str(place)
-    settings.DPGEO_SOURCES = ["warehouse=postgresql://reader:secret@db.example/trips"]
-    with pytest.raises(ValueError, match="DPGEO_SOURCES") as raised:
-        locations()
-    assert "secret" not in str(raised.value)
+    for wrong in (
+        ["warehouse=postgresql://reader:secret@db.example/trips"],
+        ["office/warehouse=postgresql://reader:very", "secret@db.example/trips"],
+    ):
+        settings.DPGEO_SOURCES = wrong
+        with pytest.raises(ValueError, match=f"DPGEO_SOURCES: entry {len(wrong)} ") as raised:
+            locations()
+        assert "secret" not in str(raised.value)
 
 
 def test_other_machines_are_connected_to_with_verified_certificates(
