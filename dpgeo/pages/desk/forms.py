@@ -136,8 +136,8 @@ class DatasetForm(AreaForm):
         label=_("Currency of the budget"),
         help_text=_(
             "Rho pays where one person is in many counts: from about 17 places a person in one "
-            "map, or in many maps of the same people, whose rhos add up to less than their "
-            "epsilons. With few places a person and few maps, epsilon alone blurs less. It cannot "
+            "map, or in many maps of the same people, since rhos add up to a smaller epsilon than "
+            "epsilons do. With few places a person and few maps, epsilon alone blurs less. It cannot "
             "be changed once the first file is confirmed."
         ),
     )
