@@ -137,8 +137,8 @@ class DatasetForm(AreaForm):
         help_text=_(
             "Rho pays where one person is in many counts: from about 17 places a person in one "
             "map, or in many maps of the same people, since rhos add up to a smaller epsilon than "
-            "epsilons do. With few places a person and few maps, epsilon alone blurs less. It cannot "
-            "be changed once the first file is confirmed."
+            "epsilons do. With few places a person and few maps, epsilon alone blurs less. It "
+            "cannot be changed once the first file is confirmed."
         ),
     )
     delta = forms.CharField(
