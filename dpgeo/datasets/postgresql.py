@@ -212,11 +212,7 @@ class TableLocation(Location):
             if as_of:
                 column = columns.get(as_of)
                 if column is None or column.kind not in GROWING:
-                    raise Conflict(
-                        "The column {name!r} cannot say which rows are new: it must exist, and "
-                        "hold whole numbers, dates or times.",
-                        name=as_of,
-                    )
+                    raise does_not_grow(as_of)
                 query = f"SELECT max({column.quoted})::text FROM {quoted_table(folder)}"
                 (greatest,) = connection.execute(query.encode()).fetchone() or (None,)
                 stamp = json.dumps([as_of, greatest])
@@ -469,6 +465,15 @@ def _is_local(given: Mapping[str, Any]) -> bool:
     hosts = [host for each in named if each for host in str(each).split(",")]
     is_service = given.get("service") or os.environ.get("PGSERVICE")
     return not is_service and all(host in LOCAL_HOSTS or host.startswith("/") for host in hosts)
+
+
+def does_not_grow(name: str) -> Conflict:
+    """Return the refusal of a column that was named as one that only grows."""
+    return Conflict(
+        "The column {name!r} cannot say which rows are new: it must exist, and hold whole numbers, "
+        "dates or times.",
+        name=name,
+    )
 
 
 def quoted_table(name: str) -> str:

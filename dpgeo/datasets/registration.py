@@ -11,7 +11,7 @@ from dpgeo.audit.services import event_record
 from dpgeo.core.errors import Conflict, NotAllowed
 from dpgeo.datasets.locations import location_of
 from dpgeo.datasets.models import Dataset, Upload
-from dpgeo.datasets.postgresql import TableLocation
+from dpgeo.datasets.postgresql import TableLocation, does_not_grow
 from dpgeo.datasets.snapshots import Snapshot
 from dpgeo.datasets.sources import clean_folder
 from dpgeo.datasets.uploads import record_first_upload
@@ -46,6 +46,8 @@ def source_register(
             "old."
         )
     growing = str(as_of or "").strip() or _growing(dataset, place.name, below)
+    if not growing.isprintable():
+        raise does_not_grow(growing)  # a database cannot store every character
     with transaction.atomic():
         record_first_upload(dataset.pk)
         upload = Upload.objects.create(

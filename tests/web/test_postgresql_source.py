@@ -266,6 +266,15 @@ def test_only_whole_numbers_and_times_can_grow(sql: psycopg.Connection, as_of: s
     assert "cannot say which rows are new" in str(upload.job.failure)
 
 
+def test_a_column_that_grows_has_a_name_that_can_be_stored(sql: psycopg.Connection) -> None:
+    fill(sql, range(3))
+    with pytest.raises(Conflict, match="cannot say which rows are new"):
+        source_register(
+            dataset=declared(), location="warehouse", folder="trips", as_of="i\0d", by=None
+        )
+    assert not Upload.objects.exists()
+
+
 @pytest.mark.parametrize("name", ["none", "pg_catalog.pg_class", "a.b.c", "information_schema.x"])
 def test_only_tables_outside_the_catalogue_are_read(sql: psycopg.Connection, name: str) -> None:
     with pytest.raises((InvalidInput, Conflict)):
