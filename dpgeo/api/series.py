@@ -6,7 +6,7 @@ API keys learn that a map is drawn, or that none will be, only when the end of i
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 from uuid import UUID
 
 from django.http import Http404
@@ -33,6 +33,7 @@ from dpgeo.api.request_bodies import (
 from dpgeo.api.serializers import ANY_JSON, DayField, ParametersField
 from dpgeo.artefacts.series_wording import promised
 from dpgeo.core.epsilon import format_epsilon
+from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting
 from dpgeo.core.series import Period, Protection
 from dpgeo.core.zcdp import delta_text
@@ -102,6 +103,16 @@ class SeriesDeclaration(Body):
         "Whether to publish each map when it is drawn; needs the scope releases:publish.",
         default=False,
     )
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        """Return the values of the fields. Raises InvalidInput for households, as for errors."""
+        if isinstance(data, dict) and "household" in data:
+            raise InvalidInput(
+                "Series protect single people; leave it out. A household of k people loses up to k "
+                "times the epsilon, or k^2 times the rho, of one.",
+                field="household",
+            )
+        return super().to_internal_value(data)
 
 
 class Completion(Body):

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from dpgeo.core.epsilon import format_epsilon
-from dpgeo.core.guarantees import ZCDP, PureDP, Unit
+from dpgeo.core.guarantees import ZCDP, PureDP, Unit, protected_at
 from dpgeo.core.guessing import CERTAIN, Verdict, right_guesses, verdict_of
 from dpgeo.core.levels import level_phrase
 from dpgeo.core.nouns import REPORT, ROW, noun_of
@@ -398,7 +398,7 @@ def of_household(cost: Presence, people: int) -> tuple[Phrase, ...]:
     """
     if people == 1:
         return ()
-    epsilon, delta = cost.of_changes(people)
+    epsilon, delta = protected_at(cost, people)
     bound, figure = bound_of(epsilon, delta), Figure(format_epsilon(epsilon))
     level = (
         Phrase(AT_EPSILON_AND_DELTA, epsilon=figure, delta=delta_text(delta))

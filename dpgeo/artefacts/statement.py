@@ -28,7 +28,7 @@ from dpgeo.artefacts import statement_schema as form
 from dpgeo.artefacts.counted_words import nouns_of
 from dpgeo.core.counted import counted_in_sum
 from dpgeo.core.epsilon import format_epsilon
-from dpgeo.core.guarantees import ZCDP, GeoInd, Notion, whole_units
+from dpgeo.core.guarantees import ZCDP, GeoInd, Notion, protected_at, whole_units
 from dpgeo.core.levels import format_level
 from dpgeo.core.noise import WGS84_STRETCH, DiscreteGaussian, PlanarLaplace
 from dpgeo.core.released import Released
@@ -147,7 +147,7 @@ def _window(released: Released, window: Window) -> form.WindowOfTime:
 
 
 def _household(people: int, cost: promises.Presence) -> form.Household:
-    epsilon, delta = cost.of_changes(people)
+    epsilon, delta = protected_at(cost, people)
     bound = promises.bound_of(epsilon, delta)
     [sentence] = promises.of_household(cost, people)
     stated: form.Household = {

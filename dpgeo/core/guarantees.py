@@ -7,6 +7,7 @@ imply zCDP; `units_in` gives the price.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -147,6 +148,22 @@ class GeoInd:
 
 
 Guarantee = PureDP | ZCDP | GeoInd
+
+
+def protected_at(cost: PureDP | ZCDP, people: int) -> tuple[Fraction, Fraction]:
+    """Return the epsilon and delta at which a household is protected if `cost` is a person's share.
+
+    A share of a pure epsilon is rounded down to a whole millionth, so several epsilons have the
+    same share. All of them bound what the household loses, and the one with the fewest decimals is
+    returned: 1 for three people with 0.333333 each, who lose 0.999999.
+    """
+    epsilon, delta = cost.of_changes(people)
+    if delta:
+        return epsilon, delta
+    most = epsilon + Fraction(people - 1, SCALE[Notion.PURE_DP])
+    steps = (Fraction(1, 10**decimals) for decimals in range(6))
+    rounder = (step * math.ceil(epsilon / step) for step in steps)
+    return next((each for each in rounder if each <= most), epsilon), delta
 
 
 def guarantee(

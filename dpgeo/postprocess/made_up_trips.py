@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.released import Content, TripsRelease
 from dpgeo.postprocess.even_places import Regions, places_in
-from dpgeo.postprocess.trip_model import bits_of, draw_ways, model_of
+from dpgeo.postprocess.trip_model import bits_of, make_ways, model_of
 from dpgeo.spatial.area import StudyArea
 
 MOST_TRIPS = 20_000
@@ -80,7 +80,7 @@ def made_up_trips(content: TripsRelease, area: StudyArea, most: int) -> MadeUpTr
     """
     model, bits = model_of(content, area), bits_of(content)
     number = min(most, round(model.total))
-    ways = draw_ways(model, number, np.random.Generator(bits))
+    ways = make_ways(model, number, np.random.Generator(bits))
     row, column = np.divmod(ways.cell, content.grid.columns)
     sides = content.grid.box_bounds(np.column_stack([row, row + 1, column, column + 1])).T
     west, south, east, north = area.bounds

@@ -17,6 +17,13 @@ Draw. Given a start a, an end e and a matrix P of chances, a number of moves k i
 lengths(k) (P^k)[a, e]. The way is a Markov bridge: from cell x with k moves left, the next cell z
 has the weight P[x, z] (P^(k-1))[z, e], so the way ends at e exactly. Powers of P are added up
 neighbour by neighbour, in a fixed order, so that they have the same bits on every machine.
+
+Choice. Noise of single pairs and moves leads too many ways through empty cells, but the sum of a
+cell's eight moves is known well. So several candidates are drawn for each trip. Their weights are
+fitted to these sums, lowered by a standard error and at least 0, by a few steps of the
+expectation-maximisation algorithm for Poisson counts (Shepp and Vardi 1982), and the trips are
+chosen from them by weight. Trips weigh the same here as in the table: each divides 1 among the
+cells from which it moves on. The first steps mend the coarse errors; more would fit noise.
 """
 
 from __future__ import annotations
@@ -41,6 +48,12 @@ that are further apart than all listed numbers of moves would have no way."""
 
 ENDS_FACTOR, MOVES_FACTOR = 0.6, 1.5
 
+CANDIDATES, FEWEST = 4, 4_000
+"""Trips that are drawn for each chosen one, and in all at least."""
+
+STEPS = 5
+"""Steps by which weights are fitted (measured: docs/decisions/2026-11-26-made-up-trips.md)."""
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -50,8 +63,9 @@ class TripModel:
     """A distribution of trips over n cells.
 
     `ends` (n, n) are the weights of pairs of a start and an end, `chances` (n, 8) those of moving
-    to each neighbour `to` (n, 8), and `lengths` (m,) the weights of 1 to m moves. `total` is the
-    estimated number of trips.
+    to each neighbour `to` (n, 8), and `lengths` (m,) the weights of 1 to m moves. `moving_on` (n,)
+    are numbers of trips that move on from each cell, a trip of k moves counting 1/k for each.
+    `total` is the estimated number of trips.
     """
 
     total: float
@@ -59,6 +73,7 @@ class TripModel:
     chances: Floats
     to: Ints
     lengths: Floats
+    moving_on: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -89,6 +104,7 @@ def model_of(content: TripsRelease, area: StudyArea) -> TripModel:
         chances=np.divide(weights, sums, out=np.zeros_like(weights), where=sums > 0),
         to=to,
         lengths=_lengths(content),
+        moving_on=_moving_on(content),
     )
 
 
@@ -141,6 +157,48 @@ def bits_of(content: TripsRelease) -> np.random.Philox:
         digest.update(np.ascontiguousarray(table, dtype="<i8").tobytes())
     key = int.from_bytes(digest.digest()[:16], "little")
     return np.random.Philox(key=key)
+
+
+def make_ways(model: TripModel, number: int, generator: np.random.Generator) -> Ways:
+    """Return `number` trips, chosen from more that are drawn, so that they fit `moving_on`.
+
+    The result is empty if no trip is possible.
+    """
+    drawn = draw_ways(model, max(CANDIDATES * number, FEWEST) if number else 0, generator)
+    if not len(drawn):
+        return Ways(cell=np.empty(0, dtype=np.int64), start=np.zeros(1, dtype=np.int64))
+    sums = np.cumsum(_fitted(drawn, model.moving_on))
+    chosen = _drawn(sums, (np.arange(number) + 0.5) / number)
+    length = np.diff(drawn.start)[chosen]
+    start = np.concatenate([[0], np.cumsum(length)])
+    shift = np.repeat(drawn.start[chosen] - start[:-1], length)
+    return Ways(cell=drawn.cell[np.arange(start[-1]) + shift], start=start)
+
+
+def _moving_on(content: TripsRelease) -> Floats:
+    """Return the trips (n,) that move on from each cell, lowered by a standard error."""
+    measured = np.count_nonzero(content.moves, axis=1)
+    errors = np.sqrt(measured * float(content.move_noise.variance))
+    return np.maximum(content.moves.sum(axis=1) - errors, 0.0) / UNITS
+
+
+def _fitted(ways: Ways, target: Floats) -> Floats:
+    """Return the weights (t,) with which trips move on from cells about in proportion to `target`.
+
+    All are 1 if no trip leaves a cell of the target.
+    """
+    moves = np.diff(ways.start) - 1
+    trip = np.repeat(np.arange(len(ways)), moves)
+    cell = np.delete(ways.cell, ways.start[1:] - 1)
+    part = 1 / moves[trip]
+    weights = np.ones(len(ways))
+    for _ in range(STEPS):
+        reached = np.bincount(cell, weights[trip] * part, minlength=target.size)
+        ratio = np.divide(target, reached, out=np.zeros_like(reached), where=reached > 0)
+        weights = weights * np.bincount(trip, part * ratio[cell], minlength=len(ways))
+        if not weights.any():
+            return np.ones(len(ways))
+    return weights
 
 
 def draw_ways(model: TripModel, number: int, generator: np.random.Generator) -> Ways:

@@ -24,6 +24,7 @@ from dpgeo.core.guarantees import (
     Unit,
     from_units,
     guarantee,
+    protected_at,
 )
 from dpgeo.core.series import Period, Protection, Terms, window_of
 from dpgeo.core.window import Window
@@ -395,7 +396,7 @@ class Release(models.Model):
         It is None for perturbed points, which do not hide presence.
         """
         cost = self.cost
-        return None if isinstance(cost, GeoInd) else cost.of_changes(self.household)[0]
+        return None if isinstance(cost, GeoInd) else protected_at(cost, self.household)[0]
 
     @property
     def ledger(self) -> Ledger:

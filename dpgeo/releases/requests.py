@@ -20,6 +20,7 @@ from dpgeo.core.guarantees import (
     Unit,
     from_units,
     guarantee,
+    protected_at,
     whole_units,
 )
 from dpgeo.core.number_text import number_text
@@ -107,11 +108,10 @@ class ReleaseRequest:
     def of_household(self) -> Fraction:
         """The epsilon at which a household is protected like one person; under zCDP at `delta`.
 
-        It is at most the epsilon that was asked for. Perturbed points protect no households, so it
-        is what one person loses.
+        Perturbed points protect no households, so it is what one person loses.
         """
         cost = self.cost(Unit.PERSON)
-        return cost.epsilon if isinstance(cost, GeoInd) else cost.of_changes(self.household)[0]
+        return cost.epsilon if isinstance(cost, GeoInd) else protected_at(cost, self.household)[0]
 
 
 def read_request(

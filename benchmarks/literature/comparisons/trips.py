@@ -30,7 +30,7 @@ from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.trip_paths import MOST_MOVES, TripPaths
 from dpgeo.mechanisms import trips
-from dpgeo.postprocess.trip_model import bits_of, draw_ways, model_of
+from dpgeo.postprocess.trip_model import bits_of, make_ways, model_of
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.trip_features import OrderedRows, PrivateTripFeatures, TripFeatures, moves_of
 from dpgeo.spatial.area import StudyArea
@@ -181,7 +181,7 @@ def made_up(data: Trips, unit: Ints, bound: int, random: Generator, epsilon: Fra
     entropy = SeededEntropy(int(random.integers(1 << 32)))
     meter = Meter(trips.plan(params, epsilon), entropy)
     content = trips.release(view, params, meter)  # type: ignore[arg-type]
-    ways = draw_ways(model_of(content, data.area), DRAWN, np.random.Generator(bits_of(content)))
+    ways = make_ways(model_of(content, data.area), DRAWN, np.random.Generator(bits_of(content)))
     return np.split(ways.cell, ways.start[1:-1]) if len(ways) else []
 
 
