@@ -167,8 +167,8 @@ HOUSEHOLD_CERTAIN = translatable(
 AT_EPSILON = translatable("epsilon {epsilon}")
 AT_EPSILON_AND_DELTA = translatable("epsilon {epsilon} and delta {delta}")
 HOUSEHOLD_TOGETHER = translatable(
-    "Such a household, from all maps from these data together: {bound}, because each map spends on "
-    "every person of it."
+    "Whether such a household is in these data, all of them or none, is easier to guess from all "
+    "maps together: {bound}, because each map spends on every person of it."
 )
 
 Presence = PureDP | ZCDP

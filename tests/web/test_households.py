@@ -199,7 +199,7 @@ def test_statement_and_page_promise_it_to_a_household(
     release_publish(release=release, by=None)
     page = client.get(reverse("release-privacy", args=[release.pk])).content.decode()
     assert "A household of up to 4 people who travel together" in page
-    assert "Such a household, from all maps from these data together" in page
+    assert "Whether such a household is in these data, all of them or none" in page
     assert "Households of up to 4 people, with all their rows" in page
     entry = dataset.ledger.entries.get(job=release.job_id)
     assert "per person of households of up to 4" in entry.what
