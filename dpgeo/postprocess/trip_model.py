@@ -179,7 +179,8 @@ def _moving_on(content: TripsRelease) -> Floats:
     """Return the trips (n,) that move on from each cell, lowered by a standard error."""
     measured = np.count_nonzero(content.moves, axis=1)
     errors = np.sqrt(measured * float(content.move_noise.variance))
-    return np.maximum(content.moves.sum(axis=1) - errors, 0.0) / UNITS
+    lowered: Floats = np.maximum(content.moves.sum(axis=1) - errors, 0.0) / UNITS
+    return lowered
 
 
 def _fitted(ways: Ways, target: Floats) -> Floats:
