@@ -26,12 +26,10 @@ from tests.servers import free_port
 from tests.services.installation import ROOT, Installation, kill
 from tests.services.nginx import nginx, shipped
 from tests.services.sites import Site, wait_until_it_answers
+from tests.web.installation_0_1_0 import VERSION_0_1_0
 from tests.web.test_upgrade import ARCHIVE, DRAFT, PUBLISHED, WAITING, WITHDRAWN
 
 pytestmark = pytest.mark.services
-
-VERSION_0_1_0 = "4a3842ebd3245445a2e24438e930c1165a462735"
-"""The commit that is version 0.1.0."""
 
 PAGES = {
     "/": 200,

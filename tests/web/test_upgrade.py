@@ -2,7 +2,8 @@
 
 `installation_0_1_0.tar.xz` is the folder `var/` of that version with invented people: two members,
 an API key, a dataset with a published map, a draft, a withdrawn map, a request that waits and an
-erased person, and a dataset with moved points. All of it was made by the services of 0.1.0 itself.
+erased person, and a dataset with moved points. All of it was made by the services of 0.1.0 itself,
+by `installation_0_1_0.py`, which prints the constants below with each new archive.
 """
 
 from __future__ import annotations

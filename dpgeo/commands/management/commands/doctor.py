@@ -85,9 +85,10 @@ class Command(BaseCommand):
 
 
 def check_versions() -> Iterator[Finding]:
-    """Check the versions of Python and of the database."""
+    """Name the versions in use, and check that of the database."""
     python = ".".join(map(str, sys.version_info[:3]))
-    yield Finding("versions", f"dpgeo {dpgeo.__version__}, Python {python}, {django.__version__}")
+    what = f"dpgeo {dpgeo.__version__}, Python {python}, Django {django.__version__}"
+    yield Finding("versions", what)
     if connection.vendor == "sqlite":
         good = sqlite3.sqlite_version_info >= OLDEST_SQLITE
         remedy = "" if good else "Install a Python that has SQLite 3.35 or newer."
