@@ -94,9 +94,9 @@ class Priced(Body):
         default=Bounding.RANDOM.value,
     )
     totals = Whole(
-        "The share of epsilon, in per cent, that is spent on totals of people, sightings and "
-        "visits, to which the map is scaled; 0 for none. Omitted: 10 where persons are protected "
-        "and counted in public places, and 0 elsewhere, where totals cannot be bought.",
+        "The share of epsilon or rho, in per cent, that is spent on totals of people, sightings "
+        "and visits, to which the map is scaled; 0 for none. Omitted: 10 where persons are "
+        "protected and counted in public places, and 0 elsewhere, where totals cannot be bought.",
         schema={"type": "integer", "minimum": 0, "maximum": MOST_PERCENT},
         default=None,
     )

@@ -315,9 +315,9 @@ class DatasetReferenceSerializer(Document):
 
 
 class TotalsPlanSerializer(Document):
-    """The part of epsilon spent on noisy totals of people, sightings and visits in all the data."""
+    """The part of epsilon or rho spent on noisy totals of people, sightings and visits."""
 
-    percent = serializers.IntegerField(help_text="The share of epsilon, in per cent.")
+    percent = serializers.IntegerField(help_text="The share of epsilon or rho, in per cent.")
     most_sightings = serializers.IntegerField(
         source="sightings", help_text="The most that one person adds to the total of sightings."
     )

@@ -191,20 +191,20 @@ def _series(part: Part) -> form.OfSeries:
 
 
 def _totals(released: Released, totals: Totals, scaling: Scaling) -> Any:
-    """Return the release's totals and how counts are scaled to them, as `form.Totals`."""
+    """Return the release's totals and how counts are scaled to them, as `form.Totals16`."""
     rows = nouns_of(released).rows
     stated: Any = {
         counted.value: {
             "value": total.count,
             "margin_95": total.margin,
-            "most_of_one_person": total.noise.sensitivity,
-            "meaning": wording.TOTALS[counted].format(most=total.noise.sensitivity, rows=rows),
+            "most_of_one_person": total.most,
+            "meaning": wording.TOTALS[counted].format(most=total.most, rows=rows),
         }
         for counted, total in totals.each().items()
     }
     known = scaling.known
     return {
-        "epsilon": format_epsilon(totals.epsilon),
+        "rho" if totals.in_rho else "epsilon": format_epsilon(totals.amount),
         **stated,
         "scaling": {
             "counted": scaling.counted.value,

@@ -384,12 +384,26 @@ class Scale(TypedDict):
     meaning: Words
 
 
-class Totals(TypedDict):
-    epsilon: Exact
+class TotalsMeasured(TypedDict):
     people: Total
     sightings: Total
     visits: Total
     scaling: Scale
+
+
+class TotalsCost(TypedDict):
+    epsilon: Exact
+
+
+class Totals(TotalsCost, TotalsMeasured):
+    pass
+
+
+class Totals16(TotalsMeasured):
+    """Totals and what they cost: an epsilon, or a rho in its place if their noise is Gaussian."""
+
+    epsilon: NotRequired[Exact]
+    rho: NotRequired[Exact]
 
 
 class Added15(TypedDict):
@@ -458,7 +472,7 @@ class Added16(TypedDict):
     `series` only if it is a map of a series.
     """
 
-    totals: NotRequired[Totals]
+    totals: NotRequired[Totals16]
     household: NotRequired[Household]
     window: NotRequired[WindowOfTime]
     series: NotRequired[OfSeries]

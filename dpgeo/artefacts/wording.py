@@ -101,8 +101,8 @@ TOTALS = {
 """Sentences on what each total counts, for releases with totals."""
 
 TOTALS_STEP = (
-    "Totals of all rows that the map is about: measured beside it, with epsilon and noise of their "
-    "own. The counts in the files are not scaled to them."
+    "Totals of all rows that the map is about: measured beside it, with a share of the cost and "
+    "noise of their own. The counts in the files are not scaled to them."
 )
 
 PICTURE = (
@@ -320,7 +320,7 @@ PRODUCT = {
 """Intended use of each type of data product; the types are terms of the registry."""
 
 UNITS_IN_TOTALS = (
-    "Stated roughly, as the noisy total of people under totals, which epsilon paid for."
+    "Stated roughly, as the noisy total of people under totals, which are part of the cost."
 )
 
 NUMBER_OF_UNITS = {

@@ -6,13 +6,14 @@ and time).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
 
 from dpgeo.core.counted import Counted
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise, DiscreteGaussian, count_noise_from_json
 
 DEFAULT_PERCENT = 10
 
@@ -29,9 +30,9 @@ MOST_OF_ONE_PERSON = 1_000_000
 class TotalsPlan:
     """What a request spends on totals, and the most that one person adds to each.
 
-    All totals together get `percent` per cent of the request's epsilon. One person adds 1 to
-    people, at most `sightings` to sightings and at most `visits` to visits. Raises InvalidInput
-    (fields "totals", "most_sightings" or "most_visits") for values out of range.
+    All totals together get `percent` per cent of the request's epsilon, or of its rho. One person
+    adds 1 to people, at most `sightings` to sightings and at most `visits` to visits. Raises
+    InvalidInput (fields "totals", "most_sightings" or "most_visits") for values out of range.
     """
 
     percent: int = DEFAULT_PERCENT
@@ -67,12 +68,23 @@ class TotalsPlan:
 class BoughtTotal:
     """A noisy total as drawn, which may be negative.
 
-    One person adds at most `noise.sensitivity`. Noise may not be the only error: a person's
-    contributions beyond that limit are not counted.
+    Noise may not be the only error: a person's contributions beyond `most` are not counted.
     """
 
     count: int
-    noise: DiscreteLaplace
+    noise: CountNoise
+
+    @property
+    def most(self) -> int:
+        """The most that one person adds; its square is the squared sensitivity of a number."""
+        if isinstance(self.noise, DiscreteGaussian):
+            return math.isqrt(self.noise.squared_sensitivity)
+        return self.noise.sensitivity
+
+    @property
+    def amount(self) -> Fraction:
+        """What the total cost: a rho if the noise is Gaussian, otherwise an epsilon."""
+        return self.noise.rho if isinstance(self.noise, DiscreteGaussian) else self.noise.epsilon
 
     @property
     def margin(self) -> int:
@@ -91,7 +103,8 @@ class BoughtTotal:
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
         """Return the total described by `document`, which `to_json` made."""
-        return cls(count=int(document["count"]), noise=DiscreteLaplace.from_json(document["noise"]))
+        noise = count_noise_from_json(document["noise"])
+        return cls(count=int(document["count"]), noise=noise)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +116,14 @@ class Totals:
     visits: BoughtTotal
 
     @property
-    def epsilon(self) -> Fraction:
-        """The epsilon that all totals cost together."""
-        return sum((each.noise.epsilon for each in self.each().values()), Fraction(0))
+    def amount(self) -> Fraction:
+        """What all totals cost together, an epsilon or a rho."""
+        return sum((each.amount for each in self.each().values()), Fraction(0))
+
+    @property
+    def in_rho(self) -> bool:
+        """Whether the totals have Gaussian noise, which a rho paid for."""
+        return isinstance(self.people.noise, DiscreteGaussian)
 
     def each(self) -> dict[Counted, BoughtTotal]:
         """Return a mapping from what is counted (people, sightings, visits) to its total."""
@@ -115,12 +133,12 @@ class Totals:
             Counted.VISITS: self.visits,
         }
 
-    def plan(self, epsilon: Fraction) -> TotalsPlan:
-        """Return the plan for these totals; `epsilon` is that of the whole release."""
+    def plan(self, amount: Fraction) -> TotalsPlan:
+        """Return the plan for these totals; `amount` is what the whole release cost."""
         return TotalsPlan(
-            percent=int(100 * self.epsilon / epsilon),
-            sightings=self.sightings.noise.sensitivity,
-            visits=self.visits.noise.sensitivity,
+            percent=int(100 * self.amount / amount),
+            sightings=self.sightings.most,
+            visits=self.visits.most,
         )
 
     def to_json(self) -> dict[str, Any]:

@@ -460,7 +460,7 @@ def summarise(released: Released) -> Summary:
         moved=moved_of(released.content, released, drawn_layers),
         figures=_figures(counts[0], released, drawn_layers, joint) if counts else None,
         totals=tuple(
-            TotalLine(counted, each.count, each.margin, each.noise.sensitivity)
+            TotalLine(counted, each.count, each.margin, each.most)
             for counted, each in (released.totals.each() if released.totals else {}).items()
         ),
         scaling=scaling_of(released, drawn_layers),

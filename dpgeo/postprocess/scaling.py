@@ -30,8 +30,9 @@ The interval is bounded only if M > m. A scaled count c f, with the margin k of 
     c f - sqrt((f k)^2 + (c d)^2) ... c f + sqrt((f k)^2 + (c u)^2),
 
 where d and u are the distances from f to the lower and upper end of its interval, swapped for a
-negative c (Donner and Zou's combination of two intervals, 2012). Relative to their standard error,
-margins of Laplace noise are wider than normal ones, so the combined margins are never too narrow.
+negative c (Donner and Zou's combination of two intervals, 2012). Margins of Gaussian noise, as
+under zCDP, are those for which both hold. Relative to their standard error, margins of Laplace
+noise are wider than normal ones, so the combined margins are never too narrow.
 
 If the noise of a total may be as large as the total itself, the total says nothing, and nothing is
 scaled.
@@ -126,7 +127,7 @@ def scaling_of(released: Released, layers: Sequence[Layer]) -> Scaling | None:
     people = released.counting is Counting.PEOPLE
     counted = Counted.SIGHTINGS if people else Counted.VISITS
     target = totals.each()[counted]
-    most = target.noise.sensitivity
+    most = target.most
     if target.noisy:
         why = Phrase(TOTAL_TOO_NOISY, margin=target.margin)
         return Scaling(counted=counted, most=most, why=why)

@@ -243,8 +243,6 @@ def checked_plan(
         raise PrivacyError("Epsilon must be an exact fraction above 0.", field="epsilon")
     if delta is not None:
         _check_serves(mechanism)
-        if totals:
-            raise PrivacyError("Totals are not sold under zCDP.", field="totals")
     if not isinstance(params, mechanism.params):
         raise PrivacyError(
             "These are not parameters of {key}.", key=mechanism.key, field="parameters"
@@ -302,7 +300,7 @@ def run(
     plan = checked_plan(mechanism, params, epsilon, bounding, totals, view.counting, delta)
     meter = make_meter(plan, entropy)
     bought = None
-    if totals and mechanism.counted and isinstance(meter, Meter):
+    if totals and mechanism.counted:
         counted = mechanism.counted(params, view.domain)
         bought = bought_totals.measure(view, totals, counted, meter)
     if bounding is Bounding.POPULAR and mechanism.regions is not None:

@@ -1,4 +1,4 @@
-"""Totals of all the data, paid for with a share of a request's epsilon.
+"""Totals of all the data, paid for with a share of a request's epsilon, or of its rho.
 
 A low contribution bound keeps the noise of counts low, but then a map says little about how much
 happened in all. Three totals need far less epsilon, since each is a single number:
@@ -24,6 +24,13 @@ part of the release's plan, so the ledger's debit, the trace and the statement i
 totals were drawn as one vector, w_j would be a share of the same L1 budget, and the noise would be
 the same.)
 
+Under zCDP, the request has a rho, which is divided in the same way: total j gets w_j rho_t, for
+rho_t = rho * percent / 100. It is a single number to which one person adds at most B_j, so its
+squared sensitivity is B_j^2, and the Gaussian Meter adds discrete Gaussian noise with the parameter
+s_j = B_j^2/(2 w_j rho_t). (PrivateCounts are not marked as distinct people here; the squared
+sensitivity of the total of people is 1 all the same.) Each total is therefore (w_j rho_t)-zCDP.
+Rhos add up like epsilons, so the three totals are rho_t-zCDP and the whole release is rho-zCDP.
+
 The totals are measured regardless of what the map shows, and they do not influence how the map is
 measured. Anything computed from them afterwards is post-processing (`postprocess.scaling`).
 
@@ -42,7 +49,7 @@ from dpgeo.core.totals import BoughtTotal, Totals, TotalsPlan
 from dpgeo.phrases import translatable
 from dpgeo.privacy.bounding import CountedRegions
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.gaussian_meter import CountMeter
 from dpgeo.privacy.view import PrivateView
 
 PEOPLE = translatable("total of people")
@@ -61,8 +68,8 @@ WEIGHTS = {
         VISITS: Fraction(3, 5),
     },
 }
-"""Public shares of the epsilon for totals that people, sightings and visits get, by what the map
-counts.
+"""Public shares of the epsilon or rho for totals that people, sightings and visits get, by what
+the map counts.
 
 The shares add up to 1. The total to which the map is scaled gets the most (`postprocess.scaling`).
 """
@@ -71,7 +78,7 @@ The shares add up to 1. The total to which the map is scaled gets the most (`pos
 def split(
     epsilon: Fraction, plan: TotalsPlan | None, counting: Counting
 ) -> tuple[list[Spend], Fraction]:
-    """Return the spends for the totals, and the epsilon that is left for the map."""
+    """Return the spends for the totals, and what is left for the map of `epsilon` (or a rho)."""
     if plan is None:
         return [], epsilon
     whole = epsilon * Fraction(plan.percent, 100)
@@ -80,7 +87,9 @@ def split(
     return spends, epsilon - whole
 
 
-def measure(view: PrivateView, plan: TotalsPlan, regions: CountedRegions, meter: Meter) -> Totals:
+def measure(
+    view: PrivateView, plan: TotalsPlan, regions: CountedRegions, meter: CountMeter
+) -> Totals:
     """Measure the totals of the counted regions once.
 
     Raises PrivacyError if the privacy unit is the record.

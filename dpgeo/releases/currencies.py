@@ -84,15 +84,14 @@ def requests_in_both(
 ) -> tuple[ReleaseRequest, ReleaseRequest] | None:
     """Return a request as it is paid with an epsilon and with a rho, or None if either is 0.
 
-    A mechanism without Gaussian noise has the largest pure epsilon that the rho pays for. Totals
-    are not measured with Gaussian noise, so the request in rho has none.
+    A mechanism without Gaussian noise has the largest pure epsilon that the rho pays for.
     """
     pure = replace(request, epsilon=epsilon, rho=None, delta=None)
     if Notion.ZCDP in request.definition.notions:
         if nano_rho == 0:
             return None
         rho = from_units(Notion.ZCDP, nano_rho)
-        other = replace(request, epsilon=epsilon_at(rho, delta), rho=rho, delta=delta, totals=None)
+        other = replace(request, epsilon=epsilon_at(rho, delta), rho=rho, delta=delta)
     else:
         other = replace(pure, epsilon=most_pure(nano_rho))
     return (pure, other) if pure.epsilon and other.epsilon else None

@@ -142,8 +142,8 @@ def read_request(
     The epsilon protects a household of up to `household` people as if it were one person, so one
     person of it gets a share (`share_of`): the k-th part of an epsilon, or the k^2-th of a rho.
 
-    `totals` is the share of epsilon, in per cent, that is spent on totals of all the data; if it is
-    None or empty, the default share is used (`usual_totals`). One person adds at most
+    `totals` is the share of epsilon or rho, in per cent, that is spent on totals of all the data;
+    if it is None or empty, the default share is used (`usual_totals`). One person adds at most
     `most_sightings` and `most_visits` to the totals; if these are None or empty, defaults are used.
     With `from_day` and `to_day`, only rows from the first to the second of these days are counted.
     Raises InvalidInput, with the field at fault.
@@ -178,7 +178,6 @@ def read_request(
             totals=totals,
             most_sightings=most_sightings,
             most_visits=most_visits,
-            in_rho=rho is not None,
         ),
         window=parse_window(dataset, from_day, to_day),
         household=people,
@@ -433,7 +432,7 @@ def parse_bounding(value: str, unit: Unit, mechanism: Mechanism) -> Bounding:
 
 
 def usual_totals(mechanism: Mechanism, unit: Unit) -> int:
-    """Return the default share of epsilon for totals, in per cent.
+    """Return the default share of epsilon, or of rho, for totals, in per cent.
 
     It is 0 if the mechanism cannot release totals or the privacy unit is not a person.
     """
@@ -450,24 +449,15 @@ def parse_totals(
     totals: int | str | None,
     most_sightings: int | str | None,
     most_visits: int | str | None,
-    in_rho: bool = False,
 ) -> TotalsPlan | None:
     """Return the plan for totals, or None if nothing is spent on them.
 
-    Totals are not measured with Gaussian noise, so by default maps `in_rho` have none. A person's
-    part of a total must not be clipped below what the map itself counts of a person. Raises
-    InvalidInput, with the field at fault.
+    A person's part of a total must not be clipped below what the map itself counts of a person.
+    Raises InvalidInput, with the field at fault.
     """
-    percent = _whole(totals, "totals", 0 if in_rho else usual_totals(mechanism, unit))
+    percent = _whole(totals, "totals", usual_totals(mechanism, unit))
     if percent == 0:
         return None
-    if in_rho:
-        raise InvalidInput(
-            "Totals are not measured with Gaussian noise, with which {key} is drawn from a budget "
-            "in rho; give 0.",
-            key=mechanism.key,
-            field="totals",
-        )
     if unit is Unit.RECORD:
         raise InvalidInput(
             "This dataset protects single records, all of which are counted: there is nothing to "

@@ -134,11 +134,31 @@ def test_a_quote_gives_both_the_rho_and_the_maps_that_remain(dataset: Dataset) -
     assert isinstance(quote.forecast.noise, DiscreteGaussian)
 
 
-def test_totals_are_refused_and_not_bought_by_default(dataset: Dataset) -> None:
-    assert quote_release(dataset, **ASKED, totals=None).request.totals is None
-    with pytest.raises(InvalidInput) as refused:
-        quote_release(dataset, **ASKED, totals=10)
-    assert refused.value.field == "totals"
+def test_totals_are_paid_with_a_share_of_rho_and_stated(dataset: Dataset) -> None:
+    quote = quote_release(dataset, **ASKED, totals=None)
+    assert quote.request.totals is not None
+    assert quote.request.totals.percent == 10
+    assert isinstance(quote.forecast.noise, DiscreteGaussian)
+    assert quote.forecast.noise.rho == quote.request.amount * Fraction(9, 10)
+    release = make_release(dataset, **ASKED, totals=20, most_visits=50)
+    assert spent(dataset) == release.cost_units == nano_rho_for(Fraction(1), DELTA)
+    released = released_of(release)
+    assert released.totals is not None
+    assert request_of(release) == request_of_draw(released, release.parameters)
+    document: Any = json.loads(json.dumps(statement(released)))
+    said = document["totals"]
+    schema = statement_schema()
+    part = {**schema["properties"]["totals"], "$defs": schema.get("$defs", {})}
+    Draft202012Validator(part).validate(said)
+    assert Fraction(said["rho"]) == released.guarantee.amount / 5
+    assert "epsilon" not in said
+    most = {"people": 1, "sightings": 100, "visits": 50}
+    weights = {"people": 5, "sightings": Fraction(5, 3), "visits": 5}
+    for (name, share), spend in zip(weights.items(), document["spends"], strict=False):
+        noise = DiscreteGaussian(released.guarantee.amount / 5 / share, most[name] ** 2)
+        assert said[name]["most_of_one_person"] == most[name]
+        assert said[name]["margin_95"] == spend["noise"]["margin_95"] == noise.margin()
+        assert spend["noise"]["distribution"] == "discrete Gaussian"
 
 
 def test_an_epsilon_of_less_than_one_nano_rho_is_refused(dataset: Dataset) -> None:
@@ -413,12 +433,12 @@ def test_the_desk_says_of_a_map_in_rho_that_people_were_counted_in_places(
     assert "households of up to 2 people" in page
 
 
-def test_the_desk_says_that_maps_with_gaussian_noise_have_no_totals(
+def test_the_desk_offers_totals_of_maps_in_rho_for_a_tenth_of_the_cost(
     dataset: Dataset, desk: Desk
 ) -> None:
     Dataset.objects.filter(pk=dataset.pk).update(organisation=desk.organisation)
     address = reverse("desk-release-new", args=[dataset.slug])
-    assert "have no totals" in desk.client.get(address).content.decode()
+    assert "for a tenth of the cost" in desk.client.get(address).content.decode()
 
 
 def test_a_budget_in_rho_is_declared_and_changed_at_the_desk(desk: Desk) -> None:

@@ -547,7 +547,7 @@ class Top(TypedDict):
 
 
 class TotalsPlan(TypedDict):
-    """The part of epsilon spent on noisy totals of people, sightings and visits in all the data."""
+    """The part of epsilon or rho spent on noisy totals of people, sightings and visits."""
 
     percent: int
     most_sightings: int

@@ -110,8 +110,8 @@ class ReleaseForm(MethodForm):
         initial=True,
         label=_("Also buy totals of all the data"),
         help_text=_(
-            "Of people, sightings and visits, for a tenth of ε. The map can then be scaled to all "
-            "that happened, where it counts only a part of what busy people did."
+            "Of people, sightings and visits, for a tenth of the cost. The map can then be scaled "
+            "to all that happened, where it counts only a part of what busy people did."
         ),
     )
     guess_people = WholeField(required=False, label=_("People in total"), help_text=_("A guess."))
@@ -144,11 +144,6 @@ class ReleaseForm(MethodForm):
         self.dataset = dataset
         self.offer(MECHANISMS, DEFAULT)
         self._fit_to_unit(Unit(dataset.unit))
-        if dataset.ledger.is_zcdp and "totals" in self.fields:
-            self.fields["totals"].help_text = gettext(
-                "Of people, sightings and visits, for a tenth of ε. Maps with Gaussian noise have "
-                "no totals and pay for none."
-            )
         if not has_times(dataset):
             del self.fields["from_day"], self.fields["to_day"]
         if not publishes:

@@ -365,9 +365,8 @@ class MapSettings:
 
     @property
     def buys_totals(self) -> bool:
-        """Whether part of the map's epsilon is spent on totals of all the data."""
-        sold = usual_totals(MECHANISMS[self.method], Unit(self.dataset.unit)) > 0
-        return sold and not self.is_gaussian()
+        """Whether part of what the map costs is spent on totals of all the data."""
+        return usual_totals(MECHANISMS[self.method], Unit(self.dataset.unit)) > 0
 
     def _parameters(self, params: type[Any], detail: str) -> dict[str, object]:
         values: dict[str, object] = {}

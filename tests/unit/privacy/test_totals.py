@@ -11,10 +11,11 @@ import pytest
 from dpgeo.core.counted import Counted
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput, PrivacyError
-from dpgeo.core.guarantees import Bounding, Counting, Unit
+from dpgeo.core.guarantees import ZCDP, Bounding, Counting, Unit
+from dpgeo.core.noise import DiscreteGaussian
 from dpgeo.core.slices import SlicedGrid, Slicing
 from dpgeo.core.time_slices import TIME_SLICES
-from dpgeo.core.totals import TotalsPlan
+from dpgeo.core.totals import Totals, TotalsPlan
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.mechanisms import private_clusters, uniform_grid
 from dpgeo.privacy.bounding import PILOT, CountedRegions
@@ -29,12 +30,14 @@ PLAN = TotalsPlan(percent=10, sightings=5, visits=9)
 PARAMS = uniform_grid.Params(cells=4)
 
 
-def view_of(path: Path, *, unit: Unit = Unit.PERSON) -> DuckDBView:
+def view_of(
+    path: Path, *, unit: Unit = Unit.PERSON, counting: Counting = Counting.PEOPLE
+) -> DuckDBView:
     return DuckDBView(
         path,
         domain=Domain(AREA, time_zone="UTC"),
         unit=unit,
-        counting=Counting.PEOPLE,
+        counting=counting,
         bound=1,
         salt=bytes(16),
     )
@@ -45,6 +48,7 @@ def totals_of(path: Path, regions: CountedRegions) -> list[int]:
     private = view_of(path).totals(regions, sightings=PLAN.sightings, visits=PLAN.visits)
     each = (private.people, private.sightings, private.visits)
     assert [counts.sensitivity for counts in each] == [1, 5, 9]
+    assert [counts.squared_sensitivity for counts in each] == [1, 25, 81]
     return [int(counts._read_by_meter()[0]) for counts in each]
 
 
@@ -144,10 +148,43 @@ def test_a_release_states_its_totals_and_counts_their_cost(tmp_path: Path) -> No
     assert [line.label for line in released.trace] == [*WEIGHTS[Counting.PEOPLE], "cell counts"]
     assert released.totals is not None
     assert released.totals.plan(Fraction(1)) == PLAN
-    assert released.totals.epsilon == Fraction(1, 10)
+    assert released.totals.amount == Fraction(1, 10)
     each = released.totals.each()
     assert [each[name].noise.sensitivity for name in Counted] == [1, 5, 9]
     assert [line.noise for line in released.trace[:3]] == [total.noise for total in each.values()]
+
+
+@pytest.mark.parametrize("counting", Counting)
+def test_under_zcdp_each_total_has_gaussian_noise_for_its_share_of_rho(
+    counting: Counting, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "rows.parquet", wanderers(np.random.default_rng(5), 50, 300))
+    view = view_of(path, counting=counting)
+    rho = Fraction(1, 50)
+    released = run(
+        uniform_grid.MECHANISM,
+        view,
+        PARAMS,
+        rho,
+        SeededEntropy(1),
+        {},
+        totals=PLAN,
+        delta=Fraction(1, 10**9),
+    )
+    assert isinstance(released.guarantee, ZCDP)
+    assert sum(line.amount for line in released.trace) == released.guarantee.rho == rho
+    assert released.totals is not None
+    assert released.totals.in_rho
+    assert released.totals.plan(rho) == PLAN
+    each = released.totals.each()
+    assert [each[name].most for name in Counted] == [1, 5, 9]
+    weights = WEIGHTS[counting].values()
+    assert [each[name].noise for name in Counted] == [
+        DiscreteGaussian(rho / 10 * weight, most**2)
+        for weight, most in zip(weights, (1, 5, 9), strict=True)
+    ]
+    assert [line.noise for line in released.trace[:3]] == [total.noise for total in each.values()]
+    assert Totals.from_json(released.totals.to_json()) == released.totals
 
 
 def test_single_records_have_no_totals(tmp_path: Path) -> None:
