@@ -153,7 +153,7 @@ def test_totals_are_paid_with_a_share_of_rho_and_stated(dataset: Dataset) -> Non
     assert Fraction(said["rho"]) == released.guarantee.amount / 5
     assert "epsilon" not in said
     most = {"people": 1, "sightings": 100, "visits": 50}
-    weights = {"people": 5, "sightings": Fraction(5, 3), "visits": 5}
+    weights = {"people": Fraction(5), "sightings": Fraction(5, 3), "visits": Fraction(5)}
     for (name, share), spend in zip(weights.items(), document["spends"], strict=False):
         noise = DiscreteGaussian(released.guarantee.amount / 5 / share, most[name] ** 2)
         assert said[name]["most_of_one_person"] == most[name]

@@ -35,4 +35,4 @@ def test_a_household_is_protected_at_the_roundest_epsilon_of_its_share(
     share: str, people: int, stated: str
 ) -> None:
     cost = PureDP(Fraction(share), Unit.PERSON)
-    assert protected_at(cost, people) == (Fraction(stated), 0)
+    assert protected_at(cost, people) == (Fraction(stated), Fraction(0))

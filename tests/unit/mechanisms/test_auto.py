@@ -174,11 +174,12 @@ def test_counts_of_equal_squares_decide_how_often_areas_are_chosen(
 def test_concentration_is_one_if_even_and_the_number_of_squares_if_all_are_in_one() -> None:
     inside = np.ones((8, 8), dtype=np.bool_)
     inside[4:] = False
+    even = np.where(inside, 3.0, 0.0)
     measurements = NodeMeasurements(inside)
     one = np.zeros((8, 8))
     one[1, 1] = 7.0
 
-    assert survey.concentration(measurements, inside * 3.0, 2) == pytest.approx(1)
+    assert survey.concentration(measurements, even, 2) == pytest.approx(1)
     assert survey.concentration(measurements, one, 2) == pytest.approx(8)
     assert survey.concentration(measurements, one * 0, 2) == 1
 
