@@ -3,7 +3,11 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run packages packages-full frontend wheel test test-all test-rest test-statistical test-on-servers audited audit lint messages lock clean
+.PHONY: help run packages packages-full frontend wheel test test-python test-all test-rest test-services test-browser test-statistical test-on-servers audited audit lint messages lock clean
+
+# Images of containers often set this. Every process would compile all its modules anew, and take
+# three times as long to start.
+unexport PYTHONDONTWRITEBYTECODE
 
 PORT ?= 8000
 SYSTEM_PYTHON ?= python3
@@ -21,6 +25,8 @@ BROWSERS := -n auto --maxprocesses 2 --dist loadfile
 SERVERS := -n 2 --dist loadfile
 # A tenth of the suites that have passed whole with the current code, see tests/record.py.
 RECORDED := --recorded-one-in 10
+# Those that have servers to start, or draw for long.
+RECORDED_LONG := --recorded-one-in 20
 # Every pytest is given its folder: to collect the others takes each of its processes seconds.
 QUICK_TESTS := tests/unit tests/conformance tests/web -m "$(QUICK)" $(PARALLEL) $(RECORDED)
 STATISTICAL_TESTS := tests/statistical -m statistical $(PARALLEL)
@@ -45,28 +51,36 @@ run: $(DONE)/run frontend  ## Install, build, publish the demo and serve it: mak
 
 test: $(DONE)/test frontend  ## Quick tests: unit, web and conformance; ends with the ten slowest
 	@$(NPM) --show test
+	@$(MAKE) --no-print-directory test-python
+
+test-python: $(DONE)/test frontend
 	@$(PYTEST) $(QUICK_TESTS) --durations 10 $(ARGS)
 
 test-all: export DPGEO_REQUIRE_ALL := 1
 test-all: test test-rest  ## Every test; a missing tool, but QGIS, is a failure
 
 test-rest: $(DONE)/full frontend  ## What test-all adds: long, real servers, browser; SAMPLE=10 runs a tenth
-	@$(TOGETHER) "$(PYTEST) $(SERVICES_TESTS) --one-in $(SAMPLE) $(ARGS)" \
-	  "$(MAKE) test-statistical test-on-servers"
+	@$(TOGETHER) --at-once 2 "$(MAKE) test-services" "$(MAKE) test-browser" \
+	  "$(MAKE) test-on-servers" "$(MAKE) test-statistical"
+
+test-services: $(DONE)/full frontend
+	@$(PYTEST) $(SERVICES_TESTS) --one-in $(SAMPLE) $(ARGS)
+
+test-browser: $(DONE)/full frontend
 	@$(PYTEST) $(BROWSER_TESTS) --one-in $(SAMPLE) $(ARGS)
 
-test-statistical:
-	@$(PYTEST) $(STATISTICAL_TESTS) $(RECORDED) $(ARGS)
+test-statistical: $(DONE)/full
+	@$(PYTEST) $(STATISTICAL_TESTS) $(RECORDED_LONG) $(ARGS)
 
-test-on-servers:
-	@$(PYTHON) -m tests.servers $(PYTEST) $(SERVER_TESTS) -m "$(QUICK) and not one_database" $(PARALLEL) $(RECORDED) $(ARGS)
+test-on-servers: $(DONE)/full frontend
+	@$(PYTHON) -m tests.servers $(PYTEST) $(SERVER_TESTS) -m "$(QUICK) and not one_database" $(PARALLEL) $(RECORDED_LONG) $(ARGS)
 
 audited: $(DONE)/full  ## The suites with fixed seeds whole; records their passes
 	@$(PYTHON) -m tests.record pass
 
 audit: export DPGEO_AUDIT := 1
 audit: $(DONE)/full $(DONE)/spark frontend audited  ## The long suites at their full length
-	@$(PYTEST) tests/unit/engine/test_source_sql.py --timeout 7200 $(ARGS)
+	@$(PYTEST) tests/unit/engine/test_source_sql.py tests/web/test_spark_source.py --timeout 7200 $(ARGS)
 	@$(PYTEST) tests/conformance $(PARALLEL) $(ARGS)
 	@$(PYTEST) $(STATISTICAL_TESTS) --timeout 7200 $(ARGS)
 	@$(PYTHON) -m tests.audit
@@ -86,8 +100,9 @@ messages: $(DONE)/test  ## Bring the catalogues in locale/ up to date with the s
 
 lock: | $(PYTHON)  ## Renew locks/ from pyproject.toml
 	@$(INSTALL) locks/uv.txt
-	@for name in run test full s3 spark node uv; do \
-	  case $$name in test|full|s3|spark) group="--group $$name";; *) group=;; esac; \
+	@for name in run test full s3 saml spark node uv; do \
+	  case $$name in test|full|s3) group="--group $$name";; \
+	    saml|spark) group="--extra $$name";; *) group=;; esac; \
 	  case $$name in node|uv) from=locks/$$name.in;; *) from=pyproject.toml;; esac; \
 	  .venv/bin/uv pip compile $$from $$group --universal --python-version 3.11 --generate-hashes \
 	    --no-emit-index-url --no-annotate --no-header -q -o locks/$$name.txt || exit 1; \

@@ -9,13 +9,13 @@ def main() -> None:
     """Run a management command."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpgeo.config.settings")
     try:
-        from django.core.management import execute_from_command_line
+        from dpgeo.config.program import run
     except ModuleNotFoundError:
         sys.exit(
             "This Python has none of dpgeo's packages. After `make run` or `make packages` use the "
             "one that has: .venv/bin/python manage.py ..."
         )
-    execute_from_command_line(sys.argv)
+    run(sys.argv)
 
 
 if __name__ == "__main__":

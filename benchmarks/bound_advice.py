@@ -3,8 +3,9 @@
 Errors against the true counts without a bound are computed exactly, not simulated. Of a person's c
 contributions, min(l, c) are kept at random, and every cell has the noise of a uniform grid. Guesses
 for the advice are the people, the mean number of their contributions, and the true share of the
-busiest cell. Two rules are compared with l = 1: `dpgeo.core.advice`, for which people differ, and
-the same mean square error if everybody had the mean number of contributions.
+busiest cell. Three choices of l are compared: 1, the advice of `dpgeo.core.advice`, which assumes
+that people differ, and the bound that would have the smallest mean square error if everybody had
+the mean number of contributions.
 """
 
 from __future__ import annotations
@@ -153,7 +154,9 @@ def rows(people: People, epsilon: Fraction) -> dict[str, dict[str, str | float]]
 
 
 def alike(guess: Guess, epsilon: float, regions: int) -> int:
-    """Return the bound with the smallest mean square error if everybody had `records` visits."""
+    """Return the bound with the smallest mean square error if everybody had `guess.records`
+    visits.
+    """
     squares, shares = (guess.share**2, guess.share) if regions == 1 else (guess.share**1.5, 1.0)
 
     def error(bound: int) -> float:

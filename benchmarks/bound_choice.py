@@ -1,11 +1,8 @@
 """Range errors with four contribution bounds: 1, the advised one, a privately chosen one, the best.
 
 Errors are differences from the true counts without a bound, as shares of the true total. The
-private choice is the exponential mechanism over public candidates l with the utility -|#{c <= l} -
-q N|. Here c is a person's number of contributions, N the number of people, and q a quantile. Adding
-a person changes #{c <= l} - q N by 1 - q if c <= l, and by -q otherwise, so the utility changes by
-at most max(q, 1 - q). The choice is drawn in floating point, so it must not be used outside
-benchmarks.
+private choice is that of `dpgeo.privacy.bound_choice`, made once for each of LIMITS as the largest
+bound that it may choose.
 """
 
 from __future__ import annotations
@@ -17,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
 from benchmarks.bounding import read
@@ -25,12 +21,14 @@ from benchmarks.generated import generated
 from benchmarks.report import report
 from benchmarks.totals import error, random_boxes
 from dpgeo.core.advice import Guess, best_bound
+from dpgeo.core.bound_choice import USUAL_PERCENT
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.guarantees import Counting
 from dpgeo.core.totals import TotalsPlan
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.postprocess.layers import box_layers, layers
 from dpgeo.postprocess.scaling import scaling_of
+from dpgeo.privacy.bound_choice import draw
 from dpgeo.privacy.mechanism import Mechanism, run
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image
@@ -41,10 +39,8 @@ from tests.views import ArrayView
 
 CANDIDATES = (1, 2, 3, 5, 8, 13, 21, 34, 55, 100, 200)
 
-QUANTILES = (0.25, 0.5, 0.75, 0.9)
-
-CHOICE_PERCENT = 5
-"""Share of epsilon, in per cent, that the private choice costs."""
+LIMITS = (20, 200)
+"""The largest bounds that may be chosen privately."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -103,18 +99,16 @@ def measure(options: argparse.Namespace) -> None:
                     },
                     options.json,
                 )
-            left = whole * (1 - Fraction(CHOICE_PERCENT, 100))
-            for quantile in QUANTILES:
-                random = np.random.default_rng([17, round(100 * quantile)])
-                paid = float(whole - left)
-                chosen = [
-                    choose(each_person, quantile, paid, random) for _ in range(options.trials)
-                ]
+            left = whole * (1 - Fraction(USUAL_PERCENT, 100))
+            for limit in LIMITS:
+                contributors = np.bincount(np.minimum(each_person, limit + 1), minlength=limit + 2)
+                stream = SeededEntropy(limit).stream()
+                chosen = [draw(contributors, whole - left, stream) for _ in range(options.trials)]
                 found = trial.errors(left, chosen)
                 report(
                     {
                         **line,
-                        "rule": f"quantile {quantile}",
+                        "rule": f"private, at most {limit}",
                         "bounds": " ".join(map(str, sorted(chosen))),
                         **_summary(found),
                     },
@@ -125,14 +119,6 @@ def measure(options: argparse.Namespace) -> None:
 def _summary(found: Floats) -> dict[str, float]:
     spread = float(found.std(ddof=1) / len(found) ** 0.5) if len(found) > 1 else 0.0
     return {"error": float(found.mean()), "standard_error": spread}
-
-
-def choose(each: Ints, quantile: float, epsilon: float, random: Generator) -> int:
-    """Choose a bound privately, given each person's number of contributions (people,)."""
-    below = np.array([np.count_nonzero(each <= candidate) for candidate in CANDIDATES])
-    utility = -np.abs(below - quantile * len(each))
-    weight = np.exp(epsilon / (2 * max(quantile, 1 - quantile)) * (utility - utility.max()))
-    return int(random.choice(CANDIDATES, p=weight / weight.sum()))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=False, eq=False)

@@ -97,7 +97,9 @@ def _covered(
 
 
 class _Drawn(NamedTuple):
-    """A layer of one release, its boxes' true counts (n,), and which counts are in the margin."""
+    """A layer of one release, its boxes' true counts (n,), and which of them are within the
+    margin.
+    """
 
     layer: BoxLayer
     true: NDArray[np.float64]

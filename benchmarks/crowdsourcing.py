@@ -6,7 +6,7 @@ import argparse
 import dataclasses
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,30 @@ Floats = NDArray[np.float64]
 TARGETS = (0.80, 0.85, 0.90)
 EPSILONS = ("0.1", "0.2", "0.3", "0.5", "1")
 
+Columns = Mapping[str, tuple[str, str]]
+"""Titles of columns, with the field of a line that each shows, and the form of its figures."""
+
+TABLES: Mapping[str, tuple[Columns, Sequence[tuple[float, str]]]] = {
+    "plans": (
+        {
+            "success even / optimised / optimal": ("success_rate", ".3f"),
+            "redrawn": ("redrawn_success", ".3f"),
+            "notified": ("notified", ".1f"),
+            "RejR": ("rejected", ".3f"),
+            "cost": ("cost", ".2f"),
+        },
+        [(0.8, "field"), (0.9, "field"), (0.9, "circle")],
+    ),
+    "rejected": (
+        {
+            "RejR even / optimised / optimal": ("source_rejected", ".3f"),
+            "notified": ("notified", ".1f"),
+        },
+        [(0.9, "circle"), (0.9, "field")],
+    ),
+}
+"""Tables of docs/crowdsourcing.md, by name: their columns, and the target and model of each row."""
+
 REWARD_A_TASK, LEAST_REWARD = 4.0, 1.0
 LOOP_TASKS = 200
 """Number of tasks that the plain loop solves. Its time is scaled up, because ten thousand tasks
@@ -62,6 +86,7 @@ def add_to(subcommands: Any) -> None:
     parser.add_argument("--figures", type=Path, help="write charts of errors here")
     parser.add_argument("--speed", action="store_true", help="time 10,000 tasks, read no file")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
+    parser.add_argument("--markdown", choices=TABLES, help="a table, as in docs/crowdsourcing.md")
     parser.set_defaults(run=measure)
 
 
@@ -75,8 +100,11 @@ def measure(options: argparse.Namespace) -> None:
         raise ValueError("Give --file, or --speed.")
     lines = []
     for line in _lines(options):
-        report(line, options.json)
+        if not options.markdown:
+            report(line, options.json)
         lines.append(line)
+    if options.markdown:
+        print("\n".join(table(lines, options.markdown)))
     if options.figures:
         _draw(lines, options)
 
@@ -115,6 +143,33 @@ def _lines(options: argparse.Namespace) -> Iterator[dict[str, str | float]]:
                 "allocation": allocation,
                 **_means(outcomes),
             }
+
+
+def table(lines: Sequence[Mapping[str, str | float]], name: str) -> list[str]:
+    """Return one of TABLES in Markdown, a row for each epsilon, target and model.
+
+    Its cells have the figures of the three allocations, in the order of `Allocation`. Rows in which
+    an allocation has no plan at all are left out.
+    """
+    columns, wanted = TABLES[name]
+    cells: dict[tuple[str, float, str], dict[str, Mapping[str, str | float]]] = {}
+    for line in lines:
+        key = str(line["epsilon"]), float(line["target"]), str(line["model"])
+        if key[1:] in wanted:
+            cells.setdefault(key, {})[str(line["allocation"])] = line
+    head = ["ε", "target", "model", *columns]
+    rows = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    for (epsilon, target, model), found in sorted(
+        cells.items(), key=lambda each: (float(each[0][0]), wanted.index(each[0][1:]))
+    ):
+        if len(found) < len(Allocation):
+            continue
+        figures = [
+            " / ".join(format(found[each.value][field], form) for each in Allocation)
+            for field, form in columns.values()
+        ]
+        rows.append("| " + " | ".join([epsilon, f"{target:g}", model, *figures]) + " |")
+    return rows
 
 
 def _means(outcomes: list[dict[str, float]]) -> dict[str, float]:

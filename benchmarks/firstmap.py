@@ -148,7 +148,9 @@ def _site(environment: dict[str, str], folder: Path) -> Iterator[int]:
 
 
 def _walk(walker: Walker, options: argparse.Namespace) -> Iterator[Figures]:
-    """Publish a map as a new owner would, and yield the figures of each step."""
+    """Publish a map as a new owner would, with `walker` as the browser; yield each step's
+    figures.
+    """
     from dpgeo.datasets.models import Dataset, Upload
     from dpgeo.releases.models import Release
 
@@ -260,7 +262,7 @@ def _some_points(file: Path) -> Any:
 
 
 def _understood(upload: Any, check: Page) -> Iterator[Figures]:
-    """Yield a line for each column, and one for the trial read of the file."""
+    """Yield the figures of each column that the software recognised, and of the trial read."""
     from dpgeo.datasets.previews import upload_understand
 
     understanding = upload_understand(upload=upload)

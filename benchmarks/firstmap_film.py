@@ -67,8 +67,8 @@ class Film:
     def shoot(self, name: str, ready: str = "") -> None:
         """Take a picture of the whole page at both widths, in each colour scheme, and run axe.
 
-        If the selector `ready` is given, the page is loaded anew at each width, without the view
-        that the page has written into its address at another width.
+        If the selector `ready` is given, the page is loaded anew at each width and awaited until
+        `ready` matches. The map's view, which the page keeps in its address, is removed first.
         """
         began = time.monotonic()
         self.pages += 1
@@ -201,7 +201,7 @@ def _check(film: Film) -> bool:
 
 
 def _rows(words: str) -> int:
-    """Return how many rows are read with an answer, as stated in its text; 0 if it states none."""
+    """Return the number of rows that would be read, as stated in an answer's text, or 0."""
     found = re.search(r"reads ([\d,]+) of", words)
     return int(found[1].replace(",", "")) if found else 0
 

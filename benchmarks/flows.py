@@ -82,12 +82,10 @@ def measure(options: argparse.Namespace) -> None:
 
 def write(path: Path, *, rows: int, people: int) -> None:
     """Write a canonical file of invented trips with destinations."""
-    import duckdb
-
     source = path.with_name("rows.parquet")
     trips.write(source, rows=rows, people=people)
     west, south, east, north = trips.AREA.mercator_bounds
-    with duckdb.connect() as connection:
+    with trips.connected() as connection:
         connection.execute(
             _WITH_DESTINATIONS.replace("{path}", str(path)),
             {
@@ -117,7 +115,7 @@ def squares(number: int) -> Zones:
 
 
 def release(folder: Path, options: argparse.Namespace) -> None:
-    """Measure the flows of the file in `folder` and write the figures to measured.json."""
+    """Release the flows of the file in `folder`, and write time and memory to measured.json."""
     lines: list[dict[str, str | float]] = []
 
     def told(stage: str, wall: float, processor: float) -> None:

@@ -6,6 +6,7 @@ import argparse
 import math
 import time
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,16 +17,22 @@ from benchmarks.generated import KINDS, generated
 from benchmarks.promise import Draw, tell_apart
 from benchmarks.report import report
 from benchmarks.transport import earth_movers_distance
+from dpgeo.core.epsilon import parse_epsilon
+from dpgeo.core.guarantees import Unit
 from dpgeo.core.levels import make_level
 from dpgeo.core.noise import PlanarLaplace
+from dpgeo.core.released import PhasedRelease
+from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.postprocess.deconvolution import Channel, recover, update
+from dpgeo.privacy.mechanism import run
 from dpgeo.privacy.planar_laplace_sampler import draw_arcs, move
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.ground_grid import GroundGrid, grid_step, input_step
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES, to_degrees, to_mercator
 from dpgeo.spatial.truncation import UNITS, Truncation
-from tests.randomness import SeededWords
+from tests.randomness import SeededEntropy, SeededWords
+from tests.views import ArrayView
 
 Floats = NDArray[np.float64]
 
@@ -42,10 +49,13 @@ DISTANCES = (50, 100, 200, 400)
 """Distances in metres between the two places whose outcomes are compared."""
 
 PROMISED = 4
-"""Number of points drawn for each distance, as a multiple of the number for other figures."""
+"""Number of points drawn for each distance in the check of the guarantee.
+
+It is a multiple of the number of points for the other figures.
+"""
 
 MOST_CHANCE = 1e-6
-"""Probability that at least one of the bounds on log-ratios exceeds the true value."""
+"""Greatest permitted probability that any of the bounds on log-ratios exceeds the true value."""
 
 Sampler = Callable[[Floats, Floats, SeededWords], tuple[Floats, Floats]]
 """Type of a function that perturbs positions (n,) in degrees."""
@@ -77,6 +87,9 @@ def add_to(subcommands: Any) -> None:
     parser.add_argument("--map-seed", type=int, default=0, help="of generated maps")
     parser.add_argument("--reports", type=int, default=100_000, help="drawn from generated maps")
     parser.add_argument("--cells", type=int, default=128)
+    parser.add_argument("--array", type=Path, action="append", default=[],
+                        help=".npy; recover the density of positions drawn from it")  # fmt: skip
+    parser.add_argument("--map-epsilon", help="use a map of the same reports as the prior as well")
     parser.add_argument("--seed", type=int, default=1, help="of the noise")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     parser.set_defaults(run=measure)
@@ -95,10 +108,14 @@ def measure(options: argparse.Namespace) -> None:
         report(line, options.json)
     for path in options.points:
         places = _points(path)
-        report(_density(noise, path.stem, places, options.cells, options.seed), options.json)
+        report(_density(noise, path.stem, places, options), options.json)
+    for path in options.array:
+        shares = np.load(path).astype(np.float64)
+        places = _drawn_points(shares / shares.sum(), options.reports, options.cells, 0)
+        report(_density(noise, path.stem, places, options), options.json)
     for kind in options.generated:
         places = _generated_points(kind, options.map_seed, options.reports, options.cells)
-        line = _density(noise, kind, places, options.cells, options.seed)
+        line = _density(noise, kind, places, options)
         limits = _limits(noise, kind, places, options)
         report({**line, **limits}, options.json)
 
@@ -214,16 +231,29 @@ def _plain(lon: Floats, lat: Floats, noise: PlanarLaplace, seed: int) -> tuple[F
 
 
 def _density(
-    noise: PlanarLaplace, name: str, places: Places, cells: int, seed: int
+    noise: PlanarLaplace, name: str, places: Places, options: argparse.Namespace
 ) -> dict[str, str | float]:
-    """Return the errors of the recovered density and of the perturbed points' histogram."""
+    """Return the errors of the recovered density and of the perturbed points' histogram.
+
+    With `options.map_epsilon`, also return those of the density that is recovered with an `auto`
+    map of this epsilon as the prior, and of the map alone, with its counts as shares of its sum.
+    """
     lon, lat, area = places
-    grid = Grid.over(area, cells)
-    east, north = _published(noise, places, seed)
+    grid = Grid.over(area, options.cells)
+    east, north = _published(noise, places, options.seed)
     truth, raw = _counts(grid, lon, lat), _counts(grid, east, north)
     started = time.perf_counter()
     recovered = recover(east, north, noise, grid, area)
     seconds = time.perf_counter() - started
+    with_prior = {}
+    if options.map_epsilon:
+        prior = _map_of(places, grid, parse_epsilon(options.map_epsilon), options.seed)
+        helped = recover(east, north, noise, grid, area, prior=prior)
+        of_raw = np.abs(raw - truth).sum()
+        with_prior = {
+            "map_l1_ratio": float(np.abs(len(lon) * prior - truth).sum() / of_raw),
+            "with_map_l1_ratio": float(np.abs(helped.density - truth).sum() / of_raw),
+        }
     l1 = [float(np.abs(each - truth).sum() / truth.sum()) for each in (raw, recovered.density)]
     distance = [
         earth_movers_distance(each, truth, grid.ground_cell_metres)
@@ -241,7 +271,19 @@ def _density(
         "emd_ratio": distance[1] / distance[0],
         "updates": recovered.updates,
         "seconds": seconds,
+        **with_prior,
     }
+
+
+def _map_of(places: Places, grid: Grid, epsilon: Fraction, seed: int) -> Floats:
+    """Return the estimated shares of the cells from an `auto` map that protects single reports."""
+    lon, lat, area = places
+    view = ArrayView(area=area, longitude=lon, latitude=lat, unit=Unit.RECORD)
+    auto = find_mechanism("auto")
+    released = run(auto, view, auto.params(cells=grid.rows), epsilon, SeededEntropy(seed), {})
+    assert isinstance(released.content, PhasedRelease)
+    surface = np.maximum(released.content.surface, 0)
+    return np.asarray(surface / surface.sum())
 
 
 def _published(noise: PlanarLaplace, places: Places, seed: int) -> tuple[Floats, Floats]:
@@ -293,13 +335,17 @@ def _limits(
 
 def _generated_points(kind: str, map_seed: int, reports: int, cells: int) -> Places:
     """Return positions drawn from a generated map, with cells as wide as those used for files."""
+    return _drawn_points(generated(kind, MAP_CELLS, map_seed), reports, cells, map_seed)
+
+
+def _drawn_points(shares: Floats, reports: int, cells: int, seed: int) -> Places:
+    """Return positions drawn from the shares of square cells, spread evenly in each."""
     side = math.degrees(SIDE_METRES * cells / 128 / EARTH_RADIUS_METRES)
     area = StudyArea.from_bounds(10.0, -side / 2, 10.0 + side, side / 2)
-    random = np.random.default_rng([map_seed, reports])
-    shares = generated(kind, MAP_CELLS, map_seed).ravel()
-    row, column = np.divmod(random.choice(shares.size, reports, p=shares), MAP_CELLS)
-    lon = 10.0 + side * (column + random.random(reports)) / MAP_CELLS
-    lat = side / 2 - side * (row + random.random(reports)) / MAP_CELLS
+    random = np.random.default_rng([seed, reports])
+    row, column = np.divmod(random.choice(shares.size, reports, p=shares.ravel()), len(shares))
+    lon = 10.0 + side * (column + random.random(reports)) / len(shares)
+    lat = side / 2 - side * (row + random.random(reports)) / len(shares)
     return lon, lat, area
 
 

@@ -128,7 +128,7 @@ def _visits(
 
 
 def _keeper(finished: list[Any]) -> Callable[[Any], None]:
-    """Return a handler that appends requests to `finished`.
+    """Return a handler that appends finished requests to `finished`.
 
     The handler is a function, because Playwright sets attributes on its handlers.
     """
@@ -190,7 +190,7 @@ def _letters(words: Sequence[str]) -> list[str]:
 
 
 def forgivable(places: Sequence[names.Place], rng: random.Random) -> list[str]:
-    """Return a sample of names with a word long enough for the search to forgive an error in it."""
+    """Return a sample of names that contain a word long enough for errors in it to be tolerated."""
     long = [
         each.name for each in places if len(max(fold(each.name).split(), key=len)) > LEAST_FORGIVEN
     ]

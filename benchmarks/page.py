@@ -2,8 +2,15 @@
 
 On a phone (`--phone`) the processor is four times slower and the connection has 1.6 Mbit/s and a
 delay of 150 ms, both by the browser's own emulation. The browser's performance entries give the
-figures: the largest paint, shifts of the layout, and tasks of more than 50 ms. Left out: https, a
-proxy, and what else the machine does, which the times contain.
+figures: when the still picture is painted, the largest paint, shifts of the layout, and tasks of
+more than 50 ms. On a phone, the reader can first move a stored picture of the map, which is part of
+the page (`seconds_until_it_moves`), then the same picture on a map
+(`seconds_until_the_map_moves`), and last the map with its cells and their figures
+(`seconds_until_figures`).
+
+The times depend on what else the machine does, and drawing without a graphics card, for which a
+page waits. After each visit the same browser therefore opens a reference, which is a map without
+any layer by MapLibre as its authors publish it (`empty_map_...`). Left out: https and a proxy.
 """
 
 from __future__ import annotations
@@ -18,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,7 +41,7 @@ SECONDS, TRANSFER, SCRIPTS = 1.5, 1_500_000, 400_000
 """Limits: seconds to the first heatmap, bytes sent for the map, bytes of all scripts."""
 
 PICTURE_SECONDS, MOVING_SECONDS, BLOCKED_SECONDS = 2.5, 6.0, 0.3
-"""Limits: seconds to the picture and to a map that moves on a phone, and of a blocked desktop."""
+"""Limits in seconds: until a phone shows the picture; until its map moves; blocked on a desktop."""
 
 VIEWPORT: Any = {"width": 1440, "height": 900}
 
@@ -54,11 +62,15 @@ SLOWER_PROCESSOR = 4
 
 FILM_SECONDS = (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)
 
+GAP = 12
+"""Distance in pixels between the pictures in the strip of a film."""
+
 OBSERVE = """
-  window.seen = { largest: 0, shifted: 0, blocked: 0 };
+  window.seen = { largest: 0, shifted: 0, blocked: 0, picture: 0 };
   const watch = (type, each) => new PerformanceObserver((list) => list.getEntries().forEach(each))
     .observe({ type, buffered: true });
   watch("largest-contentful-paint", ({ startTime }) => { seen.largest = startTime / 1000; });
+  watch("element", ({ renderTime }) => { seen.picture = renderTime / 1000; });
   watch("layout-shift", (each) => { seen.shifted += each.hadRecentInput ? 0 : each.value; });
   watch("longtask", ({ duration }) => { seen.blocked += Math.max(0, duration - 50) / 1000; });
 """
@@ -101,16 +113,33 @@ MEASURE = """() => {
   const loaded = [page, ...performance.getEntriesByType("resource")];
   const bytes = (chosen) => chosen.reduce((sum, each) => sum + each.transferSize, 0);
   return {
-    seconds: at("dpgeo:heatmap"),
-    picture: at("dpgeo:picture"),
+    seconds: at("dpgeo:heatmap") || at("dpgeo:drawn"),
+    moves: at("dpgeo:moves") || at("dpgeo:map"),
+    map: at("dpgeo:map"),
     idle: at("dpgeo:drawn"),
     ...seen,
     files: loaded.length,
-    map: bytes(loaded.filter(({ name }) => /(map|series)\\.bin|geojson|basemap\\.json/.test(name))),
+    sent: bytes(loaded.filter(({ name }) => /(map|series)\\.bin|geojson|basemap.json/.test(name))),
     scripts: bytes(loaded.filter(({ name }) => /\\.m?js(\\?|$)/.test(name))),
     all: bytes(loaded),
   };
 }"""
+
+
+MAPLIBRE = ROOT / "frontend/node_modules/maplibre-gl/dist"
+
+EMPTY_MAP = """<!doctype html>
+<style>body { margin: 0 } #map { height: 100vh }</style>
+<div id="map"></div>
+<script type="module">
+  import { Map, setWorkerUrl } from "./maplibre-gl.mjs";
+  setWorkerUrl(new URL("maplibre-gl-worker.mjs", location.href).href);
+  const style = { version: 8, sources: {}, layers: [] };
+  new Map({ container: "map", style, attributionControl: false }).once("idle", () => {
+    performance.mark("dpgeo:drawn");
+    document.querySelector("#map").dataset.state = "idle";
+  });
+</script>"""
 
 
 def add_to(subcommands: Any) -> None:
@@ -130,7 +159,10 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print the median figures of several visits. Raises OSError if the site does not start."""
+    """Print the medians of the figures of several visits.
+
+    Raises OSError if the site does not start.
+    """
     made, words = GRID.format(cells=options.cells), f"{options.cells} x {options.cells} cells"
     if options.zones:
         made, words = ZONES.format(zones=options.zones), f"{options.zones} zones"
@@ -151,14 +183,20 @@ def measure(options: argparse.Namespace) -> None:
         "layout_shift": middle(visits, "shifted"),
         "blocked_seconds": middle(visits, "blocked"),
         "blocked_seconds_promised": BLOCKED_SECONDS,
+        "empty_map_blocked_seconds": middle(visits, "empty_blocked"),
+        "blocked_of_empty_map": middle(visits, "blocked")
+        / max(0.001, middle(visits, "empty_blocked")),
         "seconds": statistics.median(seconds),
         "seconds_least": min(seconds),
         "seconds_most": max(seconds),
         "seconds_promised": SECONDS,
-        "seconds_until_it_moves": middle(visits, "idle"),
+        "seconds_until_it_moves": middle(visits, "moves"),
         "seconds_until_it_moves_promised": MOVING_SECONDS,
+        "seconds_until_the_map_moves": middle(visits, "map"),
+        "seconds_until_figures": middle(visits, "idle"),
+        "empty_map_seconds": middle(visits, "empty_idle"),
         "processor_seconds": middle(visits, "processor"),
-        "map_bytes": max(each["map"] for each in visits),
+        "map_bytes": max(each["sent"] for each in visits),
         "map_bytes_promised": TRANSFER,
         "script_bytes": max(each["scripts"] for each in visits),
         "all_script_bytes": all_scripts(),
@@ -179,7 +217,7 @@ def visit(
 ) -> Iterator[dict[str, float]]:
     """Yield the figures of `repeat` visits, each with an empty cache; the last one is filmed.
 
-    `processor` is the time of a processor that the page's main thread took until it was asked.
+    `processor` is the processor time in seconds that the page's main thread has used.
     """
     from playwright.sync_api import sync_playwright
 
@@ -208,6 +246,9 @@ def visit(
             )
             if film and shots:
                 keep(shots, began, film)
+            open_empty(page, address)
+            empty: dict[str, float] = page.evaluate(MEASURE)
+            figures |= {f"empty_{each}": empty[each] for each in ("blocked", "idle")}
             context.close()
             if count:
                 # The first visit warms up the server and is not counted.
@@ -215,8 +256,24 @@ def visit(
         browser.close()
 
 
+def open_empty(page: Any, address: str) -> None:
+    """Open a map without layers, as if it lay on the same site, and wait until it is drawn."""
+
+    def answer(route: Any) -> None:
+        name = route.request.url.rpartition("/")[2]
+        if name:
+            route.fulfill(path=MAPLIBRE / name, content_type="text/javascript")
+        else:
+            route.fulfill(body=EMPTY_MAP, content_type="text/html")
+
+    empty = urllib.parse.urljoin(address, "/empty-map/")
+    page.context.route(f"{empty}**", answer)
+    page.goto(empty, wait_until="commit")
+    page.wait_for_selector("#map[data-state=idle]", state="attached", timeout=120_000)
+
+
 def roll(line: Any, shots: list[tuple[float, str]]) -> None:
-    """Let the browser send a picture, with its time, whenever the page changes."""
+    """Let the browser send a screenshot, with its time, whenever the page changes."""
 
     def take(frame: Any) -> None:
         shots.append((frame["metadata"]["timestamp"], frame["data"]))
@@ -227,13 +284,26 @@ def roll(line: Any, shots: list[tuple[float, str]]) -> None:
 
 
 def keep(shots: Sequence[tuple[float, str]], began: float, folder: Path) -> None:
-    """Write what was seen at each of FILM_SECONDS after the time `began`."""
+    """Write the screenshots of each of FILM_SECONDS after the time `began`, and a strip of them
+    all.
+    """
+    from PIL import Image
+
     folder.mkdir(parents=True, exist_ok=True)
+    frames = []
     for seconds in FILM_SECONDS:
         seen = [data for taken, data in shots if taken <= began + seconds]
         if seen:
             path = folder / f"{seconds:.1f}-seconds.png"
             path.write_bytes(base64.b64decode(seen[-1]))
+            frames.append(Image.open(path).convert("RGB"))
+    height = max((frame.height for frame in frames), default=1)
+    strip = Image.new("RGB", (sum(frame.width + GAP for frame in frames) or 1, height), "white")
+    left = 0
+    for frame in frames:
+        strip.paste(frame, (left, 0))
+        left += frame.width + GAP
+    strip.save(folder / "film.png")
 
 
 @dataclass(frozen=True, slots=True)

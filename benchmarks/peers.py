@@ -1,4 +1,5 @@
-"""Errors of published mechanisms on a public array of counts, to be compared with `accuracy`.
+"""Errors of published mechanisms on a public array of counts, for comparison with the benchmark
+`accuracy`.
 
 The mechanisms are written here from their papers: Identity (Dwork, McSherry, Nissim and Smith
 2006), UGrid and AGrid (Qardaji, Yang and Li 2013a), HB (Qardaji, Yang and Li 2013b) and HDMM
@@ -40,10 +41,10 @@ TOTAL_SHARE = 0.05
 
 
 STARTS, WORTH = 8, 0.95
-"""HDMM's optimisation starts anew up to STARTS times, until it is WORTH times better than identity.
+"""HDMM's optimisation starts anew up to STARTS times.
 
-From some starting points, as from the first one with 64 cells, the optimisation ends at the
-identity.
+It ends as soon as the error is less than WORTH times that of the identity. From some starting
+points, as from the first one with 64 cells, the optimisation ends at the identity.
 """
 
 

@@ -89,7 +89,7 @@ class Records:
 
 def measure(options: argparse.Namespace) -> None:
     """Print a line for every method, epsilon and number of clusters."""
-    records = read(options)
+    records = read(options.data, options.every, options.cells)
     name = options.data.stem
     if options.speed:
         report({"data": name, **speed(records)}, options.json)
@@ -98,15 +98,17 @@ def measure(options: argparse.Namespace) -> None:
         report({"data": name, **line}, options.json)
 
 
-def read(options: argparse.Namespace) -> Records:
+def read(file: Path, every: int = 1, cells: int = 0) -> Records:
     """Return the records of a file that lie in a box around nearly all of them.
 
-    The box is the study area. It spans the 0.001 to 0.999 quantiles of each coordinate, and 0.01
-    degrees more on each side. Only a benchmark may derive the area from the data.
+    Places are the centres of `cells` x `cells` grid cells or, if `cells` is 0, the points of
+    interest in the column `poi`. Only each `every`-th row is read. The box is the study area. It
+    spans the 0.001 to 0.999 quantiles of each coordinate, and 0.01 degrees more on each side. Only
+    a benchmark may derive the area from the data.
     """
     import pyarrow.parquet as pq
 
-    table = pq.read_table(options.data).to_pandas().iloc[:: options.every]
+    table = pq.read_table(file).to_pandas().iloc[::every]
     lon, lat = table["lon"].to_numpy(np.float64), table["lat"].to_numpy(np.float64)
     west, east = np.quantile(lon, [0.001, 0.999])
     south, north = np.quantile(lat, [0.001, 0.999])
@@ -114,14 +116,14 @@ def read(options: argparse.Namespace) -> Records:
     inside = area.covers(lon, lat)
     persons = np.unique(table["user"].to_numpy()[inside], return_inverse=True)[1].astype(np.int64)
     at = Centres.from_degrees(lon[inside], lat[inside])
-    places = Places.of_cells(area, options.cells) if options.cells else _distinct(table, inside)
+    places = Places.of_cells(area, cells) if cells else _distinct(table, inside)
     grid = Grid.over(area, LATTICE)
     place = places.nearest_to_cells(grid)(grid.locate(at.x, at.y))
     return Records(persons, int(persons.max()) + 1, at, places, place, area)
 
 
 def _distinct(table: Any, held: NDArray[np.bool_]) -> Places:
-    """Return one place for each point of interest that the records name."""
+    """Return one place for each point of interest in a table's rows that `held` marks."""
     found = table[held].groupby("poi")[["lon", "lat"]].first()
     return Places(
         levels=("street",),
@@ -138,12 +140,12 @@ def lines(records: Records, tenths: Sequence[int], seed: int) -> Iterator[Line]:
     for crowd in CROWDS:
         moved = Centres(*k_anonymous(records.at.x, records.at.y, records.persons, crowd))
         away = ground_metres(records.at, moved)
-        error = _mean(records.persons, away / wide, records.people)
+        error = mean_of_persons(records.persons, away / wide, records.people)
         yield {"method": f"k-anonymity {crowd}", "de": error, "de_true": error}
     for tenth in tenths:
         epsilon = Fraction(tenth, 10)
         away = ground_metres(records.at, plain(records, float(epsilon), seed))
-        error = _mean(records.persons, away / wide, records.people)
+        error = mean_of_persons(records.persons, away / wide, records.people)
         yield {"method": "plain laplace", "epsilon": float(epsilon), "de": error, "de_true": error}
         for clusters in CLUSTERS:
             yield prilocation(records, epsilon, clusters, seed, wide)
@@ -162,7 +164,7 @@ def plain(records: Records, epsilon: float, seed: int) -> Centres:
 
 
 def prilocation(records: Records, epsilon: Fraction, clusters: int, seed: int, wide: float) -> Line:
-    """Run the mechanism's steps with the source's shares of epsilon, and return the errors.
+    """Run PriLocation's steps with the source's shares of epsilon, and return the errors.
 
     `epsilon` is given per record.
     """
@@ -194,7 +196,7 @@ def prilocation(records: Records, epsilon: Fraction, clusters: int, seed: int, w
         "method": "prilocation",
         "epsilon": float(epsilon),
         "clusters": clusters,
-        "de": _mean(persons, away, records.people),
+        "de": mean_of_persons(persons, away, records.people),
         "de_true": float(of_true.mean()),
         "de_honest": _honest(own, persons, _astray(own, persons, after) / wide),
         "fakes_per_person": float(np.maximum(wanted.ravel() - true, 0).sum() / records.people),
@@ -206,7 +208,7 @@ def _taken(at: Centres, places: Ints) -> Centres:
     return Centres(at.x[places], at.y[places])
 
 
-def _mean(persons: Ints, values: Floats, people: int) -> float:
+def mean_of_persons(persons: Ints, values: Floats, people: int) -> float:
     """Return the mean of each person's mean value; people without a value are left out."""
     size = np.bincount(persons, minlength=people)
     sums = np.bincount(persons, values, people)
@@ -214,9 +216,9 @@ def _mean(persons: Ints, values: Floats, people: int) -> float:
 
 
 def _honest(records: Records, persons: Ints, astray: Floats) -> float:
-    """Return the mean distance over the virtual users who have true places."""
+    """Return the mean over virtual users with true places; the virtual users are `persons`."""
     belongs = np.isin(persons, records.persons)
-    return _mean(persons[belongs], astray[belongs], records.people)
+    return mean_of_persons(persons[belongs], astray[belongs], records.people)
 
 
 def _astray(records: Records, persons: Ints, places: Ints) -> Floats:

@@ -39,7 +39,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for every bound and epsilon."""
+    """Print a line for each pair of a contribution bound and an epsilon."""
     view = view_of(options)
     for bound, epsilon in SETTINGS:
         figures: dict[str, list[Any]] = defaultdict(list)
@@ -95,7 +95,8 @@ def trial(
 def exact(fine: NDArray[np.int64]) -> Floats:
     """Return the exact quartiles (n, 3) from counts (n, K) by step, as shares of the range.
 
-    Each quartile is the smallest step with at least its part of the records at or below it.
+    A quartile is the smallest step such that at least 1/4, 1/2 or 3/4 of the records are not above
+    it.
     """
     below = fine.cumsum(axis=1)
     least = np.array(QUARTILES)[:, None] * below[:, -1]

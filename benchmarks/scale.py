@@ -1,8 +1,10 @@
 """Processor time and memory of a partitioned folder read in place, beside one canonical file.
 
-The folder has invented visits of whole-number persons: every person goes to one of five places
-nearby, at any time of a month. Each step runs in a process of its own, with one thread, so that its
-memory can be told. All counts are compared cell by cell.
+`--measured -1` leaves the shards out, which leaves this comparison.
+
+The folder has invented visits of people whose ids are integers: every person goes to one of five
+places nearby, at any time of a month. Each step runs in a process of its own, with one thread, so
+that its own memory can be measured. All counts are compared cell by cell.
 """
 
 from __future__ import annotations
@@ -58,6 +60,10 @@ def add_to(subcommands: Any) -> None:
     parser.add_argument("--people", type=int, default=400_000)
     parser.add_argument("--parts", type=int, default=10, help="number of Parquet files")
     parser.add_argument("--shards", type=int, default=4, help="number of workers")
+    parser.add_argument(
+        "--measured", type=int, default=0, help="number of shards to run; 0: all, -1: none"
+    )
+    parser.add_argument("--counting", choices=list(Counting), help="what to count; both by default")
     parser.add_argument("--memory-mib", type=int, default=4096)
 
 
@@ -75,7 +81,7 @@ class Partitions:
         return schema_of_rows(SCHEMA)
 
     def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of persons whose marks lie in a range."""
+        """Yield the rows of the persons with integer identifiers from `first` to `last`."""
         people = None if (first, last) == EVERYBODY else (first, last)
         for path in sorted(self.folder.glob("*.parquet")):
             yield from source_rows(path, {}, SCHEMA, KEY, Tally(), people=people)
@@ -91,7 +97,7 @@ class Cost:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print a line for each step. Raises ValueError if counts differ."""
+    """Print a line for each step. Raises ValueError if two steps give different counts."""
     with tempfile.TemporaryDirectory(prefix="dpgeo-scale-") as name:
         folder = Path(name)
         _measured(partial(_invent, folder, options.rows, options.people, options.parts))
@@ -105,20 +111,23 @@ def run(options: argparse.Namespace) -> None:
         single = gathered / "rows.parquet"
         _say("one canonical file", _measured(partial(write_rows, rows, single)), options.rows)
         equal = True
-        for counting in Counting:
+        for counting in [Counting(options.counting)] if options.counting else Counting:
             memory = options.memory_mib << 20
             count = partial(_count, rows, counting, memory)
             alone = _say(f"{counting}, that file", _measured(partial(count, single)), options.rows)
             here = _say(f"{counting}, in place", _measured(count), options.rows)
+            times, memories = here.seconds / alone.seconds, here.memory / alone.memory
+            print(f"  in place beside that file: time x {times:.2f}, memory x {memories:.2f}")
             shards = [
                 _measured(partial(count, None, shard, options.shards))
-                for shard in range(options.shards)
+                for shard in range(options.measured or options.shards)
             ]
             for number, shard in enumerate(shards):
                 _say(f"{counting}, shard {number}", shard, options.rows)
-            added = np.sum([each.counts for each in shards], axis=0)
             equal &= np.array_equal(alone.counts, here.counts)
-            equal &= np.array_equal(alone.counts, added)
+            if len(shards) == options.shards:
+                added = np.sum([each.counts for each in shards], axis=0)
+                equal &= np.array_equal(alone.counts, added)
     if not equal:
         raise ValueError("The counts differ.")
     print("All counts are equal.")
@@ -176,7 +185,7 @@ def _count(
 
 
 def _measured(step: Callable[[], NDArray[np.int64] | None]) -> Cost:
-    """Run a step in a new process and return its cost."""
+    """Run a step in a new process and return its cost and its counts."""
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as pool:
         return pool.submit(_timed, step).result()

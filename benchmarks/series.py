@@ -6,10 +6,11 @@ series. The bounding box of the file's rows is stretched to a square, so that th
 of cells as columns.
 
 Two baselines are computed here, from counts bounded by the product. Absorbed budgets: half of
-epsilon asks each week whether the map has changed since the last one that was published, and weeks
-that are skipped leave their share of the other half to the next publication (algorithm BA of
-Kellaris, Papadopoulos, Xiao and Papadias 2014). p-sums: a binary tree over the weeks, either with
-the fewest nodes for each sum (Chan, Shi and Song 2011) or with least squares (Hay et al. 2010).
+epsilon is spent on asking each week whether the map has changed since the last one that was
+published, and weeks that are skipped leave their share of the other half to the next publication
+(algorithm BA of Kellaris, Papadopoulos, Xiao and Papadias 2014). p-sums: a binary tree over the
+weeks, either with the fewest nodes for each sum (Chan, Shi and Song 2011) or with least squares
+(Hay et al. 2010).
 """
 
 from __future__ import annotations
@@ -168,7 +169,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def show(kind: str, scheme: Scheme, found: Sequence[Mapping[str, float]], as_json: bool) -> None:
-    """Print the means of the errors of several trials."""
+    """Print the means of the errors over several trials of one scheme."""
     figures = {key: float(np.mean([each[key] for each in found])) for key in found[0]}
     report({"kind": kind, "scheme": scheme.name, "scale": scheme.scale, **figures}, as_json)
 
@@ -351,7 +352,7 @@ def _copy(target: Path, used: Path) -> None:
 
 
 def errors(drawn: Floats, scale: float, truth: Floats) -> dict[str, float]:
-    """Return the errors of the maps as drawn, and smoothed with the maps before them."""
+    """Return the errors of the maps as drawn, and of maps smoothed with those of earlier weeks."""
     smooth, _ = smoothed(drawn, 2 * scale**2)
     found = {
         "rmse": rmse(drawn, truth),
@@ -380,7 +381,10 @@ def rmse(drawn: Floats, truth: Floats) -> float:
 
 
 def busiest(drawn: Floats, truth: Floats) -> float:
-    """Return the share of each week's busiest cells that a map shows as busiest, on average."""
+    """Return the share of each week's busiest cells that are among the busiest of its noisy map.
+
+    The share is a mean over weeks.
+    """
     shares = []
     for one, true in zip(drawn, truth, strict=True):
         if true.sum() > FEWEST:

@@ -6,8 +6,10 @@ the highest number of requests per second that two cores can serve. `of_bare` is
 time to the time of a reference, which is the same gunicorn without Django, serving the bytes of the
 map's array from memory. If nginx is installed, the files of a published map are also requested
 from it with the configuration that we ship (`deploy/nginx.conf`), and processor time includes its
-own. Left out are TLS, the network, and the pages of members, which no proxy keeps. The program
-that asks takes a part of the same processor.
+own. Left out are TLS, the network, and the pages of members, which no proxy keeps. Pages of
+features and of collections are requested by two clients at a time, since a process computes two and
+refuses further ones as busy (503); how many it refuses under more load is left out, too. The
+program that asks takes a part of the same processor.
 """
 
 from __future__ import annotations
@@ -35,6 +37,9 @@ Figures = dict[str, float]
 SITE, BARE = "dpgeo.config.wsgi", "benchmarks.serving_bare:application"
 
 NGINX = "/usr/sbin/nginx"
+
+AT_A_TIME = 2
+"""Number of pages of features that a process computes at a time (`dpgeo.api.heavy_work`)."""
 
 COST = "processor_ms_per_request"
 
@@ -115,7 +120,7 @@ def _measure_bare(
 
 
 def _asked(release: str) -> list[tuple[str, str, bool]]:
-    """Return each request's name and URL, and whether the client has the response in its cache."""
+    """Return, for each kind of request, its name, its URL, and whether the client has it cached."""
     file = f"/api/v1/releases/{release}/files"
     return [
         ("the map's page", f"/maps/{release}/", False),
@@ -163,7 +168,9 @@ def _serving(
 
 @contextmanager
 def _proxy(server: str, folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Run nginx as shipped in front of a server; yield its address and its process."""
+    """Run nginx, with the configuration that this project ships, in front of a server; yield its
+    address and process.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{probe.getsockname()[1]}"
@@ -213,7 +220,9 @@ def _measure(
         etag = answer.headers["ETag"] if again else ""
     script = folder / "script.lua"
     script.write_text(SCRIPT.format(etag=etag))
-    words = ["wrk", "-t", "1", "-c", str(options.connections), "-d", f"{options.seconds}s"]
+    # A process computes only a few pages of features at a time and refuses further ones as busy.
+    connections = min(options.connections, AT_A_TIME) if "/ogc/" in address else options.connections
+    words = ["wrk", "-t", "1", "-c", str(connections), "-d", f"{options.seconds}s"]
     before = sum(_processor_seconds(each.pid) for each in processes)
     done = subprocess.run(  # noqa: S603
         [*words, "--timeout", "30s", "-s", str(script), address],

@@ -141,7 +141,7 @@ def _noise(noise: DiscreteLaplace, shape: tuple[int, ...]) -> NDArray[np.int64]:
 
 
 def _copy(first: Release, datasets: Sequence[Dataset], number: int) -> None:
-    """Add `number` rows that equal the first release and its list of files, but for their ids."""
+    """Add `number` copies of a release's row and of its list of files, with new ids."""
     listed = list(first.files.all())
     jobs = [Job(task="releases.run", state=JobState.DONE) for _ in range(number)]
     Job.objects.bulk_create(jobs, BATCH)

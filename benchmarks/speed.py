@@ -26,6 +26,7 @@ from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
+from dpgeo.engine.canonical_file import MEMORY_BYTES
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.postprocess.kdtree import Rule, grow_kdtree
@@ -155,7 +156,7 @@ def dpcube(options: argparse.Namespace) -> Line:
     The reference is the time to draw one noise value for each cell.
     """
     large = options.large
-    view = _Counted(counts=trips.city(large, people=options.rows))
+    view = Counted(counts=trips.city(large, people=options.rows))
     mechanism = find_mechanism("dpcube")
     params = parse_parameters(mechanism.params, {"cells": large})
     law = DiscreteLaplace(Fraction(1, 10), 1)
@@ -173,7 +174,7 @@ def dpcube(options: argparse.Namespace) -> Line:
     )
 
 
-class _Counted(CountsView):
+class Counted(CountsView):
     """A view with counts that were computed beforehand."""
 
     def histogram(self, grid: Grid) -> PrivateCounts:
@@ -252,8 +253,8 @@ def published(path: Path, options: argparse.Namespace) -> Line:
     """Return the time of a release from canonical file to all files that it is published with.
 
     The reference is the time that counting takes. Both are processor time, since the engine counts
-    on all cores and files are written on one. The rows of the database and moving files between
-    storages are left out, and so are files that are made when somebody first asks for them.
+    on all cores and files are written on one. Not measured are writing to the database, moving
+    files between storages, and files that are made when somebody first asks for them.
     """
     grid = Grid.over(trips.AREA, CELLS)
     mechanism = find_mechanism("uniform-grid")
@@ -289,8 +290,14 @@ def published(path: Path, options: argparse.Namespace) -> Line:
     )
 
 
-def view_of(path: Path, counting: Counting) -> DuckDBView:
-    """Return a view of generated people, with at most BOUND cells or visits each."""
+def view_of(path: Path, counting: Counting, memory_bytes: int = MEMORY_BYTES) -> DuckDBView:
+    """Return a view of generated people, each counted in at most BOUND cells or visits."""
     return DuckDBView(
-        path, domain=Domain(trips.AREA), unit=Unit.PERSON, counting=counting, bound=BOUND, salt=SALT
+        path,
+        domain=Domain(trips.AREA),
+        unit=Unit.PERSON,
+        counting=counting,
+        bound=BOUND,
+        salt=SALT,
+        memory_bytes=memory_bytes,
     )

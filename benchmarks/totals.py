@@ -105,7 +105,7 @@ def draw(
 
 
 def surface(released: Released) -> Floats:
-    """Return the inferred counts (rows, columns) of a release."""
+    """Return the inferred counts (rows, columns) of the cells of a release."""
     assert isinstance(released.content, PhasedRelease)
     return released.content.surface
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
+
+if TYPE_CHECKING:
+    import duckdb
 
 AREA = StudyArea.from_bounds(10.0, 50.0, 10.5, 50.3)
 
@@ -66,15 +70,23 @@ GROUP BY 1
 """
 
 
+def connected() -> duckdb.DuckDBPyConnection:
+    """Open a DuckDB connection that shows no progress bar, also in a terminal."""
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.execute("SET enable_progress_bar = false")
+    return connection
+
+
 def write(path: Path, *, rows: int, people: int) -> None:
     """Write a canonical file of `rows` trips by `people` people, as ingestion writes it."""
-    import duckdb
     import pyarrow as pa
 
     from dpgeo.ingest.canonical import CANONICAL, canonical_file
 
     west, south, east, north = AREA.mercator_bounds
-    with duckdb.connect() as connection, canonical_file(path) as writer:
+    with connected() as connection, canonical_file(path) as writer:
         query = connection.sql(
             _TRIPS,
             params={
@@ -101,16 +113,14 @@ def distinct_counts(path: Path, grid: Grid) -> NDArray[np.int64]:
 
 
 def bounded_counts(path: Path, grid: Grid, bound: int) -> NDArray[np.int64]:
-    """Return the cell counts with at most `bound` visits per person, without noise.
+    """Return the number of rows in each cell, without noise, of at most `bound` rows a person.
 
-    A single query computes them.
+    A single query computes them. Of a person with more rows, a choice by hash counts.
     """
     return _run(_BOUNDED, path, grid, bound=bound)
 
 
 def _run(query: str, path: Path, grid: Grid, **more: int) -> NDArray[np.int64]:
-    import duckdb
-
     parameters: dict[str, str | int | float] = {
         **more,
         "path": str(path),
@@ -120,7 +130,7 @@ def _run(query: str, path: Path, grid: Grid, **more: int) -> NDArray[np.int64]:
         "columns": grid.columns,
     }
     counts = np.zeros(grid.size, dtype=np.int64)
-    with duckdb.connect() as connection:
+    with connected() as connection:
         columns = connection.execute(query, parameters).fetchnumpy()
     counts[columns["cell"]] = columns["amount"]
     return counts.reshape(grid.shape)

@@ -16,7 +16,7 @@ from dpgeo.ingest.schema import Columns, Schema
 
 KEY = bytes(64)
 
-# The positions of `trips`, in degrees, with text for persons and times.
+# The rows of `trips` with positions in degrees, and with text for persons and times.
 _CSV = """
 COPY (
     SELECT 'user-' || person_high % ($people::UBIGINT * 20) AS person,
@@ -35,8 +35,8 @@ COPY (
 ) TO '{target}' (FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER '\t')
 """
 
-# Two hashes of 64 bits stand for the person's keyed hash of 128 bits. DuckDB's hashes protect
-# nobody, but the time is measured for its quickest hash function.
+# DuckDB's fastest hash function, used twice, stands for our keyed hash of 128 bits. It protects
+# nobody, but it makes the comparison hard for us.
 _DUCKDB = """
 COPY (
     SELECT hash($key, person) AS person_high, hash(person, $key) AS person_low,
@@ -56,11 +56,11 @@ def ingested(canonical: Path, options: argparse.Namespace) -> Iterator[Line]:
     with tempfile.TemporaryDirectory(prefix="dpgeo-benchmark-") as name:
         folder = Path(name)
         table, features = folder / "trips.csv", folder / "trips.geojsonl"
-        _run(_CSV, canonical, table, people=options.people)
+        write_csv(canonical, table, options.people)
         _run(_GEOJSON, table, features)
         ours, reference = best_of(
             options.repeat,
-            lambda: _ingest(table, folder, Columns("lon", "lat", person="person", time="moment")),
+            lambda: ingest_csv(table, folder),
             lambda: _run(_DUCKDB, table, folder / "peer.parquet", key="key"),
             clock=time.process_time,
         )
@@ -75,7 +75,7 @@ def ingested(canonical: Path, options: argparse.Namespace) -> Iterator[Line]:
             lambda: _ingest(
                 features, folder, Columns(geometry="geometry", person="person", time="moment")
             ),
-            lambda: _ingest(table, folder, Columns("lon", "lat", person="person", time="moment")),
+            lambda: ingest_csv(table, folder),
             clock=time.process_time,
         )
         yield compared(
@@ -86,15 +86,23 @@ def ingested(canonical: Path, options: argparse.Namespace) -> Iterator[Line]:
         )
 
 
+def write_csv(canonical: Path, target: Path, people: int) -> None:
+    """Write trips in a canonical file as CSV: text for persons and times, degrees."""
+    _run(_CSV, canonical, target, people=people)
+
+
+def ingest_csv(source: Path, folder: Path) -> None:
+    """Read CSV of `write_csv` to a canonical file in a folder."""
+    _ingest(source, folder, Columns("lon", "lat", person="person", time="moment"))
+
+
 def _ingest(source: Path, folder: Path, columns: Columns) -> None:
     schema = Schema(columns, Unit.PERSON, trips.AREA)
     ingest_here(source, source.name, schema, KEY, folder / "ours.parquet", lambda done, total: None)
 
 
 def _run(query: str, source: Path, target: Path, **parameters: int | str) -> None:
-    import duckdb
-
-    with duckdb.connect() as connection:
+    with trips.connected() as connection:
         connection.execute(
             query.replace("{source}", str(source)).replace("{target}", str(target)), parameters
         )

@@ -8,13 +8,17 @@ counted as several people with the same rows.
 
 Twelve maps are made as well, one of each twelfth of the time. Under pure differential privacy each
 map gets a twelfth of epsilon, under zCDP a twelfth of rho.
+
+With `--clusters`, private clusters are compared instead: with a whole epsilon or rho, and with a
+twelfth of it, as one of twelve maps would get.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -31,11 +35,12 @@ from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.spend import RhoSpend, Spend
 from dpgeo.core.zcdp import NANO, nano_rho_for
 from dpgeo.engine.duckdb_view import DuckDBView
-from dpgeo.mechanisms import auto
+from dpgeo.mechanisms import auto, private_clusters
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.gaussian_meter import GaussianMeter
 from dpgeo.privacy.mechanism import run
 from dpgeo.privacy.meter import Meter
+from dpgeo.spatial.centres import Centres
 from dpgeo.spatial.grid import Grid
 from tests.randomness import SeededEntropy, ZeroNoise
 
@@ -53,6 +58,16 @@ BOXES = 2000
 """Number of random boxes of cells over which sums are compared."""
 
 LABEL = "cells"
+
+HEADS = {
+    "laplace": "Laplace",
+    "gaussian": "Gaussian",
+    "auto": "*Automatic*, Laplace",
+    "auto_gaussian": "*Automatic*, Gaussian",
+    "paid": "Laplace, paid in rho",
+    "none": "no noise",
+}
+"""Column heads of a table, by the endings of the figures' names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +98,51 @@ def add_to(subcommands: Any) -> None:
     parser.add_argument("--bounds", nargs="+", type=int, default=BOUNDS)
     parser.add_argument("--times", nargs="+", type=int, default=(1, 20), help="copies of a person")
     parser.add_argument("--trials", type=int, default=5)
-    parser.add_argument("--json", action="store_true", help="one JSON object per line")
+    parser.add_argument("--clusters", action="store_true", help="compare private clusters")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="one JSON object per line")
+    form.add_argument("--markdown", action="store_true", help="a table, as in docs/rho.md")
     parser.set_defaults(run=measure)
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for each number of people and each bound, and for twelve maps."""
+    """Print a line for each number of people and each bound, and such lines for twelve maps."""
+    if not options.markdown:
+        for line in lines(options):
+            report(line, options.json)
+        return
+    for number, line in enumerate(lines(options)):
+        row = cells_of(line)
+        if number == 0:
+            print("| " + " | ".join(row) + " |")
+            print("|---" * len(row) + "|")
+        print("| " + " | ".join(row.values()) + " |", flush=True)
+
+
+def cells_of(line: Mapping[str, Any]) -> dict[str, str]:
+    """Return the cells of a table's row by their heads, from a line of figures.
+
+    Two figures of the same map, such as `rmse_laplace` and `boxes_laplace`, are in one cell.
+    """
+    row: dict[str, str] = {}
+    for name, value in line.items():
+        head = HEADS.get(name.partition("_")[2], name)
+        text = value if isinstance(value, str) else f"{round(value, 2 - exponent(value)):,g}"
+        row[head] = f"{row[head]} / {text}" if head in row else text
+    return row
+
+
+def exponent(value: float) -> int:
+    """Return the power of ten at which a number is rounded.
+
+    It is that of the number's first significant digit, or 2 for integers and for numbers from 1000
+    on.
+    """
+    return 2 if isinstance(value, int) or value >= 1000 else math.floor(math.log10(value))
+
+
+def lines(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Yield the figures of each number of people, number of maps and bound."""
     epsilon, delta = parse_epsilon(options.epsilon), Fraction(options.delta)
     rho = Fraction(nano_rho_for(epsilon, delta), NANO)
     rows = read(options.data, tuple(options.box))
@@ -96,13 +150,19 @@ def measure(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="dpgeo-benchmark-") as folder:
         for times in options.times:
             path = write(Path(folder) / "rows.parquet", rows, times)
+            if options.clusters:
+                for maps in (1, MONTHS):
+                    each = epsilon / maps, rho / maps
+                    for line in clusters(path, grid, *each, delta, options.bounds, options.trials):
+                        yield {"people": f"x {times}", "maps": maps, **line}
+                continue
             for line in by_bound([path], grid, epsilon, rho, delta, options.bounds, options.trials):
-                report({"people": f"x {times}", "maps": 1, **line}, options.json)
+                yield {"people": f"x {times}", "maps": 1, **line}
             if rows.minute is not None:
                 paths = list(months(Path(folder), rows, times))
                 parts = epsilon / MONTHS, rho / MONTHS
                 for line in by_bound(paths, grid, *parts, delta, options.bounds, options.trials):
-                    report({"people": f"x {times}", "maps": MONTHS, **line}, options.json)
+                    yield {"people": f"x {times}", "maps": MONTHS, **line}
 
 
 def by_bound(
@@ -138,6 +198,63 @@ def by_bound(
                     found.setdefault(f"boxes_{name}", []).append(boxes_error(noisy, truth))
         figures = {name: float(np.mean(values)) for name, values in found.items()}
         yield {"bound": bound, **figures}
+
+
+def clusters(
+    path: Path,
+    grid: Grid,
+    epsilon: Fraction,
+    rho: Fraction,
+    delta: Fraction,
+    bounds: Sequence[int],
+    trials: int,
+) -> Iterator[dict[str, float]]:
+    """Yield how far centres are from people at each bound, and the margins of the counts around.
+
+    `laplace` is private clusters for epsilon, `gaussian` the same for rho, and `paid` the pure
+    mechanism with the epsilon to which the rho converts. The distance is that of an average person
+    in a cell from the nearest centre, in per cent of the frame's side; `none` is the distance
+    without noise.
+    """
+    truth = exact(view_of(path, EVERYTHING).histogram(grid)).ravel()
+    params = private_clusters.Params(cells=grid.rows)
+    paid = Fraction(math.isqrt(int(2 * rho * NANO * NANO)), NANO)
+    amounts = {
+        "none": (Fraction(EVERYTHING), None),
+        "laplace": (epsilon, None),
+        "gaussian": (rho, delta),
+        "paid": (paid, None),
+    }
+    for bound in bounds:
+        view = view_of(path, bound)
+        found: dict[str, float] = {}
+        for name, (amount, at) in amounts.items():
+            distances = []
+            for seed in range(trials if name != "none" else 1):
+                content: Any = run(
+                    private_clusters.MECHANISM,
+                    view,
+                    params,
+                    amount,
+                    SeededEntropy(seed),
+                    {},
+                    delta=at,
+                ).content
+                centres = Centres.from_degrees(content.longitude, content.latitude)
+                distances.append(distance(grid, truth, centres))
+            found[f"distance_{name}"] = float(np.mean(distances))
+            found[f"margin_{name}"] = content.noise.margin()
+        yield {"bound": bound, **found}
+
+
+def distance(grid: Grid, counts: Floats, centres: Centres) -> float:
+    """Return the mean distance of counts (cells,) from the nearest centres, in % of a side."""
+    cells = np.flatnonzero(counts)
+    row, column = np.divmod(cells, grid.columns)
+    x = grid.west + (column + 0.5) * grid.cell
+    y = grid.north - (row + 0.5) * grid.cell
+    apart = np.hypot(x[:, None] - centres.x, y[:, None] - centres.y).min(axis=1)
+    return float(100 * np.average(apart, weights=counts[cells]) / (grid.cell * grid.columns))
 
 
 def exact(counts: PrivateCounts) -> Floats:

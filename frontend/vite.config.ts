@@ -36,10 +36,23 @@ export default defineConfig({
     rollupOptions: {
       input: ["src/site/site.ts", "src/release/release.ts", "src/series/series.ts", "src/planner/planner.ts", "src/desk/desk.ts", "src/desk/admin-upload.ts", "src/site/about.ts"],
       output: {
+        // Few files: a phone waits for each that it asks for.
+        codeSplitting: {
+          groups: [
+            { name: "base", priority: 2, test: /preload-helper|\/src\/(ui\/(dom|errors|translate)|geometry\/(place|mercator)|map\/notice)\.ts$/ },
+            { name: "drawing", priority: 1, test: /\/src\/(colour\/|ui\/(controls|download|format)|map\/notes|release\/permalink).*\.ts$/ },
+          ],
+        },
         postBanner: ({ moduleIds }) =>
           moduleIds.some((id) => id.includes("/maplibre-gl/src/")) ? NOTICE : "",
       },
     },
   },
-  test: { include: ["src/**/*.test.ts", "scripts/*.test.mjs"], css: true },
+  // No test changes what another file sees, and a process for each file would take most of the time.
+  test: {
+    include: ["src/**/*.test.ts", "scripts/*.test.mjs"],
+    css: true,
+    pool: "threads",
+    isolate: false,
+  },
 });

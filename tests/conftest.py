@@ -1,7 +1,8 @@
-"""Options with which a fixed sample of the tests in each file is run.
+"""Options with which only a fixed sample of the tests in each file is run.
 
-`--one-in N` is meant for suites that are run in full elsewhere, and `--recorded-one-in N` for those
-of `tests.record`: a suite is sampled only while the suite's recorded pass is fresh.
+`--one-in N` is for suites that are run in full elsewhere. `--recorded-one-in N` is for the suites
+of `tests.record`: a suite is sampled only while its files are unchanged since its last recorded
+full pass.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Find out once, not in each process, which suites may be sampled."""
+    """Find out once, and not in each test process, which suites may be sampled."""
     if hasattr(config, "workerinput"):
         config.stash[FRESH] = config.workerinput["fresh"]
     elif config.getoption("--recorded-one-in") > 1:
@@ -61,7 +62,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def keep_one_in(
     every: int, config: pytest.Config, items: list[pytest.Item], own: list[pytest.Item]
 ) -> None:
-    """Remove from `items` those of `own` that are not in a sample of one in `every`."""
+    """Remove from `items` those tests in `own` that are not in a sample of one in `every`."""
     chosen = sample((item.nodeid for item in own), every)
     left_out = [item for item, is_chosen in zip(own, chosen, strict=True) if not is_chosen]
     if left_out:

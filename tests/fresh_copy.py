@@ -1,10 +1,10 @@
-"""`make test` or `make run` in a fresh copy, with nothing installed.
+"""Targets of the Makefile in a fresh copy, with nothing installed.
 
-`python -m tests.fresh_copy PYTHON test [OPTION...]` runs `make test`, passes the options on to
-pytest, and exits with its exit code. With `run`, the demo must be published and the data of every
-map must be available over HTTP; then the site is stopped. `python -m tests.fresh_copy newest`
-prints the newest Python on this machine if it is newer than this one. Only the standard library is
-used.
+`python -m tests.fresh_copy PYTHON TARGET... [--OPTION...]` makes the targets one after the other in
+the same copy, and stops at the first that fails. `test` and `test-python` pass the options on to
+pytest. With `run`, the demo must be published and the data of every map must be available over
+HTTP; then the site is stopped. `python -m tests.fresh_copy newest` prints the newest Python on this
+machine if it is newer than this one. Only the standard library is used.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ a fraction of it.
 
 GREETING = "dpgeo is at "
 
-HERE = {"DATABASE_URL", "CELERY_BROKER_URL", "VIRTUAL_ENV", "MAKEFLAGS", "MAKELEVEL"}
+HERE = {
+    *("DATABASE_URL", "CELERY_BROKER_URL", "VIRTUAL_ENV", "MAKEFLAGS", "MAKELEVEL"),
+    "PYTHONDONTWRITEBYTECODE",
+}
 """Environment variables that a copy must not inherit, besides those that begin with DPGEO_ or
 DJANGO_.
 """
@@ -92,9 +95,9 @@ def fresh_copy() -> Iterator[Path]:
         yield folder
 
 
-def run_tests(folder: Path, python: str, *options: str) -> int:
-    """Run `make test` in a folder and return its exit code."""
-    words = ["make", "test", f"SYSTEM_PYTHON={python}", f"ARGS={' '.join(options)}"]
+def run_tests(folder: Path, python: str, target: str, *options: str) -> int:
+    """Make a target that runs tests in a folder, and return its exit code."""
+    words = ["make", target, f"SYSTEM_PYTHON={python}", f"ARGS={' '.join(options)}"]
     return subprocess.run(words, cwd=folder, env=environment(), check=False).returncode
 
 
@@ -184,11 +187,18 @@ def main(words: list[str]) -> int:
     if words == ["newest"]:
         sys.stdout.write(f"{newest_python() or ''}\n")
         return 0
-    python, target, *options = words
+    python, *others = words
+    options = [word for word in others if word.startswith("--")]
+    code = 0
     with fresh_copy() as folder:
-        if target == "test":
-            return run_tests(folder, python, *options)
-        return publish_demo(folder, python)
+        for target in (word for word in others if word not in options):
+            if target == "run":
+                code = publish_demo(folder, python)
+            else:
+                code = run_tests(folder, python, target, *options)
+            if code:
+                break
+    return code
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ _numbers = itertools.count(1)
 
 
 def ask_for(release: Release, *names: str) -> Release:
-    """Make those files of a release that are made on request: the named ones, by default all."""
+    """Make the named files of a release that are otherwise made on request; without names, all."""
     unmade = release.files.filter(stored_name="")
     for file in unmade.filter(name__in=names) if names else unmade:
         file_make(file)
@@ -145,6 +145,7 @@ def make_request(dataset: Dataset, by: User | None = None, **changes: Any) -> Re
 REQUEST = (
     *("mechanism", "parameters", "epsilon", "bound", "counting", "bounding"),
     *("totals", "most_sightings", "most_visits", "from_day", "to_day", "household"),
+    "choose_bound",
 )
 
 

@@ -233,11 +233,10 @@ def install(
 
 
 def keep_files(release: Release, released: Released, folder: Path) -> None:
-    """Store a release's files as its job does, but build and compress equal ones only once.
+    """Store a release's files as its job does, but build each file only once in a test process.
 
-    Files that are made on request are only listed; tests ask for them by `makers.ask_for`.
-
-    They are copied to `folder` from those that this process has made before.
+    Files of an equal release that were built before are copied to `folder`. Files that are made on
+    request are only listed; tests make them with `makers.ask_for`.
     """
     digest = hashlib.sha256(encode(released)).digest()
     if digest not in _BUILT:

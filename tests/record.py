@@ -29,7 +29,7 @@ PACKAGES = ("dpgeo", "tests", "fixtures", "benchmarks")
 
 
 BUILT = {"__pycache__", "node_modules", "dist"}
-"""Folders whose content is made from other files."""
+"""Folders whose content is generated from other files."""
 
 RUNNER = {"pyproject.toml", "tests/__init__.py", "tests/conftest.py", "tests/record.py"}
 """Files that choose which tests run, but do not change their results."""
@@ -78,13 +78,28 @@ WEB_TREES = (
     *("tests/web", "tests/dcat-ap"),
 )
 
+
+def unit(
+    name: str, *files: str, trees: tuple[str, ...] = (), reads_docstrings: bool = False
+) -> Suite:
+    """Return the suite of the unit tests in a folder, which also read the given files and trees."""
+    return Suite(
+        name=name,
+        folder=Path("tests/unit") / name,
+        files=(*QUICK_LOCKS, *files),
+        trees=trees,
+        reads_docstrings=reads_docstrings,
+    )
+
+
 SUITES = {
     suite.name: suite
     for suite in (
         Suite(
             name="statistical",
             folder=Path("tests/statistical"),
-            files=(*QUICK_LOCKS, "locks/full.txt"),
+            files=(*QUICK_LOCKS, "locks/full.txt", "tests/statistical/diffprivlib.json"),
+            programs=(Path("dpgeo/ingest"),),
             options=("-m", "statistical"),
             on_one_python=True,
         ),
@@ -96,6 +111,17 @@ SUITES = {
             programs=(Path("dpgeo/ingest"),),
             trees=("fixtures",),
         ),
+        unit("artefacts", *READ, "frontend/src/ui/tokens.css", trees=("tests/unit/artefacts",)),
+        unit("engine"),
+        unit("ground", trees=("fixtures",)),
+        unit(
+            "mechanisms",
+            *(*READ, "docs/architecture.md"),
+            trees=("docs/mechanisms",),
+            reads_docstrings=True,
+        ),
+        unit("postprocess"),
+        unit("spatial"),
         Suite(
             name="web",
             folder=Path("tests/web"),
@@ -124,12 +150,13 @@ def audited_files(suite: Suite, root: Path = ROOT) -> list[Path]:
         for folder in (suite.folder, *suite.programs)
         for path in (root / folder).rglob("*.py")
     }
-    open_ends = list(files)
+    open_ends, names = list(files), set[str]()
     while open_ends:
-        for path in _imported(root, open_ends.pop()):
-            if path not in files:
-                files.add(path)
-                open_ends.append(path)
+        new_names = {*_imported_names((root / open_ends.pop()).read_bytes())} - names
+        names |= new_names
+        new = {path for name in new_names for path in _files_of(root, name)} - files
+        files |= new
+        open_ends += new
     for tree in suite.trees:
         files.update(path.relative_to(root) for path in _sources(root / tree))
     return sorted(files | {Path(name) for name in suite.files})
@@ -142,12 +169,6 @@ def _sources(folder: Path) -> Iterator[Path]:
             yield path
         elif path.name not in BUILT:
             yield from _sources(path)
-
-
-def _imported(root: Path, path: Path) -> Iterator[Path]:
-    """Yield the project's files that are imported anywhere in a file, and their packages' files."""
-    for name in _imported_names((root / path).read_bytes()):
-        yield from _files_of(root, name)
 
 
 @cache
@@ -234,9 +255,11 @@ def is_fresh(suite: Suite, root: Path = ROOT) -> bool:
 
 
 def allow_only_recorded_files(suite: Suite) -> None:
-    """Let this process fail with AssertionError where it reads another file of the project.
+    """Make this process raise AssertionError if it reads a project file that the record does not
+    cover.
 
-    Folders of packages, of caches and of what is built are not part of the project's files.
+    Installed packages, caches and files that are generated from others do not count as project
+    files.
     """
     covered = {ROOT / path for path in audited_files(suite)} | {ROOT / RECORD}
     passed_over = {*BUILT, ".venv", ".pytest_cache", ".git", "var"}

@@ -104,7 +104,7 @@ def running_servers() -> Iterator[Servers]:
 
 @contextmanager
 def running_postgresql(*options: str, name: str = "dpgeo") -> Iterator[tuple[str, Path]]:
-    """Run PostgreSQL alone, with more settings and a superuser of a name.
+    """Run PostgreSQL without Redis, with further settings and a superuser called `name`.
 
     Yields its address and the path of its log.
     """

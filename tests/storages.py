@@ -1,4 +1,4 @@
-"""Storages for tests: empty ones, and one whose files have no path, as in an object store."""
+"""Storages for tests: empty ones, and one without file paths, as an object store is."""
 
 from __future__ import annotations
 

@@ -1,11 +1,13 @@
 """Several commands run at the same time, because some of them mostly wait.
 
 `python -m tests.together "COMMAND" "COMMAND"...` prints each command's whole output once it has
-ended. It fails if any command fails; a failure does not stop the others.
+ended. It fails if any command fails; a failure does not stop the others. With `--at-once N`, only
+N of them run at the same time; whenever one ends, the next one of the list starts.
 """
 
 from __future__ import annotations
 
+import argparse
 import shlex
 import subprocess
 import sys
@@ -16,9 +18,9 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dpgeo.commands.supervisor import tie_to_parent
 
 
-def run_together(commands: Sequence[str]) -> int:
-    """Run the commands and return the worst exit code."""
-    with ThreadPoolExecutor(len(commands)) as pool:
+def run_together(commands: Sequence[str], at_once: int | None = None) -> int:
+    """Run the commands, at most `at_once` at the same time, and return the worst exit code."""
+    with ThreadPoolExecutor(at_once or len(commands)) as pool:
         ended = as_completed([pool.submit(_run, command) for command in commands])
         return max(future.result() for future in ended)
 
@@ -46,4 +48,8 @@ def _verdict(code: int) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(run_together(sys.argv[1:]))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--at-once", type=int)
+    parser.add_argument("commands", nargs="+")
+    given = parser.parse_args()
+    sys.exit(run_together(given.commands, given.at_once))

@@ -17,6 +17,7 @@ from dpgeo.core.measures import Measure
 from dpgeo.core.slices import SlicedGrid, SlicedZones, Slicing
 from dpgeo.core.trip_paths import SECONDS_A_MINUTE, TripPaths
 from dpgeo.core.trips import SECONDS_AN_HOUR, TripPairs
+from dpgeo.privacy.bound_choice import PrivateContributions
 from dpgeo.privacy.bounding import Listed, Popularity, Regions, ValuedRegions
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
@@ -308,6 +309,16 @@ class ArrayView:
             sightings=counts(np.minimum(places, sightings).sum(), sightings),
             visits=counts(np.minimum(rows, visits).sum(), visits),
         )
+
+    def contributions(self, regions: ValuedRegions, most: int) -> PrivateContributions:
+        """Return how many people have how many contributions, up to `most` and above."""
+        persons, _ = replace(self, bound=1 << 30, preferred=None)._kept(regions)
+        _, each = np.unique(persons, return_counts=True)
+        return PrivateContributions(np.bincount(np.minimum(each, most + 1), minlength=most + 2))
+
+    def with_bound(self, bound: int) -> ArrayView:
+        """Return the view with another contribution bound."""
+        return replace(self, bound=bound)
 
     def popularity(self, regions: Regions) -> PrivateCounts:
         """Return the number of people in each region; each person counts in one of their places."""

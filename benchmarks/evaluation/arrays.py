@@ -15,6 +15,7 @@ from dpgeo.core.measures import Measure
 from dpgeo.core.slices import SlicedGrid, SlicedZones
 from dpgeo.core.trip_paths import TripPaths
 from dpgeo.core.trips import TripPairs
+from dpgeo.privacy.bound_choice import PrivateContributions
 from dpgeo.privacy.bounding import CountedRegions, Popularity, Regions, ValuedRegions
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
@@ -105,6 +106,14 @@ class CountsView:
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
         """Raise TypeError, because each record is a privacy unit of its own."""
         raise TypeError("Each record is a privacy unit here, and none has more than one place.")
+
+    def contributions(self, regions: CountedRegions, most: int) -> PrivateContributions:
+        """Raise TypeError, because each record is a privacy unit of its own."""
+        raise TypeError("Each record is a privacy unit here, and none has more than one place.")
+
+    def with_bound(self, bound: int) -> CountsView:
+        """Return this view unchanged: each record has only one place."""
+        return self
 
     def popularity(self, regions: Regions) -> PrivateCounts:
         """Return the counts of the regions, to which each record contributes at most once."""

@@ -49,7 +49,10 @@ def perturb_then_compose(
 def compose_then_perturb(
     sums: Floats, counts: Floats, high: float, epsilon: float, random: Generator
 ) -> Floats:
-    """Return means (n,), within [0, high], with the mean of an empty region declared to be 0."""
+    """Return means (n,) of which each is the exact mean with Laplace noise, clipped to [0, high].
+
+    The mean of an empty region is declared to be 0.
+    """
     means = sums / np.maximum(counts, 1)
     return np.clip(means + random.laplace(0, high / epsilon, len(means)), 0, high)
 

@@ -27,7 +27,9 @@ or None for a leaf.
 
 
 def id3(histogram: Floats) -> Ints:
-    """Return the classifier that ID3 learns from a histogram; counts below 0 are taken as 0."""
+    """Return the classifier of DiffPID3, which learns from noisy counts and private choices
+    alone.
+    """
     return _grown(np.maximum(histogram, 0), _best, lambda leaf: leaf)
 
 
@@ -54,7 +56,11 @@ def accuracy(classifier: Ints, histogram: Floats) -> float:
 
 
 def _grown(histogram: Floats, split: Split, counted: Callable[[Floats], Floats]) -> Ints:
-    """Return the classifier of the tree that `split` and the `counted` classes of leaves make."""
+    """Return the classifier of a tree.
+
+    `split` chooses the attribute of each node, and `counted` returns the (noisy) number of people
+    of each class in a leaf.
+    """
     classifier = np.zeros(histogram.shape[:-1], dtype=np.int64)
     attributes = histogram.ndim - 1
     everything = (slice(None),) * attributes
@@ -77,7 +83,9 @@ def _grown(histogram: Floats, split: Split, counted: Callable[[Floats], Floats])
 
 
 def _best(node: Floats, still: list[int]) -> int | None:
-    """Return the attribute with the largest information gain, or None if none has any."""
+    """Return the attribute among `still` with the largest information gain, or None if none has
+    any.
+    """
     whole = _bits(node.reshape(-1, node.shape[-1]).sum(axis=0, keepdims=True))
     gains = [whole - _bits(_by_class(node, axis)) for axis in still]
     if not gains or max(gains) <= 1e-9:
@@ -92,7 +100,7 @@ def _by_class(node: Floats, axis: int) -> Floats:
 
 
 def _bits(table: Floats) -> float:
-    """Return the entropy of the classes in each row of a table, times the row's count."""
+    """Return the entropy in bits of the classes in each row of a table, times the row's count."""
     rows = table.sum(axis=1, keepdims=True)
     share = table / np.where(rows > 0, rows, 1)
     return float(-(table * np.log2(np.where(share > 0, share, 1))).sum())

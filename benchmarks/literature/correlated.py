@@ -32,7 +32,7 @@ HOUSEHOLDS = (2, 4, 8)
 DEGREES = (1.0, 0.6, 0.2)
 
 THRESHOLD = 0.5
-"""Smallest degree that counts, the source's delta_0."""
+"""Smallest degree of correlation that is not taken as 0; the source calls it delta_0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +80,15 @@ def loss(one: Answer, other: Answer) -> float:
 
 
 def right_guesses(epsilon: float) -> float:
-    """Return how many of 100 guesses between two cases can be right at a loss of epsilon."""
+    """Return how many of 100 guesses between two datasets can be right at a loss of epsilon."""
     return 100.0 if math.isinf(epsilon) else 100 / (1 + math.exp(-epsilon))
 
 
 def household_loss(people: int, degree: float, epsilon: float, least: float = 0.0) -> float:
-    """Return what a household that is all in one count, or not, loses at CS/epsilon.
+    """Return the privacy loss of a household whose people are all in one count, or all absent.
 
-    The noise is that of the data with the household in both cases, in favour of the source.
+    The noise has scale CS/epsilon. The scale is that of the data with the household in both cases,
+    in favour of the source.
     """
     sensitivity = correlated_sensitivity(degrees_of(people, degree), np.ones(people), least)
     scale = sensitivity / epsilon
@@ -95,31 +96,9 @@ def household_loss(people: int, degree: float, epsilon: float, least: float = 0.
 
 
 def group_loss(people: int, most: int, epsilon: float) -> float:
-    """Return the same if each person gets epsilon/`most`, as dpgeo protects households."""
+    """Return the privacy loss of a household if each person gets epsilon/`most`.
+
+    This is how dpgeo protects households.
+    """
     scale = most / epsilon
     return loss(Answer(people, scale), Answer(0, scale))
-
-
-def table(epsilon: float = 1.0) -> list[str]:
-    """Return lines of a Markdown table: losses of households, and the guesses they allow."""
-    lines = [
-        "| household | degree | noise scale | loss promised | loss | right guesses in 100 |",
-        "|---|---|---|---|---|---|",
-    ]
-    for people in HOUSEHOLDS:
-        for degree in DEGREES:
-            lost = household_loss(people, degree, epsilon, THRESHOLD)
-            lines.append(
-                f"| {people} | {degree:g} | {people / lost:.1f} | {epsilon:g} | {lost:.2f} | "
-                f"{right_guesses(lost):.1f} |"
-            )
-        lost = group_loss(people, people, epsilon)
-        lines.append(
-            f"| {people} | any, dpgeo | {people / lost:.1f} | {epsilon:g} | {lost:.2f} | "
-            f"{right_guesses(lost):.1f} |"
-        )
-    return lines
-
-
-if __name__ == "__main__":
-    print("\n".join(table()))

@@ -25,7 +25,8 @@ def noise_first(counts: Floats, epsilon: float, random: Generator) -> Floats:
     only noisy counts are read. With k parts of the n bins, let E be the sum of squared deviations
     of the true bins from their part's mean, and v the variance of the noise. The same sum for the
     noisy bins has the expectation E + (n - k) v. The expected error of the parts' noisy means is E
-    + k v. Up to a constant, it is estimated by the noisy sum plus 2 k v, which k minimises.
+    + k v. Up to a constant, it is estimated by the noisy sum plus 2 k v, so k is chosen to minimise
+    this sum.
     """
     noisy = identity(counts, epsilon, random)
     costs, _ = partitions(noisy, len(counts))

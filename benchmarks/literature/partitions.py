@@ -35,11 +35,13 @@ class Partitions:
     of_counts: float
 
     def uniform(self) -> Floats:
-        """Return the estimate of every cell, an even share of its box."""
+        """Return an estimate of every cell: an even share of its box's count."""
         return np.asarray((self.counts / np.bincount(self.label.ravel()))[self.label])
 
     def least_squares(self) -> Floats:
-        """Return the estimate of every cell, reconciled with the count of its box."""
+        """Return an estimate of every cell: least squares from the noisy cells and their box's
+        count.
+        """
         size = np.bincount(self.label.ravel())
         missing = self.counts - np.bincount(self.label.ravel(), self.cells.ravel())
         share = missing * self.of_cells / (size * self.of_cells + self.of_counts)
@@ -54,10 +56,11 @@ def dpcube(
     cell_share: float = 0.5,
     threshold: float = 0.5,
 ) -> Partitions:
-    """Return the partitions of counts of any shape.
+    """Divide counts (an array of any shape) into partitions of similar noisy counts (DPCube).
 
-    `cell_share` is the share of epsilon for the cells. `threshold` is a multiple of the variance of
-    their noise; the source gives its own as a number, without saying which.
+    `cell_share` is the share of epsilon for the noisy counts of the cells. A partition is divided
+    if its variance is above `threshold` times the variance of that noise. The publication uses such
+    a threshold, but does not state its value.
     """
     of_cells, of_counts = 1 / (cell_share * epsilon), 1 / ((1 - cell_share) * epsilon)
     cells = counts + random.laplace(0, of_cells, counts.shape)

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 STEP = 0.9
-"""Factor by which the noise scale of a group is multiplied each time."""
+"""Factor by which one step of the refinement lowers the noise scale of a group of queries."""
 
 
 def refined(

@@ -72,7 +72,7 @@ def simplex_sums(x: Floats, y: Floats) -> Floats:
 def simplex_regression(x: Floats, y: Floats, epsilon: float, random: Generator) -> Floats:
     """Return the intercept and slope (2,); x (n,) and y (n,) are clipped to [-1, 1].
 
-    Directions of the quadratic form that noise made flat or concave are left out, as above.
+    Directions of the quadratic form that noise made flat or concave are left out of the solution.
     """
     sums = simplex_sums(x, y) + random.laplace(0, 1 / epsilon, (3, 2))
     number, halves, squares = sums.sum(), np.array([0, 0.5, 1]), np.array([0, 0, 1])

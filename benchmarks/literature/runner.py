@@ -11,8 +11,11 @@ from typing import Any
 from benchmarks.literature.comparisons.averages import compare as averages
 from benchmarks.literature.comparisons.boxes import compare as boxes
 from benchmarks.literature.comparisons.classification import compare as classification
+from benchmarks.literature.comparisons.correlated import compare as correlated
 from benchmarks.literature.comparisons.crowdsourcing import compare as crowdsourcing
+from benchmarks.literature.comparisons.edges import compare as edges
 from benchmarks.literature.comparisons.extents import compare as extents
+from benchmarks.literature.comparisons.inside import compare as inside
 from benchmarks.literature.comparisons.linkage import compare as linkage
 from benchmarks.literature.comparisons.locations import compare as locations
 from benchmarks.literature.comparisons.margins import compare as margins
@@ -27,6 +30,7 @@ from benchmarks.literature.comparisons.strategies import compare as strategies
 from benchmarks.literature.comparisons.streams import compare as streams
 from benchmarks.literature.comparisons.thresholds import compare as thresholds
 from benchmarks.literature.comparisons.trips import compare as trips
+from benchmarks.literature.comparisons.venues import compare as venues
 from benchmarks.literature.figures import FIGURES, draw
 from benchmarks.literature.trials import Line, Options
 from benchmarks.report import report
@@ -38,6 +42,7 @@ TASKS: Mapping[str, Callable[[Options], Iterator[Line]]] = {
     "sizes": sizes,
     "boxes": boxes,
     "extents": extents,
+    "inside": inside,
     "partitions": partitions,
     "classification": classification,
     "linkage": linkage,
@@ -45,12 +50,15 @@ TASKS: Mapping[str, Callable[[Options], Iterator[Line]]] = {
     "thresholds": thresholds,
     "streams": streams,
     "places": places,
+    "venues": venues,
+    "edges": edges,
     "profile": profile,
     "averages": averages,
     "regression": regression,
     "locations": locations,
     "prilocation": prilocation,
     "crowdsourcing": crowdsourcing,
+    "correlated": correlated,
     "trips": trips,
 }
 
@@ -64,12 +72,19 @@ WITH_FILE = (
     "margins",
     "thresholds",
     "places",
+    "venues",
+    "edges",
     "profile",
+    "prilocation",
     "trips",
 )
 
-BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-"""Matches a table in a documentation page, between two comments; the first names the task."""
+BLOCK = re.compile(r"(<!-- table: ([\w. ]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+"""Matches a table in a documentation page, between two comments; the first has its name.
+
+The name is that of the task, and for data from a file also the file's and epsilon, since a page has
+tables of several.
+"""
 
 
 def add_to(subcommands: Any) -> None:
@@ -112,7 +127,9 @@ def measure(options: argparse.Namespace) -> None:
             report({"task": task, "epsilon": options.epsilon, **line}, options.json)
             lines.append(line)
         settings = f"Epsilon {options.epsilon}, {options.trials} trials, seed {options.seed}"
-        tables[task] = f"{table(lines)}\n\n{settings}: `{_command(task, options)}`\n"
+        tables[_name(task, options)] = (
+            f"{table(lines)}\n\n{settings}: `{_command(task, options)}`\n"
+        )
     if options.pages:
         write(options.pages, tables)
 
@@ -140,9 +157,14 @@ def _cell(line: Line, error: str) -> str:
     return f"{value} ± {spread:.2g}" if spread else value
 
 
+def _name(task: str, options: argparse.Namespace) -> str:
+    return f"{task} {options.file.stem} {options.epsilon}" if options.file else task
+
+
 def _command(task: str, options: argparse.Namespace) -> str:
+    file = f" --file {options.file.name}" if options.file else ""
     return (
-        f"python -m benchmarks literature --task {task} --epsilon {options.epsilon} "
+        f"python -m benchmarks literature --task {task}{file} --epsilon {options.epsilon} "
         f"--trials {options.trials} --seed {options.seed}"
     )
 

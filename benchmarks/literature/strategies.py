@@ -1,5 +1,6 @@
-"""Matrix mechanism: the queries of a given strategy are measured, and other queries, the workload,
-are answered.
+"""Matrix mechanism: answers to a workload of queries from noisy answers to other queries.
+
+The queries that are measured are called the strategy.
 
 Li, Miklau, Hay, McGregor and Rastogi 2015. The strategy A (m, n) is measured with noise of scale
 s/epsilon, where s is the sensitivity of A: the greatest L1 norm of a column of A, since a person

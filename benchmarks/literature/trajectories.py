@@ -26,14 +26,14 @@ Way = Ints
 def walk_and_jump(
     ways: Sequence[Way], side: int, epsilon: float, random: Generator, *, most: int, number: int
 ) -> list[Way]:
-    """Return `number` trips of an AdaTrace-like model: moves of first order, and pairs of ends.
+    """Return `number` trips of an AdaTrace-like model: a Markov chain, and pairs of start and end.
 
-    Half of epsilon is spent on moves, and half on starts with ends (AdaTrace's trip distribution
-    and its Markov model; its adaptive grid and its route lengths are left out, and so are its
-    defences against attacks on single trips, which have no proof). Each trip adds 1 to one pair of
-    a start and an end, and 1/(its moves) to each of its moves, which is 1 in all: noise of scale
-    2/epsilon on both is epsilon-differentially private. A trip walks from its start until it meets
-    its end, for at most `most` moves; AdaTrace then jumps to the end.
+    Half of epsilon is spent on counts of moves, and half on counts of pairs of start and end
+    (AdaTrace's Markov model and trip distribution; its adaptive grid and its route lengths are left
+    out, and so are its defences against attacks on single trips, which have no proof). Each trip
+    adds 1 to one pair and 1/(number of its moves) to each of its moves, which is 1 in all. So noise
+    of scale 2/epsilon on both tables is epsilon-differentially private. A generated trip walks from
+    its start until it meets its end, for at most `most` moves; AdaTrace then jumps to the end.
     """
     cells, scale = side * side, 2 / epsilon
     moves, ends = np.zeros((cells, cells)), np.zeros((cells, cells))
@@ -66,7 +66,7 @@ def neighbouring(side: int) -> NDArray[np.bool_]:
 
 
 STAY, STOP = 0, 9
-"""Tokens of a prefix tree: no move, which never occurs, and the end of a trip; 1 to 8 are moves."""
+"""Tokens of a prefix tree. 1 to 8 are moves, STOP ends a trip, and STAY, no move, never occurs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,15 +95,15 @@ def prefix_trees(
 ) -> list[Way]:
     """Return `number` trips of a DPT-like model: prefix trees in grids of several sizes.
 
-    A trip's stretches of long moves are told in a coarser grid, if one of its cells is left in each
-    move (DPT's reference systems, chosen by speed). Here a trip is in the one system in which it
-    has the fewest moves of at least two, so it adds to the counts of a single tree. Of every trip
-    the first `most` tokens count: it adds 1 to `first`, and at most `most` + 1 to each of `second`
-    and `third`. DPT pays for the length in this way, too. With a third of epsilon for each of the
-    three, noise of scale 3/epsilon, and 3 (`most` + 1)/epsilon twice, is epsilon-differentially
-    private. Counts below the scale are set to 0 (DPT prunes its trees). A trip is drawn token by
-    token, given the last one, as the directions of a trip carry on (DPT's direction weights), and
-    its points are the cells' middles in the fine grid.
+    DPT describes each stretch of a trip in the grid (reference system) whose cells match its speed.
+    Here a whole trip is described in the one grid in which it has the fewest moves of at least two,
+    so it adds to the counts of a single tree. Of every trip the first `most` tokens count: it adds
+    1 to `first`, and at most `most` + 1 to each of `second` and `third`. DPT pays for the length in
+    this way, too. With a third of epsilon for each of the three, noise of scale 3/epsilon, and 3
+    (`most` + 1)/epsilon twice, is epsilon-differentially private. Counts below the scale are set to
+    0 (DPT prunes its trees). A trip is drawn token by token, given the last one, so that a trip
+    tends to keep its direction (DPT's direction weights), and its points are the cells' middles in
+    the fine grid.
     """
     systems = [1, *(each for each in coarser if side % each == 0)]
     told: dict[int, list[Way]] = {each: [] for each in systems}
@@ -132,7 +132,7 @@ def prefix_trees(
 
 
 def _system(way: Way, side: int, systems: Sequence[int]) -> int:
-    """Return the factor of the coarsest grid in which a trip has two moves or more, at least 1."""
+    """Return the factor of the coarsest grid in which a trip has at least two moves; at least 1."""
     fitting = [each for each in systems if len(_coarse(way, side, each)) > 2]
     return max(fitting, default=1)
 
@@ -175,7 +175,8 @@ def _tree(ways: Sequence[Way], side: int, most: int) -> Tree:
 def tokens_of(way: Way, side: int) -> Ints:
     """Return a trip's tokens: a number from 1 to 8 for each move between neighbours, then STOP."""
     row, column = np.divmod(way, side)
-    number = (np.diff(row) + 1) * 3 + np.diff(column) + 1  # 0 to 8, and 4 for no move
+    # 0 to 8 for the eight moves; 4 would be no move
+    number = (np.diff(row) + 1) * 3 + np.diff(column) + 1
     return np.append(np.where(number < 4, number + 1, number), STOP)
 
 
@@ -184,7 +185,10 @@ def _pruned(counts: Floats, scale: float) -> Floats:
 
 
 def _drawn(tree: Tree, most: int, random: Generator) -> Way:
-    """Return one trip, drawn token by token; where nothing is known it goes anywhere or stops."""
+    """Return one trip, drawn token by token from a tree's counts.
+
+    Where the tree has no counts, any move or the end is as likely.
+    """
     weights = tree.first if tree.first.any() else np.ones(len(tree.first))
     cell = int(random.choice(len(weights), p=weights / weights.sum()))
     way, token = [cell], STAY

@@ -26,7 +26,7 @@ class Options:
 
     @property
     def budget(self) -> float:
-        """Epsilon as a floating-point number, for mechanisms that are only for comparison."""
+        """Epsilon as a floating-point number; exact arithmetic is not needed in a comparison."""
         return float(self.epsilon)
 
 

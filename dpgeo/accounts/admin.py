@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from django.contrib import admin, messages
-from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group
 from django.db.models import QuerySet
 from django.forms import ModelForm
 from django.http import HttpRequest
 
-from dpgeo.accounts.admin_access import OrganisationScoped, TabularInline
+from dpgeo.accounts.admin_access import ModelAdmin, OrganisationScoped, TabularInline
 from dpgeo.accounts.factors import factors_reset
 from dpgeo.accounts.models import ApiKey, Membership, Organisation, User
 from dpgeo.accounts.selectors import may_administer, organisations_of, sessions_of
@@ -30,20 +31,8 @@ admin.site.site_title = "dpgeo"
 admin.site.index_title = "Your datasets"
 
 
-@admin.register(User)
-class AccountAdmin(AnyUserAdmin):
-    """Admin page for accounts, for superusers alone.
-
-    Whoever may change accounts can set a superuser's password, or become one, so that Django's
-    permissions for it (*Can change user*) would be more than they say. They open nothing here.
-    """
-
-    actions = ["end_sessions", "remove_factors"]
-    fieldsets = (
-        *(UserAdmin.fieldsets or ()),
-        ("Two persons", {"fields": ("vouched", "invited_by")}),
-    )
-    readonly_fields = ("invited_by",)
+class SuperusersAlone(ModelAdmin):
+    """An admin page for superusers alone, whatever Django's permissions say."""
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         """Return True for superusers only, as do the methods below."""
@@ -53,7 +42,7 @@ class AccountAdmin(AnyUserAdmin):
         """Return True for superusers only."""
         return self.has_module_permission(request)
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Return True for superusers only."""
         return self.has_module_permission(request)
 
@@ -64,6 +53,33 @@ class AccountAdmin(AnyUserAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Return True for superusers only."""
         return self.has_module_permission(request)
+
+
+admin.site.unregister(Group)  # Django's module, imported above, has registered it
+
+
+@admin.register(Group)
+class GroupOfPermissionsAdmin(SuperusersAlone, GroupAdmin):
+    """Admin page for groups of permissions.
+
+    Whoever may change a group that they are in could give themselves any permission.
+    """
+
+
+@admin.register(User)
+class AccountAdmin(SuperusersAlone, AnyUserAdmin):
+    """Admin page for accounts, which only superusers may use.
+
+    Whoever may change accounts can set a superuser's password, or become one. Django's permission
+    *Can change user* would thus allow more than it says, so it has no effect here.
+    """
+
+    actions = ["end_sessions", "remove_factors"]
+    fieldsets = (
+        *(UserAdmin.fieldsets or ()),
+        ("Two persons", {"fields": ("vouched", "invited_by")}),
+    )
+    readonly_fields = ("invited_by",)
 
     @admin.action(description="End all sessions")
     def end_sessions(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
@@ -117,13 +133,13 @@ LIMITS = (
     "most_level",
     "two_persons",
 )
-"""What the operators of the site allow an organisation, and require of it."""
+"""Fields that hold limits and requirements which only the site's operators set."""
 
 OPERATORS = (*LIMITS, "slug", "second_factor")
 """Fields that only the operators set here.
 
-DPGEO_SOURCES and DPGEO_OIDC name organisations by slugs. Administrators demand second factors on
-the desk, which asks for their password first.
+DPGEO_SOURCES, DPGEO_OIDC and DPGEO_SAML name organisations by slugs. Administrators demand second
+factors on the desk, which asks for their password first.
 """
 
 

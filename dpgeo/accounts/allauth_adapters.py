@@ -16,10 +16,16 @@ from django.utils.encoding import force_bytes
 
 from dpgeo.accounts.devices import remember_device
 from dpgeo.accounts.models import User
+from dpgeo.accounts.providers import authenticated_at
+from dpgeo.accounts.second_factor import proof_record
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
-    """Rules of accounts: nobody signs up by themselves, and a device is known after a sign-in."""
+    """Rules for accounts: nobody can sign up uninvited, and sign-ins make devices known.
+
+    A sign-in by a provider counts as a proof of who somebody is, made at the time at which the
+    provider asked for one.
+    """
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         """Return False: accounts come from administrators, invitations and single sign-on."""
@@ -29,16 +35,19 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         """Show none of allauth's messages; the pages say what happened."""
 
     def post_login(self, request: HttpRequest, user: User, **facts: Any) -> HttpResponse:
-        """Remember the device of a completed sign-in."""
+        """Remember the device of a completed sign-in, and when a provider had proof."""
         response: HttpResponse = super().post_login(request, user, **facts)
         remember_device(request, response, user)
+        login = (facts.get("signal_kwargs") or {}).get("sociallogin")
+        if login is not None and (proved := authenticated_at(login.account)) is not None:
+            proof_record(request=request, user=user, at=proved)
         return response
 
 
 class FactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
     """Rules of second factors: their secrets are encrypted, with a key made from SECRET_KEY.
 
-    Whoever reads the database alone, for instance in a copy, can therefore make no code.
+    Whoever reads only the database, for instance in a copy, can therefore generate no codes.
     """
 
     def encrypt(self, text: str) -> str:
@@ -46,7 +55,9 @@ class FactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
         return _cipher().encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted_text: str) -> str:
-        """Decrypt a secret. Returns a useless one if SECRET_KEY has changed since."""
+        """Decrypt a secret; return a random one, for which no code is right, if SECRET_KEY has
+        changed.
+        """
         try:
             return _cipher().decrypt(encrypted_text.encode()).decode()
         except InvalidToken:

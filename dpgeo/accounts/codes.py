@@ -38,7 +38,7 @@ class TooManyCodes(InvalidInput):
 
 
 def code_use(*, user: User, code: str) -> Authenticator:
-    """Use up a code of an account and return what it belongs to.
+    """Use up a code of an account, and return the app or the recovery codes that it belongs to.
 
     Raises InvalidInput for a wrong or used code, or TooManyCodes beyond the limits.
     """

@@ -16,17 +16,19 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
 LEAST = 8
-"""Least number of characters that a password has besides these words."""
+"""Least length of a password once the words of its context are removed."""
 
 SHORTEST = 4
-"""Shorter words, such as "www" or "of", are left out."""
+"""Shortest word that is removed from passwords; shorter ones, such as "www" or "of", stay."""
 
 
 class ContextWordsValidator:
     """Refuses passwords made of words that belong to the site or to the member's organisations."""
 
     def validate(self, password: str, user: Any = None) -> None:
-        """Raise ValidationError for a password that is too short without such words."""
+        """Raise ValidationError if a password is too short once the words of its context are
+        removed.
+        """
         rest = password.casefold()
         for word in sorted({*context_words(user)}, key=len, reverse=True):
             rest = rest.replace(word, "")

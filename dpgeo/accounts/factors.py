@@ -68,7 +68,7 @@ def passkey_add(
 
 
 def passkey_use(*, user: User, credential: dict[str, Any]) -> Authenticator:
-    """Return the passkey of an account that answered this session's challenge.
+    """Return the passkey of an account with which this session's challenge was answered.
 
     Raises InvalidInput for a wrong answer.
     """
@@ -132,8 +132,8 @@ def factor_remove(*, user: User, factor: Authenticator) -> None:
 def factors_reset(*, user: User) -> None:
     """Remove all second factors of somebody who lost them, and end their sessions.
 
-    Whoever calls this has checked who asks: from now on the password alone opens the account, until
-    a new factor is set up.
+    The caller must have checked who asks for it: afterwards the password alone opens the account,
+    until a new factor is set up.
     """
     Authenticator.objects.filter(user=user).delete()
     for session in sessions_of(user):

@@ -92,8 +92,9 @@ def invitation_accept(*, invitation: Invitation, user: User) -> Membership:
 def account_create(*, invitation: Invitation, account: User) -> User:
     """Store an account that somebody made by accepting an invitation.
 
-    It counts as whoever sent the invitation until an operator vouches for it: the link may have
-    been opened by the same person. Raises Conflict as `invitation_accept`.
+    Where two persons are required, the account counts as the inviter's own until an operator
+    vouches for it, because the inviter may have opened the link. Raises Conflict as
+    `invitation_accept`.
     """
     account.vouched = False
     account.invited_by = invitation.invited_by
@@ -111,7 +112,10 @@ def invitation_withdraw(*, invitation: Invitation, by: User) -> None:
 
 
 def _record(invitation: Invitation, by: User, detail: str) -> None:
-    """Record an invitation with the domain of its address alone: the list is kept for good."""
+    """Record an event of an invitation in the audit list, with only the domain of its address.
+
+    The list is kept for ever, so it must not hold whole addresses.
+    """
     domain = invitation.email.rpartition("@")[2]
     organisation = invitation.organisation_id
     subject = f"somebody at {domain}"
@@ -124,7 +128,8 @@ def _record(invitation: Invitation, by: User, detail: str) -> None:
 def membership_change(*, membership: Membership, role: Role, by: User) -> Membership:
     """Change a member's role.
 
-    Raises NotAllowed if `by` does not administer the organisation, or Conflict if nobody would.
+    Raises NotAllowed if `by` does not administer the organisation, or Conflict if nobody would
+    administer the organisation afterwards.
     """
     _check_administers(by, membership.organisation)
     if role != Role.ADMINISTRATOR:
@@ -146,7 +151,7 @@ def membership_end(*, membership: Membership, by: User) -> None:
 
 @transaction.atomic
 def second_factor_demand(*, organisation: Organisation, role: str, by: User) -> None:
-    """Demand a second factor of members from a role on; "" demands it of nobody.
+    """Demand a second factor of all members with `role` or a higher one; "" demands it of nobody.
 
     Raises NotAllowed if `by` does not administer the organisation.
     """

@@ -191,6 +191,16 @@ class FailedCode(models.Model):
         return f"{self.user} at {self.at:%Y-%m-%d %H:%M}"
 
 
+class UsedAssertion(models.Model):
+    """An assertion by SAML that was used, as a hash of its id, kept until it has ended."""
+
+    digest = models.CharField(max_length=64, unique=True)
+    until = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"{self.digest[:12]} until {self.until:%Y-%m-%d %H:%M}"
+
+
 class Scope(models.TextChoices):
     """Scope of an API key. No scope reveals private details or changes an existing budget."""
 

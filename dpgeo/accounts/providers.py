@@ -1,10 +1,19 @@
-"""Providers of single sign-on as DPGEO_OIDC names them, and what they say about somebody."""
+"""Providers of single sign-on as the settings name them, and what they say about somebody.
+
+DPGEO_OIDC names those that speak OpenID Connect, DPGEO_SAML those that speak SAML.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import re
+from datetime import datetime
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
+from cryptography import x509
 from django.conf import settings
 from django.core import checks
 
@@ -14,14 +23,41 @@ from dpgeo.accounts.selectors import RANK
 NEEDED = ("id", "name", "server_url", "client_id", "secret")
 """What DPGEO_OIDC says about every provider."""
 
+NEEDED_BY_SAML = ("id", "name", "entity_id", "sso_url", "certificates")
+"""What DPGEO_SAML says about every provider."""
+
+MAY_BE_SAID_OF_SAML = (
+    *("site_id", "roles", "trust_email", "second_factor", "idp_initiated"),
+    *("groups_claim", "subject_claim", "email_claim", "name_claim", "username_claim"),
+)
+"""Optional members of a provider in DPGEO_SAML, besides those in NEEDED_BY_SAML."""
+
+ENDPOINTS = ("authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri")
+"""Addresses that the description of a provider in DPGEO_OIDC must name."""
+
 LOCAL = {"localhost", "127.0.0.1", "::1"}
 
 Facts = dict[str, Any]
 
 
+def providers() -> dict[str, Facts]:
+    """Return what the settings say about each provider, by its id."""
+    return {each["id"]: each for each in [*settings.DPGEO_OIDC, *settings.DPGEO_SAML]}
+
+
 def facts_of(provider: str) -> Facts:
-    """Return what DPGEO_OIDC says about a provider. Raises KeyError for an unknown one."""
-    return {each["id"]: each for each in settings.DPGEO_OIDC}[provider]
+    """Return what the settings say about a provider. Raises KeyError for an unknown one."""
+    return providers()[provider]
+
+
+def ways_in() -> list[Facts]:
+    """Return each provider's id, its name, and the name of the URL pattern where sign-in begins."""
+    routes = [("single-sign-on", settings.DPGEO_OIDC), ("saml", settings.DPGEO_SAML)]
+    return [
+        {"id": each["id"], "name": each["name"], "route": route}
+        for route, listed in routes
+        for each in listed
+    ]
 
 
 def claims_of(account: Any) -> Facts:
@@ -30,15 +66,25 @@ def claims_of(account: Any) -> Facts:
     return {**claims.get("id_token", {}), **claims.get("userinfo", {})}
 
 
+def authenticated_at(account: Any) -> float | None:
+    """Return when a provider says that somebody proved to it who they are, in seconds since 1970.
+
+    Only what the provider has signed counts. Returns None where it does not say.
+    """
+    claims = getattr(account, "claims", account.extra_data)
+    moment = claims.get("id_token", {}).get("auth_time")
+    return float(moment) if isinstance(moment, int | float) else None
+
+
 def drop_claims(sender: object, instance: Any, **_: Any) -> None:
-    """Keep the claims in memory only, before an account is stored."""
+    """Remove the claims from a provider's account before it is stored: they stay in memory only."""
     if instance.extra_data:
         instance.claims = instance.extra_data
         instance.extra_data = {}
 
 
 def roles_of(facts: Facts, claims: Facts) -> dict[str, Role | None]:
-    """Return the role in each organisation that DPGEO_OIDC names, by the organisation's slug."""
+    """Return the role in each organisation that a provider's groups name, by its slug."""
     groups = claims.get(facts.get("groups_claim", "groups"), [])
     groups = {groups} if isinstance(groups, str) else set(groups)
     roles: dict[str, Role | None] = {}
@@ -51,27 +97,82 @@ def roles_of(facts: Facts, claims: Facts) -> dict[str, Role | None]:
     return roles
 
 
+def groups_in_use(facts: Facts) -> set[str]:
+    """Return the groups of a provider to which the settings give a role."""
+    return set(facts.get("roles", {}))
+
+
+def ends_of_certificates(facts: Facts) -> list[datetime]:
+    """Return when the certificates of a provider of DPGEO_SAML end. Raises ValueError."""
+    return [_certificate(each).not_valid_after_utc for each in facts["certificates"]]
+
+
+def _certificate(text: str) -> x509.Certificate:
+    """Read a certificate as metadata have it: base64, with or without the lines around it."""
+    body = "".join(re.sub("-----[A-Z ]+-----", "", text).split())
+    try:
+        return x509.load_der_x509_certificate(base64.b64decode(body, validate=True))
+    except binascii.Error:
+        raise ValueError("a certificate is not base64") from None
+
+
 @checks.register(checks.Tags.security)
 def check_providers(**_: Any) -> list[checks.CheckMessage]:
-    """Check that DPGEO_OIDC can be used."""
-    try:
-        for facts in settings.DPGEO_OIDC:
-            _check(facts)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        return [
-            checks.Error(
-                f"DPGEO_OIDC cannot be used: {type(error).__name__}: {error}.",
-                hint="docs/sign-in.md has an example.",
-                id="dpgeo.accounts.E002",
+    """Check that the settings DPGEO_OIDC and DPGEO_SAML are complete and valid."""
+    found: list[checks.CheckMessage] = []
+    for name, check, number in (
+        ("DPGEO_OIDC", _check_oidc, "E002"),
+        ("DPGEO_SAML", _check_saml, "E003"),
+    ):
+        try:
+            for facts in getattr(settings, name):
+                check(facts)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            found.append(
+                checks.Error(
+                    f"{name} cannot be used: {type(error).__name__}: {error}.",
+                    hint="docs/sign-in.md has an example.",
+                    id=f"dpgeo.accounts.{number}",
+                )
             )
-        ]
-    return []
+    if not found and len(providers()) < len(settings.DPGEO_OIDC) + len(settings.DPGEO_SAML):
+        found.append(
+            checks.Error(
+                "Two providers of single sign-on have the same id.",
+                hint="Accounts belong to a provider's id: give each its own.",
+                id="dpgeo.accounts.E004",
+            )
+        )
+    if settings.DPGEO_SAML and not (find_spec("onelogin") and find_spec("xmlsec")):
+        found.append(
+            checks.Error(
+                "DPGEO_SAML needs packages that are not installed.",
+                hint="Install those of locks/saml.txt, or dpgeo[saml].",
+                id="dpgeo.accounts.E005",
+            )
+        )
+    return found
 
 
-def _check(facts: Facts) -> None:
+def _check_oidc(facts: Facts) -> None:
     if missing := [name for name in NEEDED if not facts[name]]:
         raise ValueError(f"{missing[0]} is empty")
-    address = urlsplit(facts["server_url"])
-    if address.scheme != "https" and address.hostname not in LOCAL:
-        raise ValueError("server_url must begin with https://")
+    _check_address(facts, "server_url")
     roles_of(facts, {"groups": list(facts.get("roles", {}))})
+
+
+def _check_saml(facts: Facts) -> None:
+    if missing := [name for name in NEEDED_BY_SAML if not facts[name]]:
+        raise ValueError(f"{missing[0]} is empty")
+    if unknown := facts.keys() - {*NEEDED_BY_SAML, *MAY_BE_SAID_OF_SAML}:
+        raise ValueError(f"{min(unknown)} is not a setting")
+    _check_address(facts, "sso_url")
+    ends_of_certificates(facts)
+    groups = facts.get("groups_claim", "groups")
+    roles_of(facts, {groups: list(facts.get("roles", {}))})
+
+
+def _check_address(facts: Facts, name: str) -> None:
+    address = urlsplit(facts[name])
+    if address.scheme != "https" and address.hostname not in LOCAL:
+        raise ValueError(f"{name} must begin with https://")

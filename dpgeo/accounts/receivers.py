@@ -36,12 +36,13 @@ def record_sign_in(sender: object, user: User, request: Any = None, **_: Any) ->
     if session is None:
         return
     if not session.session_key:
-        session.create()  # Django dropped the session of another account, and has not stored this
+        # Django replaced another account's session by this new one, which it has not stored
+        session.create()
     list_session(user, session.session_key)
 
 
 def proofs_of(request: Any, user: User) -> str:
-    """Return by what somebody signed in, such as "password, totp"."""
+    """Return the methods by which somebody signed in, such as "password, totp"."""
     if not hasattr(request, "session"):
         return ""
     records = get_authentication_records(request, user)

@@ -17,10 +17,12 @@ accounts without a factor alone: otherwise a session without the factor could ad
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from allauth.account.authentication import get_authentication_records
+from allauth.account.internal.flows.login import record_authentication
 from allauth.mfa.models import Authenticator
 from django.conf import settings
 from django.contrib.auth.middleware import get_user
@@ -29,6 +31,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.functional import SimpleLazyObject
 
 from dpgeo.accounts.models import Membership, Organisation, Role, User
+from dpgeo.accounts.providers import providers
 from dpgeo.accounts.selectors import RANK, Visitor
 
 STAFF = "staff"
@@ -74,9 +77,16 @@ def is_proved(request: HttpRequest, user: Visitor) -> bool:
 
 def _is_trusted(record: dict[str, Any]) -> bool:
     """Return whether a sign-in came from a provider that asks for a second factor by itself."""
-    providers = {each["id"]: each for each in settings.DPGEO_OIDC}
-    provider = providers.get(record.get("provider", ""), {})
+    provider = providers().get(record.get("provider", ""), {})
     return record["method"] == "socialaccount" and bool(provider.get("second_factor"))
+
+
+def proof_record(*, request: HttpRequest, user: User, at: float) -> None:
+    """Record in a session that a provider had proof of who the user is.
+
+    `at` is the time of that proof, in seconds since 1970.
+    """
+    record_authentication(request, user, "provider", at=min(at, time.time()))
 
 
 def opens_before_second_factor(view: View) -> View:
@@ -96,7 +106,7 @@ class proved_sessions:  # noqa: N801
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Replace the request's user."""
+        """Treat signed-in users as anonymous until they proved a demanded second factor."""
         request.user = cast(User, SimpleLazyObject(lambda: _proved_user(request)))
         return self.get_response(request)
 

@@ -112,6 +112,17 @@ def organisations_of(user: Visitor) -> QuerySet[Organisation]:
     )
 
 
+def joined_last(user: Visitor) -> Organisation | None:
+    """Return the organisation that a user joined last, which pages propose; None without any.
+
+    In the demo, whose administrator has two, this is the one for real data.
+    """
+    if not isinstance(user, User):
+        return None
+    joined = organisations_of(user).filter(memberships__user=user)
+    return joined.order_by("-memberships__pk").first()
+
+
 def may(user: Visitor, dataset: Owned, action: str) -> bool:
     """Return whether a user may perform an action listed in `NEEDED_ROLE` on a dataset.
 

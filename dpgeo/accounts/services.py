@@ -168,7 +168,10 @@ def key_rotate(*, key: ApiKey, by: User) -> tuple[ApiKey, str]:
 
 
 def session_end(*, session: SignedIn, by: User | None = None) -> None:
-    """End a session, so that its browser has to sign in again; `by` is who ends another's."""
+    """End a session, so that its browser has to sign in again.
+
+    `by` is the account that ends it if that is not the session's own account.
+    """
     with transaction.atomic():
         Session.objects.filter(session_key=session.session_key).delete()
         detail = "by the list of sessions"

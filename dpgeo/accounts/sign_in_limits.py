@@ -32,6 +32,7 @@ from django.utils.translation import gettext
 
 from dpgeo.accounts.devices import device_of
 from dpgeo.accounts.models import User
+from dpgeo.accounts.providers import ways_in
 from dpgeo.accounts.rate_counters import address_of, count
 from dpgeo.accounts.receivers import record_attempt
 from dpgeo.accounts.second_factor import has_second_factor, signed_in_user
@@ -108,7 +109,7 @@ class SignIn(LoginView):
         if isinstance(user, User) and not request.user.is_authenticated:
             if not has_second_factor(user):
                 return redirect("desk-second-factor")
-            logout(request)  # it began before the account had a second factor
+            logout(request)  # this session began before the account had a second factor
         return super().dispatch(request, *args, **kwargs)
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
@@ -121,7 +122,7 @@ class SignIn(LoginView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         """Return the page's context, with the providers of single sign-on."""
-        return {"providers": settings.DPGEO_OIDC, **super().get_context_data(**kwargs)}
+        return {"providers": ways_in(), **super().get_context_data(**kwargs)}
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
         """Show the form's errors, or respond with 429 and Retry-After beyond the limits."""

@@ -1,100 +1,236 @@
-"""Single sign-on by OpenID Connect: who gets an account, and which roles.
+"""Single sign-on by OpenID Connect or SAML: who gets an account, and which roles.
 
-The installation trusts a provider that it names in DPGEO_OIDC, and no other. Whoever signs in gets
-the roles to which the provider's groups are mapped, at each sign-in anew: a group that was left
-ends the membership. Organisations that no group names are not touched, and no group makes anybody a
-superuser.
+The installation trusts a provider that it names in DPGEO_OIDC or DPGEO_SAML, and no other. Whoever
+signs in gets the roles to which the provider's groups are mapped, at each sign-in anew: a group
+that was left ends the membership. Organisations that no group names are not touched, and no group
+makes anybody a superuser.
 
-Argument. An account belongs to the pair of provider and subject (`sub`), never to a name or an
+Argument. An account belongs to the pair of provider and subject, never to a name or an
 e-mail address, which providers hand out again. An account that existed before is connected by its
 address only if the installation says that the provider has verified it (`trust_email`); never if it
 may enter the administration, so that whoever runs the provider does not run this site; and never if
 it has a subject already, whose address may have been claimed without proof, or have a new owner. A
 new account has no password. The claims of a sign-in are not stored.
+
+Whoever is asked again who they are (`AGAIN`), before a change to how an account is protected, may
+sit at a screen that somebody left unlocked, with an open session at the provider. The provider is
+told to ask for a proof, but the browser carries that request and could leave it out. So what counts
+is the time of the proof in the answer, which the provider has signed: it must lie after the
+question, or the answer is refused. In the same way a sign-in counts as a proof from that time only.
 """
 
 from __future__ import annotations
 
+import hashlib
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from allauth.core.exceptions import ImmediateHttpResponse
-from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter, get_adapter
 from allauth.socialaccount.models import SocialApp, SocialLogin
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
 from django.conf import settings
 from django.db import transaction
-from django.http import HttpRequest
-from django.shortcuts import render
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render, resolve_url
 from django.urls import reverse
+from django.utils import timezone
 
-from dpgeo.accounts.models import Membership, Organisation, User
-from dpgeo.accounts.providers import Facts, claims_of, facts_of, roles_of
+from dpgeo.accounts.models import Membership, Organisation, UsedAssertion, User
+from dpgeo.accounts.providers import (
+    ENDPOINTS,
+    Facts,
+    authenticated_at,
+    claims_of,
+    facts_of,
+    roles_of,
+)
+from dpgeo.accounts.rate_counters import address_of, count
+from dpgeo.accounts.second_factor import proof_record
 from dpgeo.accounts.services import membership_set
+from dpgeo.accounts.sign_in_limits import WINDOW
 from dpgeo.audit.models import EventKind
+from dpgeo.audit.origin import acting
 from dpgeo.audit.services import event_record
+
+SIGNATURES = [f"{family}{bits}" for family in ("RS", "PS", "ES") for bits in (256, 384, 512)]
+"""Signature algorithms for ID tokens. All are asymmetric: only the provider has the private key."""
+
+CLOCKS_APART = 60
+"""Seconds by which the clock of a provider may differ from this site's."""
+
+AGAIN = "again"
+"""Key of a request's state for the time at which the user was asked to prove again who they are."""
+
+
+class WrongSetUp(OAuth2Error):  # type: ignore[misc]
+    """A provider that cannot serve this site. The text says why, and holds nothing of an answer."""
 
 
 class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
-    """Takes providers from DPGEO_OIDC alone, and decides who may sign in by them."""
+    """Takes providers from the settings alone, and decides who may sign in by them."""
 
     def list_apps(
         self, request: HttpRequest, provider: Any = None, client_id: Any = None
     ) -> list[SocialApp]:
-        """Return the providers with an id; all if none is given."""
+        """Return the providers with this id or this protocol (`provider`), or all if it is None.
+
+        allauth passes `client_id` when it restores a sign-in from the session, for instance after
+        the second factor, and expects one provider. If two providers know this site by the same
+        client id, either one serves, because the restored account itself names its provider.
+        """
         apps = [app_of(each) for each in settings.DPGEO_OIDC]
-        return [each for each in apps if provider in (None, each.provider, each.provider_id)]
+        apps += [saml_app(each) for each in settings.DPGEO_SAML]
+        found = [each for each in apps if provider in (None, each.provider, each.provider_id)]
+        if client_id is None:
+            return found
+        return [each for each in found if each.client_id == client_id][:1]
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        """Connect an account, or refuse, and set the roles of an account that exists."""
+        """Connect a sign-in to an existing account and set its roles, or refuse the sign-in."""
         facts = facts_of(sociallogin.account.provider)
         claims = claims_of(sociallogin.account)
-        sociallogin.email_addresses = []  # allauth would look for other accounts with them
+        # allauth would look for other accounts with these addresses
+        sociallogin.email_addresses = []
         if not sociallogin.is_existing and (user := trusted_account(facts, claims)):
             sociallogin.connect(request, user)
         if sociallogin.is_existing:
             if not sociallogin.user.is_active:
-                raise ImmediateHttpResponse(_refuse(request, "no-role"))
+                raise ImmediateHttpResponse(_refuse_member(request))
             roles_set(user=sociallogin.user, facts=facts, claims=claims)
+        if asked := (sociallogin.state.get("data") or {}).get(AGAIN):
+            raise ImmediateHttpResponse(_confirm(request, sociallogin, asked))
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
         """Allow an account for whoever has a role; refuse everybody else with a page."""
         facts = facts_of(sociallogin.account.provider)
         if any(roles_of(facts, claims_of(sociallogin.account)).values()):
             return True
-        raise ImmediateHttpResponse(_refuse(request, "no-role"))
+        raise ImmediateHttpResponse(_refuse_member(request))
 
     def save_user(self, request: HttpRequest, sociallogin: SocialLogin, form: Any = None) -> User:
         """Create the account, with its roles."""
-        user: User = super().save_user(request, sociallogin, form)
         facts = facts_of(sociallogin.account.provider)
+        with acting(_name(facts)):
+            user: User = super().save_user(request, sociallogin, form)
         roles_set(user=user, facts=facts, claims=claims_of(sociallogin.account))
         return user
 
-    def on_authentication_error(self, request: HttpRequest, *_: Any, **__: Any) -> None:
+    def on_authentication_error(
+        self, request: HttpRequest, *_: Any, exception: Exception | None = None, **__: Any
+    ) -> None:
         """Show a page of ours."""
-        raise ImmediateHttpResponse(_refuse(request, "failed"))
+        if isinstance(exception, WrongSetUp):
+            page = refuse(request, "set-up", f"single sign-on: {exception}")
+        else:
+            page = refuse(request, "failed")
+        raise ImmediateHttpResponse(page)
 
 
-def _refuse(request: HttpRequest, reason: str) -> Any:
-    event_record(EventKind.SIGN_IN_FAILED, who="", detail="single sign-on")
+def _confirm(request: HttpRequest, login: SocialLogin, asked: float) -> HttpResponse:
+    """Record that somebody has proved again who they are, after `asked` (seconds since 1970)."""
+    if not login.is_existing or login.user != request.user:
+        return refuse(request, "failed", "single sign-on: somebody else was confirmed")
+    proved = authenticated_at(login.account)
+    if proved is None or proved < asked - CLOCKS_APART:
+        return refuse(request, "not-again", "single sign-on: the provider did not ask again")
+    proof_record(request=request, user=login.user, at=proved)
+    return redirect(login.get_redirect_url(request) or resolve_url("desk"))
+
+
+def refuse(request: HttpRequest, reason: str, detail: str = "single sign-on") -> HttpResponse:
+    """Return the page of a refusal, and record it in the audit list unless `detail` is empty.
+
+    Strangers can be refused as often as they like. The list therefore gets no more refusals of a
+    network in a window than of wrong passwords.
+    """
+    network, limit = address_of(request), settings.DPGEO_FAILED_SIGN_INS
+    if detail and count(f"refused single sign-on from {network}", limit, window=WINDOW) is None:
+        event_record(EventKind.SIGN_IN_FAILED, who="", detail=detail)
     return render(request, "registration/single_sign_on.html", {"reason": reason}, status=403)
+
+
+def _refuse_member(request: HttpRequest) -> HttpResponse:
+    return refuse(request, "no-role", "single sign-on: no role, or not active")
 
 
 class OneCallback(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
     """allauth's client of a provider, with one address to come back to in every language.
 
-    It refuses a provider that describes itself as another one.
+    It refuses a provider that describes itself as another one, and answers without an ID token that
+    a key of the provider has signed.
     """
 
     @property
     def openid_config(self) -> Facts:
-        """Return the provider's description of itself. Raises OAuth2Error for another issuer."""
+        """Return the provider's description of itself. Raises WrongSetUp."""
         config: Facts = super().openid_config
+        if not isinstance(config, dict):
+            raise WrongSetUp("the provider does not describe itself")
+        if lacking := [name for name in ENDPOINTS if not isinstance(config.get(name), str)]:
+            raise WrongSetUp(f"the provider's description of itself has no {lacking[0]}")
         issuer = facts_of(self.provider_id)["server_url"].partition("/.well-known/")[0]
-        if config.get("issuer", "").rstrip("/") != issuer.rstrip("/"):
-            raise OAuth2Error("The provider names another issuer than DPGEO_OIDC.")
+        if str(config.get("issuer")).rstrip("/") != issuer.rstrip("/"):
+            raise WrongSetUp("the provider names another issuer than DPGEO_OIDC")
         return config
+
+    def complete_login(
+        self, request: HttpRequest, app: SocialApp, token: Any, **kwargs: Any
+    ) -> SocialLogin:
+        """Return whom the provider has confirmed. Raises OAuth2Error.
+
+        The library allauth would accept an answer without an ID token, and claims about another
+        subject than the token's (OpenID Connect Core 1.0, sections 3.1.3.3 and 5.3.2).
+        """
+        if not kwargs["response"].get("id_token"):
+            raise OAuth2Error("The provider's answer has no ID token.")
+        login = super().complete_login(request, app, token, **kwargs)
+        claims = login.account.extra_data
+        if claims["userinfo"].get("sub") != claims["id_token"]["sub"]:
+            raise OAuth2Error("The provider's claims are not about the subject of the ID token.")
+        return login
+
+    def _decode_id_token(self, app: SocialApp, id_token: str) -> Facts:
+        """Return the claims of an ID token. Raises OAuth2Error unless it is signed and for us.
+
+        allauth leaves the signature of tokens unchecked that the provider itself has sent over
+        https, and cannot check those that name no key.
+        """
+        import jwt
+
+        with get_adapter().get_requests_session() as session:
+            answer = session.get(self.openid_config["jwks_uri"])
+            answer.raise_for_status()
+        try:
+            named = jwt.get_unverified_header(id_token).get("kid")
+            keys = jwt.PyJWKSet.from_dict(answer.json()).keys
+            chosen = [each for each in keys if named in (None, each.key_id)]
+        except (jwt.PyJWTError, AttributeError, ValueError) as error:
+            raise OAuth2Error("The ID token or the provider's keys cannot be read.") from error
+        for key in chosen:
+            try:
+                claims: Facts = jwt.decode(
+                    id_token,
+                    # Pass the bare key, because many providers do not state its algorithm.
+                    key=key.key,
+                    algorithms=SIGNATURES,
+                    audience=app.client_id,
+                    issuer=self.openid_config["issuer"],
+                    options={"require": ["exp", "iat", "sub"]},
+                    leeway=CLOCKS_APART,
+                )
+                return claims
+            except (
+                jwt.InvalidSignatureError,
+                jwt.InvalidKeyError,
+                jwt.InvalidAlgorithmError,
+                TypeError,  # raised for a key of another type than the algorithm's
+            ):
+                continue
+            except jwt.PyJWTError as error:
+                raise OAuth2Error("The ID token is not for this site, or too old.") from error
+        raise OAuth2Error("No key of the provider has signed the ID token.")
 
     def get_callback_url(self, request: HttpRequest, app: SocialApp) -> str:
         """Return the address that the provider has on its list."""
@@ -119,13 +255,37 @@ def app_of(facts: Facts) -> SocialApp:
     )
 
 
+def saml_app(facts: Facts) -> SocialApp:
+    """Return a provider of DPGEO_SAML in allauth's form."""
+    return SocialApp(
+        provider="saml", provider_id=facts["id"], name=facts["name"], client_id=facts["id"]
+    )
+
+
+@transaction.atomic
+def assertion_use(*, provider: str, assertion: str, until: int) -> bool:
+    """Use up an assertion, and return whether it was not used before.
+
+    `until` is its end, in seconds since 1970; it is remembered for a day longer, for clocks that
+    differ.
+    """
+    now = timezone.now()
+    UsedAssertion.objects.filter(until__lt=now - timedelta(days=1)).delete()
+    digest = hashlib.sha256(f"{provider} {assertion}".encode()).hexdigest()
+    end = datetime.fromtimestamp(until, tz=UTC)
+    _, fresh = UsedAssertion.objects.get_or_create(digest=digest, defaults={"until": end})
+    return fresh
+
+
 def trusted_account(facts: Facts, claims: Facts) -> User | None:
     """Return the one account with a verified address, if the installation trusts the provider."""
     if not facts.get("trust_email") or claims.get("email_verified") is not True:
         return None
     email = str(claims.get("email") or "-")
     if not email.isascii():
-        return None  # PostgreSQL finds "i" for a dotless one in another domain, for instance
+        # letters beyond ASCII are not compared: PostgreSQL, for instance, may find "i" for a
+        # dotless i
+        return None
     users = User.objects.filter(email__iexact=email, is_active=True, socialaccount=None)
     found = list(users.filter(is_staff=False, is_superuser=False)[:2])
     return found[0] if len(found) == 1 else None
@@ -138,8 +298,16 @@ def roles_set(*, user: User, facts: Facts, claims: Facts) -> None:
         organisation = Organisation.objects.filter(slug=slug).first()
         if organisation is None:
             continue
-        if role is not None:
-            membership_set(organisation=organisation, user=user, role=role)
-            continue
-        for membership in Membership.objects.filter(organisation=organisation, user=user):
-            membership.delete()
+        with acting(_name(facts)):
+            if role is not None:
+                membership_set(organisation=organisation, user=user, role=role)
+                continue
+            for membership in Membership.objects.filter(organisation=organisation, user=user):
+                membership.delete()
+
+
+def _name(facts: Facts) -> str:
+    """Return the name under which the audit list shows a provider; no account can have this
+    name.
+    """
+    return f"single sign-on: {facts['id']}"

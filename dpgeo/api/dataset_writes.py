@@ -17,10 +17,11 @@ from dpgeo.core.levels import Level, make_level
 from dpgeo.core.measures import ANSWER_STEPS, MOST_MEASURES, NUMBER_STEPS
 from dpgeo.core.nouns import NOUNS
 from dpgeo.core.themes import THEMES
+from dpgeo.datasets.dataset_budgets import ACCOUNTING, BUDGETS
 from dpgeo.datasets.declaration import MOST_KEYWORDS
 from dpgeo.datasets.models import Dataset, NewFiles
 from dpgeo.datasets.selectors import datasets_visible_to
-from dpgeo.datasets.services import ACCOUNTING, BUDGETS, dataset_create, dataset_update
+from dpgeo.datasets.services import dataset_create, dataset_update
 
 ATTRIBUTE = {
     "type": "object",

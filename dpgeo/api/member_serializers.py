@@ -281,7 +281,7 @@ class AdviceSerializer(Document):
 
 
 class CurrenciesSerializer(Document):
-    """The map with a budget in epsilon and with one in rho, from public inputs alone."""
+    """The noise to expect with a budget in epsilon and in rho, from public inputs alone."""
 
     delta = serializers.CharField(
         source="delta_text", help_text="The delta of the budget in rho: declared, or the default."
@@ -326,7 +326,15 @@ class QuoteSerializer(Document):
         allow_null=True,
         help_text="What it costs in a budget in rho, under whichever notion; else null.",
     )
-    bound = serializers.IntegerField(source="request.bound")
+    bound = serializers.IntegerField(
+        source="request.bound",
+        help_text="The contribution bound, or the largest that may be chosen.",
+    )
+    choose_bound = serializers.IntegerField(
+        source="request.bound_percent",
+        help_text="Share of the cost, in per cent, for a private choice of the bound; 0 if the "
+        "request names it.",
+    )
     counting = serializers.ChoiceField(
         source="request.counting.value", choices=[each.value for each in Counting]
     )
@@ -484,7 +492,10 @@ class RhoBudgetSerializer(WithSpending):
 
 
 class BudgetSerializer(WithSpending):
-    """The budget of a dataset. In a budget in rho, epsilons are those of a rho at delta."""
+    """The budget of a dataset.
+
+    In a budget in rho, each epsilon is the one to which a rho converts at the declared delta.
+    """
 
     dataset = serializers.SlugField(source="slug")
     total = EpsilonField(source="ledger.total", help_text=EPSILON)

@@ -32,6 +32,7 @@ from dpgeo.api.request_bodies import (
     read_body,
 )
 from dpgeo.api.serializers import ANY_JSON, FORMER_REJECTED, ReleaseSerializer
+from dpgeo.core import bound_choice
 from dpgeo.core.advice import Guess
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Bounding, Counting
@@ -122,6 +123,13 @@ class Priced(Body):
         "The last day of the window, which includes it.",
         schema={"type": ["string", "null"], "format": "date"},
         default=None,
+    )
+    choose_bound = Whole(
+        "The share of epsilon or rho, in per cent, that is spent on a private choice of the bound, "
+        "of at most `bound`: about the number that nine people in ten do not exceed. 0 for none. "
+        "The quote's noise is that of the largest bound.",
+        schema={"type": "integer", "minimum": 0, "maximum": bound_choice.MOST_PERCENT},
+        default=0,
     )
     household = Whole(
         "The most people of a household that is protected as one person would be at this epsilon: "

@@ -404,7 +404,14 @@ class ReleaseSerializer(Document):
     )
     bound = serializers.IntegerField(
         help_text="The contribution bound: where people are counted, the most cells in which one "
-        "privacy unit counts; where visits are counted, the most records of one that count."
+        "privacy unit counts; where visits are counted, the most records of one that count. Before "
+        "publication, the largest that may be chosen, if it is chosen privately.",
+        source="shown_bound",
+    )
+    choose_bound = serializers.IntegerField(
+        source="bound_percent",
+        help_text="Share of the cost, in per cent, for a private choice of the bound; 0 if the "
+        "request named it.",
     )
     counting = serializers.ChoiceField(choices=[each.value for each in Counting])
     bounding = serializers.ChoiceField(

@@ -103,6 +103,11 @@ class SeriesDeclaration(Body):
         "Whether to publish each map when it is drawn; needs the scope releases:publish.",
         default=False,
     )
+    all_files = Flag(
+        "Whether the files of each map are made once it is published, rather than when somebody "
+        "first asks for them. Those with more than a million features always wait until then.",
+        default=False,
+    )
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         """Return the values of the fields. Raises InvalidInput for households, as for errors."""
@@ -152,6 +157,9 @@ class SeriesSerializer(Document):
     )
     paid_once = serializers.BooleanField(source="is_paid_once")
     promises = serializers.CharField(help_text="What it protects, in sentences.")
+    all_files = serializers.BooleanField(
+        help_text="Whether the files of each map are made when it is published."
+    )
     complete_through = serializers.DateField(allow_null=True)
     drawn = serializers.IntegerField(help_text="How many maps are drawn.")
     due = serializers.IntegerField(help_text="How many more are due.")

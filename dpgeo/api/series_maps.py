@@ -20,12 +20,12 @@ from dpgeo.api.documents import Document
 from dpgeo.api.files import accepts_gzip, cache_control, content_of, disposition
 from dpgeo.api.heavy_work import heavy
 from dpgeo.api.openapi import in_path, operation
+from dpgeo.api.range_serializers import known
 from dpgeo.api.ranges import (
     CONFIDENCE,
     MAX_BODY_BYTES,
     SHAPES,
     Corners,
-    known,
     read_regions,
 )
 from dpgeo.api.request_bodies import Body, Members, read_body

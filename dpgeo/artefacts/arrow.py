@@ -21,8 +21,11 @@ from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer
 _BOX = np.dtype(
     [("order", "u1"), ("type", "<u4"), ("rings", "<u4"), ("points", "<u4"), ("ring", "<f8", (5, 2))]
 )
-_CORNERS = [[0, 1], [2, 1], [2, 3], [0, 3], [0, 1]]
+_CORNERS = [0, 1, 2, 1, 2, 3, 0, 3, 0, 1]
 """Indices of each corner's x and y in (west, south, east, north), counterclockwise."""
+
+NONE = slice(0, 0)
+"""The slice of none of a layer's features, whose columns still have names and types."""
 
 _POINT = np.dtype([("order", "u1"), ("type", "<u4"), ("point", "<f8", (2,))])
 
@@ -31,21 +34,24 @@ def fields(layer: Layer) -> list[Any]:
     """Return the Arrow fields of a layer: its columns, margin label and geometry."""
     import pyarrow as pa
 
-    schema_fields = [pa.field(name, _kind(values)) for name, values in columns(layer).items()]
+    schema_fields = [pa.field(name, _kind(values)) for name, values in columns(layer, NONE).items()]
     if layer.margin is not None:
         schema_fields.append(pa.field("margin_label", pa.string()))
     return [*schema_fields, pa.field("geometry", pa.binary(), nullable=False)]
 
 
-def arrays(layer: Layer, part: slice) -> list[Any]:
-    """Return a slice's features as Arrow arrays, in the order of `fields`."""
+def arrays(layer: Layer, part: slice, box_bounds: NDArray[np.float64] | None = None) -> list[Any]:
+    """Return a slice's features as Arrow arrays, in the order of `fields`.
+
+    `box_bounds` are its bounds (n, 4) as of `table.bounds`, computed if it is None.
+    """
     import pyarrow as pa
 
-    box_bounds = bounds(layer, part)
+    box_bounds = bounds(layer, part) if box_bounds is None else box_bounds
     field_arrays = [
         # A withheld value is NaN in a layer and null in files.
-        pa.array(np.ascontiguousarray(values[part]), type=_kind(values), from_pandas=True)
-        for values in columns(layer).values()
+        pa.array(np.ascontiguousarray(values), type=_kind(values), from_pandas=True)
+        for values in columns(layer, part).values()
     ]
     if layer.margin is not None:
         field_arrays.append(pa.repeat(layer.margin_label, len(box_bounds)))
@@ -93,7 +99,7 @@ def _geometries(layer: Layer, part: slice, box_bounds: NDArray[np.float64]) -> A
     if isinstance(layer, BoxLayer):
         boxes = np.empty(len(box_bounds), dtype=_BOX)
         boxes["order"], boxes["type"], boxes["rings"], boxes["points"] = 1, 3, 1, 5
-        boxes["ring"] = box_bounds[:, _CORNERS]
+        boxes["ring"] = np.take(box_bounds, _CORNERS, axis=1).reshape(-1, 5, 2)
         return _binary(boxes)
     if isinstance(layer, PointLayer):
         points = np.empty(len(box_bounds), dtype=_POINT)

@@ -8,17 +8,15 @@ release alone.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from dpgeo.artefacts.picture_names import INK, OUTLINE, QUIET, SHEET, font
-from dpgeo.artefacts.preview import draw_map, margin_words
+from dpgeo.artefacts.preview import PNG_LEVEL, draw_map, margin_words
 from dpgeo.artefacts.statement import promise_of
 from dpgeo.artefacts.view import NOISE, View, unit_words
 from dpgeo.core.released import Released
 from dpgeo.phrases import translatable
-from dpgeo.postprocess.layers import Layer
 
 NAME = "card.png"
 MEDIA_TYPE = "image/png"
@@ -35,11 +33,10 @@ LETTER = 0.52
 """Width of an average letter as a fraction of the font size."""
 
 
-def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
-    """Draw the card of a release; `shown` lists all layers of the map."""
+def write(released: Released, view: View, path: Path) -> None:
+    """Draw the card of a release, with the layer that its map shows first."""
     from PIL import Image, ImageDraw
 
-    view = View.opening(shown)
     picture = Image.new("RGB", (WIDTH, HEIGHT), SHEET)
     picture.paste(draw_map(released, view, WIDTH - SIDE, HEIGHT), (SIDE, 0))
     pen = ImageDraw.Draw(picture)
@@ -49,7 +46,7 @@ def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
         pen.text((EDGE, top), line, fill=INK, font=font(TITLE_SIZE))
         top += TITLE_LINE
     _draw_legend(pen, released, view)
-    picture.save(path, format="PNG", compress_level=9)
+    picture.save(path, format="PNG", compress_level=PNG_LEVEL)
 
 
 def _draw_legend(pen: Any, released: Released, view: View) -> None:

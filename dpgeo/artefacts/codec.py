@@ -41,9 +41,10 @@ MAX_HEADER_BYTES = 32 * 1024**2
 """Largest size of the header in bytes, enough for a study area of a million vertices."""
 
 FIXED_TREES = ("quadtree",)
-"""Mechanisms whose squares never depend on the data, for releases in phases that do not record it.
+"""Mechanisms whose squares never depend on the data.
 
-Newer releases in phases record it in the field `fixed` of their content.
+They are listed for old releases of mechanisms that measure in phases. Newer ones record in the
+field `fixed` of their content whether their squares depend on the data.
 """
 
 _SUFFIX = ".npy"

@@ -47,16 +47,15 @@ def noun_of_layer(released: Released, layer: Layer) -> str:
     return nouns.one if layer.features.once and not boxes else nouns.sum
 
 
-def nouns_of_features(released: Released, layer: Layer) -> NDArray[Any] | None:
-    """Return an array (n,) with the noun for each feature's value.
+def nouns_of_features(released: Released, layer: Layer, part: slice) -> NDArray[Any] | None:
+    """Return an array (n,) with the noun for the value of each of a slice's n features.
 
     Returns None if the values are not counts.
     """
     if layer.value is None or not layer.features.counts:
         return None
     nouns = nouns_of(released)
-    if not layer.features.once:
-        return np.full(len(layer), nouns.sum, dtype=object)
-    if isinstance(layer, BoxLayer):
-        return np.where(layer.cells > 1, nouns.sum, nouns.one).astype(object)
-    return np.full(len(layer), nouns.one, dtype=object)
+    if layer.features.once and isinstance(layer, BoxLayer):
+        return np.where(layer.cells[part] > 1, nouns.sum, nouns.one).astype(object)
+    count = len(range(*part.indices(len(layer))))
+    return np.full(count, nouns.one if layer.features.once else nouns.sum, dtype=object)

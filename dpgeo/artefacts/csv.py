@@ -40,11 +40,11 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 
 def _part(released: Released, layer: Layer, part: slice) -> dict[str, NDArray[Any]]:
     """Return a mapping from column names to the columns of the features in a slice."""
-    values = {name: _safe(column[part]) for name, column in columns(layer).items()}
+    values = {name: _safe(column) for name, column in columns(layer, part).items()}
     count = len(range(*part.indices(len(layer))))
-    counted = nouns_of_features(released, layer)
+    counted = nouns_of_features(released, layer, part)
     if counted is not None:
-        values["counted"] = counted[part]
+        values["counted"] = counted
     if layer.margin is not None:
         values["margin_label"] = np.full(count, layer.margin_label, dtype=object)
     return {**_place(layer, part), **values}

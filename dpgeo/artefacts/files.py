@@ -35,6 +35,7 @@ from dpgeo.artefacts.view import View, views
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer, layers
 from dpgeo.postprocess.made_up_trips import makes_trips
+from dpgeo.postprocess.opening import opening_of
 
 __all__ = [
     "FORMATS",
@@ -71,7 +72,7 @@ STYLE_FORMATS: tuple[StyleFormat, ...] = (
     maplibre_style.FORMAT,
     kepler.FORMAT,
 )
-"""The file formats that say how a layer is drawn."""
+"""File formats that hold a style: how programs draw a layer."""
 
 FORMATS: tuple[LayerFormat | StyleFormat, ...] = (*LAYER_FORMATS, *STYLE_FORMATS)
 
@@ -136,12 +137,17 @@ def planned_files(released: Released) -> list[PlannedFile]:
     that are written on request.
     """
     shown = layers(released)
-    planned = [file for view in views(shown) for file in _layer_files(released, view)]
+    # Classes of a million cells take time, so all pictures and styles share them.
+    opens = opening_of(shown)
+    planned = [file for view in views(shown, opens) for file in _layer_files(released, view)]
     planned += _point_files(released, shown)
     planned += _trip_files(released)
-    for whole in (map_array, preview, card):
-        write = functools.partial(whole.write, released, shown)
-        planned.append(PlannedFile(whole.NAME, whole.MEDIA_TYPE, write, at_once=True))
+    write = functools.partial(map_array.write, released, shown)
+    planned.append(PlannedFile(map_array.NAME, map_array.MEDIA_TYPE, write, at_once=True))
+    opening = View.opening(shown, opens)
+    for picture in (preview, card):
+        write = functools.partial(picture.write, released, opening)
+        planned.append(PlannedFile(picture.NAME, picture.MEDIA_TYPE, write, at_once=True))
     write = functools.partial(_write_statement, released, shown, tuple(planned))
     return [*planned, PlannedFile(statement.NAME, statement.MEDIA_TYPE, write, at_once=True)]
 

@@ -14,20 +14,31 @@ from dpgeo.artefacts.table import bounds, extent, summary
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer
 
+ROW_GROUP = 16_384
+"""Number of features in a row group, the least that a reader decodes even if it needs fewer."""
+
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 
 
 def write(released: Released, layer: Layer, path: Path) -> None:
-    """Write a layer in row groups of CHUNK features, with exact coordinates and values."""
+    """Write a layer in row groups of ROW_GROUP features, with exact coordinates and values."""
     import pyarrow as pa
     import pyarrow.parquet
 
     schema = _schema(released, layer)
+    figures = [each.name for each in schema if each.name not in ("geometry", "bbox")]
     with pyarrow.parquet.ParquetWriter(
-        path, schema, compression="zstd", compression_level=3, write_page_index=True
+        path,
+        schema,
+        compression="zstd",
+        compression_level=3,
+        # Dictionaries of positions, and statistics of geometries, take time and are of no use.
+        use_dictionary=[name for name in figures if name not in ("row", "column")],
+        write_statistics=[*figures, *(f"bbox.{side}" for side in _SIDES)],
+        write_page_index=True,
     ) as writer:
         for part in arrow.parts(layer):
-            writer.write_table(_table(layer, part, schema))
+            writer.write_table(_table(layer, part, schema), row_group_size=ROW_GROUP)
     # The files that are written next need the memory that Arrow would keep for itself.
     pa.default_memory_pool().release_unused()
 
@@ -62,9 +73,10 @@ def _geo(released: Released, layer: Layer) -> dict[str, Any]:
 def _table(layer: Layer, part: slice, schema: Any) -> Any:
     import pyarrow as pa
 
-    sides = [pa.array(np.ascontiguousarray(side)) for side in bounds(layer, part).T]
+    box_bounds = bounds(layer, part)
+    sides = [pa.array(np.ascontiguousarray(side)) for side in box_bounds.T]
     covering = pa.StructArray.from_arrays(sides, names=list(_SIDES))
-    return pa.Table.from_arrays([*arrow.arrays(layer, part), covering], schema=schema)
+    return pa.Table.from_arrays([*arrow.arrays(layer, part, box_bounds), covering], schema=schema)
 
 
 FORMAT = LayerFormat(

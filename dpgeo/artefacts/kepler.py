@@ -85,8 +85,8 @@ def configuration(released: Released, view: View) -> dict[str, Any]:
         }
         side = "strokeColor" if line else "color"
         shown["visConfig"][f"{side}Range"] = scale
-        # Do not state the field's type: kepler.gl reads whole numbers as integers, and drops a
-        # field declared with another type.
+        # The field's type is not declared: kepler.gl reads whole numbers as integers, and drops the
+        # colours of a field that is declared with another type.
         channels |= {f"{side}Field": {"name": view.field}, f"{side}Scale": "custom"}
     entry = {"id": layer.name, "type": kind, "config": shown, "visualChannels": channels}
     tips = ["estimate", "margin"] if layer.value is not None else [view.field] * bool(view.field)

@@ -17,8 +17,9 @@ from dpgeo.artefacts.view import Colour
 from dpgeo.core.released import Released
 
 NAMES = "names_of_places"
-"""Key of the names in `Released.about`: JSON with `places` (name, longitude, latitude; the most
-important first) and `sources`."""
+"""Key of `Released.about` that holds the names: JSON with `places` (name, longitude, latitude;
+the most important first) and `sources`.
+"""
 
 SHEET: Colour = (252, 252, 250)
 INK: Colour = (20, 32, 42)

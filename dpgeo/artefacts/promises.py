@@ -279,7 +279,7 @@ class Lifetime:
 
     @property
     def counts(self) -> Bound:
-        """The bound on guesses about presence, given all maps of counts together."""
+        """The bound on guesses about presence, for whoever sees all counts that can be paid."""
         return bound_of(self.total, self.delta)
 
     @property
@@ -301,9 +301,9 @@ class Lifetime:
 
     @property
     def lines_of_points(self) -> tuple[Phrase, ...]:
-        """The line shown with a map of moved points, on all counts and points together.
+        """The sentence on what counts and moved points limit together, for maps of moved points.
 
-        Empty if there is no budget for points.
+        It is in a tuple, which is empty if there is no budget for points.
         """
         if not self.places:
             return ()

@@ -104,7 +104,7 @@ SHAPES = ("point", "line", "polygon")
 
 
 def _raster(root: ET.Element, view: View) -> None:
-    """Also style the image of estimates, because QGIS applies `cells.qml` to `cells.tif`, too.
+    """Add a style for the image of estimates, because QGIS applies `cells.qml` to `cells.tif`, too.
 
     If no single column decides the class, the image is drawn in shades of grey, which do not stand
     for classes: `cells.classes.tif` shows the classes.

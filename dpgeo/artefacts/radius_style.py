@@ -51,7 +51,7 @@ def radius_styles(drawn: RadiusMap) -> dict[str, TableStyle]:
 
 
 def _colour(index: int, classes: int) -> Colour:
-    """Return the colour of a class, 0 being the palest, as the site's maps choose it."""
+    """Return the map's colour for class `index` of `classes` classes; 0 is the palest."""
     if classes <= 1:
         return TIDE[len(TIDE) // 2]
     return TIDE[int(index * (len(TIDE) - 1) / (classes - 1) + 0.5)]

@@ -46,7 +46,7 @@ FEATURES = f"all-periods{geoparquet.FORMAT.suffix}"
 LONG: Mapping[str, LayerFormat] = {
     f"all-periods{each.suffix}": each for each in (csv.FORMAT, geoparquet.FORMAT)
 }
-"""Formats of the table of all periods, by the names of its files."""
+"""Formats of the table of all periods, each by the name of its file."""
 
 MOST_VALUES = 2_000_000
 """Largest number of counts in a file; a file of a longer series has only the newest periods."""
@@ -122,7 +122,7 @@ class SeriesMaps:
 
     @cached_property
     def compared(self) -> Compared | None:
-        """The counts of all maps; None if these cannot be compared."""
+        """The counts of all maps, or None if maps cannot be compared."""
         contents = [each.released.content for each in self.maps]
         return compared(contents, self.newest.released.area)
 

@@ -26,6 +26,7 @@ from dpgeo.artefacts import (
 )
 from dpgeo.artefacts import statement_schema as form
 from dpgeo.artefacts.counted_words import nouns_of
+from dpgeo.core.bound_choice import QUANTILE
 from dpgeo.core.counted import counted_in_sum
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import ZCDP, GeoInd, Notion, protected_at, whole_units
@@ -127,6 +128,13 @@ def statement(released: Released, layers_shown: Sequence[Layer] | None = None) -
         stated["totals"] = _totals(released, released.totals, scaling)
     if released.household > 1 and not isinstance(released.guarantee, GeoInd):
         stated["household"] = _household(released.household, released.guarantee)
+    if released.bound_percent:
+        stated["bound_choice"] = {
+            "bound": released.bound,
+            "most": released.most_bound,
+            "quantile": float(QUANTILE),
+            "meaning": wording.BOUND_CHOICE.format(bound=released.bound),
+        }
     if released.window is not None:
         stated["window"] = _window(released, released.window)
     if released.series is not None:
@@ -217,7 +225,7 @@ def _totals(released: Released, totals: Totals, scaling: Scaling) -> Any:
 
 
 def _counts(released: Released) -> Any:
-    """Return what the release counts, as a `form.Counts`."""
+    """Return what the release counts, as a `form.Counts` document."""
     return {
         "counting": released.counting.value,
         "meaning": wording.COUNTING[released.counting].format(
@@ -374,7 +382,7 @@ def _dataset_guarantee(released: Released) -> Any:
         places = {"rho": released.about["dataset_total_rho"], "delta": delta_text(delta)}
     return {
         "epsilon": format_epsilon(total),
-        # With a delta, no factor limits the odds of every outcome.
+        # With a delta, some outcomes may have odds beyond any factor, so no factor is stated.
         "presence_odds_factor": None if delta else wording.odds_factor(total),
         **_guesses(lifetime.counts),
         "sentence": lifetime.sentence,
@@ -416,6 +424,9 @@ def promise_of(released: Released) -> promises.Promise:
 def _spend(line: Measured) -> Any:
     currency = "epsilon" if line.rho is None else "rho"
     spend = {"label": line.label, currency: format_epsilon(line.amount)}
+    if line.bound is not None:
+        meaning = wording.BOUND_CHOICE.format(bound=line.bound)
+        return {**spend, "drawn": True, "meaning": meaning, "noise": None}
     if line.splits:
         return {**spend, "drawn": True, "meaning": wording.SPLITS, "noise": None}
     if line.choices:

@@ -434,6 +434,15 @@ class Household(Guesses):
     meaning: Words
 
 
+class BoundChoice(TypedDict):
+    """How the contribution bound was chosen privately: near a quantile, and at most `most`."""
+
+    bound: Positive
+    most: Positive
+    quantile: float
+    meaning: Words
+
+
 class OfSeries(TypedDict):
     """The series of which this release is a map, counted from 1.
 
@@ -468,12 +477,13 @@ class Added16(TypedDict):
     """Members added since version 1.4.
 
     `totals` is present only if the release has totals, `household` only if it protects households,
-    `window` only if it has a window of time,
+    `bound_choice` only if the bound was chosen privately, `window` only if it has a window of time,
     `series` only if it is a map of a series.
     """
 
     totals: NotRequired[Totals16]
     household: NotRequired[Household]
+    bound_choice: NotRequired[BoundChoice]
     window: NotRequired[WindowOfTime]
     series: NotRequired[OfSeries]
     study_area_seen: AreaSeen | None

@@ -24,39 +24,43 @@ CHUNK = 65_536
 POINT_DECIMALS = 7
 """Decimal places of degrees for points; seven are enough to resolve a centimetre."""
 
+EVERY = slice(None)
+"""The slice of all of a layer's features."""
+
 MEASURES = ("estimate", "margin", "threshold", "coloured_from")
 """Names of the columns with a layer's figures. Only layers in which the map also colours some
 values below the threshold have "coloured_from".
 """
 
 
-def columns(layer: Layer) -> dict[str, NDArray[Any]]:
-    """Return a layer's columns (n,) by name, except geometry and margin label.
+def columns(layer: Layer, part: slice = EVERY) -> dict[str, NDArray[Any]]:
+    """Return the columns (n,) of the features in `part`, by name, without geometry and label.
 
     The columns "row" and "column" count from the north-western corner. If boxes may have several
-    cells, the columns "rows", "columns" and "cells" give their sizes.
+    cells, the columns "rows", "columns" and "cells" give their sizes. Nothing is computed for
+    features outside `part`, so writing a file part by part takes memory for one part.
     """
-    place = _place(layer)
-    further = {name: values for name, values in layer.columns.items() if name not in place}
+    place = _place(layer, part)
+    further = {name: values[part] for name, values in layer.columns.items() if name not in place}
     figures = (layer.value, layer.margin, layer.threshold, layer.coloured_from)
     return {
         **place,
         **further,
         **{
-            name: values
+            name: values[part]
             for name, values in zip(MEASURES, figures, strict=True)
             if values is not None
         },
     }
 
 
-def _place(layer: Layer) -> dict[str, NDArray[Any]]:
+def _place(layer: Layer, part: slice) -> dict[str, NDArray[Any]]:
     if not isinstance(layer, BoxLayer):
         return {}
-    top, bottom, left, right = layer.boxes.T
+    top, bottom, left, right = layer.boxes[part].T
     place: dict[str, NDArray[Any]] = {"row": top, "column": left}
     if not layer.is_cells:
-        place |= {"rows": bottom - top, "columns": right - left, "cells": layer.cells}
+        place |= {"rows": bottom - top, "columns": right - left, "cells": layer.cells[part]}
     return place
 
 

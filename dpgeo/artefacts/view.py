@@ -94,9 +94,9 @@ class View:
     edges: tuple[float, ...]
 
     @classmethod
-    def opening(cls, shown: Sequence[Layer]) -> View:
-        """Return the view that a map of these layers shows first."""
-        opens = opening_of(shown)
+    def opening(cls, shown: Sequence[Layer], opens: Opening | None = None) -> View:
+        """Return the view that a map of these layers shows first; `opens` as in `views`."""
+        opens = opens or opening_of(shown)
         return next(view for view in views(shown, opens) if view.layer.name == opens.layer)
 
     @property

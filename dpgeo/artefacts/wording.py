@@ -82,6 +82,11 @@ SPLITS = (
     "were taken on are not."
 )
 
+BOUND_CHOICE = (
+    "The contribution bound was chosen from the data, with noise (exponential mechanism): likely "
+    "are bounds that about nine people in ten do not exceed. It is {bound}, which is published."
+)
+
 CHOICES = (
     "Drawn to put a public place in the stead of each kept one, nearer places being likelier "
     "(exponential mechanism). The places chosen are published, those they stand for are not."

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, cast
 
@@ -22,6 +23,19 @@ A stored address identifies the network of an organisation or a provider, but no
 _request: ContextVar[HttpRequest | None] = ContextVar("audited_request", default=None)
 
 
+_acting: ContextVar[str] = ContextVar("audited_acting", default="")
+
+
+@contextmanager
+def acting(name: str) -> Iterator[None]:
+    """Within the block, name who causes events if no account does, such as a sign-in provider."""
+    token = _acting.set(name)
+    try:
+        yield
+    finally:
+        _acting.reset(token)
+
+
 def audited_request(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
@@ -38,7 +52,7 @@ def audited_request(
 
 
 def current_origin() -> str:
-    """Return the network of the current request's client, or CONSOLE outside a request."""
+    """Return a middleware that tells the events of a request its client's network and its user."""
     request = _request.get()
     return (
         CONSOLE
@@ -48,9 +62,16 @@ def current_origin() -> str:
 
 
 def current_user() -> Any:
-    """Return the user who is signed in to the current request, or None."""
+    """Return the user who is signed in to the current request; None if no account acts."""
+    if _acting.get():
+        return None
     user = getattr(_request.get(), "user", None)
     return user if user is not None and user.is_authenticated else None
+
+
+def current_name() -> str:
+    """Return who acts without an account: what `acting` names, the console, or "" if unknown."""
+    return _acting.get() or CONSOLE * (_request.get() is None)
 
 
 def network_of(text: str) -> str:

@@ -1,10 +1,10 @@
 """Copy of the audit list to an OpenTelemetry collector, by OTLP/HTTP in its JSON encoding.
 
 Source: OpenTelemetry Protocol specification 1.x, "OTLP/HTTP" and "JSON Protobuf Encoding"; logs
-data model, "Events". Each event is a request of its own, because there are few, and each is wanted
-at once by whoever watches for attacks. Requests are sent by threads of their own, so that a
-collector that hangs holds nobody up; the event's id orders what arrives out of order. While as many
-as `AT_ONCE` are under way, further events are not sent.
+data model, "Events". Each event is sent in a request of its own and at once, because events are few
+and somebody may be watching for attacks. Separate threads send the requests, so that a collector
+that does not respond delays nobody. Requests may arrive out of order; the event's id gives the
+order. While `AT_ONCE` requests are under way, further events are not sent.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from dpgeo.audit.models import Event
 logger = logging.getLogger(__name__)
 
 AT_ONCE = 16
-"""Most requests under way in a process, so that many events cause no threads without end."""
+"""Maximum number of requests under way in a process, which limits the number of threads."""
 
 _places = BoundedSemaphore(AT_ONCE)
 
 SECONDS = 5
-"""How long a collector may take to accept a connection, and to answer."""
+"""Longest time, in seconds, in which a collector must accept a connection, and then respond."""
 
 INFO = 9
 """OpenTelemetry's number of the severity INFO."""
@@ -41,7 +41,7 @@ LOCAL = {"localhost", "127.0.0.1", "::1"}
 
 @checks.register()
 def check_otlp(**_: Any) -> list[checks.CheckMessage]:
-    """Check that DPGEO_AUDIT_OTLP is an address to which names may be sent."""
+    """Check that DPGEO_AUDIT_OTLP is a URL to which events, which contain names, may be sent."""
     try:
         otlp_address(settings.DPGEO_AUDIT_OTLP)
     except ValueError:
@@ -114,7 +114,7 @@ def _attribute(key: str, value: str | int) -> dict[str, Any]:
 
 
 def _post(address: SplitResult, token: str, body: bytes) -> None:
-    """Send a request, following no redirect; only the log tells that it was not accepted."""
+    """Send a request without following redirects; a failure is only logged."""
     connect = HTTPSConnection if address.scheme == "https" else HTTPConnection
     connection = connect(address.hostname or "", address.port, timeout=SECONDS)
     headers = {"Content-Type": "application/json"}
@@ -124,7 +124,7 @@ def _post(address: SplitResult, token: str, body: bytes) -> None:
         connection.request("POST", address.path or "/v1/logs", body, headers)
         status = connection.getresponse().status
     except (OSError, HTTPException, ValueError) as error:
-        # A ValueError's words would quote a token that no header can hold.
+        # Do not log the message: that of a ValueError could quote the secret token.
         logger.warning("an event was not sent to the collector: %s", type(error).__name__)
     else:
         if status != 200:

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from dpgeo.audit.models import Event, EventKind
-from dpgeo.audit.origin import CONSOLE, current_origin, current_user
+from dpgeo.audit.origin import current_name, current_origin, current_user
 from dpgeo.audit.otlp import event_export
 from dpgeo.audit.syslog import event_send
 
@@ -24,18 +24,17 @@ def event_record(
     """Add an event to the audit list, and send copies of it once the transaction is committed.
 
     `by` is the account that acts; if it is None, the account that is signed in to the current
-    request or, outside of requests, the console. `who` replaces the account's name, for events
-    without an account. `subject` and `detail` are cut to 200 characters; `audit.models` lists what
-    they must not contain.
+    request or, without one, what `origin.acting` names or the console. `who` replaces the account's
+    name, for events without an account. `subject` and `detail` are cut to 200 characters;
+    `audit.models` lists what they must not contain.
     """
     user = by if by is not None else current_user()
     origin = current_origin()
-    name = (
-        (str(user) if user is not None else CONSOLE * (origin == CONSOLE)) if who is None else who
-    )
+    if who is None:
+        who = current_name() if user is None else str(user)
     event = Event.objects.create(
         kind=kind,
-        who=name[:200],
+        who=who[:200],
         account=getattr(user, "pk", None),
         origin=origin[:50],
         organisation=organisation,

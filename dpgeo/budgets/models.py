@@ -170,7 +170,7 @@ class Ledger(models.Model):
 
     @property
     def delta_text(self) -> str:
-        """The delta as text, such as "1e-9"; "" in a ledger of another notion."""
+        """The delta as text, such as "1e-9"; "" unless the ledger counts in rho."""
         return "" if self.delta is None else delta_text(self.delta)
 
     @property
@@ -215,7 +215,8 @@ class Ledger(models.Model):
     def units_for(self, epsilon: Fraction) -> int:
         """Return the most units whose epsilon is at most `epsilon`; not for a budget for points.
 
-        This is how people declare a total, and what a map under zCDP may use.
+        It converts the epsilon that a person enters, as a budget's total or as the most that a map
+        under zCDP may cost.
         """
         if self.delta is None:
             return to_micro(epsilon)
@@ -280,7 +281,7 @@ class Ledger(models.Model):
         return str(self.phrase(units))
 
     def phrase(self, units: int) -> Phrase:
-        """Return the text of `words` as a phrase that can be translated."""
+        """Return an amount of budget like `words`, but as a phrase that can be translated."""
         if self.delta is not None:
             return Phrase(
                 "rho {rho} (epsilon {epsilon} at delta {delta})",

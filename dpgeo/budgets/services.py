@@ -230,7 +230,8 @@ def _total_units(ledger: Ledger, total: Fraction | Level) -> int:
         if ledger.radius is not None:
             raise TypeError("A budget for points is a level within a radius, not an epsilon.")
         if total == ledger.epsilon_of(ledger.total_units):
-            # An epsilon that is shown was rounded up, and a form that repeats it changes nothing.
+            # An epsilon shown in a form was rounded up, so a form that repeats it must change
+            # nothing.
             return ledger.total_units
         return _declared_units(ledger, total)
     if ledger.radius is None:
@@ -387,8 +388,8 @@ def budget_debit_found(
     try:
         with transaction.atomic():
             if ledger.recovers:
-                # The total is the sum of the recovered draws, so there is never room in it for
-                # another draw.
+                # Such a ledger's total is the sum of the recovered draws, so it must grow for each
+                # further draw.
                 found = F("spent_units") + ledger.price(cost)
                 Ledger.objects.filter(pk=ledger.pk).update(
                     total_units=Greatest(F("total_units"), found)

@@ -131,7 +131,10 @@ def archive_verify(path: Path, identities: Sequence[Any]) -> dict[str, Any]:
 
 
 def _verify(path: Path, identities: Sequence[Any]) -> dict[str, Any]:
-    """Compare all members with the list at the end; return the content of the member ABOUT."""
+    """Check all members of an archive against the list at its end.
+
+    Returns the content of the member ABOUT. Raises InvalidInput if they differ.
+    """
     about: dict[str, Any] = {}
     seen: dict[str, dict[str, Any]] = {}
     listed: dict[str, dict[str, Any]] | None = None

@@ -307,9 +307,9 @@ def _set_currencies(journal: Sequence[Decision]) -> None:
     """Give each budget the currency that was decided last, if it was changed after the backup.
 
     A currency changes only while nothing was ever paid, so the budget has no entries. Its total,
-    which is in the former currency, is set to 0: nobody has decided on it. Earlier decisions are
-    not repeated: a budget that has its last currency already keeps its total, by which draws that
-    are found are debited.
+    which is in the former currency, is set to 0: nobody has decided on it. A budget that already
+    has the currency decided last is not changed: it keeps its total, and draws that are found are
+    debited from it.
     """
     last: dict[int, Decision] = {}
     for each in journal:

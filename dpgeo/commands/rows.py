@@ -125,7 +125,7 @@ def _read(column: models.Field[Any, Any], value: Any) -> Any:
 
 
 def _insert(model: type[models.Model], rows: list[models.Model]) -> int:
-    """Insert rows as they are: times of creation stay those of the rows."""
+    """Insert rows unchanged; columns with the time of creation keep the values of the rows."""
     if rows:
         manager: Any = model._base_manager
         manager._insert(rows, fields=model._meta.concrete_fields, using="default", raw=True)

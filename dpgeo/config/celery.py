@@ -25,7 +25,7 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
 _worker = 0
-"""Process id of the worker's main process."""
+"""Process id of the worker's main process, or 0."""
 
 
 @setup_logging.connect  # type: ignore[untyped-decorator]

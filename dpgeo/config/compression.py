@@ -11,15 +11,16 @@ text."""
 
 
 class CompressedText(GZipMiddleware):
-    """Django's compression, which hides the length of pages, for whole answers that are text.
+    """Compression by Django, which also hides the length of pages, for whole responses that are
+    text.
 
-    Ranges, streams and pictures pass as they are.
+    Ranges, streams and pictures are not compressed.
     """
 
     def process_response(
         self, request: HttpRequest, response: HttpResponseBase
     ) -> HttpResponseBase:
-        """Return the answer, compressed if that is worth while and the client accepts it."""
+        """Return the response, compressed if this makes it smaller and the client accepts it."""
         kind = response.headers.get("Content-Type", "").partition(";")[0]
         texts = kind.startswith(COMPRESSED) and (
             not kind.startswith("application/") or kind.endswith(("json", "xml"))

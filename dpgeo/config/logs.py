@@ -88,7 +88,10 @@ class NoSecretLinks(logging.Filter):
     """Filter that removes secrets of links to passwords and invitations from log messages."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Shorten such links. Returns True, so every record is kept."""
+        """Remove the secrets of links from a record's text.
+
+        Returns True, so that every record is kept.
+        """
         if isinstance(record.args, tuple):
             record.args = tuple(
                 SECRET_LINK.sub(r"\1...", each) if isinstance(each, str) else each

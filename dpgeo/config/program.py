@@ -1,4 +1,4 @@
-"""`dpgeo serve | manage`: the command of the installed package.
+"""`dpgeo serve | manage`: the program that the installed package provides.
 
 `dpgeo serve` brings the database and the static files up to date, then serves the site. `dpgeo
 manage COMMAND` is Django's `manage.py`.
@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from django.core.management import execute_from_command_line
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
 
 import dpgeo
 
@@ -48,6 +50,31 @@ def main(words: Sequence[str] | None = None) -> int:
     return 0
 
 
+def run(words: Sequence[str]) -> None:
+    """Run one of Django's commands.
+
+    If it fails because the database lacks tables, the process ends with a sentence that says so
+    instead of a traceback.
+    """
+    try:
+        execute_from_command_line([*words])
+    except DatabaseError:
+        if _lacks_tables():
+            sys.exit(
+                "The database has no tables yet, or lacks some of this version. Run the command "
+                "`migrate` first."
+            )
+        raise
+
+
+def _lacks_tables() -> bool:
+    try:
+        executor = MigrationExecutor(connection)
+        return bool(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+    except DatabaseError:
+        return False
+
+
 def _manage(command: str, words: list[str]) -> None:
     for name in FOLDERS:
         if path := os.environ.get(name):
@@ -58,7 +85,7 @@ def _manage(command: str, words: list[str]) -> None:
             execute_from_command_line(["dpgeo", "migrate", "--verbosity", "0"])
             execute_from_command_line(["dpgeo", "collectstatic", "--noinput", "--verbosity", "0"])
         words = ["serve", *words]
-    execute_from_command_line(["dpgeo manage", *words])
+    run(["dpgeo manage", *words])
 
 
 if __name__ == "__main__":

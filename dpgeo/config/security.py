@@ -13,7 +13,8 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from dpgeo.pages.outside_ground import outside_ground
 
 MAP_WORKER = "assets/map-worker-"
-"""Beginning of the path of the map's worker script below STATIC_URL; the worker fetches the tiles.
+"""Beginning of the path, below STATIC_URL, of the script that fetches a map's tiles in a web
+worker.
 """
 
 
@@ -81,7 +82,7 @@ def content_security_policy(
         if MEMBERS_ONLY.match(request.path):
             response.headers.setdefault("Cache-Control", "private, no-store")
         if getattr(request, "has_signed_out", False):
-            # Not the cookies: one of them lets a locked account in from this device.
+            # Keep the cookies, because one of them lets a locked account sign in from this device.
             response.headers["Clear-Site-Data"] = '"cache", "storage"'
         return response
 

@@ -65,8 +65,9 @@ SECRET_KEY = read_secret_key()
 SECRET_KEY_FALLBACKS = env.list("DPGEO_SECRET_KEY_FALLBACKS", default=[])
 
 PERSON_KEY = env.str("DPGEO_PERSON_KEY", default="")
-"""Key that encrypts each dataset's key for person hashes. If it is empty, the key is read from
-PERSON_KEY_FILE.
+"""Key that encrypts the keys with which datasets hash persons.
+
+If it is empty, the key is read from PERSON_KEY_FILE.
 """
 PERSON_KEY_FILE = env.str("DPGEO_PERSON_KEY_FILE", default=str(VAR_DIR / "person-key"))
 ALLOWED_HOSTS = env.list("DPGEO_HOSTS", default=["127.0.0.1", "localhost"])
@@ -97,6 +98,9 @@ X_FRAME_OPTIONS = "DENY"
 DPGEO_OIDC: list[dict[str, Any]] = env.json("DPGEO_OIDC", default=[])
 """Providers of single sign-on by OpenID Connect; see docs/sign-in.md."""
 
+DPGEO_SAML: list[dict[str, Any]] = env.json("DPGEO_SAML", default=[])
+"""Providers of single sign-on by SAML, which needs the packages in locks/saml.txt."""
+
 INSTALLED_APPS = [
     "dpgeo.audit",
     "dpgeo.accounts",
@@ -120,6 +124,7 @@ INSTALLED_APPS = [
     "allauth.socialaccount",
     # Its client takes time to import, which only sites with single sign-on should spend.
     *(["allauth.socialaccount.providers.openid_connect"] if DPGEO_OIDC else []),
+    *(["allauth.socialaccount.providers.saml"] if DPGEO_SAML else []),
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "django_vite",
@@ -200,8 +205,8 @@ DPGEO_PASSWORD_WORDS = env.list("DPGEO_PASSWORD_WORDS", default=[])
 DPGEO_BREACHED_PASSWORDS = env.str("DPGEO_BREACHED_PASSWORDS", default="")
 """File of SHA-1 hashes of breached passwords, ordered by hash."""
 DPGEO_SECOND_FACTOR = env.str("DPGEO_SECOND_FACTOR", default="")
-"""Lowest role that needs a second factor in every organisation, or "staff"; if it is empty, each
-organisation decides.
+"""Lowest role whose members need a second factor in every organisation, or "staff"; if it is
+empty, each organisation decides.
 """
 ACCOUNT_ADAPTER = "dpgeo.accounts.allauth_adapters.AccountAdapter"
 ACCOUNT_EMAIL_VERIFICATION = "none"
@@ -212,7 +217,8 @@ SOCIALACCOUNT_ADAPTER = "dpgeo.accounts.single_sign_on.SocialAdapter"
 MFA_ADAPTER = "dpgeo.accounts.allauth_adapters.FactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
-# Also where a passkey is the second factor: its challenge could be answered at the first step, too.
+# The verification of the user is also required where a passkey is only the second factor. Otherwise
+# a challenge for the second factor could be answered to sign in without a password.
 MFA_WEBAUTHN_USER_VERIFICATION = "required"
 MFA_ALLOW_UNVERIFIED_EMAIL = True  # no account is made by signing up
 MFA_TOTP_TOLERANCE = 1
@@ -280,7 +286,16 @@ FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHand
 DPGEO_S3_ENDPOINT = env.str("DPGEO_S3_ENDPOINT", default="")
 DPGEO_S3_REGION = env.str("DPGEO_S3_REGION", default="")
 DPGEO_SOURCES = env.list("DPGEO_SOURCES", default=[])
-"""What may be registered, as organisation/name=, and /folder, s3://bucket or postgresql://server."""
+"""Folders and servers from which data may be registered, each for one organisation.
+
+An entry is organisation/name=, followed by /folder, spark:/folder, s3://bucket or
+postgresql://server.
+"""
+DPGEO_SPARK_MASTER = env.str("DPGEO_SPARK_MASTER", default="local[*]")
+"""Setting that starts Spark on this machine, with a number of threads ("*" for one per processor).
+
+Servers on other machines are not supported.
+"""
 DPGEO_MAX_UPLOAD_BYTES = env.int("DPGEO_MAX_UPLOAD_BYTES", default=20 * 1024**3)
 DPGEO_LEAST_FREE = env.str("DPGEO_LEAST_FREE", default=str(512 * 1024**2))
 """Disk space that must stay free: bytes, or per cent of each file system ("5%"); 0 means no limit.
@@ -355,6 +370,8 @@ DPGEO_ROWS_PER_SHARD = env.int(
 
 DPGEO_ROWS_A_PART is the setting's former name; it is accepted for one more version.
 """
+DPGEO_COUNT_SHARDS = env.int("DPGEO_COUNT_SHARDS", default=8)
+"""Largest number of shards in which a registered folder is counted."""
 DPGEO_CONFIRMATIONS_AN_HOUR = env.int("DPGEO_CONFIRMATIONS_AN_HOUR", default=60)
 """Maximum number of files per hour that an organisation with several budgets may confirm; 0 means
 no limit.

@@ -72,10 +72,10 @@ class DiscreteLaplace:
         return math.exp(-rate * value) / (1 + math.exp(-rate))
 
     def tail(self, chance: float) -> float:
-        """Return how many standard deviations one value exceeds with probability `chance`.
+        """Return the number of standard deviations that a value exceeds with probability `chance`.
 
-        It is ln(1/(2 chance))/sqrt(2). A sum of values exceeds as many standard deviations with at
-        most that probability, since tails become lighter with more terms.
+        It is ln(1/(2 chance))/sqrt(2). A sum of values exceeds that number of its own standard
+        deviations with at most this probability, since tails become lighter with more terms.
         """
         return math.log(1 / (2 * chance)) / math.sqrt(2)
 
@@ -190,9 +190,9 @@ class DiscreteGaussian:
         return math.sqrt(self.variance / 2)
 
     def tail(self, chance: float) -> float:
-        """Return how many standard deviations a sum of values exceeds with probability `chance`.
+        """Return the number of standard deviations that a sum exceeds with probability `chance`.
 
-        It is the quantile of a normal distribution, to which sums of values are close.
+        It is the quantile of a normal distribution, which sums of values nearly have.
         """
         return NormalDist().inv_cdf(1 - chance)
 

@@ -204,7 +204,7 @@ class ClustersRelease(Content):
     longitude: NDArray[np.float64]
     latitude: NDArray[np.float64]
     counts: NDArray[np.int64]
-    noise: DiscreteLaplace
+    noise: CountNoise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -536,11 +536,25 @@ class Released:
 
     @property
     def household(self) -> int:
-        """How many people, according to `about`, are protected like one at the epsilon asked for.
+        """Number of people who are protected together as a household, according to `about`.
 
-        The guarantee of each of them alone is `guarantee`.
+        The guarantee of each of them by themselves is `guarantee`.
         """
         return int(self.about.get("household", "1"))
+
+    @property
+    def bound_percent(self) -> int:
+        """Share of the cost, in per cent, that paid for a private choice of the bound, or 0 for
+        none.
+
+        It is read from `about`.
+        """
+        return int(self.about.get("bound_percent", "0"))
+
+    @property
+    def most_bound(self) -> int:
+        """The largest bound that could be chosen, according to `about`; `bound` if none was."""
+        return int(self.about.get("most_bound", self.bound))
 
     @property
     def series(self) -> Part | None:

@@ -76,12 +76,16 @@ class Terms:
 
     @property
     def bound(self) -> int:
-        """The sensitivity of each map's counts."""
+        """The bound on what one person adds to a map, which is the sensitivity of the counts of
+        the map.
+        """
         return self.most if self.protection is Protection.PERSON else self.each
 
     @property
     def cost(self) -> Guarantee:
-        """What `epsilon` or `rho` guarantees, and what a series that is paid once costs."""
+        """The guarantee of the epsilon or rho; it is also the cost of a series that is paid for
+        once.
+        """
         if self.rho is None:
             return guarantee(Notion.PURE_DP, self.epsilon, Unit.PERSON)
         return guarantee(Notion.ZCDP, self.rho, Unit.PERSON, self.delta)
@@ -99,7 +103,7 @@ class Terms:
 
     @property
     def epsilon_of_map(self) -> Fraction:
-        """The epsilon with which each map is drawn; it is 0 if the amount is."""
+        """The epsilon with which each map is drawn; 0 if `amount_of_map` is 0."""
         return self._epsilon(self.amount_of_map)
 
     @property

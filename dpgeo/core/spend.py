@@ -60,8 +60,8 @@ class Measured:
     epsilons of lines would not add up. Otherwise, `epsilon` is set and `rho` is None.
 
     `noise` is None if there are no noisy counts or points: either the epsilon was charged but not
-    used, or it paid for random decisions to split boxes (`splits`) or for random choices of places
-    (`choices`).
+    used, or it paid for random decisions to split boxes (`splits`), for random choices of places
+    (`choices`), or for a private choice of the contribution bound, which is then `bound`.
     """
 
     label: str
@@ -70,6 +70,7 @@ class Measured:
     splits: bool = False
     choices: bool = False
     rho: Fraction | None = None
+    bound: int | None = None
 
     def __post_init__(self) -> None:
         if (self.epsilon is None) == (self.rho is None):
@@ -88,6 +89,7 @@ class Measured:
             "noise": self.noise.to_json() if self.noise else None,
             "splits": self.splits,
             "choices": self.choices,
+            **({} if self.bound is None else {"bound": self.bound}),
         }
 
     @classmethod
@@ -100,4 +102,5 @@ class Measured:
             noise=noise_from_json(document["noise"]) if document["noise"] else None,
             splits=bool(document["splits"]),
             choices=bool(document.get("choices", False)),
+            bound=int(document["bound"]) if "bound" in document else None,
         )

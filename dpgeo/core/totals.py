@@ -76,7 +76,7 @@ class BoughtTotal:
 
     @property
     def most(self) -> int:
-        """The most that one person adds; its square is the squared sensitivity of a number."""
+        """The most that one person adds to the total; its square is the squared sensitivity."""
         if isinstance(self.noise, DiscreteGaussian):
             return math.isqrt(self.noise.squared_sensitivity)
         return self.noise.sensitivity
@@ -93,7 +93,7 @@ class BoughtTotal:
 
     @property
     def noisy(self) -> bool:
-        """Whether the noise may be as large as the total, so that the total says nothing."""
+        """Whether the margin is at least as large as the total, so that the total says nothing."""
         return self.count <= self.margin
 
     def to_json(self) -> dict[str, Any]:

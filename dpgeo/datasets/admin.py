@@ -104,7 +104,9 @@ class DatasetAdmin(OrganisationScoped):
         return self.has_module_permission(request)
 
     def has_change_permission(self, request: HttpRequest, obj: Dataset | None = None) -> bool:
-        """Return True for stewards, who edit the descriptive texts; frozen fields are read-only."""
+        """Return True for stewards, who may edit the descriptive texts; frozen fields are
+        read-only.
+        """
         if obj is None:
             return self.has_module_permission(request)
         return may(request.user, obj, "edit")

@@ -139,7 +139,9 @@ def erase(upload: Upload, lease: JobLease) -> None:
 
 
 def _leave_out(upload: Upload, current: Upload, lease: JobLease) -> None:
-    """Take a snapshot of the same files without the person, in place of all older ones."""
+    """Make a new snapshot of the same files without the erased person, and delete all older
+    ones.
+    """
     with work_folder() as folder:
         taken = snapshot_without(current, [bytes(upload.erasing or b"")], lease, folder)
     accepted = taken.report.accepted

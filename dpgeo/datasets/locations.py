@@ -8,11 +8,16 @@ from pathlib import Path
 from django.conf import settings
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.datasets.postgresql import TableLocation
+from dpgeo.datasets.postgresql.location import TableLocation
 from dpgeo.datasets.sources import OBJECT_STORE, Location
+from dpgeo.datasets.spark_folders import SparkLocation
 
 DATABASES = ("postgresql://", "postgres://")
 """Beginnings of addresses of databases (`datasets.postgresql`), which may hold a password."""
+
+
+SPARK = "spark:"
+"""Beginning of the path of a folder whose rows Spark counts (`datasets.spark_folders`)."""
 
 
 def locations() -> Sequence[Location]:
@@ -41,7 +46,8 @@ def location_of(organisation: str, name: str) -> Location:
 def _parse(entry: str, number: int) -> Location:
     """Read the setting's `number`-th entry.
 
-    An error gives this number alone, since a comma in a password makes two entries of one.
+    An error names only this number: a comma in a password splits an entry in two, so that quoting
+    one would reveal a part of the password.
     """
     names, equals, root = entry.partition("=")
     organisation, slash, name = names.strip().partition("/")
@@ -50,6 +56,11 @@ def _parse(entry: str, number: int) -> Location:
         raise ValueError(f"DPGEO_SOURCES: entry {number} is not like organisation/name=/folder.")
     if root.startswith(DATABASES):
         return TableLocation(organisation, name, root)
+    is_spark, root = root.startswith(SPARK), root.removeprefix(SPARK)
     if not root.startswith(OBJECT_STORE) and not Path(root).is_absolute():
         raise ValueError(f"DPGEO_SOURCES: the path of entry {number} is not absolute.")
-    return Location(organisation, name, root)
+    if is_spark and root.startswith(OBJECT_STORE):
+        raise ValueError(
+            f"DPGEO_SOURCES: entry {number}: Spark reads folders of this machine alone."
+        )
+    return (SparkLocation if is_spark else Location)(organisation, name, root)

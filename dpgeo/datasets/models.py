@@ -386,7 +386,7 @@ class Upload(models.Model):
 
     @property
     def is_kept(self) -> bool:
-        """Whether the original file can be read again, or the registered folder."""
+        """Whether the original file, or the registered folder, can still be read again."""
         return bool(self.raw_name or self.source)
 
 

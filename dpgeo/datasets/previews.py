@@ -81,6 +81,7 @@ def _look(upload: Upload, file_format: str) -> Preview:
             if upload.raw_name:
                 upload.checksum = upload.checksum or file_checksum(path, upload.dataset)
         seen = _with_named(seen, named)
+        seen = replace(seen, understanding=_tried(upload, seen.understanding))
     except InvalidInput as refusal:
         if not file_format:
             waiting = Upload.objects.filter(pk=upload.pk, state=UploadState.RECEIVED)
@@ -115,7 +116,8 @@ def upload_understand(*, upload: Upload, columns: Columns | None = None) -> Unde
         if named.keys() & {getattr(columns, role) for role in Role}:
             return None
         context = trial_context(upload.dataset)
-        return preview(path, upload.file_name, context, folder, columns).understanding
+        seen = preview(path, upload.file_name, context, folder, columns)
+        return _tried(upload, seen.understanding)
 
 
 @contextmanager
@@ -130,6 +132,13 @@ def _original(upload: Upload) -> Iterator[tuple[Path, Mapping[str, str | None]]]
     else:
         with local_path(private_storage(), upload.raw_name) as path:
             yield path, {}
+
+
+def _tried(upload: Upload, understanding: Understanding | None) -> Understanding | None:
+    """Return what was understood; of a table or a folder, only some rows were tried."""
+    if not upload.source or understanding is None:
+        return understanding
+    return replace(understanding, whole=False)
 
 
 def _with_named(seen: Preview, named: Mapping[str, str | None]) -> Preview:

@@ -1,11 +1,11 @@
-"""Quotas of organisations (bytes of uploaded files, jobs and API requests in a day), and a cap.
+"""Quotas of organisations (bytes of files, jobs and API requests per day), and a cap on budgets.
 
-Privacy argument. A quota that counted files, rows or jobs as they are would say something about the
-data to whoever is refused: a job ends, and a canonical file is as large, as the rows make it. So
-bytes are those of the files as they were sent, whatever became of them, and jobs are counted when
-somebody asks for them, and never given back. Both are known to whoever sends and asks. An erasure
-makes a new version of a file; it counts as much as the one that it replaces, and only one of the
-two counts at any time.
+Privacy argument. A refusal must not reveal anything about the data. When a job ends, and how large
+a canonical file is, depends on the rows. So quotas count the bytes of files as they were sent,
+whatever became of the files, and jobs when somebody requests them; a counted job is never
+subtracted again. Whoever sends files and requests jobs knows both numbers anyway. An erasure makes
+a new version of a file; it counts as much as the one that it replaces, and only one of the two
+counts at any time.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ CAPPED_RADIUS = 200
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """What an organisation uses: bytes of uploaded files, and jobs and requests of today in UTC."""
+    """What an organisation uses: bytes of uploaded files, and today's jobs and requests (in
+    UTC).
+    """
 
     bytes: int
     jobs: int
@@ -53,7 +55,7 @@ def bytes_of(organisation: int, *, but: UUID | None = None) -> int:
     """Return the size of an organisation's files as they were sent, and of those being sent.
 
     `but` is the id of a transfer that is not counted, because it is about to become an upload.
-    Registered folders are not counted, since nothing of them is kept here.
+    Registered folders are not counted, since this site stores no copy of them.
     """
     sent = Upload.objects.filter(dataset__organisation=organisation, erasing=None)
     uploads = sent.filter(source={})
@@ -68,7 +70,7 @@ def check_room(organisation: int, size: int, *, but: UUID | None = None) -> None
     """Raise Conflict if a further file of `size` bytes is more than the organisation may keep.
 
     Call this in the transaction that stores the file's row: the organisation is locked, so that two
-    files are not both let in where there is room for one.
+    concurrent files are not both accepted if there is room for only one.
     """
     stored = Organisation.objects.select_for_update(no_key=True).get(pk=organisation)
     most = stored.quota_bytes
@@ -111,9 +113,9 @@ def check_cap(organisation: Organisation, ledger: Ledger) -> None:
 
     Call this after the total was set, in the same transaction.
 
-    Points tell that somebody is in the data, which no epsilon bounds. So a cap on epsilon allows no
-    budget for points, unless the operator named the largest level, too. A level holds within a
-    radius that members choose; levels are compared within `CAPPED_RADIUS`.
+    Points tell that somebody is in the data, which no epsilon bounds. So an organisation with a cap
+    on epsilon may have no budget for points, unless the operator has also set the largest level. A
+    level holds within a radius that members choose; levels are compared within `CAPPED_RADIUS`.
     """
     if ledger.radius is not None:
         _check_points_cap(organisation, ledger)

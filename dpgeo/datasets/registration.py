@@ -11,7 +11,8 @@ from dpgeo.audit.services import event_record
 from dpgeo.core.errors import Conflict, NotAllowed
 from dpgeo.datasets.locations import location_of
 from dpgeo.datasets.models import Dataset, Upload
-from dpgeo.datasets.postgresql import TableLocation, does_not_grow
+from dpgeo.datasets.postgresql.location import TableLocation
+from dpgeo.datasets.postgresql.rows import does_not_grow
 from dpgeo.datasets.snapshots import Snapshot
 from dpgeo.datasets.sources import clean_folder
 from dpgeo.datasets.uploads import record_first_upload
@@ -23,11 +24,11 @@ def source_register(
     """Register a folder or a table as a dataset's data; its columns have to be confirmed next.
 
     `location` is a name in the setting. `as_of` names the column of a table that only grows, if
-    there is one; the one that was named before need not be repeated. `by` is None at the console.
-    Administrators may register anything that the setting names for their organisation. Stewards may
-    have the dataset's folder read again. API keys may do neither, since they could learn when files
-    arrive. Raises
-    NotAllowed, InvalidInput, or Conflict for a dataset of uploaded files.
+    there is one; a column named at an earlier registration need not be named again. `by` is None at
+    the console. Administrators may register anything that the setting names for their organisation.
+    Stewards may have the dataset's folder read again. API keys may do neither, since they could
+    learn when files arrive. Raises NotAllowed, InvalidInput, or Conflict for a dataset of uploaded
+    files.
     """
     place = location_of(dataset.organisation.slug, str(location or "").strip())
     below = clean_folder(folder)
@@ -47,7 +48,10 @@ def source_register(
         )
     growing = str(as_of or "").strip() or _growing(dataset, place.name, below)
     if not growing.isprintable():
-        raise does_not_grow(growing)  # a database cannot store every character
+        # no column has a name with such a character, since databases cannot store it
+        raise does_not_grow(growing)
+    if isinstance(place, TableLocation) and growing:
+        place.check_growing(below, growing)
     with transaction.atomic():
         record_first_upload(dataset.pk)
         upload = Upload.objects.create(

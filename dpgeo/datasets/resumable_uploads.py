@@ -164,7 +164,7 @@ def transfer_complete(*, transfer: Transfer, by: User) -> Upload:
             upload_id=transfer.pk,
             key=transfer.key,
         )
-    except IntegrityError:  # another request did so first
+    except IntegrityError:  # another request has completed the transfer already
         return Upload.objects.get(pk=transfer.pk)
     except FileNotFoundError:
         raise Conflict("Bytes of this file were lost; announce and send it again.") from None

@@ -1,4 +1,4 @@
-"""Declaring, changing and discarding datasets. See `uploads.py` for their files."""
+"""Declaring, changing and discarding datasets (files: `uploads`; budgets: `dataset_budgets`)."""
 
 from __future__ import annotations
 
@@ -18,51 +18,42 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from dpgeo.accounts.models import Organisation, Scope, User
-from dpgeo.accounts.selectors import may_administer, may_grant_budget
+from dpgeo.accounts.selectors import may_grant_budget
 from dpgeo.audit.models import EventKind
-from dpgeo.audit.origin import current_user
 from dpgeo.audit.services import event_record
-from dpgeo.budgets.merging import ledger_lock, ledger_merge, ledgers_lock
+from dpgeo.budgets.merging import ledger_lock, ledgers_lock
 from dpgeo.budgets.models import Ledger
-from dpgeo.budgets.selectors import points_ledger
 from dpgeo.budgets.services import (
     PURE,
     Accounting,
-    ledger_create,
-    ledger_create_for_points,
-    ledger_set_accounting,
-    ledger_set_total,
 )
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.levels import Level
 from dpgeo.datasets import category_declaration, declaration, dry_land, measure_declaration
-from dpgeo.datasets.decisions import MERGED, TOTAL, decision_record
+from dpgeo.datasets.dataset_budgets import (
+    ACCOUNTING,
+    BUDGETS,
+    check_currency,
+    check_unit,
+    own_ledger,
+    record_totals,
+    set_budgets,
+)
 from dpgeo.datasets.layers import same_people
-from dpgeo.datasets.models import Dataset, NewFiles, Proposal
+from dpgeo.datasets.models import Dataset, NewFiles
 from dpgeo.datasets.osm_credit import credited
 from dpgeo.datasets.person_keys import new_sealed_key
 from dpgeo.datasets.proposals import (
-    budget_propose,
     budgets_propose,
-    has_total,
     needs_second,
-    proposal_decide,
 )
 from dpgeo.datasets.provenance import PublicSource
-from dpgeo.datasets.quotas import check_cap
 from dpgeo.datasets.shown_files import seen_before
 from dpgeo.datasets.storage import private_storage, remove
-from dpgeo.phrases import Phrase
 from dpgeo.spatial.area import StudyArea
 
 logger = logging.getLogger(__name__)
-
-BUDGETS = ("budget", "points_budget")
-"""Declared facts that are stored in ledgers, not with the dataset."""
-
-ACCOUNTING = "accounting"
-"""Field that changes the currency of the budget, as an `Accounting`."""
 
 PLACE = "place"
 """Field that names the new place if the study area is replaced after a file has been uploaded."""
@@ -176,8 +167,8 @@ def dataset_create(
     if ledger and ledger.datasets.exclude(organisation=organisation).exists():
         raise InvalidInput("This ledger belongs to another organisation.", field="ledger")
     if ledger:
-        _check_unit(ledger, facts["unit"], field="ledger")
-        _check_currency(ledger, accounting)
+        check_unit(ledger, facts["unit"], field="ledger")
+        check_currency(ledger, accounting)
     total = None if budget is None else parse_epsilon(budget, field="budget")
     address = _free_slug(slug, facts["title"], organisation, exact=at_console)
     _check_period(facts["covers_from"], facts["covers_until"])
@@ -186,9 +177,9 @@ def dataset_create(
         with transaction.atomic():
             waits = ledger is None and needs_second(organisation)
             own = (
-                ledger_lock(ledger)  # another request may have merged it meanwhile
+                ledger_lock(ledger)  # another request may have merged the ledger meanwhile
                 if ledger
-                else _own_ledger(
+                else own_ledger(
                     organisation, facts["title"], total, points_budget, accounting or PURE
                 )
             )
@@ -221,27 +212,6 @@ def dataset_create(
         ) from None
 
 
-def _own_ledger(
-    organisation: Organisation,
-    name: str,
-    total: Fraction | None,
-    points: Level | None,
-    accounting: Accounting,
-) -> Ledger:
-    """Create the ledger of a new dataset.
-
-    Its totals are not set yet if a second person has to approve them. Raises Conflict for a total
-    above the organisation's cap.
-    """
-    if needs_second(organisation):
-        return ledger_create(name=name, total=None, accounting=accounting)
-    own = ledger_create(name=name, total=total, accounting=accounting)
-    check_cap(organisation, own)
-    if points is not None:
-        check_cap(organisation, ledger_create_for_points(beside=own, total=points))
-    return own
-
-
 def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
     """Change declared fields and budgets. After an error, nothing is changed.
 
@@ -268,15 +238,15 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
             # Before a file is uploaded, a new area simply replaces the area chosen first.
             facts |= {} if stored.first_upload_at else {"area_choice": choice}
         if "unit" in facts:
-            _check_unit(stored.ledger, facts["unit"], field="unit", but=stored)
-        _set_budgets(stored, changes)
+            check_unit(stored.ledger, facts["unit"], field="unit", but=stored)
+        set_budgets(stored, changes)
         if facts:
             Dataset.objects.filter(pk=dataset.pk).update(**facts)
         if {"study_area", "time_zone", "unit"} & set(facts):
             # Previews show rows as they were read under the former facts.
             stored.uploads.update(preview="")
         if {*BUDGETS, ACCOUNTING} & set(changes):
-            _record_totals(stored)
+            record_totals(stored)
     dataset.refresh_from_db()
     return dataset
 
@@ -356,130 +326,6 @@ def _exchange_area(
     return {"area_exchange": {**stored.area_exchange, **exchange}}
 
 
-def _record_totals(dataset: Dataset) -> None:
-    """Record the totals of a dataset's budgets, which a restored database must not exceed."""
-    ledger = Ledger.objects.get(pk=dataset.ledger_id)
-    points = points_ledger(ledger)
-    decision_record(
-        TOTAL,
-        dataset=dataset.slug,
-        notion=ledger.notion,
-        delta_exponent=ledger.delta_exponent,
-        population=ledger.population,
-        units=ledger.total_units,
-        points=points.total_units if points else None,
-    )
-
-
-def _check_currency(ledger: Ledger, accounting: Accounting | None) -> None:
-    """Raise InvalidInput if a dataset asks for another currency than that of a ledger to share.
-
-    Another delta or population is refused, too: at the ledger's delta, a larger population could
-    have a delta above a tenth of one over it.
-    """
-    if accounting not in (None, Accounting(ledger.delta_exponent, ledger.population)):
-        raise InvalidInput(
-            "The budget to share counts in another currency; leave this out to share it.",
-            field=ACCOUNTING,
-        )
-
-
-def accounting_open(dataset: Dataset) -> bool:
-    """Return whether the currency of a dataset's budget may still be changed to the other one."""
-    ledger = dataset.ledger
-    return not (
-        ledger.merged_into_id
-        or ledger.promised_at
-        or points_ledger(ledger)
-        or (needs_second(dataset.organisation) and has_total(dataset))
-        or ledger.entries.exists()
-        or ledger.datasets.exclude(frozen_at=None).exists()
-    )
-
-
-def _set_accounting(stored: Dataset, accounting: Accounting) -> None:
-    """Change the currency of a dataset's budget.
-
-    Raises Conflict if a dataset that shares it has a confirmed upload.
-    """
-    ledger = stored.ledger
-    if Accounting(ledger.delta_exponent, ledger.population) == accounting:
-        return
-    if ledger.datasets.exclude(frozen_at=None).exists():
-        raise Conflict(
-            "This was fixed when the first upload was confirmed, because all maps of these people "
-            "are paid for in one currency; declare a new dataset about other people.",
-            field=ACCOUNTING,
-        )
-    if needs_second(stored.organisation) and has_total(stored):
-        raise Conflict(
-            "Your organisation requires a second person for budgets, so the currency of a budget "
-            "stays as it was declared; declare another dataset.",
-            field=ACCOUNTING,
-        )
-    ledger_set_accounting(ledger=ledger, accounting=accounting)
-
-
-def _set_budgets(stored: Dataset, changes: Mapping[str, Any]) -> None:
-    """Change the currency and the totals of a dataset's budgets, as far as `changes` names them."""
-    if ACCOUNTING in changes:
-        _set_accounting(stored, changes[ACCOUNTING])
-    if "budget" in changes:
-        _budget_set(stored, parse_epsilon(changes["budget"], field="budget"))
-    if "points_budget" in changes:
-        _budget_set(stored, changes["points_budget"])
-
-
-def _budget_set(dataset: Dataset, total: Fraction | Level) -> None:
-    """Set a budget, or ask a second person to approve it if the organisation requires that.
-
-    A budget that is made smaller protects people better, so it needs no approval.
-    """
-    if needs_second(dataset.organisation) and _is_raised(dataset.ledger, total):
-        budget_propose(dataset=dataset, total=total, by=current_user())
-    else:
-        _set_total(dataset, total)
-
-
-def _is_raised(ledger: Ledger, total: Fraction | Level) -> bool:
-    if isinstance(total, Fraction):
-        return ledger.units_for(total) > ledger.total_units
-    points = points_ledger(ledger)
-    return points is None or total.pico > points.total_units
-
-
-def _set_total(dataset: Dataset, total: Fraction | Level) -> None:
-    """Set a budget. Raises Conflict, or InvalidInput."""
-    if isinstance(total, Fraction):
-        check_cap(dataset.organisation, ledger_set_total(ledger=dataset.ledger, total=total))
-    else:
-        check_cap(dataset.organisation, _set_points_budget(dataset.ledger, total))
-
-
-def proposal_approve(*, proposal: Proposal, by: User) -> None:
-    """Approve and set the budget that another person asked for.
-
-    Raises NotAllowed for the person who asked and for anybody who does not administer the
-    organisation, or Conflict if somebody else decided or the budget can no longer be set.
-    """
-    with transaction.atomic():
-        dataset = Dataset.objects.get(pk=proposal.dataset_id)
-        locked = ledgers_lock(dataset.ledger_id)
-        dataset = Dataset.objects.select_for_update().get(pk=dataset.pk)
-        if dataset.ledger_id not in locked:
-            raise Conflict("The budget has changed meanwhile; try again.", field="budget")
-        proposal_decide(proposal=proposal, by=by, approve=True)
-        _set_total(dataset, proposal.total)
-        _record_totals(dataset)
-
-
-def _set_points_budget(ledger: Ledger, total: Level) -> Ledger:
-    points = points_ledger(ledger)
-    if points is None:
-        return ledger_create_for_points(beside=ledger, total=total)
-    return ledger_set_total(ledger=points, total=total)
-
-
 def dataset_discard(*, dataset: Dataset) -> None:
     """Delete a dataset and its uploads. Raises Conflict once an upload has been confirmed."""
     names = [
@@ -516,92 +362,6 @@ def _pass_on_first_upload(dataset: Dataset) -> None:
             later = Q(first_upload_at=None) | Q(first_upload_at__gt=moment)
             siblings = Dataset.objects.filter(later, pk__in=[each.pk for each in sharing])
             siblings.update(first_upload_at=moment)
-
-
-def dataset_share_budget(*, dataset: Dataset, ledger: Ledger) -> Dataset:
-    """Make a dataset that has no budget share the budget of another one about the same people.
-
-    Raises Conflict if the dataset has been given a budget in the meantime, or InvalidInput if the
-    budget belongs to another organisation or its datasets have another privacy unit.
-    """
-    with transaction.atomic():
-        ledgers_lock(dataset.ledger_id, ledger.pk)
-        own = ledger_lock(dataset.ledger)
-        if own.total_units or points_ledger(own) or own.entries.exists():
-            raise Conflict("This dataset has a budget of its own by now.", field="ledger")
-        shared = ledger_lock(ledger)
-        others = shared.datasets.exclude(pk=dataset.pk)
-        if not others.filter(organisation=dataset.organisation_id).exists():
-            raise InvalidInput("This ledger belongs to another organisation.", field="ledger")
-        _check_unit(shared, dataset.unit, field="ledger", but=dataset)
-        if own.is_zcdp and not shared.is_zcdp:
-            raise Conflict(
-                "This dataset was declared with a budget in rho, and the other one counts in "
-                "epsilon, so they cannot be shared.",
-                field="ledger",
-            )
-        if own.is_zcdp:
-            _keep_smaller_delta(shared, own)
-        Dataset.objects.filter(pk=dataset.pk).update(ledger=shared)
-        event_record(
-            EventKind.BUDGET,
-            organisation=dataset.organisation_id,
-            subject=dataset.slug,
-            detail=f"shares {shared.name}",
-        )
-        if not own.datasets.exists():
-            own.delete()
-    dataset.refresh_from_db()
-    return dataset
-
-
-def _keep_smaller_delta(shared: Ledger, own: Ledger) -> None:
-    """Let a shared ledger in rho fit a population and a delta that were declared beside it.
-
-    The larger population and the smaller delta hold, as after a merger.
-    """
-    shared.delta_exponent = max(shared.delta_exponent or 0, own.delta_exponent or 0)
-    shared.population = max(shared.population or 0, own.population or 0) or None
-    shared.save(update_fields=["delta_exponent", "population"])
-
-
-def dataset_merge_ledgers(*, dataset: Dataset, ledger: Ledger, by: User | None) -> Ledger:
-    """Merge another ledger about the same people into a dataset's ledger, and return the latter.
-
-    This cannot be undone: from then on, the merged ledger pays for releases of all datasets that
-    used the other one. Only people who may set budgets can merge ledgers; API keys cannot, and the
-    software never does so by itself. `by` is None at the console. Raises NotAllowed, InvalidInput
-    if the datasets protect different privacy units, or Conflict.
-    """
-    organisation = dataset.organisation
-    others = ledger.datasets.all()
-    foreign = others.exclude(organisation=organisation).exists()
-    if by is not None and (
-        not may_administer(by, organisation)
-        or foreign
-        or (ledger.recovers and not by.is_superuser and ledger.recovers_for != organisation.name)
-    ):
-        raise NotAllowed("Only the administrators of this organisation may do this.")
-    if foreign:
-        raise InvalidInput("This ledger belongs to another organisation.", field="ledger")
-    with transaction.atomic():
-        other = others.first()
-        if other:
-            _check_unit(dataset.ledger, other.unit, field="ledger")
-        merged = ledger_merge(ledger=ledger, into=dataset.ledger, who=str(by or "console"))
-        slugs = [*others.values_list("slug", flat=True)]
-        others.update(ledger=merged)
-        event_record(
-            EventKind.BUDGET,
-            by=by,
-            organisation=organisation.pk,
-            subject=merged.name,
-            detail=f"merged with {ledger.name}",
-        )
-        decision_record(MERGED, datasets=[dataset.slug, *slugs])
-    dataset.refresh_from_db()
-    logger.info("ledger %s was merged into ledger %s", ledger.pk, merged.pk)
-    return merged
 
 
 def _clean(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -653,26 +413,6 @@ def _check_open_end(new_files: str, last: datetime.date | None) -> None:
         raise InvalidInput(
             "Further files are added to these data, so they have no last day; leave it empty.",
             field="covers_until",
-        )
-
-
-def _check_unit(ledger: Ledger, unit: str, *, field: str, but: Dataset | None = None) -> None:
-    """Raise InvalidInput if another dataset on a ledger has another privacy unit.
-
-    The dataset `but` is not checked. An epsilon per record and an epsilon per person do not add up:
-    a person with k records loses k times the epsilon per record, so the sum of both would not bound
-    anyone's privacy loss.
-    """
-    others = ledger.datasets.exclude(pk=but.pk) if but else ledger.datasets
-    other = others.exclude(unit=unit).first()
-    if other is not None:
-        raise InvalidInput(
-            "The budget is shared with {title!r}, which protects each {other_unit} and not each "
-            "{unit}; such epsilons do not add up. Choose the same unit, or a budget of its own.",
-            title=other.title,
-            other_unit=Phrase(other.unit),
-            unit=Phrase(unit),
-            field=field,
         )
 
 

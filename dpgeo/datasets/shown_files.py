@@ -1,10 +1,11 @@
-"""Record of the study areas under which members opened files.
+"""Record of every opening of a file's page, with the study area that its dataset had then.
 
-An area that is drawn around the rows shows where they end. A file's page shows its rows. If the
+A file's page shows its rows, and an area that is drawn around the rows shows where they end. If the
 area of the same dataset is replaced afterwards, this is recorded (`services.dataset_update`). But
 somebody could instead declare another dataset with a tighter area, and leave no such record.
-Therefore every opening of a file's page is recorded apart from the dataset, and the statements of
-all datasets that the organisation declares later say how many such openings there were.
+Therefore every opening of a file's page is recorded apart from the dataset, and the
+privacy statements of all datasets that the organisation declares later say how many openings there
+were.
 
 The record depends on what members do, and not on any file: neither on its bytes nor on whether it
 can be read. If the record showed whether two files are the same, then somebody who knows all rows

@@ -6,8 +6,8 @@ reads the same rows, or fails with a Conflict that names the file that is differ
 dataset that grows, a snapshot has the files that no earlier one has, and an earlier file that was
 changed is refused.
 
-Nothing but the distinct persons of a snapshot is ever stored outside of a job, and they only while
-it runs, for the comparison with other datasets (`same_people`).
+No row of a folder is ever copied to storage. A temporary file of the snapshot's distinct persons
+exists only while a job compares them with other datasets (`same_people`).
 
 Privacy argument. `ingest.source_rows` reads every row alone, as an upload's rows are read, with the
 key of the dataset, which does not leave this process. Rows of erased persons are refused whenever
@@ -20,6 +20,7 @@ which changes no count. Sizes and times are private, like a report.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -34,13 +35,16 @@ from dpgeo.core.window import Window
 from dpgeo.datasets.locations import location_of
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.person_keys import hashing_key, organisation_key
-from dpgeo.datasets.postgresql import TableCounter, TableLocation, table_counter
+from dpgeo.datasets.postgresql.counting import table_counter
+from dpgeo.datasets.postgresql.location import TableLocation
 from dpgeo.datasets.row_schema import confirmed_columns, schema_of
 from dpgeo.datasets.sources import Location, SourceFile, changed, with_footer
+from dpgeo.datasets.spark_folders import SparkCounter, SparkLocation, SparkPart
 from dpgeo.datasets.storage import work_folder
 from dpgeo.datasets.versions import canonical_paths, files_of
 from dpgeo.engine.duckdb_view import HASHES
 from dpgeo.engine.in_place import EVERYBODY, write_people
+from dpgeo.engine.pushed_view import Counter
 from dpgeo.ingest.report import Report, Tally
 from dpgeo.ingest.schema import Columns, Schema
 from dpgeo.jobs.lease import JobLease
@@ -80,10 +84,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """What `Upload.source` holds; `parts` are empty until the folder was read.
+    """Content of `Upload.source`; `parts` is empty until the folder has been read.
 
-    `suppressed` are the hashes of the persons who were erased when it was taken, and `people` is
-    the private number of persons. `as_of` names the column of a table that only grows, if any.
+    `suppressed` are the hashes of the persons who had been erased when the snapshot was taken, and
+    `people` is the private number of persons. `as_of` names the column of a table that only grows,
+    if any.
     """
 
     location: str
@@ -118,6 +123,13 @@ class Snapshot:
         }
 
     @property
+    def until(self) -> str:
+        """The greatest value of the column that only grows, as text, or "" if there is none."""
+        if not (self.as_of and self.files and self.files[0].stamp):
+            return ""
+        return str(json.loads(self.files[0].stamp)[1] or "")
+
+    @property
     def files(self) -> tuple[SourceFile, ...]:
         """All files of all parts."""
         return tuple(file for part in self.parts for file in part.files)
@@ -147,8 +159,10 @@ class SourceRows:
     people: int
     between: tuple[int, int] | None = None
 
-    def counter(self) -> TableCounter | None:
-        """Return what counts the rows at their source, or None if they have to be read here."""
+    def counter(self) -> Counter | None:
+        """Return an object that counts the rows at their source; None if rows must be read here."""
+        if all(isinstance(reader.location, SparkLocation) for reader in self.readers):
+            return SparkCounter(self._spark_parts(), self.between)
         if len(self.readers) != 1 or len(self.readers[0].part.files) != 1:
             return None
         (reader,) = self.readers
@@ -162,6 +176,19 @@ class SourceRows:
             reader.erased,
             self.between,
         )
+
+    def _spark_parts(self) -> list[SparkPart]:
+        return [
+            SparkPart(
+                reader.location,
+                reader.folder,
+                [file for file in reader.part.files if file.may_hold(self.between)],
+                reader.schema,
+                reader.key,
+                frozenset(reader.erased),
+            )
+            for reader in self.readers
+        ]
 
     @property
     def schema(self) -> pa.Schema:
@@ -301,14 +328,14 @@ def _location(dataset: Dataset, snapshot: Snapshot) -> Location:
 
 @dataclass
 class Taken:
-    """A snapshot that was read once: its facts, its report, and a file of its persons."""
+    """The result of reading a snapshot once: its facts, its report, and a file of its persons."""
 
     snapshot: Snapshot
     report: Report
     people: Path
 
     def checksum(self, dataset: Dataset) -> bytes:
-        """Return a keyed checksum of the footers of all files, whatever the order of the files."""
+        """Return a keyed checksum of the footers of all files, independent of the files' order."""
         key = organisation_key(b"files", dataset.organisation_id)
         digest = hashlib.blake2b(key=key, digest_size=16)
         for footer in sorted(file.footer for file in self.snapshot.files):
@@ -370,7 +397,7 @@ def _new_files(dataset: Dataset, listed: Sequence[SourceFile]) -> list[SourceFil
 
 
 def _read_once(dataset: Dataset, snapshot: Snapshot, lease: JobLease, folder: Path) -> Taken:
-    """Read all files, and return the snapshot with what was found in each."""
+    """Read all files; return the snapshot, completed with the facts of each file, as `Taken`."""
     from dpgeo.ingest.source_rows import schema_of_rows
 
     tally, found = Tally(), []

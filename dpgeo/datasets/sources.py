@@ -35,7 +35,7 @@ MOST_FILES = 10_000
 LONGEST_FOLDER = 200
 
 FILE_NAME = "*.parquet"
-"""Last part of the name by which pages call a snapshot of a folder."""
+"""Pattern that ends the name by which pages call a snapshot of a folder."""
 
 FOOTER_END = 8
 """Number of bytes at the end of a Parquet file: the footer's length, and a mark."""
@@ -83,7 +83,7 @@ class Location:
     root: str = field(repr=False)
 
     def called(self, folder: str) -> str:
-        """Return the name by which pages call what is registered."""
+        """Return the name by which pages call the registered folder."""
         return "/".join(part for part in (self.name, folder, FILE_NAME) if part)
 
     @property

@@ -58,6 +58,7 @@ from dpgeo.engine.canonical_file import MEMORY_BYTES, CanonicalFile, Parameters,
 from dpgeo.engine.reports import BoundedReports
 from dpgeo.engine.trips import TRIPS, located
 from dpgeo.engine.zoned import ZonedRows
+from dpgeo.privacy.bound_choice import PrivateContributions
 from dpgeo.privacy.bounding import (
     CountedRegions,
     Listed,
@@ -99,9 +100,9 @@ Answer = dict[str, NDArray[Any]]
 class Sampling:
     """How DuckDB finds each person's smallest keys; it affects time and memory but not the counts.
 
-    With `heap`, the smallest keys are kept in memory that is reserved in advance. Otherwise, all
-    keys are listed and sorted. DuckDB cannot spill heaps or lists to disk, so the people
-    are counted in `passes` groups, one after the other (`people_of`).
+    With `heap`, the smallest keys are kept in memory that is reserved in advance. Otherwise, and
+    where each region counts people, all keys are listed and sorted. DuckDB cannot spill heaps or
+    lists to disk, so the people are counted in `passes` groups, one after the other (`people_of`).
     """
 
     heap: bool
@@ -114,8 +115,8 @@ def choose_sampling(
     """Choose the method of sampling and the number of passes that fit in half of `memory` bytes.
 
     Every thread reserves a heap of its own for each person whose rows it reads. If people are
-    counted, the distinct pairs of a person and a cell are collected first, and these pairs take as
-    much memory as a list of all keys.
+    counted, keys are listed, or collected first by pairs of a person and a region, which take as
+    much memory (for averages, whose heaps then hold one value for each pair).
     """
     heap_bytes = HEAP_BYTES * bound * people * threads
     list_bytes = LIST_BYTES * rows
@@ -341,10 +342,7 @@ class DuckDBView:
         `queries` are the last part of the SQL for all rows, and for a sample of them. Raises
         PrivacyError for a measure or a category that the domain does not declare.
         """
-        if measure not in self._domain.measures:
-            raise PrivacyError("Only a declared measure is averaged.")
-        if isinstance(regions, SlicedGrid | SlicedZones):
-            self._check_slices(regions.slices)
+        self._check_valued(regions, measure)
         column = measure_column(self._domain.measures.index(measure))
         with self._file.scratch() as folder:
             located, parameters = self._located(regions)
@@ -355,6 +353,15 @@ class DuckDBView:
                 query = located + valued + query
                 for found in self._results(connection, query, parameters, passes):
                     yield [found[name].astype(np.int64) for name in names]
+
+    def _check_valued(self, regions: ValuedRegions, measure: Measure) -> None:
+        if measure not in self._domain.measures:
+            raise PrivacyError("Only a declared measure is averaged.")
+        self._check_divided(regions)
+
+    def _check_divided(self, regions: ValuedRegions) -> None:
+        if isinstance(regions, SlicedGrid | SlicedZones):
+            self._check_slices(regions.slices)
 
     def _value_query(
         self,
@@ -460,12 +467,8 @@ class DuckDBView:
         """
         if self._unit is not Unit.PERSON:
             raise PrivacyError("Totals are bought where persons are the privacy unit.")
-        if isinstance(regions, SlicedGrid):
-            self._check_slices(regions.slices)
         limits: Parameters = {"most_sightings": sightings, "most_visits": visits}
-        with self._file.scratch() as folder, self._file.connected(folder) as connection:
-            located, parameters = self._located(regions)
-            found = list(self._results(connection, located + sql.TOTALS, parameters | limits, 1))
+        found = self._of_people(regions, sql.TOTALS, limits)
         people, seen, rows = (
             PrivateCounts(
                 np.sum([each[name] for each in found], axis=0, dtype=np.int64), sensitivity=most
@@ -473,6 +476,37 @@ class DuckDBView:
             for name, most in (("people", 1), ("sightings", sightings), ("visits", visits))
         )
         return PrivateTotals(people=people, sightings=seen, visits=rows)
+
+    def contributions(self, regions: CountedRegions, most: int) -> PrivateContributions:
+        """Return how many people have how many contributions, up to `most` and above.
+
+        Raises PrivacyError if records are the privacy unit, or InvalidInput as in `totals`.
+        """
+        if self._unit is not Unit.PERSON:
+            raise PrivacyError("A bound is chosen where persons are the privacy unit.")
+        by_cell = self._counting is Counting.PEOPLE
+        query = sql.SIGHTINGS_OF_EACH if by_cell else sql.VISITS_OF_EACH
+        people = np.zeros(most + 2, dtype=np.int64)
+        for each in self._of_people(regions, query, {"most_contributions": most}):
+            people[each["contributions"].astype(np.int64)] += each["people"].astype(np.int64)
+        return PrivateContributions(people)
+
+    def with_bound(self, bound: int) -> DuckDBView:
+        """Return a view of the same data with another contribution bound."""
+        view = copy.copy(self)
+        view._bound = bound
+        return view
+
+    def _of_people(self, regions: CountedRegions, query: str, limits: Parameters) -> list[Answer]:
+        """Return the results of SQL over the table `people` of each person's contributions.
+
+        There is one result for each pass.
+        """
+        self._check_divided(regions)
+        with self._file.scratch() as folder, self._file.connected(folder) as connection:
+            located, parameters = self._located(regions)
+            query = located + sql.OF_EACH_PERSON + query
+            return list(self._results(connection, query, parameters | limits, 1))
 
     def popularity(self, regions: Regions) -> PrivateCounts:
         """Return the number of privacy units (n,) in each of n regions, with L1 sensitivity 1.
@@ -575,13 +609,19 @@ class DuckDBView:
         by_person = "person" in columns
         if keyed:
             sampling = self._sampling or self._choose(connection, parameters["path"])
-            sampled = sql.HEAP if sampling.heap else sql.LIST
+            sampled = self._sampled(sampling)
             counted = sql.PERSON_SAMPLED if by_person else sql.COUNT_SAMPLED
             query, passes = rows + keyed + sampled + counted, sampling.passes
         else:
             query, passes = rows + (sql.PERSON_ROWS if by_person else sql.COUNT_ROWS), 1
         for result in self._results(connection, query, parameters, passes):
             yield [result[name].astype(np.int64) for name in columns]
+
+    def _sampled(self, sampling: Sampling) -> str:
+        """Return SQL that finds each person's smallest keys."""
+        if self._distinct:
+            return sql.DISTINCT_LIST
+        return sql.HEAP if sampling.heap else sql.LIST
 
     def _results(
         self,
@@ -590,7 +630,10 @@ class DuckDBView:
         parameters: Parameters,
         passes: int,
     ) -> Iterator[Answer]:
-        """Yield the result of a query for each pass. Their counts add up to those of everybody."""
+        """Yield the result of a query for each pass over the rows.
+
+        Each pass counts some of the people; the sum over all passes counts everybody.
+        """
         for number in range(passes):
             yield self._run(connection, query, parameters | people_of(number, passes))
             if self._progress:

@@ -1,8 +1,9 @@
-"""Private view of rows that are read where they are, without a copy of all of them.
+"""Private view of rows that are read from their source, without a copy of all of them.
 
 The rows of a registered source (`datasets.sources`) are turned into canonical rows batch by batch,
-as those of an uploaded file are, and DuckDB counts them as they come. For each pass, the source is
-read again, and only the people of that pass go further than the hash of their person.
+as those of an uploaded file are, and DuckDB counts them as they come. The source is read again for
+each pass; rows of people who are not in that pass are dropped as soon as their person's mark is
+known.
 
 Privacy argument. `Rows.batches` yields the same multiset of canonical rows as a canonical file of
 the same rows would contain, and the queries are those of `duckdb_view`: a person's sample is a
@@ -45,7 +46,7 @@ from dpgeo.engine.duckdb_view import (
     people_of,
 )
 from dpgeo.engine.zoned import ZonedRows, zoned_batches, zoned_schema
-from dpgeo.privacy.bounding import Listed, Regions
+from dpgeo.privacy.bounding import Listed, Regions, ValuedRegions
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.trip_features import PrivateTripFeatures
@@ -87,16 +88,19 @@ class Rows(Protocol):
 
 
 ZonesName = tuple[str, int, bool]
-"""How a domain names zones, (layer, 0, False), or places, (layer, reach in metres, by key)."""
+"""Identification of a domain's zones, (layer, 0, False), or places, (layer, reach, by key).
+
+The reach is in metres; by key, a row counts at the place that it names.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Question:
-    """What one measurement asks of each pass, in words that another worker understands.
+    """What one measurement needs from each pass, in a form that other workers can read.
 
     `parameters` lack the salt, which each worker knows from the release. `places` and `ranks`,
-    uint64 (n,), are the popularity of places, from noise that was paid for but is not public yet;
-    so a question is private, as its answers are.
+    uint64 (n,), are the popularity of places, from noise that was paid for but is not public yet.
+    So a question is private, and so are its answers.
     """
 
     query: str
@@ -138,9 +142,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """How counts are divided: `ask` returns the answers to a question, in the order of its passes.
+    """How counts are divided among workers.
 
-    A question has at least `shards` passes.
+    `ask` returns the answers to a question, in the order of its passes. A question has at least
+    `shards` passes.
     """
 
     shards: int
@@ -178,25 +183,33 @@ class InPlaceView(DuckDBView):
         return self._copied().trips(pairs)
 
     def trip_features(self, paths: TripPaths) -> PrivateTripFeatures:
-        """Return counts of the features of trips, from a temporary copy of the rows."""
+        """Return private counts of starts, ends and moves, from a temporary copy of the rows."""
         return self._copied().trip_features(paths)
 
     def positions(
         self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
     ) -> PrivatePositions:
         """Return reports of a shard's privacy units, from a temporary copy of the rows."""
-        view = self._copied()
+        view = self._copied(reports=True)
         return view.positions(time_step=time_step, attributes=attributes, shard=shard)
 
-    def _copied(self) -> DuckDBView:
-        """Return a view of a temporary copy, which is written once."""
+    def _copied(self, *, reports: bool = False) -> DuckDBView:
+        """Return a view of a temporary copy, which is written once.
+
+        For `reports` to be perturbed, the copy may lack those that are not among a person's
+        `bound` chosen ones.
+        """
+        return self._copy_of(self._rows.batches(*EVERYBODY), "copy.parquet")
+
+    def _copy_of(self, batches: Iterable[pa.RecordBatch], name: str) -> DuckDBView:
+        """Return a view of a temporary file with canonical rows, which are read once."""
         if self._file.folder is None:
             raise ValueError("A folder is needed for a copy of the rows.")
-        path = self._file.folder / "copy.parquet"
+        path = self._file.folder / name
         if not path.exists():
-            write_rows(self._rows, path)
+            _write_whole(batches, self._rows.schema, path)
         view = DuckDBView.__new__(DuckDBView)
-        ours = {"_rows", "_division", "_zones"}
+        ours = {"_rows", "_division", "_zones", "_counter"}
         view.__dict__ |= {name: self.__dict__[name] for name in self.__dict__ if name not in ours}
         view._file = replace(self._file, path=path)
         view._zoned = ZonedRows(view._file, self._unit)
@@ -225,8 +238,8 @@ class InPlaceView(DuckDBView):
         parameters: Parameters,
         passes: int,
     ) -> Iterator[Answer]:
-        # What stands for a record in overlapping zones is its place in the stream of all rows, so
-        # such records are counted here.
+        # Records in overlapping zones are identified by their position among all rows, so they are
+        # counted in this process.
         together = self._unit is Unit.RECORD and _is_sampled(query)
         if self._division is None or together:
             yield from super()._results(connection, query, parameters, passes)
@@ -248,7 +261,7 @@ class InPlaceView(DuckDBView):
         yield from self._division.ask(question)
 
     def answer(self, question: Question, number: int) -> Answer:
-        """Return the result of one pass of a question that a view of the same rows asks."""
+        """Return the answer to a question that a view of the same rows asks, for pass `number`."""
         import pyarrow as pa
 
         self._zones = self._named(question.zones)
@@ -260,8 +273,25 @@ class InPlaceView(DuckDBView):
                 connection.register("ranks", table)
             return self._run(connection, question.query, parameters)
 
+    def grouped(self, regions: ValuedRegions) -> Iterator[pa.RecordBatch]:
+        """Yield the columns person, cell and amount: the number of a person's rows in a region.
+
+        Contributions are not bounded. A person is the text of the hash; if records are the privacy
+        unit, all rows have the same text.
+        """
+        import pyarrow as pa
+
+        with self._file.scratch() as folder:
+            located, parameters = self._located(regions)
+            with self._file.connected(folder) as connection:
+                found = self._run(connection, located + sql.GROUPED, parameters | people_of(0, 1))
+        yield pa.record_batch(found)
+
     def _name_of(self, zones: Listed | None) -> ZonesName | None:
-        """Return how the domain names zones or places. Raises ValueError for any other ones."""
+        """Return how the domain identifies zones or places.
+
+        Raises ValueError for undeclared ones.
+        """
         if zones is None:
             return None
         near = zones if isinstance(zones, NearPlaces) else None
@@ -298,7 +328,7 @@ class InPlaceView(DuckDBView):
         try:
             return super()._run(connection, query, parameters)
         except Exception:
-            # DuckDB reports an error of the source as one of its own; the first one says more.
+            # DuckDB wraps an error of the source in one of its own; the original says more.
             if errors:
                 raise errors[0] from None
             raise
@@ -308,12 +338,16 @@ class InPlaceView(DuckDBView):
 
 def write_rows(rows: Rows, target: Path) -> None:
     """Write all rows to a canonical file at `target`, which appears complete or not at all."""
+    _write_whole(rows.batches(*EVERYBODY), rows.schema, target)
+
+
+def _write_whole(batches: Iterable[pa.RecordBatch], schema: pa.Schema, target: Path) -> None:
     import pyarrow.parquet as pq
 
     part = target.with_suffix(".part")
     try:
-        with pq.ParquetWriter(part, rows.schema, compression="zstd") as writer:
-            for batch in rows.batches(*EVERYBODY):
+        with pq.ParquetWriter(part, schema, compression="zstd") as writer:
+            for batch in batches:
                 writer.write_batch(batch)
         part.replace(target)
     finally:
@@ -370,7 +404,9 @@ def _write_batches(reader: pa.RecordBatchReader, target: Path) -> int:
 
 
 def _is_sampled(query: str) -> bool:
-    """Return whether a query chooses among a unit's items, for which it needs them together."""
+    """Return whether a query samples a unit's items, so that all items of a unit must be in one
+    pass.
+    """
     return "$bound" in query
 
 

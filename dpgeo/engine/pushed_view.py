@@ -1,58 +1,151 @@
-"""Private view of a table whose counts by cell are made by the table's own engine.
+"""Private view of a registered source whose counts are made by the source's own engine.
 
-Counts of people, visits or records in the cells of a grid, which most maps are made of, are bounded
-and counted at the source (`engine.source_sql`), and only the bounded counts come here. Everything
-else needs more than cells: zones, slices of time and categories, popular bounding, averages, trips,
-points. For that, rows are read in batches as from a registered folder (`engine.in_place`), by the
-same view.
+What is asked for is bounded and added up at the source (`engine.source_sql`) in the regions that it
+can tell, and only the bounded counts come here. For everything else, such as trips, rows are read
+in batches as from a registered folder (`engine.in_place`), by the same view. Positions to be
+perturbed are chosen at the source, where it can: at most `bound` of each person come here.
 
 Privacy argument. Both ways bound each person's contributions by a function of that person's own
 rows. Which way is taken depends on what is asked for and on the declared types of the columns, and
-never on rows.
+never on rows. With popular bounding, the source is given the ranks of regions. They follow from a
+noisy measurement that was paid for, and tell nobody more about a person than it does.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting
+from dpgeo.core.measures import Measure
+from dpgeo.engine import counting_sql as sql
+from dpgeo.engine.canonical_file import Parameters
+from dpgeo.engine.duckdb_view import Answer, DuckDBView
 from dpgeo.engine.in_place import InPlaceView, Rows
-from dpgeo.privacy.bounding import ValuedRegions
-from dpgeo.spatial.grid import Grid
+from dpgeo.engine.source_sql import Wanted
+from dpgeo.privacy.bounding import CountedRegions, Popularity, ValuedRegions
 
-Counts = tuple[NDArray[np.int64], NDArray[np.int64]]
-"""Cells (n,) and their bounded counts (n,)."""
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Asked:
+    """One measurement at the source, of the regions of a `domain`; `draw` is a public number.
+
+    `limits` are the numbers that `source_sql.answer_query` needs besides, by their names, and
+    `measure` is that of SUMS and BINS.
+    """
+
+    wanted: Wanted
+    regions: ValuedRegions
+    counting: Counting
+    bound: int
+    draw: int
+    domain: Domain
+    popularity: Popularity | None = None
+    measure: Measure | None = None
+    limits: Mapping[str, int] = field(default_factory=dict)
 
 
 class Counter(Protocol):
-    """Counts the rows of a table at their source."""
+    """Counts rows at their source. All that it returns is private."""
 
-    def count(self, grid: Grid, *, counting: Counting, bound: int, draw: int) -> Iterator[Counts]:
-        """Yield the bounded counts of the occupied cells, each cell once."""
+    def can_answer(self, asked: Asked) -> bool:
+        """Return whether the source can answer a measurement; this never depends on its rows."""
+
+    def answer(self, asked: Asked) -> Iterator[Answer]:
+        """Yield what is wanted, by column (`Wanted`); each person is in one of the answers."""
+
+    def reports(self, bound: int, draw: int) -> Iterator[pa.RecordBatch] | None:
+        """Yield the canonical rows of at most `bound` reports of each person, whatever their
+        positions (`engine.reports`), or return None if the source cannot choose them.
+        """
 
 
 class PushedView(InPlaceView):
-    """A `PrivateView` of `rows` whose counts by cell come from `counter`."""
+    """A `PrivateView` of `rows` whose counts come from `counter` where it can."""
 
     def __init__(self, rows: Rows, counter: Counter, **settings: Any) -> None:
         super().__init__(rows, **settings)
         self._counter = counter
 
-    def _counted(self, regions: ValuedRegions) -> Iterator[Counts]:
-        if not isinstance(regions, Grid) or self._popularity is not None:
-            yield from super()._counted(regions)
+    def _columns(self, regions: ValuedRegions, *names: str) -> Iterator[list[NDArray[np.int64]]]:
+        wanted = Wanted.PAIRS if "person" in names else Wanted.COUNTS
+        asked = self._asked(wanted, regions)
+        if not self._counter.can_answer(asked):
+            yield from super()._columns(regions, *names)
             return
+        yield [np.zeros(0, dtype=np.int64) for _ in names]
+        yield from self._answers(asked, *names)
+
+    def _valued(
+        self,
+        regions: ValuedRegions,
+        measure: Measure,
+        queries: tuple[str, str],
+        *names: str,
+        bins: int = 0,
+    ) -> Iterator[list[NDArray[np.int64]]]:
+        self._check_valued(regions, measure)
+        wanted = Wanted.BINS if bins else Wanted.SUMS
+        limits = {"steps": measure.steps, "bins": bins}
+        asked = self._asked(wanted, regions, measure=measure, limits=limits)
+        if self._counter.can_answer(asked):
+            yield from self._answers(asked, *names)
+        else:
+            yield from super()._valued(regions, measure, queries, *names, bins=bins)
+
+    def _of_people(self, regions: CountedRegions, query: str, limits: Parameters) -> list[Answer]:
+        wanted = Wanted.TOTALS if query == sql.TOTALS else Wanted.CONTRIBUTIONS
+        most = {name.removeprefix("most_"): int(each) for name, each in limits.items()}  # type: ignore[arg-type]
+        asked = self._asked(wanted, regions, limits=most)
+        if not self._counter.can_answer(asked):
+            return super()._of_people(regions, query, limits)
+        self._check_divided(regions)
+        answers = list(self._counter.answer(asked))
+        self._done()
+        return answers
+
+    def _copied(self, *, reports: bool = False) -> DuckDBView:
         draw = public_draw(self._file.salt)
-        empty = np.zeros(0, dtype=np.int64)
-        yield empty, empty
-        yield from self._counter.count(
-            regions, counting=self._counting, bound=self._bound, draw=draw
+        chosen = self._counter.reports(self._bound, draw) if reports else None
+        if chosen is None:
+            return super()._copied()
+        return self._copy_of(chosen, f"reports-{self._bound}.parquet")
+
+    def _asked(
+        self,
+        wanted: Wanted,
+        regions: ValuedRegions,
+        *,
+        measure: Measure | None = None,
+        limits: Mapping[str, int] | None = None,
+    ) -> Asked:
+        return Asked(
+            wanted=wanted,
+            regions=regions,
+            counting=self._counting,
+            bound=self._bound,
+            draw=public_draw(self._file.salt),
+            domain=self._domain,
+            popularity=self._popularity if wanted in (Wanted.COUNTS, Wanted.PAIRS) else None,
+            measure=measure,
+            limits=limits or {},
         )
+
+    def _answers(self, asked: Asked, *names: str) -> Iterator[list[NDArray[np.int64]]]:
+        for each in self._counter.answer(asked):
+            yield [each[name] for name in names]
+        self._done()
+
+    def _done(self) -> None:
         if self._progress:
             self._progress(1, 1)
 

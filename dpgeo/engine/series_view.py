@@ -85,8 +85,7 @@ class SeriesView(DuckDBView):
             self._refuse()
         self._is_counted = True
         sampling = self._sampling or self._choose(connection, parameters["path"])
-        sampled = sql.HEAP if sampling.heap else sql.LIST
-        query = rows + keyed + sampled + sql.ALLOWED
+        query = rows + keyed + self._sampled(sampling) + sql.ALLOWED
         parameters |= {"bound": self._allowances.each, "allowance": self.bound}
         cell_bits = {"cell_bits": parameters["cell_bits"]}
         self._prepare(connection)
@@ -125,3 +124,4 @@ class SeriesView(DuckDBView):
 
     visits = value_shares = value_histogram = _refuse
     totals = popularity = preferring = positions = trip_features = _refuse
+    contributions = with_bound = _refuse

@@ -1,22 +1,34 @@
 """SQL by which another engine locates, bounds and counts the rows of a table itself.
 
-Every engine does the same, row by row, and exactly: degrees are compared with the edges of a
-grid's columns and rows (`edges_of`), which are computed here, so no engine projects anything; and
+Every engine does the same, row by row, and exactly: degrees are compared with the edges of a grid's
+columns and rows (`edges_of`), which are computed here, so no engine has to project positions; and
 items are chosen by a hash of whole numbers, in arithmetic modulo the prime 2^31 - 1, whose products
 fit into signed numbers of 64 bits. So no expression can overflow or fail, whatever the rows hold.
+(Rows are located in zones and places by `engine.source_zones`.)
 
 Contribution bounding. The items of a person are the distinct cells in which they were, if people
 are counted, or else their rows, as pairs of a cell and a number from 1 to the number of rows there.
-(The rows of one person in one cell are alike for a count of cells, so they need no other name.) An
-item's hash mixes a number `draw` with the person, the cell and that number, and the `bound` items
-with the smallest hashes are counted; equal hashes are ordered by cell.
+(For a count of cells, the rows of one person in one cell are interchangeable, so a number is enough
+to identify each.) An item's hash mixes a number `draw` with the person, the cell and that number,
+and the `bound` items with the smallest hashes are counted; equal hashes are ordered by cell. With
+popular bounding, items are ordered first by the rank of their cell.
+
+Records. If records are the privacy unit and may be in several regions, each is counted in the one
+with the smallest hash of the record's own content (`CONTENT`) and the region. The person column
+then has a number that tells records apart. It must not enter the hash, because it depends on other
+rows.
+
+Averages. A row's value is a `step` (`core.measures`). If visits are averaged, the rows of a person
+in a cell are numbered in the order of their steps; if people are, a person's value there is the
+mean, rounded half up. The hash does not use steps, as in `engine.counting_sql`. Totals need no
+choice: what each person adds is clipped.
 
 Privacy argument. For any fixed `draw`, a person's sample is a function of that person's own rows,
-so the counts change by at most `bound` in total if a person is removed. This holds whoever knows
-`draw`, and whatever the quality of the hash: who knows it can at most choose which of their own
-rows count. Therefore `draw` is public, nothing secret stands in a query, and the secret salt and
-the key of the person hashes never leave this process. Persons are grouped by the whole identifier
-that the source has, never by the hash. Nothing here draws noise.
+so the counts change by at most `bound` in total if a person is removed. This holds even if
+everybody knows `draw`, and whatever the quality of the hash: somebody who knows `draw` can at most
+influence which of their own rows count. Therefore `draw` is public, queries contain nothing secret,
+and the secret salt and the key of the person hashes never leave this process. Persons are grouped
+by the whole identifier that the source has, never by the hash. Nothing here draws noise.
 
 The hash absorbs one number after the other: s <- (s + number)^5 mod 2^31 - 1. The fifth power is a
 permutation, because 5 does not divide 2^31 - 2; MiMC (Albrecht et al. 2016) is built of such rounds
@@ -27,153 +39,375 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.privacy.bounding import RankTable
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import MERCATOR_RADIUS_METRES, to_degrees, to_mercator
 
 PRIME = (1 << 31) - 1
 OTHER_PRIME = (1 << 31) - 19
-"""Primes below 2^31. Together, the residues of whole numbers of 62 bits tell them apart."""
+"""A prime below 2^31, other than 2^31 - 1.
+
+A whole number of 62 bits is determined by its residues modulo both primes.
+"""
+
+AFTER_NO_TIME = 1 << 40
+"""Number of seconds that makes every accepted time positive."""
 
 NEAR_DEGREES = 1e-9
-"""An edge in degrees lies within this distance of its projection back to degrees."""
+"""Largest distance in degrees between an edge and its projection back to degrees."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """What engines write differently.
+    """SQL expressions that differ between engines.
 
-    `located` is SQL for rows with their column and row, counted from 1 from the west and from the
-    south, of `{rows}`, which has the columns person, longitude and latitude. `copies` makes of each
-    person, cell and number of rows as many items. `fence` at the end of a subquery keeps an engine
-    from computing its expressions anew wherever they are used. `text_word` gives a whole number
-    below 2^28 from the `start`-th hexadecimal digit of a text's SHA-256.
+    `located` is SQL for the rows of `{rows}`, which has the columns person, longitude and latitude
+    and those that `{also}` names, with their column and row numbers, counted from 1 from the west
+    and from the south. `{eastings}` and `{northings}` are the edges: lists of numbers, or names of
+    tables. `copies` turns each triple of person, cell and number of rows in `{grouped}` into that
+    many items. `fence` at the end of a subquery keeps an engine from computing its expressions
+    again wherever they are used. `text_word` gives a whole number below 2^28 from the hexadecimal
+    digits of a text's SHA-256, from the `start`-th on, and `quotient` the whole part of a quotient
+    of two whole numbers that are not negative.
     """
 
     located: str
     copies: str
     text_word: Callable[[int], str]
+    quotient: Callable[[str, str], str]
     fence: str = ""
 
 
 POSTGRESQL = Dialect(
     located="""
-    SELECT person,
-        width_bucket(longitude, $1::float8[])::bigint AS easting,
-        width_bucket(latitude, $2::float8[])::bigint AS northing
+    SELECT person{also},
+        width_bucket(longitude, {eastings})::bigint AS easting,
+        width_bucket(latitude, {northings})::bigint AS northing
     FROM ({rows}) AS source_rows""",
     copies="""
-    SELECT person, cell, copy FROM grouped, generate_series(1::bigint, amount) AS copies (copy)""",
+    SELECT person, cell, copy
+    FROM {grouped}, generate_series(1::bigint, amount) AS copies (copy)""",
     text_word=lambda start: (
         "('x' || substr(encode(sha256(convert_to(person, 'UTF8')), 'hex'), "
         f"{start}, 7))::bit(28)::integer::bigint"
     ),
+    quotient=lambda one, other: f"({one}) / ({other})",
     fence=" OFFSET 0",
 )
 
 BY_EDGES = """
-    SELECT person, eastings.number AS easting, northings.number AS northing
+    SELECT person{also}, eastings.number AS easting, northings.number AS northing
     FROM ({rows}) AS source_rows
-        JOIN eastings ON longitude >= eastings.low AND longitude < eastings.high
-        JOIN northings ON latitude >= northings.low AND latitude < northings.high"""
+        JOIN {eastings} AS eastings ON longitude >= eastings.low AND longitude < eastings.high
+        JOIN {northings} AS northings ON latitude >= northings.low AND latitude < northings.high"""
 """Location by joins with tables of the edges, for engines without `width_bucket` of lists."""
 
 DUCKDB = Dialect(
     located=BY_EDGES,
     copies="""
-    SELECT person, cell, unnest(range(1, amount + 1)) AS copy FROM grouped""",
+    SELECT person, cell, unnest(range(1, amount + 1)) AS copy FROM {grouped}""",
     text_word=lambda start: f"('0x' || substr(sha256(person), {start}, 7))::BIGINT",
+    quotient=lambda one, other: f"({one}) // ({other})",
 )
 
 SPARK = Dialect(
     located=BY_EDGES,
     copies="""
-    SELECT person, cell, explode(sequence(1L, amount)) AS copy FROM grouped""",
+    SELECT person, cell, explode(sequence(1L, amount)) AS copy FROM {grouped}""",
     text_word=lambda start: (
         f"CAST(conv(substr(sha2(CAST(person AS BINARY), 256), {start}, 7), 16, 10) AS BIGINT)"
     ),
+    quotient=lambda one, other: f"({one}) div ({other})",
 )
 
 
-def counting_query(
+class Wanted(StrEnum):
+    """What a query returns of the bounded contributions, as columns of whole numbers.
+
+    COUNTS has cell and amount, PAIRS person (numbered from 0) and cell, SUMS cell, amount and
+    total, BINS binned and amount; TOTALS has people, sightings and visits, and CONTRIBUTIONS has
+    contributions and people, as `engine.counting_sql` defines them.
+    """
+
+    COUNTS = "counts"
+    PAIRS = "pairs"
+    SUMS = "sums"
+    BINS = "bins"
+    TOTALS = "totals"
+    CONTRIBUTIONS = "contributions"
+
+
+CONTENT = ("east", "north", "moment")
+"""Columns of records that may be in several regions: whole numbers that follow from the record."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """How contributions are chosen: `draw` is a public number below 2^62.
+
+    `text` says whether persons are texts, which the engine must compare byte by byte, or else whole
+    numbers of 64 bits; if records are the privacy unit, persons are not looked at. `rank` is SQL
+    for the popularity rank of the column cell, "" for random bounding. `several` says whether a
+    record may be in several regions; the located rows then have the columns of `CONTENT`.
+    """
+
+    unit: Unit
+    counting: Counting
+    bound: int
+    draw: int
+    text: bool
+    rank: str = ""
+    several: bool = False
+
+
+def cells_query(
     dialect: Dialect,
     rows: str,
     grid: Grid,
     *,
-    unit: Unit,
-    counting: Counting,
-    bound: int,
-    draw: int,
-    text: bool,
+    also: Sequence[str] = (),
+    eastings: str = "eastings",
+    northings: str = "northings",
 ) -> str:
-    """Return SQL whose result has the columns cell and amount, both whole numbers.
+    """Return SQL for the columns person, cell and those named by `also`, of the rows in a grid.
 
-    `rows` is a query with the columns person, longitude and latitude, without nulls. `text` says
-    whether persons are texts, which the engine must compare byte by byte, or else whole numbers of
-    64 bits; if records are the privacy unit, persons are not looked at. `draw` is a public number
-    below 2^62.
+    `rows` is a query with the columns person, longitude and latitude, without nulls. If `also` has
+    "slice", a whole number or null, cells are numbered slice by slice, and rows without one are in
+    none. `eastings` and `northings` are those of `Dialect.located`.
     """
     cell = f"CAST({grid.rows} AS BIGINT) * {grid.columns} - northing * {grid.columns} + easting - 1"
     inside = f"easting BETWEEN 1 AND {grid.columns} AND northing BETWEEN 1 AND {grid.rows}"
-    located = f"located AS ({dialect.located.format(rows=rows)}\n)"
-    celled = f"celled AS (\n    SELECT person, {cell} AS cell FROM located WHERE {inside}\n)"
-    if unit is Unit.RECORD:
+    located = dialect.located.format(
+        rows=rows, also=listed_also(also), eastings=eastings, northings=northings
+    )
+    return sliced_query(located, cell, grid.size, also=also, where=inside)
+
+
+def sliced_query(
+    located: str, cell: str, size: int, *, also: Sequence[str] = (), where: str = "true"
+) -> str:
+    """Return SQL for the columns person, cell and those of `also`, of `located` rows.
+
+    `cell` is SQL for one of `size` regions; the regions of a slice are numbered after those of the
+    slice before it.
+    """
+    if "slice" in also:
+        cell, where = f"slice * {size} + {cell}", f"{where} AND slice IS NOT NULL"
+    kept = listed_also([name for name in also if name != "slice"])
+    return (
+        f"SELECT person, CAST({cell} AS BIGINT) AS cell{kept} "
+        f"FROM ({located}\n) AS located WHERE {where}"
+    )
+
+
+def listed_also(also: Sequence[str]) -> str:
+    """Return further columns as they follow others in SQL."""
+    return "".join(f", {name}" for name in also)
+
+
+def answer_query(
+    dialect: Dialect,
+    celled: str,
+    wanted: Wanted,
+    sample: Sample,
+    *,
+    steps: int = 0,
+    bins: int = 0,
+    sightings: int = 0,
+    visits: int = 0,
+    contributions: int = 0,
+) -> str:
+    """Return SQL for what is `wanted` of rows that are located already.
+
+    `celled` is a query with the columns person and cell, a whole number, and step for SUMS and
+    BINS: a whole number up to `steps`, or null for rows without a value. `bins` divide that range;
+    `sightings` and `visits` are the most that a person adds to TOTALS, and `contributions` is
+    the largest number of them that is told from larger ones.
+    """
+    if wanted in (Wanted.TOTALS, Wanted.CONTRIBUTIONS):
+        people = f"""SELECT count(*) AS sightings, CAST(sum(amount) AS BIGINT) AS visits FROM (
+    SELECT person, count(*) AS amount FROM ({celled}) AS celled GROUP BY person, cell
+) AS places GROUP BY person"""
+        if wanted is Wanted.TOTALS:
+            clipped = ", ".join(
+                f"CAST(coalesce(sum(least({name}, {limit})), 0) AS BIGINT) AS {name}"
+                for name, limit in (("sightings", sightings), ("visits", visits))
+            )
+            return f"SELECT count(*) AS people, {clipped} FROM ({people}) AS people"
+        of_each = "sightings" if sample.counting is Counting.PEOPLE else "visits"
         return (
-            f"WITH {located}, {celled}\nSELECT cell, count(*) AS amount FROM celled GROUP BY cell"
+            f"SELECT least({of_each}, {contributions + 1}) AS contributions, count(*) AS people "
+            f"FROM ({people}) AS people GROUP BY 1"
         )
-    grouped = (
-        "grouped AS (\n    SELECT person, cell, count(*) AS amount FROM celled "
-        "GROUP BY person, cell\n)"
-    )
-    copies = (
-        "\n    SELECT person, cell, CAST(1 AS BIGINT) AS copy FROM grouped"
-        if counting is Counting.PEOPLE
-        else dialect.copies
-    )
+    valued = wanted in (Wanted.SUMS, Wanted.BINS)
+    kept = _kept_query(dialect, celled, sample, valued=valued)
+    if wanted is Wanted.PAIRS:
+        number = "dense_rank() OVER (ORDER BY person)"
+        if sample.unit is Unit.RECORD:
+            number = "row_number() OVER ()"
+        return f"SELECT {number} - 1 AS person, cell FROM ({kept}) AS kept"
+    if wanted is Wanted.SUMS:
+        return (
+            "SELECT cell, count(*) AS amount, CAST(sum(step) AS BIGINT) AS total "
+            f"FROM ({kept}) AS kept GROUP BY cell"
+        )
+    if wanted is Wanted.BINS:
+        binned = f"least({dialect.quotient(f'step * {bins}', str(steps))}, {bins - 1})"
+        return (
+            f"SELECT cell * {bins} + {binned} AS binned, count(*) AS amount "
+            f"FROM ({kept}) AS kept GROUP BY 1"
+        )
+    return f"SELECT cell, count(*) AS amount FROM ({kept}) AS kept GROUP BY cell"
+
+
+def _kept_query(dialect: Dialect, celled: str, sample: Sample, *, valued: bool) -> str:
+    """Return SQL for the contributions that are counted: person and cell, and step if `valued`."""
+    if valued:
+        celled = f"SELECT * FROM ({celled}) AS valued WHERE step IS NOT NULL"
+    if sample.unit is Unit.RECORD:
+        if not sample.several:
+            return celled
+        columns = f"person, cell, CAST(1 AS BIGINT) AS copy{', step' if valued else ''}"
+        items = f"SELECT {columns}{listed_also(CONTENT)} FROM ({celled}) AS celled"
+        return _bounded_query(dialect, items, sample, also=", step" if valued else "")
+    if not valued:
+        grouped = (
+            f"SELECT person, cell, count(*) AS amount FROM ({celled}) AS celled "
+            "GROUP BY person, cell"
+        )
+        return _bounded_query(dialect, _items(dialect, grouped, sample.counting), sample)
+    if sample.counting is Counting.PEOPLE:
+        mean = dialect.quotient("2 * total + amount", "2 * amount")
+        items = f"""SELECT person, cell, CAST(1 AS BIGINT) AS copy, {mean} AS step FROM (
+    SELECT person, cell, count(*) AS amount, CAST(sum(step) AS BIGINT) AS total
+    FROM ({celled}) AS celled GROUP BY person, cell
+) AS means"""
+    else:
+        items = f"""SELECT person, cell, step,
+    row_number() OVER (PARTITION BY person, cell ORDER BY step) AS copy
+FROM ({celled}) AS celled"""
+    return _bounded_query(dialect, items, sample, also=", step")
+
+
+def sampling_query(
+    dialect: Dialect, grouped: str, *, counting: Counting, bound: int, draw: int, text: bool
+) -> str:
+    """Return SQL for the bounded counts, with the columns cell and amount.
+
+    `grouped` is a query with the columns person, cell and amount, each person and cell once; the
+    cell is any whole number that names a region.
+    """
+    sample = Sample(unit=Unit.PERSON, counting=counting, bound=bound, draw=draw, text=text)
+    kept = _bounded_query(dialect, _items(dialect, grouped, counting), sample)
+    return f"SELECT cell, count(*) AS amount FROM ({kept}) AS kept GROUP BY cell"
+
+
+def _items(dialect: Dialect, grouped: str, counting: Counting) -> str:
+    """Return SQL for the items to choose from: person, cell and copy."""
+    if counting is Counting.PEOPLE:
+        return f"SELECT person, cell, CAST(1 AS BIGINT) AS copy FROM ({grouped}) AS grouped"
+    return dialect.copies.format(grouped=f"({grouped}) AS grouped")
+
+
+def _bounded_query(dialect: Dialect, items: str, sample: Sample, *, also: str = "") -> str:
+    """Return SQL for each person's items that are kept: person, cell and the columns of `also`."""
+    several = sample.unit is Unit.RECORD
+    who = [_residue(name, PRIME) for name in CONTENT]
     words = [
-        *_person_words(dialect, text=text),
+        *(who if several else _person_words(dialect, text=sample.text)),
         f"mod(cell, {PRIME})",
         f"mod(cell, {OTHER_PRIME})",
         f"mod(copy, {PRIME})",
+        str(sample.draw // PRIME % PRIME),
+    ]
+    columns = f"person, cell, copy{also}{listed_also(CONTENT) if several else ''}"
+    keyed = _hashed(items, columns, words, sample.draw % PRIME, dialect.fence)
+    rank = f"{sample.rank}, " if sample.rank else ""
+    return f"""SELECT person, cell{also} FROM (
+    SELECT person, cell{also},
+        row_number() OVER (PARTITION BY person ORDER BY {rank}word, cell, copy) AS place
+    FROM ({keyed}) AS keyed
+) AS placed
+WHERE place <= {sample.bound}"""
+
+
+def rank_query(dialect: Dialect, table: RankTable, grid: Grid | None, ranks: str) -> str:
+    """Return SQL for the popularity rank of the column cell, from a list of all `ranks`.
+
+    `grid` is that of the cells, without slices, or None for zones and places. The index is computed
+    in whole numbers as in `RankTable.of_cells`.
+    """
+    if grid is None:
+        return f"({ranks})[CAST(1 + mod(cell, {len(table.ranks)}) AS INTEGER)]"
+
+    def coarse(fine: str, size: int, to: int) -> str:
+        return dialect.quotient(f"(2 * ({fine}) + 1) * {to}", str(2 * size))
+
+    row = coarse(
+        dialect.quotient(f"mod(cell, {grid.size})", str(grid.columns)), grid.rows, table.rows
+    )
+    column = coarse(f"mod(cell, {grid.columns})", grid.columns, table.columns)
+    return f"({ranks})[CAST(1 + ({row}) * {table.columns} + {column} AS INTEGER)]"
+
+
+def reports_query(
+    dialect: Dialect, rows: str, columns: Sequence[str], *, bound: int, draw: int, text: bool
+) -> str:
+    """Return SQL for `columns` of at most `bound` reports of each person, to be perturbed.
+
+    `rows` has these columns, person, and seconds: a time, or null, which counts as a time of its
+    own. The choice is that of `engine.reports`: whole times in the order of a hash; of the time at
+    which the bound is reached, those with the smallest random numbers, which the database draws
+    anew for each row. So it never depends on positions, nor on the order of rows.
+    """
+    time = f"coalesce(seconds + {AFTER_NO_TIME}, 0)"
+    words = [
+        *_person_words(dialect, text=text),
+        f"mod({time}, {PRIME})",
+        f"mod({time}, {OTHER_PRIME})",
         str(draw // PRIME % PRIME),
     ]
-    keyed = _hashed("SELECT * FROM items", words, draw % PRIME, dialect.fence)
-    return f"""WITH {located}, {celled}, {grouped}, items AS ({copies}
-), keyed AS (
-    {keyed}
-)
-SELECT cell, count(*) AS amount
-FROM (
-    SELECT cell, row_number() OVER (PARTITION BY person ORDER BY word, cell, copy) AS place
-    FROM keyed
+    kept = ", ".join(columns)
+    keyed = _hashed(rows, f"person, seconds, {kept}", words, draw % PRIME, dialect.fence)
+    return f"""SELECT {kept} FROM (
+    SELECT {kept}, row_number() OVER (
+        PARTITION BY person ORDER BY word, seconds, gen_random_uuid()
+    ) AS place
+    FROM ({keyed}) AS keyed
 ) AS placed
-WHERE place <= {bound}
-GROUP BY cell"""
+WHERE place <= {bound}"""
 
 
 def _person_words(dialect: Dialect, *, text: bool) -> list[str]:
     """Return SQL for two whole numbers, from 0 to 2^31, that follow from a person."""
     if text:
         return [dialect.text_word(1), dialect.text_word(8)]
-    return [f"mod(mod(person, {p}) + {p}, {p})" for p in (PRIME, OTHER_PRIME)]
+    return [_residue("person", prime) for prime in (PRIME, OTHER_PRIME)]
 
 
-def _hashed(rows: str, words: Sequence[str], start: int, fence: str) -> str:
-    """Return SQL for rows with the column word: the hash that absorbed all `words`."""
-    query = f"SELECT person, cell, copy, CAST({start} AS BIGINT) AS word FROM ({rows}) AS start"
+def _residue(number: str, prime: int) -> str:
+    """Return SQL for the residue, from 0 on, of a whole number of any sign."""
+    return f"mod(mod({number}, {prime}) + {prime}, {prime})"
+
+
+def _hashed(rows: str, columns: str, words: Sequence[str], start: int, fence: str) -> str:
+    """Return SQL for columns of rows, and word: the hash that absorbed all `words`."""
+    query = f"SELECT {columns}, CAST({start} AS BIGINT) AS word FROM ({rows}) AS start"
     for depth, number in enumerate(words):
         query = (
-            f"SELECT person, cell, copy, mod(word + {number}, {PRIME}) AS word "
+            f"SELECT {columns}, mod(word + {number}, {PRIME}) AS word "
             f"FROM ({query}{fence}) AS added_{depth}"
         )
         square = f"mod(word * word, {PRIME})"
         fourth = f"mod({square} * {square}, {PRIME})"
         query = (
-            f"SELECT person, cell, copy, mod({fourth} * word, {PRIME}) AS word "
+            f"SELECT {columns}, mod({fourth} * word, {PRIME}) AS word "
             f"FROM ({query}{fence}) AS raised_{depth}"
         )
     return query
@@ -192,16 +426,18 @@ class Edges:
     latitudes: NDArray[np.float64]
 
     def columns(self) -> list[tuple[int, float, float]]:
-        """Return the number, the least longitude and the least one beyond of each column."""
+        """Return the number of each column, its least longitude, and the next column's."""
         return _intervals(self.longitudes)
 
     def rows(self) -> list[tuple[int, float, float]]:
-        """Return the number, the least latitude and the least one beyond of each row."""
+        """Return the number of each row, its least latitude, and the next row's."""
         return _intervals(self.latitudes)
 
 
 def edges_of(grid: Grid) -> Edges:
-    """Return the least floats that `Grid.locate` places in each column and row, and beyond.
+    """Return, for each column and row, the least float that `Grid.locate` places in it.
+
+    The last entries are the least floats beyond the grid.
 
     So comparing a float with the edges gives the same cell as projecting it.
     """

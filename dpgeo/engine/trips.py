@@ -142,8 +142,8 @@ def write_placed(
     """Write the rows of `source` to `target`, with the zone of each position in a column "place".
 
     If `destinations` is true, a column "destination" holds the zone in which the row's trip ends.
-    Both columns are null outside all zones. Positions are located one by one, in chunks of a public
-    size.
+    Both columns are null outside all zones. Rows are read in chunks of at most
+    `pairs` pairs of a position and a zone, a number that does not depend on the rows.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

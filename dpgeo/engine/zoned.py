@@ -31,9 +31,10 @@ PAIRS = 500_000
 
 
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
-"""Odd factor that spreads indices over all 64-bit numbers, each to another (2^64 / golden ratio).
+"""Odd factor that maps each index to a different 64-bit number, spread over all of them.
 
-Passes over a file divide it by the first half of what stands for a person.
+It is 2^64 divided by the golden ratio. Passes over a file divide it by the first half of a person's
+hash; if records are the privacy unit, such a number takes the hash's place.
 """
 
 NOT_COUNTED = {"attributes", "place_key", "destination_x", "destination_y"}
@@ -79,12 +80,20 @@ def write_zoned(
     """
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(source) as file:
+    with pq.ParquetFile(source, memory_map=True) as file:
         schema = zoned_schema(file.schema_arrow)
-        # The file is read only a few times and then deleted, so fast compression matters more than
-        # size.
-        with pq.ParquetWriter(target, schema, compression="lz4", use_dictionary=False) as writer:
-            for batch in zoned_batches(file.iter_batches(), zones, unit, pairs):
+        names = [*schema.names[:-1], *({"place_key"} & set(file.schema_arrow.names))]
+        # The file is read a few times and then deleted, so time matters more than size. Readers
+        # skip row groups by the first of the two columns of a person's hash, so only that column
+        # needs statistics.
+        with pq.ParquetWriter(
+            target,
+            schema,
+            compression="none",
+            use_dictionary=False,
+            write_statistics=[schema.names[0]],
+        ) as writer:
+            for batch in zoned_batches(file.iter_batches(columns=names), zones, unit, pairs):
                 writer.write_batch(batch)
 
 
@@ -93,7 +102,7 @@ def zoned_schema(schema: pa.Schema) -> pa.Schema:
     import pyarrow as pa
 
     kept = [field for field in schema if field.name not in NOT_COUNTED]
-    return pa.schema([*kept, pa.field("cell", pa.uint64(), nullable=False)])
+    return pa.schema([*kept, pa.field("cell", pa.uint32(), nullable=False)])
 
 
 def zoned_batches(
@@ -118,13 +127,13 @@ def zoned_batches(
                 place, zone = locator.locate(*degrees)
             schema = zoned_schema(batch.schema)
             rows = batch.select(schema.names[:-1])
-            if not np.array_equal(place, np.arange(batch.num_rows)):
+            if len(place) != batch.num_rows or (np.diff(place) != 1).any():
                 rows = rows.take(pa.array(place))
             columns = rows.columns
             if unit is Unit.RECORD:
                 index = (before + place).astype(np.uint64)
                 columns[:2] = pa.array(index * SPREAD), pa.array(index)
-            cells = pa.array(zone.astype(np.uint64))
+            cells = pa.array(zone.astype(np.uint32))
             yield pa.record_batch([*columns, cells], schema=schema)
             before += batch.num_rows
 

@@ -153,9 +153,9 @@ def new_file(folder: Path, suffix: str = "") -> Iterator[Path]:
 
 @contextmanager
 def temporary_files_in(folder: Path) -> Iterator[None]:
-    """Let libraries make their temporary files in a folder.
+    """Within the block, let libraries make their temporary files in a folder.
 
-    Those of a country's ground are large, and the usual folder of a container holds 64 MB.
+    Those of a country's basemap are large, and the usual folder of a container holds 64 MB.
     """
     import pyogrio
 

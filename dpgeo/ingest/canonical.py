@@ -17,6 +17,7 @@ import os
 import tempfile
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -71,8 +72,8 @@ ROW_GROUP = 65_536
 RUN = 16 * ROW_GROUP
 """Number of rows that are ordered together by their persons' hashes before they are written.
 
-Each row group of a run thus holds the persons of some sixteenth of all hashes, and its statistics
-say which. The order of rows is no input to any count: `engine.duckdb_view` explains why.
+Each row group of a run holds the persons of a sixteenth of all hashes, and its statistics say
+which. The order of rows is no input to any count: `engine.duckdb_view` explains why.
 """
 
 UNIQUE = {"x", "y", "time", "destination_x", "destination_y"}
@@ -211,8 +212,23 @@ class CanonicalWriter:
         bits = (rows["person_high"].to_numpy() >> np.uint64(48)).astype(np.uint16)
         if bits.any():
             order = np.argsort(bits, kind="stable").astype(np.int32)
-            rows = rows.combine_chunks().take(pa.array(order))
-        self._writer.write_table(rows.combine_chunks(), row_group_size=ROW_GROUP)
+            rows = rows.combine_chunks().take(pa.array(order)).combine_chunks()
+            for first, after in pairwise([0, *_cuts(bits[order]), len(rows)]):
+                part = rows.slice(first, after - first)
+                self._writer.write_table(part, row_group_size=2 * ROW_GROUP)
+        else:
+            self._writer.write_table(rows.combine_chunks(), row_group_size=ROW_GROUP)
+
+
+def _cuts(bits: NDArray[np.uint16]) -> list[int]:
+    """Return where to divide rows, ordered by `bits` (n,), into groups of equal ranges of hashes.
+
+    The number of ranges is a power of two, so that the people of one of so many passes, or fewer,
+    are in groups of their own.
+    """
+    ranges = 1 << ((len(bits) - 1) // ROW_GROUP).bit_length()
+    ends = np.arange(1, ranges) * ((1 << 16) // ranges)
+    return [int(cut) for cut in np.unique(np.searchsorted(bits, ends)) if 0 < cut < len(bits)]
 
 
 @contextmanager

@@ -78,16 +78,16 @@ def suggest_destination(names: Sequence[str]) -> dict[str, str]:
 def _likeliest(names: Sequence[str], words: list[str]) -> str:
     """Return the first name that contains a word of `words`, where earlier words take precedence.
 
-    A word of a single Latin letter must be the whole name. Chinese and Japanese do not separate
-    words, so in these languages a part of the name is enough. Returns "" if no name contains any of
-    the words.
+    A word of one or two Latin letters, such as x or at, must be the whole name. Chinese and
+    Japanese do not separate words, so in these languages a part of the name is enough. Returns ""
+    if no name contains any of the words.
     """
     parts = [words_of(name) for name in names]
     for word in words:
         for name, own in zip(names, parts, strict=True):
             if not word.isascii() and any(word in each for each in own):
                 return name
-            if word in own and (len(word) > 1 or name.lower() == word):
+            if word in own and (len(word) > 2 or name.lower() == word):
                 return name
     return ""
 

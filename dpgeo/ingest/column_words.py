@@ -52,7 +52,7 @@ COLUMN_WORDS = {
         "\u4f1a\u54e1 kennung kennzeichen"
     ),
     "time": (
-        "timestamp time datetime date when utc started began created recorded observed "
+        "timestamp time datetime date when utc started began created recorded observed at ts "
         "zeitstempel zeitpunkt uhrzeit zeit datum "
         "horodatage heure fecha hora ora dataora tijdstip tijd tidspunkt tidpunkt tid czas "
         "cas idopont ido data aika paivamaara zaman tarih "

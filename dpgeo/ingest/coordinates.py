@@ -107,10 +107,10 @@ def _parsed(values: Any, axis: Axis, sieve: Sieve, form: str) -> Any:
 
 
 def plain_numbers(text: Any) -> Any:
-    """Parse texts as float64 if all are numbers of digits, points and signs alone, else None.
+    """Parse texts as float64 if all consist of digits, points and signs alone, else return None.
 
-    Of such texts, Arrow's parser reads exactly those that match NUMBER, and it reads them in a
-    third of the time that the pattern takes.
+    Of such texts, Arrow's parser reads exactly those that match NUMBER, in a third of the time that
+    matching the pattern takes.
     """
     characters, _ = text_bytes(text)
     if text.null_count or not IN_NUMBERS[characters].all():

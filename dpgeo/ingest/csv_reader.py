@@ -10,6 +10,7 @@ import csv
 import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import pyarrow.compute as pc
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest import csv_lines
 from dpgeo.ingest.batch import PREVIEW_ROWS, Batch, Head, Reader, Sieve
+from dpgeo.ingest.cores import in_order
 from dpgeo.ingest.crs import WGS84
 from dpgeo.ingest.csv_layout import LayoutGuess, best_delimiter, guess_layout, split_line
 from dpgeo.ingest.csv_lines import Lines, Positions
@@ -68,8 +70,19 @@ def read_csv(
     with open_text(path, layout.encoding) as file:
         header = read_header(file, layout)
         where = positions(wanted, header.names)
-        for lines in csv_lines.read_lines(file, block_bytes, first=header.next_line):
-            yield _batch(lines, header, where, tally, file.total)
+        blocks = csv_lines.read_lines(file, block_bytes, first=header.next_line)
+        tasks = (partial(_parsed, lines, header, where, file.total) for lines in blocks)
+        for batch, counted in in_order(tasks):
+            tally.add(counted)
+            yield batch
+
+
+def _parsed(
+    lines: Lines, header: Header, where: Mapping[str, int], total: int
+) -> tuple[Batch, Tally]:
+    """Return the rows of a block, and the tally of its lines alone."""
+    tally = Tally()
+    return _batch(lines, header, where, tally, total), tally
 
 
 def sample_csv(

@@ -5,9 +5,13 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dpgeo.ingest import sandbox
+from dpgeo.ingest.batch import Batch
+from dpgeo.ingest.cores import in_order
 from dpgeo.ingest.decompress import Part
 from dpgeo.ingest.forms import form_of
 from dpgeo.ingest.parts import reader_of
@@ -15,6 +19,9 @@ from dpgeo.ingest.persons import Known
 from dpgeo.ingest.report import Report, Tally
 from dpgeo.ingest.schema import Schema
 from dpgeo.ingest.sniff import is_sandboxed
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SECONDS_BETWEEN_REPORTS = 0.25
 
@@ -82,22 +89,34 @@ def ingest_parts(
     erased: Collection[bytes] = (),
 ) -> Report:
     """Run `ingest` for unpacked files, in this process."""
-    from dpgeo.ingest.canonical import canonical_file, canonical_rows
+    from dpgeo.ingest.canonical import canonical_file
 
     tally = Tally()
     declared = schema.columns.file_format
     reader = reader_of(parts, form_of(declared).format if declared else None)
     batches = reader.rows(parts[0].path, schema.wanted, tally, schema.columns)
     known: Known = {}
-    done, total, due = 0, 0, time.monotonic()
+    total, due = 0, time.monotonic()
     added = len(schema.measures), len(schema.categories)
     more = {"destination": schema.has_destination, "place": bool(schema.columns.place)}
     with canonical_file(target, *added, **more) as writer:
-        for batch in batches:
-            writer.write(canonical_rows(batch, schema, key, tally, erased, known))
-            done, total = batch.done, batch.total
+        tasks = (partial(_rows_of, batch, schema, key, erased, known) for batch in batches)
+        for rows, counted, done, total in in_order(tasks):
+            tally.add(counted)
+            writer.write(rows)
             if time.monotonic() >= due:
                 progress(done, total)
                 due = time.monotonic() + SECONDS_BETWEEN_REPORTS
     progress(total, total)
     return tally.report()
+
+
+def _rows_of(
+    batch: Batch, schema: Schema, key: bytes, erased: Collection[bytes], known: Known
+) -> tuple[pa.RecordBatch, Tally, int, int]:
+    """Return a batch's canonical rows, their own tally, and how much of the file has been read."""
+    from dpgeo.ingest.canonical import canonical_rows
+
+    tally = Tally()
+    rows = canonical_rows(batch, schema, key, tally, erased, known)
+    return rows, tally, batch.done, batch.total

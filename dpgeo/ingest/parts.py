@@ -32,7 +32,10 @@ whether there is a member of this name, so the file's name is used.
 
 
 def format_of(parts: Sequence[Part]) -> InputFormat:
-    """Return the format that all files have, as a suggestion. Raises InvalidInput."""
+    """Return the format that is recognised in all files.
+
+    Raises InvalidInput if it differs between them.
+    """
     formats = {sniff(part.path, part.name) for part in _filled(parts)}
     if len(formats) > 1:
         raise InvalidInput(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Sequence
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,11 @@ Its first half is the organisation's key and its second half the dataset's.
 """
 
 
-MOST_KNOWN = 1 << 18
-"""Number of persons whose hashes are kept from one batch to the next, at about 200 bytes each."""
+MOST_KNOWN = 1 << 16
+"""Number of persons whose hashes are kept from one batch to the next, at about 200 bytes each.
+
+The table is of use while the processor's caches hold it.
+"""
 
 MARKED_BYTES = 64
 """Number of bytes at the start of an identifier on which its mark depends, with the last 8."""
@@ -49,6 +53,8 @@ ODD = np.uint64(0x9E3779B97F4A7C15)
 
 Known = dict[bytes, bytes]
 """Hashes by identifier. It holds identifiers, so it must not outlive the reading of a file."""
+
+_HASHING = Lock()
 
 
 def hash_persons(
@@ -77,13 +83,36 @@ def hash_persons(
     return halves[which, 0], halves[which, 1]
 
 
-def person_marks(values: Any) -> NDArray[np.uint64]:
-    """Return a number, uint64 (n,), for each person, by which a pass or a shard of persons is read.
+def person_names(values: Any) -> Any:
+    """Return the distinct texts that `hash_persons` hashes, and perhaps some that it refuses."""
+    names = _identifiers(values, Sieve(np.arange(len(values)), Tally())).dictionary
+    return names.unique().drop_null()
 
-    Rows that `hash_persons` gives one hash have one mark, on every machine and however a file
-    stores them; the mark of a row that it refuses has no meaning. Marks need no key and cost a
-    tenth of a hash, so other people's rows are passed over cheaply. They say almost as much as the
-    identifiers, and are never stored.
+
+def rehashed(
+    names: Sequence[str], key: bytes, hashes: Collection[bytes], other: bytes
+) -> dict[bytes, bytes]:
+    """Return, for those of `names` whose hash with `key` is in `hashes`, their hash with `other`.
+
+    The result has the former hashes as keys. `names` are texts of `person_names`.
+    """
+    texts = [name.encode() for name in names]
+    pairs = zip(_each(_digests(texts, key)), _each(_digests(texts, other)), strict=True)
+    return {one: two for one, two in pairs if one in hashes}
+
+
+def _each(digests: bytes) -> list[bytes]:
+    return [digests[place : place + 16] for place in range(0, len(digests), 16)]
+
+
+def person_marks(values: Any) -> NDArray[np.uint64]:
+    """Return a number, uint64 (n,), for each person, by which rows are selected for a pass or
+    shard.
+
+    Rows to which `hash_persons` gives one hash have one mark, on every machine and however a file
+    stores them; the mark of a row that it refuses has no meaning. Computing a mark needs no key and
+    takes a tenth of the time of a hash, so rows of other people are skipped cheaply. Marks reveal
+    almost as much as the identifiers, and are never stored.
     """
     sieve = Sieve(np.arange(len(values)), Tally())
     names = _names(values, sieve)
@@ -95,7 +124,7 @@ def person_marks(values: Any) -> NDArray[np.uint64]:
 
 
 def _marks(names: Any) -> NDArray[np.uint64]:
-    """Return the mark of each text, uint64 (n,): a mixture of its first words and its last one."""
+    """Return the mark of each text, uint64 (n,): its first and last 64-bit words, mixed."""
     texts = names.cast(pa.large_string()).fill_null("").cast(pa.large_binary())
     if not len(texts):
         return np.zeros(0, dtype=np.uint64)
@@ -109,7 +138,7 @@ def _marks(names: Any) -> NDArray[np.uint64]:
     whole = np.uint64(64)
     marks = size.astype(np.uint64)
     for at in range(0, min(int(size.max()), MARKED_BYTES), 8):
-        # An identifier's mark must not depend on how long others are.
+        # The mark of an identifier must not depend on the lengths of other identifiers.
         left = np.clip(size - at, 0, 8).astype(np.uint64)
         here = np.flatnonzero(left)
         some = here if len(here) < len(left) else slice(None)
@@ -126,23 +155,18 @@ def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def _digests_of(names: Sequence[bytes], key: bytes, known: Known) -> bytes:
-    """Return the names' hashes, concatenated; those not yet in `known` are computed.
+    """Return the names' hashes, concatenated.
 
-    They are added while there is room. When most of a batch is unknown, the file has come to other
-    people, who take the place of those before.
+    `known` gains those of a batch whose names all find room. Any other batch is hashed anew, which
+    takes half as long as looking for its names in a large table and adding them. Threads that share
+    `known` hash one after the other: the interpreter would not let them hash at the same time.
     """
-    fresh = [name for name in names if name not in known]
-    digests = _digests(fresh, key)
-    pieces = (digests[place : place + 16] for place in range(0, len(digests), 16))
-    found = dict(zip(fresh, pieces, strict=True))
-    if len(known) + len(found) <= MOST_KNOWN:
-        known.update(found)
+    with _HASHING:
+        fresh = [name for name in names if name not in known]
+        if len(known) + len(fresh) > MOST_KNOWN:
+            return _digests(names, key)
+        known.update(zip(fresh, _each(_digests(fresh, key)), strict=True))
         return b"".join(map(known.__getitem__, names))
-    both = b"".join([known[name] if name in known else found[name] for name in names])
-    if 2 * len(fresh) > len(names):
-        known.clear()
-        known.update(found)
-    return both
 
 
 def _digests(names: Sequence[bytes], key: bytes) -> bytes:
@@ -167,7 +191,9 @@ def _digests(names: Sequence[bytes], key: bytes) -> bytes:
 
 
 def organisation_hashes(halves: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:
-    """Decrypt hashes, uint64 (n, 2), made with a layered key to the organisation's hashes.
+    """Decrypt hashes, uint64 (n, 2), that were made with a layered key.
+
+    The result is the organisation's hashes.
 
     Returns the first 64 bits of each, uint64 (n,). Hashes made with any other key are not
     decrypted.

@@ -130,6 +130,14 @@ class Tally:
         for index in range(min(len(rows), EXAMPLES_PER_REASON - len(examples))):
             examples.append(Example(int(rows[index]), reason.value, shorten(value(index))))
 
+    def add(self, later: Tally) -> None:
+        """Add what another tally counted in later rows."""
+        self.read += later.read
+        self.refused.update(later.refused)
+        for reason, examples in later.examples.items():
+            shown = self.examples.setdefault(reason, [])
+            shown += examples[: EXAMPLES_PER_REASON - len(shown)]
+
     def report(self) -> Report:
         """Build the finished report; reasons are in the order in which they are examined."""
         reasons = [reason for reason in Reason if self.refused[reason]]

@@ -40,7 +40,10 @@ Hashes = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Persons in canonical files; `hashes` are all their distinct hashes up to `limit`, sorted."""
+    """Persons in canonical files.
+
+    `hashes` are their distinct hashes that are at most `limit`, in ascending order.
+    """
 
     paths: tuple[Path, ...]
     key: bytes

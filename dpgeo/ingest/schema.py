@@ -47,7 +47,7 @@ def attribute_key(attribute: Attribute) -> str:
 
 
 def measure_key(measure: Measure) -> str:
-    """Return the key of a measure's column, in place of a role."""
+    """Return the name by which `wanted` lists a measure's column; a measure has no `Role`."""
     return f"{MEASURE}{measure.column}"
 
 
@@ -288,9 +288,11 @@ class Schema:
                 )
 
     def _check_trips(self) -> None:
-        """Refuse roles for columns of MDS by which one row of a trip would decide about another.
+        """Refuse columns of MDS trips with which one person's rows would change another's.
 
-        The first row of a trip states the position of its last one.
+        When MDS trips are read, the end of a trip comes from its last row and is given to its
+        first. So all rows of a trip have to belong to one person, and where each row is protected
+        by itself, ends of trips cannot be used.
         """
         if self.unit is Unit.PERSON:
             if self.columns.person not in WHOLE_TRIP:

@@ -1,4 +1,4 @@
-"""Canonical rows of Parquet files that are read where they are.
+"""Canonical rows of Parquet files that are read in place, without being uploaded.
 
 Every row is read by the functions that read an uploaded Parquet file, so the privacy argument of
 `ingest.canonical` holds: a row's canonical row depends on that row, the declared schema, the key
@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -23,9 +24,9 @@ from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.batch import Batch
 from dpgeo.ingest.canonical import canonical_rows, canonical_schema
 from dpgeo.ingest.parquet_reader import read_parquet, readable
-from dpgeo.ingest.persons import Known, person_marks
+from dpgeo.ingest.persons import Known, person_marks, person_names
 from dpgeo.ingest.report import Tally
-from dpgeo.ingest.schema import Role, Schema
+from dpgeo.ingest.schema import Role, Schema, Wanted
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 """Name that Hive and Spark give to the folder of rows without a value."""
@@ -71,19 +72,32 @@ def source_rows(
     without a time are then left out. Neither limits what `tally` counts, except that refused rows
     of other persons are not counted. Raises InvalidInput, as `read_parquet` does.
     """
-    with readable():
-        present = set(pq.read_schema(path).names)
-    stated = {
-        role: named[name]
-        for role, name in schema.wanted.items()
-        if name in named and name not in present
-    }
-    wanted = {role: name for role, name in schema.wanted.items() if role not in stated}
-    read = read_parquet(path, wanted, tally, crs=schema.columns.crs)
-    whole = (_with_stated(batch, stated) for batch in read)
+    whole = _batches(path, named, schema.wanted, tally, schema.columns.crs)
     yield from rows_of_batches(
         whole, schema, key, tally, erased=erased, known=known, people=people, between=between
     )
+
+
+def names_in(path: Path, named: Mapping[str, str | None], schema: Schema) -> Iterator[Any]:
+    """Yield the identifiers of persons in a file, as texts (`persons.person_names`)."""
+    wanted: Wanted = {Role.PERSON: schema.columns.person}
+    for batch in _batches(path, named, wanted, Tally(), schema.columns.crs):
+        yield person_names(batch.fields[Role.PERSON])
+
+
+def _batches(
+    path: Path, named: Mapping[str, str | None], wanted: Wanted, tally: Tally, crs: str
+) -> Iterator[Batch]:
+    """Yield the wanted columns of a file, some of which its folders' names may state."""
+    with readable():
+        present = set(pq.read_schema(path).names)
+    stated = {
+        role: named[name] for role, name in wanted.items() if name in named and name not in present
+    }
+    read = read_parquet(
+        path, {role: name for role, name in wanted.items() if role not in stated}, tally, crs=crs
+    )
+    return (_with_stated(batch, stated) for batch in read)
 
 
 def rows_of_batches(

@@ -143,9 +143,9 @@ def try_quietly(sample: Sample, columns: Columns, context: Context) -> Trial:
 
 
 def left_out(report: Report) -> list[tuple[str, int, str]]:
-    """Return the reasons why rows are left out, each with the number of rows and the first value.
+    """Return the reasons why rows are left out, the most frequent first.
 
-    The most frequent reason comes first.
+    Each reason comes with the number of rows and the value of the first of them.
     """
     first = {example.reason: example.value for example in reversed(report.examples)}
     reasons = [(reason, rows, first.get(reason, "")) for reason, rows in report.refused.items()]

@@ -1,8 +1,8 @@
 """Services that change jobs, by conditional UPDATEs that are safe with concurrent workers.
 
 A worker leases a job and renews the lease while it works. If the worker dies, the lease expires,
-and the reaper (a periodic task that looks after idle jobs) wakes another worker. A job is never
-refunded once its noise may have been drawn (`drawing`).
+and the reaper (a periodic task) sends another message to the workers. A job is never refunded once
+its noise may have been drawn (`drawing`).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from dpgeo.phrases import Phrase
 logger = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=60)
-"""How long a lease lasts without renewal."""
+"""Time that a lease lasts without renewal."""
 
 WAKE_AFTER = timedelta(seconds=15)
-"""Time after which an idle job is offered to the workers again."""
+"""Time after which a job that no worker holds is offered to the workers again."""
 
 LONGEST_WAKE_AFTER = timedelta(minutes=5)
 """Longest time between two offers of a job that waits in a long queue."""
@@ -55,7 +55,9 @@ class LeaseLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reaped:
-    """Numbers of jobs that one round of the reaper woke, and that it marked as failed."""
+    """Numbers of jobs that one round of the reaper offered to workers again, and marked as
+    failed.
+    """
 
     woken: int
     failed: int
@@ -214,15 +216,17 @@ def job_restart(*, job: Job) -> None:
 
 
 def job_give_up(*, job: Job) -> bool:
-    """Mark a job without a lease as failed if it has used up its attempts; return whether
-    it had.
+    """Mark a job as failed if it has no lease and no attempts left; return whether it had
+    neither.
     """
     given_up = _unleased(timezone.now()).filter(pk=job.pk, attempts__gte=MAX_ATTEMPTS)
     return _end_unfinished(given_up, JobState.FAILED, _exhausted(job))
 
 
 def jobs_reap() -> Reaped:
-    """Wake idle jobs, and mark jobs that used up their attempts as failed."""
+    """Offer due jobs that no worker holds to the workers again; fail those without attempts
+    left.
+    """
     now = timezone.now()
     exhausted = _unleased(now).filter(attempts__gte=MAX_ATTEMPTS)
     failed = sum(job_give_up(job=job) for job in exhausted)
@@ -234,7 +238,7 @@ def jobs_reap() -> Reaped:
 
 
 def _is_due(job: Job, now: datetime) -> bool:
-    """Return whether to offer an idle job to the workers again, at doubling intervals.
+    """Return whether to offer a job that no worker holds to the workers now, at doubling intervals.
 
     With constant intervals, a long queue would fill the broker with messages about jobs that are
     only waiting for a free worker.

@@ -98,7 +98,10 @@ def release(view: PrivateView, params: Params, meter: CountMeter) -> SlicesRelea
 
 
 def counted(params: Params, domain: Domain) -> SlicedGrid:
-    """Return the cells of all slices. Raises InvalidInput if the data have no such slices."""
+    """Return the grid cells and the slices by category and time in which the mechanism counts.
+
+    Raises InvalidInput if the data cannot be divided in this way.
+    """
     category = find_category(domain.categories, params.category)
     slices = slicing(params.slices, category, domain.time_zone) or Slicing(category=category)
     return SlicedGrid(Grid.over(domain.area, params.cells), slices)

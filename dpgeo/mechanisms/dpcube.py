@@ -99,7 +99,7 @@ def release(view: PrivateView, params: Params, meter: CountMeter) -> PartitionRe
     inside = grid.inside(view.domain.area)
     cells = view.histogram(grid)
     noise = meter.noise(CELLS, cells)
-    # Sums over any boxes have the same sensitivity; these are not measured.
+    # This sum of all cells has the same sensitivity as sums over any boxes; it is never measured.
     sums = cells.regroup(np.where(inside, 0, -1), 1)
     totals_noise = meter.noise(PARTITIONS, sums)
     counts = meter.measure(CELLS, cells)

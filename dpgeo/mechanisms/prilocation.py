@@ -282,7 +282,7 @@ def _blocks(area: StudyArea, cells: int) -> Places:
 
 @lru_cache(maxsize=16)
 def _hiding(places: Places) -> tuple[Phrase, ...]:
-    """Return `places.hiding()`, sentences that warn of places that are not hidden, from a cache."""
+    """Return `places.hiding()`, sentences on which places are hidden among which, from a cache."""
     return tuple(places.hiding())
 
 

@@ -13,9 +13,16 @@ measurement is a histogram over the regions around the final centres, which are 
 sensitivity l. The first centres depend on the study area alone. So each measurement costs its
 declared epsilon, and these add up to the whole epsilon.
 
+Under zCDP. The sums of a round have the joint squared sensitivity 3 l^2, each coordinate in units
+of half the grid's side (`privacy.vector_sums`), and the last counts l^2, since all positions of a
+person may be nearest to one centre; so it makes no difference whether people or visits are counted.
+Each measurement is zCDP for its declared rho, and these add up to the whole rho.
+
 Utility. A count carries noise of scale l (rounds + 1)/epsilon. The error of the centre of n records
 is about 3 l (rounds + 1)/(n epsilon) times half the grid's side. With few people one round is best,
-since more rounds make every measurement noisier.
+since more rounds make every measurement noisier. Under zCDP, the variances are 3 l^2 (rounds +
+1)/(2 rho) for the sums and l^2 (rounds + 1)/(2 rho) for the counts: noise grows with the root of
+the number of rounds alone, and a round's three sums cost the root of 3 instead of 3.
 
 References. Blum, Dwork, McSherry and Nissim 2005 (SuLQ k-means); Su, Cao, Li, Bertino and Jin 2016;
 Zhu, Li, Zhou and Yu 2017 (PriLocation, step 1), whose noise on the objective protects no centre.
@@ -30,14 +37,14 @@ from fractions import Fraction
 from dpgeo.core import subjects
 from dpgeo.core.domain import Domain
 from dpgeo.core.kinds import CLUSTERS
-from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import ClustersRelease
 from dpgeo.core.spend import Spend
 from dpgeo.phrases import translatable
 from dpgeo.privacy.clustering import run_kmeans
+from dpgeo.privacy.gaussian_meter import CountMeter
+from dpgeo.privacy.law import LAPLACE, Law
 from dpgeo.privacy.mechanism import Forecast, Mechanism
-from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.centres import spread_evenly
 from dpgeo.spatial.grid import Grid
@@ -72,7 +79,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     return [Spend(label=label, epsilon=part) for label in labels]
 
 
-def release(view: PrivateView, params: Params, meter: Meter) -> ClustersRelease:
+def release(view: PrivateView, params: Params, meter: CountMeter) -> ClustersRelease:
     """Move the centres round by round, then count the records around them."""
     grid = Grid.over(view.domain.area, params.cells)
     counts = view.sparse_histogram(grid)
@@ -93,19 +100,21 @@ def _labels(params: Params) -> list[str]:
     return [f"round {number}: sums of clusters" for number in range(1, params.rounds + 1)]
 
 
-def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+def forecast(
+    params: Params, epsilon: Fraction, bound: int, domain: Domain, law: Law = LAPLACE
+) -> Forecast:
     """Forecast the noise of a centre's count.
 
     Raises InvalidInput if a round's noise would not fit in 64 bits.
     """
     part = plan(params, epsilon)[-1].epsilon
     grid = Grid.over(domain.area, params.cells)
-    DiscreteLaplace(part, 3 * bound * params.cells)
+    law.vectors(part, bound, columns=3, reach=params.cells)
     side = (domain.area.ground_square_kilometres / params.clusters) ** 0.5 * 1000
     return Forecast(
         region="cluster",
         regions=params.clusters,
-        noise=DiscreteLaplace(part, bound),
+        noise=law.sums(part, bound),
         ground_metres=max(side, grid.ground_cell_metres),
     )
 
@@ -118,6 +127,7 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    gaussian=True,
     kind=CLUSTERS,
     subjects=(subjects.GATHERINGS,),
 )

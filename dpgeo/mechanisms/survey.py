@@ -40,22 +40,24 @@ counted as well, because counts of large squares would otherwise be sums of many
 """
 
 FEWER = 4
-"""Under zCDP every cell is counted if its squared sensitivity is this many times lower than that of
-sums of cells.
+"""Under zCDP, every cell is counted if sums of cells have at least this many times the squared
+sensitivity of cells.
 """
 
 FIRST_SHARE = Fraction(35, 100)
 """Share of epsilon for equal squares if the phases after them are chosen from their counts."""
 
 MEDIUM = 15_000.0
-"""Threshold on the expected number of records, in units of l/epsilon, up to which they are.
+"""Threshold on the expected number of records, in units of l/epsilon.
 
-On generated maps with 4,000 and 10,000 such units, errors are lower by 10 to 20 % on average; with
-25,000 they are higher by 5 %.
+Between MANY and MEDIUM, the phases after the equal squares are chosen from their counts. On
+generated maps with 4,000 and 10,000 such units, this lowers errors by 10 to 20 % on average; with
+25,000 it would raise them by 5 %.
 """
 
 CONCENTRATED = 50.0
-"""Above this `concentration` of equal squares, areas are chosen once, otherwise twice.
+"""Above this `concentration` of equal squares, squares of different sizes are chosen once,
+otherwise twice.
 
 It was chosen on generated maps with 100,000 records at epsilon 0.1. Only tables, corners and roads
 that meet in one square are above it.
@@ -118,7 +120,10 @@ def phases_after(signal: float, inside: NDArray[np.bool_]) -> list[Phase]:
 
 
 def looks_twice(signal: float) -> bool:
-    """Return whether the phases after the grid of equal squares are chosen from its counts."""
+    """Return whether the phases after the grid of equal squares are chosen from its counts.
+
+    `signal` is the expected number of records in units of l/epsilon.
+    """
     return MANY <= signal < MEDIUM
 
 
@@ -127,8 +132,9 @@ def phases_after_look(measurements: NodeMeasurements, cells: Floats, level: int)
 
     Their shares add up to 1 - PILOT_SHARE - FIRST_SHARE. `cells` (2^depth, 2^depth) holds the
     expected counts inferred so far, and `level` is that of the grid. If nearly everybody is in a
-    few squares, areas are chosen once: there is little to find elsewhere, and noise in these
-    squares weighs most. Otherwise, a first choice of areas shows where the second should be fine.
+    few squares, squares of different sizes are chosen once: there is little to find elsewhere, and
+    noise in these squares weighs most. Otherwise they are chosen twice, and the first counts show
+    where the second squares should be small.
     """
     if concentration(measurements, cells, level) > CONCENTRATED:
         return [Phase(share=Fraction(63, 100), limit=5.0)]
@@ -161,10 +167,10 @@ def level_for(signal: float, inside: NDArray[np.bool_]) -> int:
 
 
 def counts_every_cell(meter: CountMeter, cells: PrivateCounts) -> bool:
-    """Return whether every cell is counted after the pilot, and nothing else.
+    """Return whether every cell is counted in the only phase after the pilot.
 
-    That is so under zCDP if the squared sensitivity of cells is FEWER times lower than that of
-    their sums. It depends on public numbers alone.
+    That is so under zCDP if the squared sensitivity of cells is at most a FEWER-th of that of their
+    sums. It depends on public numbers alone.
     """
     sums = sum_of(cells)
     gaussian = isinstance(meter, GaussianMeter)

@@ -59,11 +59,14 @@ SHARES = {ENDS: Fraction(9, 20), MOVES: Fraction(9, 20), LENGTHS: Fraction(1, 10
 AS_DECLARED, DESTINATIONS, FOLLOWING = "as declared", "destination columns", "consecutive rows"
 
 ENOUGH = 6
-"""People per cubed number of squares along a side, at epsilon 1, with whom made-up trips follow the
-real ones well (measured: docs/mechanisms/trips.md)."""
+"""Number of people, per cubed number of squares along a side and at epsilon 1, with whom made-up
+trips are close to the real ones.
+
+It was measured: docs/mechanisms/trips.md.
+"""
 
 TOO_FEW = Fraction(ENOUGH, 4)
-"""The same below which they would be mostly noise, and are refused."""
+"""Number of people, as for ENOUGH, below which trips would be mostly noise and are refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,12 +160,16 @@ def _paths(params: Params, domain: Domain) -> TripPaths:
 
 
 def people_needed(cells: int, epsilon: Fraction, share: Fraction | int) -> int:
-    """Return the number of people that `cells` squares a side take: share * cells^3/epsilon."""
+    """Return the number of people needed for `cells` squares along a side: share * cells^3/epsilon.
+
+    `share` is ENOUGH or TOO_FEW.
+    """
     return math.ceil(share * cells**3 / epsilon)
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of a pair's count, and refuse where the trips would be noise.
+    """Forecast the noise of a pair's count, and refuse the request if the trips would be mostly
+    noise.
 
     Raises InvalidInput for trips that the dataset lacks, or if the guessed number of people is too
     small for so many squares and this epsilon.

@@ -1,8 +1,8 @@
 """Draft of a data protection impact assessment, filled in from declarations, ledger and releases.
 
-Its parts follow Article 35(7) GDPR: what is done and why, whether it is necessary, the risks, and
-what is done against them. What only people can judge is left open and says so. No row and no number
-of rows is in it.
+Its parts follow Article 35(7) GDPR: the processing and its purpose, whether it is necessary, the
+risks, and the measures against them. Questions that only people can answer are left open and
+marked. The draft contains no row and no number of rows.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.data_protection import data_protection_of
 from dpgeo.datasets.models import Dataset
+from dpgeo.ingest.schema import Role as ColumnRole
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.pages.rendering import say
 from dpgeo.releases.models import Release
@@ -26,7 +27,7 @@ from dpgeo.releases.promises import promise_of
 from dpgeo.releases.states import PUBLIC
 
 OPEN = "…"
-"""Stands where people have to fill something in."""
+"""Text that marks a place where people have to fill something in."""
 
 
 def assessment_parts(dataset: Dataset) -> list[Part]:
@@ -59,9 +60,10 @@ def _processing(dataset: Dataset) -> Iterator[Part]:
 
 
 def _read(dataset: Dataset) -> str:
-    """Return which columns are read, by their names as the owner confirmed them."""
-    roles = {role: name for role, name in (dataset.columns or {}).items() if isinstance(name, str)}
-    names = [name for role, name in roles.items() if name and role != "file_format"]
+    """Return the names of the columns that are read, as the owner confirmed them."""
+    declared = dataset.columns or {}
+    # Other members of the declaration say how the values are written.
+    names = [declared[role] for role in ColumnRole if declared.get(role)]
     names += [each.column for each in dataset.attributes]
     names += [each.column for each in dataset.measured]
     names += [each.column for each in dataset.categorised]

@@ -10,11 +10,17 @@ from dataclasses import asdict, dataclass
 from django.db import DatabaseError
 from django.db.models import Q
 
-from dpgeo.pages.release_summary import FIELDS, Summary, summary_of
+from dpgeo.pages.release_summary import Summary, summary_of
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public
 
 logger = logging.getLogger(__name__)
+
+FIELDS = 16
+"""Version of the stored cards.
+
+Increment it when the fields of `Card` or their meanings change, so that cards are made anew.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -205,7 +205,9 @@ def _publisher_facets(wanted: Wanted, counts: Mapping[tuple[str, str], int]) -> 
 
 
 def area_overview(wanted: Wanted) -> Overview | None:
-    """Return an overview of the study areas of all public maps, or None if there are no maps."""
+    """Return an overview map of the study areas of all public maps, or None if there are no
+    maps.
+    """
     areas = datasets_public().order_by(*SIDES).values_list(*SIDES).distinct()
     links = [(each, replace(wanted, bounds=_rounded(each), place="").query) for each in areas]
     return overview(links, wanted.bounds) if links else None

@@ -104,12 +104,12 @@ def sharing(request: HttpRequest, release: Release, summary: Summary) -> Sharing
     )
 
 
-def comparable(release: Release) -> list[Comparable]:
+def comparable(release_id: str, dataset_id: int, mechanism: str) -> list[Comparable]:
     """Return other public maps of the same dataset and kind, newest first."""
-    kind = kind_of(release.mechanism)
+    kind = kind_of(mechanism)
     alike = mechanisms_of(kind) if kind else []
-    others = releases_public().filter(dataset=release.dataset_id, mechanism__in=alike)
-    listed = others.exclude(pk=release.pk).select_related(None).only("title", "card")
+    others = releases_public().filter(dataset=dataset_id, mechanism__in=alike)
+    listed = others.exclude(pk=release_id).select_related(None).only("title", "card")
     return [_comparable(other) for other in listed[:MOST_COMPARED]]
 
 

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from dpgeo.pages.citation import sharing
 from dpgeo.pages.feed import series_address
+from dpgeo.pages.kept_pages import kept_page
 from dpgeo.pages.public_views import drawn_from, release_context
 from dpgeo.pages.release_summary import summary_of
 from dpgeo.pages.series import series_drawn
@@ -43,7 +44,11 @@ def embed(request: HttpRequest, release_id: str) -> HttpResponse:
 
     Nothing on the page changes anything, so framing it cannot be abused.
     """
-    return _embedded(request, _shared(release_id))
+
+    def write(release: Release) -> HttpResponse:
+        return _embedded(request, release)
+
+    return kept_page(request, release_id, write) or write(_shared(release_id))
 
 
 @require_safe

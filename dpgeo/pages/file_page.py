@@ -53,6 +53,8 @@ def file(request: HttpRequest, release_id: str, name: str) -> HttpResponse:
         "seconds": 0 if wanted.is_made else WAIT_SECONDS,
         "next": address if wanted.is_made else f"?{again.urlencode()}",
     }
-    answer = render(request, "public/file.html", release_context(release) | context)
+    # Programs that follow the redirects of a file's address must not take this page for the file.
+    status = 200 if wanted.is_made or problem else 202
+    answer = render(request, "public/file.html", release_context(release) | context, status=status)
     answer["Cache-Control"] = "no-store"
     return answer

@@ -95,6 +95,13 @@ SECTIONS: tuple[tuple[Promise | str, tuple[Term, ...]], ...] = (
                 ),
             ),
             Term(
+                _("notion of privacy"),
+                _(
+                    "a kind of guarantee: pure differential privacy, zCDP or "
+                    "geo-indistinguishability; guarantees of different kinds do not add up"
+                ),
+            ),
+            Term(
                 _("privacy budget"),
                 _("the most that all releases of one dataset may spend together, ever"),
             ),
@@ -170,6 +177,13 @@ SECTIONS: tuple[tuple[Promise | str, tuple[Term, ...]], ...] = (
                 _("too few to tell from none"),
             ),
             Term(
+                _("phase"),
+                _(
+                    "one of several measurements of the same map, each of other regions; the "
+                    "regions of a later one may be chosen from the noisy counts of earlier ones"
+                ),
+            ),
+            Term(
                 _("measured counts"),
                 _("noisy counts as they were drawn"),
                 _("as counted"),
@@ -180,10 +194,17 @@ SECTIONS: tuple[tuple[Promise | str, tuple[Term, ...]], ...] = (
                 _("smoothed"),
             ),
             Term(
+                _("surface"),
+                _(
+                    "an estimate of the number of people in every cell, inferred from all noisy "
+                    "counts of a release"
+                ),
+            ),
+            Term(
                 _("shard"),
                 _(
-                    "one of the parts into which a large perturbation job is divided; every "
-                    "privacy unit is in exactly one"
+                    "one of the parts into which the points or counts of a large release are "
+                    "divided; every privacy unit is in exactly one"
                 ),
             ),
             Term(
@@ -254,6 +275,17 @@ SECTIONS: tuple[tuple[Promise | str, tuple[Term, ...]], ...] = (
                 ),
             ),
             Term(
+                _("desk, admin"),
+                _(
+                    "the pages on which members work with their data; the pages on which the "
+                    "site is operated"
+                ),
+            ),
+            Term(
+                _("transfer"),
+                _("a file that is still arriving, piece by piece"),
+            ),
+            Term(
                 _("canonical file"),
                 _("the validated Parquet file that an upload becomes"),
             ),
@@ -322,8 +354,29 @@ SECTIONS: tuple[tuple[Promise | str, tuple[Term, ...]], ...] = (
                 _("the ranks it may have"),
             ),
             Term(
+                _("draw, commit"),
+                _(
+                    "the noisy values of a release, drawn once by its job; the first draw that "
+                    "the database names is committed, and no later one replaces it"
+                ),
+            ),
+            Term(
                 _("blob"),
                 _("the one file that holds a release exactly; all other files are made from it"),
+            ),
+            Term(
+                _("job, worker, lease"),
+                _(
+                    "work in the background, such as the making of a release; the process that "
+                    "does it; the time for which no other worker may do it"
+                ),
+            ),
+            Term(
+                _("reaper, sweep"),
+                _(
+                    "the process that offers lost jobs to the workers again; its hourly search "
+                    "for unfinished work and for files that are not needed"
+                ),
             ),
             Term(
                 _("public time"),

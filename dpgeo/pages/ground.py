@@ -45,7 +45,7 @@ KEY = re.compile(rf"[0-9a-f]{{{KEY_LENGTH}}}")
 HIGHEST_ZOOM = 22
 
 SETTLED = {*SETTLEMENTS, "municipality"}
-"""Kinds of places in a region that may also be among the towns of the world."""
+"""Kinds of places for which a region and the world's list of towns may both have an entry."""
 
 MOST_FOUND = 8
 MOST_LETTERS = 100

@@ -43,12 +43,9 @@ class MeanRow:
 class MeanTable:
     """Means or, if `medians` is true, medians of named regions.
 
-    `untold` is the number of regions with too few records, and `left_out` the number of rows that
-    are not shown.
-
-    `sentences` say which regions surely have the
-    highest and the lowest values. `digits` is the number of decimals that the widest interval
-    justifies.
+    `untold` is the number of regions with too few records for a value, and `left_out` the number of
+    regions with a value that the table omits. `sentences` say which regions surely have the highest
+    and the lowest values. `digits` is the number of decimals that the widest interval justifies.
     """
 
     unit: str

@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dpgeo.accounts.selectors import organisations_of
+from dpgeo.accounts.selectors import joined_last, organisations_of
 from dpgeo.artefacts import map_array
 from dpgeo.core.kinds import KINDS, Kind
 from dpgeo.crowdsourcing.models import Campaign
@@ -54,6 +54,7 @@ def plan(request: HttpRequest) -> HttpResponse:
             "array_url": file_url(chosen, map_array.NAME),
             "campaign": campaign,
             "organisations": organisations_of(request.user),
+            "newest": joined_last(request.user),
         },
     )
 

@@ -61,8 +61,8 @@ class Chart:
     strips: tuple[Strip, ...]
     fullest: Strip
     sides: str
-    """Argument for the filter `figures.degrees`: two hemispheres, and as many decimals as labels
-    need to differ.
+    """Argument for the filter `figures.degrees`: the letters of two hemispheres, and the number
+    of decimals that the labels need.
     """
 
 
@@ -173,7 +173,9 @@ def ranges(figures: Sequence[tuple[float, float]]) -> list[Range]:
     most = max((value + margin for value, margin in figures), default=0.0) or 1.0
 
     def place(value: float) -> float:
-        """Return a value's position on a bar; values that noise made negative are placed at 0."""
+        """Return a value's position on a bar, in per cent; negative noisy values are placed at
+        0.
+        """
         return min(max(100 * value / most, 0.0), 100.0)
 
     return [

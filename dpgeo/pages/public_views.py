@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -40,6 +41,7 @@ from dpgeo.pages.catalogue import (
 )
 from dpgeo.pages.citation import comparable, sharing
 from dpgeo.pages.ground import ground_under
+from dpgeo.pages.kept_pages import kept_page, kept_rendering
 from dpgeo.pages.release_summary import Summary, summary_of
 from dpgeo.pages.rendering import say
 from dpgeo.pages.seo import structured
@@ -112,7 +114,11 @@ def catalogue(request: HttpRequest) -> HttpResponse:
         "overview": area_overview(wanted),
         "making_demo": settings.DEMO,
     }
-    return render(request, "public/catalogue.html", context)
+    shown = (
+        *(context["cards"], context["overview"], context["making_demo"]),
+        *(counted, page.number, paginator.num_pages),
+    )
+    return kept_rendering(request, "public/catalogue.html", context, shown=shown)
 
 
 def cards(rows: Sequence[Row]) -> list[SafeString]:
@@ -123,7 +129,9 @@ def cards(rows: Sequence[Row]) -> list[SafeString]:
         about["picture_url"] = file_url(release, preview.NAME)
         return render_to_string("public/_card.html", about).encode()
 
-    links = reverse("catalogue")  # The links in a card begin with the language, such as /de/.
+    # A card contains links that begin with a language, such as /de/. So cards are cached by
+    # language.
+    links = reverse("catalogue")
     texts = _cards.texts(rows, make_of_releases(write), beside=(get_language(), links))
     return [mark_safe(text.decode()) for text in texts]  # noqa: S308 - written by a template
 
@@ -132,16 +140,22 @@ def cards(rows: Sequence[Row]) -> list[SafeString]:
 @shared
 def release(request: HttpRequest, release_id: str) -> HttpResponse:
     """Show a map with its figures and files."""
+    # The other maps are read once: the page must show those that it is kept under, also if one of
+    # them is published or withdrawn while it is written.
+    others = functools.cache(comparable)
 
     def context(release: Release, summary: Summary) -> dict[str, Any]:
         public = release.rules.public
         return {
             "downloads": downloads(release, summary),
-            "others": comparable(release),
+            "others": others(release.pk, release.dataset_id, release.mechanism),
             "structured": structured(request, release) if public else "",
         }
 
-    return release_page(request, release_id, "public/release.html", context)
+    def beside(row: Any) -> object:
+        return others(row.pk, row.dataset__pk, row.mechanism)
+
+    return release_page(request, release_id, "public/release.html", context, beside=beside)
 
 
 @require_safe
@@ -179,7 +193,7 @@ def declarations(summary: Summary) -> list[tuple[str, str]]:
 @require_safe
 @never_cache
 def data_protection(request: HttpRequest, slug: str) -> HttpResponse:
-    """Say who processes a dataset, why, by what law and how long.
+    """Show who processes a dataset, why, on what legal basis and for how long.
 
     Responds with 404 if nothing is stated, or if the visitor may not read the dataset.
     """
@@ -244,11 +258,19 @@ def release_page(
     release_id: str,
     template: str,
     context: Callable[[Release, Summary], dict[str, Any]],
+    beside: Callable[[Any], object] = lambda _: "",
 ) -> HttpResponse:
     """Render a page of a drawn release, or show that the release is no longer available.
 
-    Raises Http404 for an unknown release and for a draft that the user may not see.
+    `beside` returns what the page shows apart from the release (`kept_page`). Raises Http404 for an
+    unknown release and for a draft that the user may not see.
     """
+
+    def write(release: Release) -> HttpResponse:
+        return _drawn_page(request, release, template, context)
+
+    if kept := kept_page(request, release_id, write, beside=beside):
+        return kept
     try:
         release = release_visible(request.user, release_id)
     except ReleaseGone as ended:
@@ -257,6 +279,15 @@ def release_page(
         raise Http404(NO_MAP) from None
     if release.rules.gone:
         return gone_page(request, release.rules.gone, release)
+    return write(release)
+
+
+def _drawn_page(
+    request: HttpRequest,
+    release: Release,
+    template: str,
+    context: Callable[[Release, Summary], dict[str, Any]],
+) -> HttpResponse:
     common = release_context(release)
     shown = release.rules.public or release.files.filter(name=map_array.NAME).exists()
     if not (release.blob_name and shown):

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from django.core.cache import cache
 
+from dpgeo.artefacts import preview
 from dpgeo.artefacts.declarations import change_words, choice_words, layer_words, layers_used
 from dpgeo.artefacts.promises import Promise
 from dpgeo.artefacts.statement import promise_of
@@ -39,7 +40,7 @@ from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, layers
 from dpgeo.postprocess.layers.features import CELLS, Features
 from dpgeo.postprocess.layers.profile_tables import Profile, profile_of
 from dpgeo.postprocess.layers.slices import stacked
-from dpgeo.postprocess.opening import Opening, coloured, opening_of
+from dpgeo.postprocess.opening import Opening, coloured, opening_layer, opening_of
 from dpgeo.postprocess.profiles import Profiles, profiles
 from dpgeo.postprocess.scaling import Scaling, scaling_of
 from dpgeo.postprocess.summary import counted, size, standing_out, total
@@ -99,7 +100,7 @@ class SpendLine:
     for counts, `scale` is the noise scale, and `sensitivity` the sum of the changes that one unit
     makes (for Laplace noise) or of their squares (for Gaussian noise). A measurement that drew no
     noise decided where to divide the map (`splits`), replaced private places by public ones
-    (`choices`), or was paid for but not needed.
+    (`choices`), chose the contribution bound (`bound`), or was paid for but not needed.
     """
 
     label: str
@@ -111,6 +112,7 @@ class SpendLine:
     drawn: bool
     splits: bool
     choices: bool
+    bound: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +157,9 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class TotalLine:
-    """A bought total of all the data; one person adds at most `most` to it."""
+    """A noisy total of all the data that the release paid for; one person adds at most `most` to
+    it.
+    """
 
     counted: Counted
     value: int
@@ -195,16 +199,18 @@ class Summary:
     layers: tuple[LayerName, ...]
     opening: Opening
     bounds: tuple[float, ...]
-    """West, south, east and north of what the map opens on, in degrees."""
+    """West, south, east and north, in degrees, of the part of the map that is shown first."""
     pictured: tuple[float, ...]
-    """The same of what its static picture shows, without the picture's margin."""
+    """West, south, east and north, in degrees, of the static picture without its margin."""
+    in_picture: tuple[float, ...]
+    """Where the part that is shown first lies in the static picture (`preview.position`)."""
     spends: tuple[SpendLine, ...]
     figures: Figures | None
     """Measured counts; None for releases without counts."""
     totals: tuple[TotalLine, ...]
-    """Bought totals of all the data; empty if there are none."""
+    """Noisy totals of all the data that the release paid for; empty if there are none."""
     scaling: Scaling | None
-    """How counts are scaled to one of the bought totals; None if they are not scaled."""
+    """How counts are scaled to one of the noisy totals; None if they are not scaled."""
     bands: tuple[Band, ...]
     """Contour bands, lowest first."""
     flows: Flows | None
@@ -308,7 +314,7 @@ class Summary:
 
     @property
     def total_lines(self) -> tuple[tuple[str, TotalLine], ...]:
-        """Return the bought totals, each with the word for what it counts."""
+        """Return the noisy totals, each with the word for what it counts."""
         return tuple((self.word(line.counted), line) for line in self.totals)
 
     @property
@@ -378,19 +384,12 @@ class Summary:
         return min(whole, max(shifts, default=0.0))
 
 
-FIELDS = 16
-"""Version of the summary's fields.
-
-Increment it when the fields change, so that older cached summaries are ignored.
-"""
-
-
 def summary_of(release: Release) -> Summary:
     """Return the summary of a drawn release, cached under the checksum of its blob.
 
     Raises Conflict if the release has no blob yet.
     """
-    key = f"dpgeo.pages.summary.{FIELDS}.{release.blob_sha256}"
+    key = f"dpgeo.pages.summary.{release.blob_sha256}"
     cached = cache.get(key) if release.blob_sha256 else None
     if isinstance(cached, Summary):
         return cached
@@ -418,6 +417,8 @@ def summarise(released: Released) -> Summary:
     grids = [layer.grid for layer in drawn_layers if isinstance(layer, BoxLayer)]
     mechanism = MECHANISMS.get(released.mechanism)
     kind = kind_of(released.mechanism)
+    bounds = tuple(grids[0].bounds if grids else released.area.bounds)
+    pictured = tuple(extent(released, opened))
     return Summary(
         unit=released.guarantee.unit.value,
         counting=released.counting.value,
@@ -451,8 +452,9 @@ def summarise(released: Released) -> Summary:
             if layer.on_map
         ),
         opening=opening,
-        bounds=tuple(grids[0].bounds if grids else released.area.bounds),
-        pictured=tuple(extent(released, opened)),
+        bounds=bounds,
+        pictured=pictured,
+        in_picture=preview.position(bounds, pictured),
         spends=tuple(_spend(line, released.guarantee.amount) for line in released.trace),
         flows=flows,
         made_up=trip_tables(released.content, drawn_layers),
@@ -518,8 +520,15 @@ def _profiles(layer: Layer, joint: JointSums | None) -> tuple[Chart, ...]:
 def _figures(
     measured: Layer, released: Released, shown: Sequence[Layer], joint: JointSums | None
 ) -> Figures:
-    """Return the figures of measured counts; the total is computed from all phases."""
+    """Return the figures of measured counts; the total is computed from all phases.
+
+    If the map opens on estimates for the same squares, the squares that show clearly are those
+    that it colours.
+    """
     whole, clear = (joint.total() if joint else total(measured)), standing_out(measured)
+    seen = opening_layer(shown)
+    if clear and isinstance(seen, BoxLayer) and seen.told is None and size(seen) == size(measured):
+        clear = int(seen.cells[coloured(seen)].sum()) or clear
     boxes = isinstance(measured, BoxLayer) and bool((measured.cells > 1).any())
     of_sum = counted_in_sum(released.counting, released.bound)
     once = measured.features.once and not boxes
@@ -578,4 +587,5 @@ def _spend(line: Measured, whole: Fraction) -> SpendLine:
         drawn=noise is not None,
         splits=line.splits,
         choices=line.choices,
+        bound=line.bound,
     )

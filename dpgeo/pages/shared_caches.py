@@ -2,9 +2,9 @@
 
 Privacy argument. An answer may be shared only if the request carried no cookie and no
 authorisation, the answer sets no cookie and the page has no token against forged requests. Such an
-answer is the same for everybody, so that nothing about a person can be stored. Caches ask again
-after DPGEO_CACHE_SECONDS, as they do for files, so that withdrawals hold; browsers ask each time,
-because the same address shows something else once its reader has signed in.
+answer is the same for everybody, so that nothing about a person can be stored. Caches revalidate
+after DPGEO_CACHE_SECONDS, as they do for files, so that withdrawn maps disappear; browsers
+revalidate each time, because a page changes when its reader signs in.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response, patch_vary_headers
 
 PROXY_SECONDS = 1
-"""Seconds for which the proxy in front of the site answers without asking the site
+"""Seconds for which the proxy in front of the site serves a page without asking the site
 (`deploy/nginx.conf`).
 
 So the proxy asks the site for a page at most once a second, even if a thousand people read it.
@@ -48,11 +48,15 @@ def shared(view: View[P]) -> View[P]:
     return answered
 
 
+def is_stranger(request: HttpRequest) -> bool:
+    """Return whether a request carries nothing by which its sender could be told from others."""
+    return not (request.COOKIES or "Authorization" in request.headers)
+
+
 def _same_for_all(request: HttpRequest, answer: HttpResponse) -> bool:
     return not (
         answer.status_code != 200
-        or request.COOKIES
-        or "Authorization" in request.headers
+        or not is_stranger(request)
         or answer.cookies
         # This entry is set if a token was asked for; the token's cookie is added after the view.
         or "CSRF_COOKIE" in request.META

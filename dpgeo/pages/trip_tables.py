@@ -39,11 +39,11 @@ class LengthRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TripTables:
-    """What a page says of made-up trips, without scripts.
+    """The tables that a page shows of made-up trips, without scripts.
 
     `drawn` is the number of made-up trips on the map. `pairs` are the largest of the `listed`
-    pairs, which have `least` trips or more. `lengths` are the numbers of moves that stand out from
-    the noise.
+    pairs, whose noisy counts are at least `least`. `lengths` are the numbers of moves whose counts
+    stand out from the noise.
     """
 
     drawn: int

@@ -19,7 +19,7 @@ PAGES = ("catalogue", "release", "release_privacy", "series", "embed", "about_pr
 def warm() -> None:
     """Load land, names of cities, translations, URLs and the public pages' templates.
 
-    What is loaded then stays out of garbage collections: searching through it cost each request
+    Objects loaded here are excluded from garbage collection: searching them would cost each request
     that makes many objects 0.1 s of processor time. Warming itself takes more than a second of
     processor time. The database is not queried, because a process must be able to start while the
     database is down.

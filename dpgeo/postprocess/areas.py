@@ -105,7 +105,9 @@ class Inferred:
 
     @property
     def margin(self) -> float:
-        """Half-width of the 95 % interval for `noise` and `model`, taken as independent errors."""
+        """Half-width of the 95 % interval for both errors, `noise` and `model`, if they are
+        independent.
+        """
         return math.hypot(self.noise, self.model)
 
 

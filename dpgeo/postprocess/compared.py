@@ -85,7 +85,10 @@ class Compared:
 
 
 def table_of_all(rows: Sequence[Ints], noise: CountNoise) -> Table:
-    """Return the table of maps with all counts; each row of counts (n,) is one map's."""
+    """Return the table of maps that publish the count of every feature.
+
+    Each of `rows` holds one map's n counts, in the order of the features.
+    """
     counts = np.array(rows, dtype=np.int64)
     return Table(counts=counts, noise=noise, possible=counts.shape[1])
 

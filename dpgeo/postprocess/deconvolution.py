@@ -14,12 +14,24 @@ divided into bands within which this size differs by less than BAND, and each ba
 kernel. Snapping points to a grid of a hundredth of the radius increases the noise variance by a
 factor of 1.0001 and is neglected.
 
+Smoothing. Where points are few, updates pile them up in single fine cells. Each update is therefore
+followed by a step towards a base density (uniform, or a public prior). A square frame is divided
+into four squares again and again, down to fine cells. Of a square's x points, a quarter with x'
+points and the share b of the square's base density gets the share (x' + s b)/(x + s), where s is
+the strength: this is the posterior mean under a Dirichlet prior worth s points (a Polya tree).
+Large squares keep the distribution of the points, small ones with few points are drawn to the base.
+To avoid visible edges of squares, each update takes the mean over two positions of the frame, which
+differ from update to update.
+
 Stopping. Too many updates fit the noise. The published points are therefore split into two halves
 by their index alone. Updates are made with one half until the likelihood of the other half stops
-rising. All points are then fitted with twice the best number of updates, since twice as many points
-support more detail. The rule is fixed and uses only published points, so it costs no privacy.
+rising. This is done for several strengths, and for both base densities if there is a public prior;
+the strength and the base with the highest likelihood are taken. All points are then fitted with
+twice the best number of updates, since twice as many points support more detail. The rule is fixed
+and uses only published points and the public prior, so it costs no privacy.
 
-References. Agrawal and Aggarwal, PODS 2001; ElSalamouny and Palamidessi, EuroS&P 2020.
+References. Agrawal and Aggarwal, PODS 2001; ElSalamouny and Palamidessi, EuroS&P 2020; Lavine,
+Annals of Statistics 1992 (Polya trees).
 """
 
 from __future__ import annotations
@@ -68,8 +80,33 @@ MORE = 2
 """Number of updates made with all points, as a multiple of the best number for half of the points.
 """
 
+STRENGTHS = tuple(4.0**power for power in range(-4, 6))
+"""Strengths of the smoothing that are tried, ascending; a strength is the number of points that
+the base counts as.
+"""
+
+FIRST_STRENGTH = 3
+"""Index of the strength that is tried first; its neighbours are tried as long as they are
+better.
+"""
+
+TURNS = 2
+"""Number of positions of the smoothing's frame in each update."""
+
+COARSEST = 4
+"""Number of the smoothing's largest squares along each side; these are not smoothed."""
+
+LEAST_SHARE = 1e-9
+"""Smallest share of all points in a cell of the result.
+
+EM never makes a cell empty; it only divides its share again and again. Shares below this one become
+0, because a legend cannot state them, and the smallest of them would overflow in its computation.
+"""
+
 PATIENCE = 6
-"""Fitting stops after this many updates in a row fail to raise the other half's likelihood."""
+"""Fitting stops after this many updates in a row fail to raise the likelihood of the other half
+of the points.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,26 +221,28 @@ def recover(
 ) -> Recovered:
     """Estimate the density of the unperturbed reports from published points (n,) in degrees.
 
-    The estimate sums to the number of points. The iteration starts from `prior`, a public density
-    of the grid's shape, or from a uniform density if it is None. `progress(done, most)` is called
-    after each update of the search for the best number.
+    The estimate sums to the number of points. If `prior`, a public density of the grid's shape, is
+    not None, the iteration starts from it or from a uniform density, whichever the points support.
+    `progress(done, most)` is called after each update of a search for the best number.
     """
     if not len(longitude):
         return Recovered(np.zeros(grid.shape), 0)
     channel = Channel(grid, area, noise)
     fine = channel.fine.locate(*to_mercator(longitude, latitude))
     size = channel.fine.size
-    start = _start(channel, prior)
+    bases = [_start(channel, None), *([] if prior is None else [_start(channel, prior)])]
     first_half = _split_in_halves(fine)
     halves = [_histogram(fine[half], size, channel) for half in (first_half, ~first_half)]
-    updates = MORE * _best(channel, start, halves[0], halves[1], progress)
-    density = start
+    fits = [_best_strength(channel, base, halves[0], halves[1], progress) for base in bases]
+    fit = max(fits, key=lambda each: each.likelihood)
+    updates, density = MORE * fit.updates, fit.smoothing.base
     observed = halves[0] + halves[1]
-    for _ in range(updates):
-        density = update(channel, density, observed)
-    total = density.sum()
-    coarse = density.reshape(grid.rows, channel.factor, grid.columns, channel.factor)
-    return Recovered(coarse.sum(axis=(1, 3)) * (len(longitude) / total), updates)
+    for number in range(updates):
+        density = fit.smoothing.apply(update(channel, density, observed), observed.sum(), number)
+    fine_cells = density.reshape(grid.rows, channel.factor, grid.columns, channel.factor)
+    shares = fine_cells.sum(axis=(1, 3)) / density.sum()
+    shares[shares < LEAST_SHARE] = 0
+    return Recovered(shares * (len(longitude) / shares.sum()), updates)
 
 
 def update(channel: Channel, density: Floats, observed: Floats) -> Floats:
@@ -214,19 +253,119 @@ def update(channel: Channel, density: Floats, observed: Floats) -> Floats:
     return np.asarray(updated / updated.sum(), dtype=np.float64)
 
 
-def _best(
+class Smoothing:
+    """A step towards `base`, a density of a square grid's shape; see the module docstring.
+
+    Cells in which `base` is 0 must have no points.
+    """
+
+    def __init__(self, base: Floats, strength: float) -> None:
+        self.base, self.strength = base, strength
+        self._side = len(base)
+        self._frame = 1 << (self._side - 1).bit_length()
+
+    def apply(self, density: Floats, points: float, number: int) -> Floats:
+        """Return the density after the step; it sums to 1.
+
+        `density` sums to 1 and was estimated from `points` points in update `number`, on which the
+        positions of the frame depend.
+        """
+        turns = range(TURNS * number, TURNS * number + TURNS)
+        smoothed = sum(self._step(points * density, _turn(each, self._frame)) for each in turns)
+        return np.asarray(smoothed / np.sum(smoothed), dtype=np.float64)
+
+    def _step(self, points: Floats, turn: tuple[int, int]) -> Floats:
+        levels = [(self._turned(points, turn), self._turned(self.base, turn))]
+        while len(levels[-1][0]) > COARSEST:
+            levels.append((_joined(levels[-1][0]), _joined(levels[-1][1])))
+        mass = levels[-1][0]
+        for (above, base_above), (below, base) in itertools.pairwise(reversed(levels)):
+            share = np.divide(base, _split(base_above), out=np.zeros_like(base), where=base > 0)
+            part = (below + self.strength * share) / (_split(above) + self.strength)
+            mass = _split(mass) * part
+        back = np.roll(mass, (-turn[0], -turn[1]), axis=(0, 1))
+        return back[: self._side, : self._side]
+
+    def _turned(self, values: Floats, turn: tuple[int, int]) -> Floats:
+        """Return the values in a frame whose sides are a power of 2, shifted cyclically by
+        `turn`.
+        """
+        framed = np.zeros((self._frame, self._frame))
+        framed[: self._side, : self._side] = values
+        return np.roll(framed, turn, axis=(0, 1))
+
+
+def _turn(number: int, frame: int) -> tuple[int, int]:
+    """Return the frame's position in update `number`, from an evenly spread sequence (Roberts
+    2018).
+    """
+    across, along = number * 0.7548776662466927 % 1, number * 0.5698402909980532 % 1
+    return int(frame * across), int(frame * along)
+
+
+def _joined(values: Floats) -> Floats:
+    """Return the sum of each square of 2 x 2 values."""
+    half = len(values) // 2
+    return np.asarray(values.reshape(half, 2, half, 2).sum(axis=(1, 3)))
+
+
+def _split(values: Floats) -> Floats:
+    """Return an array twice as wide and high, in which each value fills a square of 2 x 2."""
+    return np.repeat(np.repeat(values, 2, axis=0), 2, axis=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fit:
+    """The best number of updates, judged by the likelihood of the other half, and the smoothing."""
+
+    likelihood: float
+    updates: int
+    smoothing: Smoothing
+
+
+def _best_strength(
     channel: Channel,
-    density: Floats,
+    base: Floats,
     fitted: Floats,
     watched: Floats,
     progress: Callable[[int, int], None] | None,
-) -> int:
+) -> Fit:
+    """Return the fit with the strength that maximises the likelihood of `watched`.
+
+    Likelihoods rise and fall with the strength, so strengths beside the best one are tried until
+    none is better.
+    """
+
+    def at(index: int) -> Fit:
+        smoothing = Smoothing(base, STRENGTHS[index])
+        return _best(channel, smoothing, fitted, watched, progress)
+
+    index, best = FIRST_STRENGTH, at(FIRST_STRENGTH)
+    for step in (1, -1):
+        while 0 <= index + step < len(STRENGTHS):
+            fit = at(index + step)
+            if fit.likelihood <= best.likelihood:
+                break
+            index, best = index + step, fit
+        if index > FIRST_STRENGTH:
+            break
+    return best
+
+
+def _best(
+    channel: Channel,
+    smoothing: Smoothing,
+    fitted: Floats,
+    watched: Floats,
+    progress: Callable[[int, int], None] | None,
+) -> Fit:
     """Return the number of updates with `fitted` that maximises the likelihood of `watched`."""
     if not (fitted.any() and watched.any()):
-        return 1
-    best, likeliest = 1, -math.inf
+        return Fit(-math.inf, 1, smoothing)
+    best, likeliest, density = 1, -math.inf, smoothing.base
     for number in range(1, MOST_UPDATES + 1):
         density = update(channel, density, fitted)
+        density = smoothing.apply(density, fitted.sum(), number - 1)
         expected = channel.forward(density)
         likelihood = float((watched * np.log(np.maximum(expected, 1e-300))).sum())
         if likelihood > likeliest:
@@ -235,7 +374,7 @@ def _best(
             break
         if progress:
             progress(number, MOST_UPDATES)
-    return best
+    return Fit(likeliest, best, smoothing)
 
 
 def _start(channel: Channel, prior: Floats | None) -> Floats:

@@ -9,7 +9,6 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpgeo.postprocess.layers.layer import BoxLayer, Layer, ShapeLayer
 from dpgeo.spatial.area import StudyArea
 
 DECIMALS = 7
@@ -36,24 +35,6 @@ class Regions:
     north: Floats
     area: StudyArea
     shapes: NDArray[np.object_] | None
-
-    @classmethod
-    def of(cls, layer: Layer, area: StudyArea) -> Regions:
-        """Return the regions of a layer of boxes or shapes."""
-        if isinstance(layer, BoxLayer):
-            west, south, east, north = area.bounds
-            box = layer.grid.box_bounds(layer.boxes).T
-            sides = (
-                np.clip(box[0], west, east),
-                np.clip(box[1], south, north),
-                np.clip(box[2], west, east),
-                np.clip(box[3], south, north),
-            )
-            return cls.of_sides(sides, area, None)
-        if isinstance(layer, ShapeLayer):
-            shapely.prepare(layer.shapes)
-            return cls.of_sides(tuple(shapely.bounds(layer.shapes).T), area, layer.shapes)
-        raise TypeError(f"There are no regions in a {type(layer).__name__}.")
 
     @classmethod
     def of_sides(

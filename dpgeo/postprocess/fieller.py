@@ -175,7 +175,8 @@ class ShareNoise:
         """
         m = np.linspace(0, 1, SHARES)
         single = self.noise.tail(0.025)
-        # in records; the noise of a sum has the standard deviation sqrt(2) times this
+        # The scale is in records; the noise of a sum has a standard deviation of sqrt(2) times
+        # `spread`.
         spread = self.scale * np.sqrt(squares)
         deviation = self.steps * spread[:, None] * np.sqrt(2 * ((1 - m) ** 2 + m**2))
         limit = single * deviation + largest[:, None]
@@ -196,7 +197,8 @@ class ShareNoise:
             part = slice(start, start + CHUNK)
             test = up[part, None] - m * total[part, None]
             low[part] = _first_crossing(test - limit[part])
-            # Seen from 1 downwards, -T(m) falls where numbers of records are positive, too.
+            # The upper end is found as the lower one, from 1 downwards, where -T(m) falls. T(m)
+            # does so wherever the number of records is positive.
             high[part] = 1 - _first_crossing(-(test + limit[part])[:, ::-1])
         records = total / self.steps
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -57,7 +57,7 @@ class FlowAnswers:
         given = [each for each in (origin, destination) if each is not None]
         touched = [np.sort(self._tree.query(each)) for each in given]
         work = sum(map(self._work, given, touched))
-        # The work for both areas is added up, since the limit is one of a request.
+        # The limit is one for the whole request, so the work for both areas is added up.
         check_work(work, MOST_CLIPPED)
         shares_of_ends = [self._shares(*each) for each in zip(given, touched, strict=True)]
         if len(given) == 1:

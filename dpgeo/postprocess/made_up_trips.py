@@ -76,7 +76,7 @@ def _makes_trips(content: TripsRelease) -> bool:
 def made_up_trips(content: TripsRelease, area: StudyArea, most: int) -> MadeUpTrips:
     """Draw as many trips as the release estimates, but at most `most`.
 
-    The trips are the same each time, but those of another `most` may be others.
+    Repeated calls return the same trips; a call with another `most` may return other trips.
     """
     model, bits = model_of(content, area), bits_of(content)
     number = min(most, round(model.total))

@@ -80,7 +80,10 @@ class NodeMeasurements:
         return leaves
 
     def scales(self) -> list[Floats]:
-        """Return the scale of each node's combined noise, taken as Laplace noise; 0 without any."""
+        """Return the scale of each node's combined noise, as if it were Laplace noise.
+
+        The scale is 0 for nodes without a measurement.
+        """
         return [np.sqrt(ratio(np.full_like(each, 0.5), each)) for each in self.precision]
 
     def tree(self, leaves: Masks, value: list[Floats], variance: list[Floats]) -> Tree:

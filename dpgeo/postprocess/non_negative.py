@@ -27,8 +27,9 @@ def non_negative(counts: NDArray[Any], variance: NDArray[np.float64]) -> NDArray
     if total <= 0:
         return np.zeros(len(values))
     # t is (sum of counts - total) / (sum of variances), taken over the counts that stay positive.
-    # Over more counts, t is too small: start with all positive ones, and leave out what t makes
-    # negative until nothing more is left out. That takes a few passes, where sorting takes many.
+    # It is too small if other counts are included. So the loop begins with all positive counts and
+    # drops those that t makes negative, until none is dropped. A few passes suffice; sorting takes
+    # longer.
     kept = np.flatnonzero(values > 0)
     own, spread = values[kept], variance[kept]
     while True:
@@ -38,7 +39,7 @@ def non_negative(counts: NDArray[Any], variance: NDArray[np.float64]) -> NDArray
         if stays.all() or not stays.any():
             break
         own, spread = own[stays], spread[stays]
-    # Large maps fill the memory, so nothing but the result is kept.
+    # Large maps almost fill the memory, so all arrays except the result are freed here.
     del kept, own, spread, stays
     nearest = np.asarray(np.multiply(variance, -cut))
     nearest += values

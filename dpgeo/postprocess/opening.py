@@ -260,7 +260,8 @@ class _Spread:
         high = max(low, self._quantile(HIGH_QUANTILE))
         edges = [low]
         for step in range(1, STEPS):
-            factor = low * (high / low) ** (step / (STEPS - 0.5))
+            ratio = step / (STEPS - 0.5)
+            factor = low ** (1 - ratio) * high**ratio
             share = self._quantile(step / STEPS)
             edge = _nice(factor ** (1 - evenness) * share**evenness)
             if edges[-1] < edge <= min(last, most):
@@ -289,7 +290,7 @@ def _edges_by_layer(shown: Sequence[Layer], metres: int) -> dict[str, tuple[floa
         if layer.sliced and not isinstance(layer, BoxLayer) and not typical_column(layer.columns)
     ]
     averages = [layer for layer in shown if typical_column(layer.columns)]
-    # With common classes, a colour means the same in every slice.
+    # All slices share the same classes, so that a colour means the same value in every slice.
     if averages and averages[0].sliced:
         means = dict.fromkeys([each.name for each in averages], mean_edges(*averages))
     else:
@@ -360,10 +361,10 @@ def visible_cells(layer: BoxLayer) -> NDArray[np.int64]:
 
 
 def _nice(value: float) -> float:
-    """Round a number to one that is easy to read."""
-    magnitude = 10.0 ** math.floor(math.log10(value))
-    best = float(_NICE[np.abs(_NICE - value / magnitude).argmin()])
-    return float(f"{best * magnitude:.2g}")
+    """Round a positive number, however small, to one that is easy to read."""
+    digits, exponent = f"{value:e}".split("e")
+    best = _NICE[np.abs(_NICE - float(digits)).argmin()]
+    return float(f"{best}e{exponent}")
 
 
 def _round_lengths() -> list[int]:

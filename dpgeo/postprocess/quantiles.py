@@ -235,7 +235,8 @@ def _refined(values: Floats) -> Floats:
 def _least_loss(tested: Floats) -> Floats:
     """Return where the integral of T is smallest, as a share (n,) of the range from its lower end.
 
-    T (n, m) is given at evenly spaced points, and linear between them.
+    T, the function of the module docstring, is given by `tested` (n, m) at evenly spaced points;
+    between them it is linear.
     """
     start, end = tested[:, :-1], tested[:, 1:]
     before = np.zeros_like(start)
@@ -272,7 +273,8 @@ def _limits(bins: int, p: float, error: float) -> Floats:
 def _terms(bins: int, p: float) -> tuple[Floats, NDArray[np.int64]]:
     """Return the weights (m, 3) in the noise of T(v), and the number (m, 3) of bins with each.
 
-    There is a row for each of PARTS points of each bin, and one for the last bin's end.
+    T is the function of the module docstring. There is a row for each of PARTS points v of each
+    bin, and one for the last bin's end.
     """
     whole, rest = np.divmod(np.arange(PARTS * bins + 1), PARTS)
     own = rest > 0

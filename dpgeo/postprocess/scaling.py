@@ -1,15 +1,15 @@
-"""Scaling of a map to all sightings or visits, by totals bought with the map.
+"""Scaling of a map to all sightings or visits, by noisy totals that the release paid for.
 
-A map counts at most l contributions of each person, the contribution bound. A bought total counts
-nearly all of them: at most B of each person, where B is far above l (`privacy.totals`). The map is
-scaled by the factor
+A map counts at most l contributions of each person, the contribution bound. A total counts nearly
+all of them: at most B of each person, where B is far above l (`privacy.totals`). The map is scaled
+by the factor
 
     f = T / M,
 
-where T is the bought total, of sightings if people are counted, otherwise of visits, and M is the
+where T is the noisy total, of sightings if people are counted, otherwise of visits, and M is the
 sum of all counts of the map (where a surface was inferred from several phases, the sum of that
 surface, which uses all counts). Under a bound of 1, M is the number of people with any row at all,
-for which the bought total of people is used. Otherwise M is the sum of the map's own noisy counts,
+for which the noisy total of people is used. Otherwise M is the sum of the map's own noisy counts,
 which are measured independently of T. Without noise, T would never be below M, because B is at
 least l; so f is at least 1. All this is post-processing of noisy figures.
 
@@ -81,7 +81,7 @@ class Scaling:
     """Factor that scales a release's counts, with its 95 % interval from `low` to `high`.
 
     `counted` says what is counted, sightings or visits, and `most` is the most that one person adds
-    to the bought total. If the counts cannot be scaled, `why` says why, and the three numbers are
+    to the noisy total. If the counts cannot be scaled, `why` says why, and the three numbers are
     NaN.
     """
 
@@ -117,7 +117,7 @@ class Scaling:
 
 
 def scaling_of(released: Released, layers: Sequence[Layer]) -> Scaling | None:
-    """Return the scaling of a release's counts, or None if no totals were bought.
+    """Return the scaling of a release's counts, or None if the release paid for no totals.
 
     `layers` are all layers of the release.
     """

@@ -45,7 +45,10 @@ two apart, a map with such a cell is likelier a table, hence the lower limit the
 MUCH = 1 / 3
 
 ENOUGH = 40
-"""With fewer leaves than this, guesses always come from nearby cells."""
+"""Fewest leaves with which guesses may come from the row-column model.
+
+With fewer, guesses always come from nearby cells.
+"""
 
 HOPELESS = -20.0
 """If the gain in log-likelihood is below this, the row-column model is abandoned to save time.

@@ -45,7 +45,11 @@ from dpgeo.spatial.coverage import Coverage
 
 NOISE_WEIGHT, MODEL_WEIGHT, POWER = 3.2, 1.8, 1.12
 FIXED_WEIGHT = 4.0
-"""Constants of the intervals, which the module docstring explains."""
+"""Constants of the intervals; see the module docstring.
+
+FIXED_WEIGHT is the weight of the noise, with an exponent of 1, if the measured nodes do not depend
+on the data.
+"""
 
 WORK = 2
 """Work per piece of outline, as a multiple of the work for a grid."""
@@ -109,7 +113,7 @@ class SurfaceAreas(Areas):
         self._before = np.concatenate([[0.0], np.cumsum(self._surface)])
 
     def covers(self, regions: Shapes) -> list[Inferred]:
-        """Add up the surface in each region; a cell that is cut adds its share by ground."""
+        """Add up the surface in each region; a cell that is cut adds its share by area."""
         covered, touched = self._tree.touched(regions)
         totals = self._sums(covered, regions)
         noise = noise_variances(touched, self._variance, len(regions))
@@ -128,7 +132,10 @@ class SurfaceAreas(Areas):
         ]
 
     def _margins(self, noise: Floats, model: Floats) -> tuple[Floats, Floats]:
-        """Return the two parts (n,) of the margins, given the two variances (n,)."""
+        """Return the parts (n,) of the margins due to noise and to the model, given the variances.
+
+        A margin is the root of the sum of the squares of its two parts.
+        """
         noise, model = self._weight * noise, MODEL_WEIGHT * model
         total = noise + model
         square = self._scale**2 * (total / self._scale**2) ** self._power

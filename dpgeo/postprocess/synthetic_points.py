@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
 from dpgeo.core.released import Released
@@ -82,7 +83,7 @@ def synthetic_points(
 
     `digest` identifies the release; the same digest gives the same points.
     """
-    regions = [Regions.of(layer, area) for layer in counted]
+    regions = [regions_of(layer, area) for layer in counted]
     orders = [hilbert_order(each.west + each.east, each.south + each.north) for each in regions]
     values = [
         non_negative_counts(layer)[order] for layer, order in zip(counted, orders, strict=True)
@@ -151,3 +152,24 @@ def non_negative_counts(layer: Layer) -> Floats:
     """
     values = layer.columns.get("non_negative", layer.value)
     return np.maximum(np.asarray(values, dtype=np.float64), 0.0)
+
+
+def regions_of(layer: Layer, area: StudyArea) -> Regions:
+    """Return the regions of a layer of boxes or shapes.
+
+    Raises TypeError for a layer of points.
+    """
+    if isinstance(layer, BoxLayer):
+        west, south, east, north = area.bounds
+        box = layer.grid.box_bounds(layer.boxes).T
+        sides = (
+            np.clip(box[0], west, east),
+            np.clip(box[1], south, north),
+            np.clip(box[2], west, east),
+            np.clip(box[3], south, north),
+        )
+        return Regions.of_sides(sides, area, None)
+    if isinstance(layer, ShapeLayer):
+        shapely.prepare(layer.shapes)
+        return Regions.of_sides(tuple(shapely.bounds(layer.shapes).T), area, layer.shapes)
+    raise TypeError(f"There are no regions in a {type(layer).__name__}.")

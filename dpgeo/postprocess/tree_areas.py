@@ -309,11 +309,12 @@ def noise_variances(touched: Touched, variance: Shares, regions: int) -> Shares:
 
 
 def unevenness(touched: Touched, square: Shares, regions: int) -> Shares:
-    """Return m^2 s (1 - s) (regions,), added up over the leaves that each region cuts.
+    """Return for each region (regions,) the sum of m^2 s (1 - s) over the leaves that it cuts.
 
-    `square` (nodes,) is m^2, the square of a node's expected count, and s is the share of its
-    ground that lies in the region. If all people of a leaf were together in one place that is
-    equally likely to be anywhere in it, this would be the variance of their number in the region.
+    m is a leaf's expected count (`square` (nodes,) has m^2 of all nodes), and s is the share of
+    the leaf's ground that lies in the region. If all people of a leaf were together in one place
+    that is equally likely to be anywhere in it, this would be the variance of their number in the
+    region.
     """
     share = touched.share
     uneven = np.where(touched.inner, 0.0, share * (1 - share) * square[touched.node])

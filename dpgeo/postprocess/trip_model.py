@@ -6,9 +6,10 @@ can be made again by anybody.
 
 Model. With scale b of a table's noise:
 
-- Pairs of a start and an end whose noisy count reaches 0.6 b ln(n^2/2), for n cells, keep it. The
-  other trips are spread over all pairs in proportion to the product of what is left of the noisy
-  departures and arrivals, each lowered by two standard errors of a sum of n noises.
+- Pairs of a start and an end whose noisy count reaches 0.6 b ln(n^2/2), for n cells, keep this
+  count. The other trips are spread over all pairs in proportion to the product of the noisy
+  departures and arrivals without the kept counts, each lowered by two standard errors of a sum of n
+  noises.
 - Moves keep their noisy units where these reach 1.5 b; others get a small floor, so that every cell
   can be left. Divided by their sums, they are the chances of moving on from a cell.
 - Numbers of moves keep their noisy count above b.
@@ -23,7 +24,8 @@ cell's eight moves is known well. So several candidates are drawn for each trip.
 fitted to these sums, lowered by a standard error and at least 0, by a few steps of the
 expectation-maximisation algorithm for Poisson counts (Shepp and Vardi 1982), and the trips are
 chosen from them by weight. Trips weigh the same here as in the table: each divides 1 among the
-cells from which it moves on. The first steps mend the coarse errors; more would fit noise.
+cells from which it moves on. The first steps correct the large errors; further steps would fit the
+noise.
 """
 
 from __future__ import annotations
@@ -43,16 +45,22 @@ FLOOR = 1e-3
 """Weight, in trips, of a move that does not stand out from the noise."""
 
 RARE = 1e-6
-"""Weight of a number of moves that does not stand out, relative to the largest. Without it, pairs
-that are further apart than all listed numbers of moves would have no way."""
+"""Weight of a number of moves that does not stand out, relative to the largest.
+
+Without it, pairs that are further apart than all listed numbers of moves could not be connected by
+any trip.
+"""
 
 ENDS_FACTOR, MOVES_FACTOR = 0.6, 1.5
 
 CANDIDATES, FEWEST = 4, 4_000
-"""Trips that are drawn for each chosen one, and in all at least."""
+"""Number of trips drawn for each chosen one, and least number of trips drawn in all."""
 
 STEPS = 5
-"""Steps by which weights are fitted (measured: docs/decisions/2026-11-26-made-up-trips.md)."""
+"""Number of steps in which the weights of drawn trips are fitted.
+
+It was chosen by measurements (docs/decisions/2026-11-26-made-up-trips.md).
+"""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -62,10 +70,10 @@ Ints = NDArray[np.int64]
 class TripModel:
     """A distribution of trips over n cells.
 
-    `ends` (n, n) are the weights of pairs of a start and an end, `chances` (n, 8) those of moving
-    to each neighbour `to` (n, 8), and `lengths` (m,) the weights of 1 to m moves. `moving_on` (n,)
-    are numbers of trips that move on from each cell, a trip of k moves counting 1/k for each.
-    `total` is the estimated number of trips.
+    `ends` (n, n) holds the weight of each pair of a start and an end. `to` (n, 8) holds each cell's
+    neighbours, and `chances` (n, 8) the probability of moving on to each. `lengths` (m,) holds the
+    weights of trips of 1 to m moves. `moving_on` (n,) holds the number of trips that move on from
+    each cell, where each of a trip's k moves counts 1/k. `total` is the estimated number of trips.
     """
 
     total: float
@@ -184,9 +192,10 @@ def _moving_on(content: TripsRelease) -> Floats:
 
 
 def _fitted(ways: Ways, target: Floats) -> Floats:
-    """Return the weights (t,) with which trips move on from cells about in proportion to `target`.
+    """Return weights (t,) of trips such that the weighted moves from each cell roughly match
+    `target`.
 
-    All are 1 if no trip leaves a cell of the target.
+    All weights are 1 if no trip leaves a cell of the target.
     """
     moves = np.diff(ways.start) - 1
     trip = np.repeat(np.arange(len(ways)), moves)
@@ -205,8 +214,8 @@ def _fitted(ways: Ways, target: Floats) -> Floats:
 def draw_ways(model: TripModel, number: int, generator: np.random.Generator) -> Ways:
     """Draw `number` trips.
 
-    Pairs between which no way leads, as on two islands, are never drawn; if there are no others,
-    the result is empty.
+    A pair of a start and an end that no path connects, as on two islands, is never drawn. If no
+    pair is connected, the result is empty.
     """
     within = _arrivals(model)
     most = model.lengths.size

@@ -11,7 +11,8 @@ Privacy argument. The centres follow from public inputs and the noisy sums of ea
 the centres, every record adds (1, x, y) to one cluster, where |x| and |y| are at most half the
 public side of the grid. So each round is one measurement of `privacy.vector_sums`, with a joint
 sensitivity of 3 l for a contribution bound l, and costs its declared epsilon. By adaptive
-composition the epsilons of the rounds add up. Which cluster a cell belongs to depends only on that
+composition the epsilons of the rounds add up. Under zCDP, a round's joint squared sensitivity is
+3 l^2, and the rhos of the rounds add up. Which cluster a cell belongs to depends only on that
 cell and the centres (`spatial.centres.nearest`). Everything computed from the noisy sums is
 post-processing.
 
@@ -27,8 +28,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.privacy.meter import Meter
+from dpgeo.core.noise import CountNoise, DiscreteGaussian
+from dpgeo.privacy.gaussian_meter import CountMeter
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.spatial.centres import Centres
 from dpgeo.spatial.grid import Grid
@@ -37,7 +38,7 @@ Floats = NDArray[np.float64]
 
 
 def run_kmeans(
-    meter: Meter,
+    meter: CountMeter,
     labels: Sequence[str],
     counts: PrivateSparseCounts,
     grid: Grid,
@@ -53,7 +54,7 @@ def run_kmeans(
 
 
 def update_centres(
-    centres: Centres, sums: NDArray[np.int64], noise: DiscreteLaplace, grid: Grid
+    centres: Centres, sums: NDArray[np.int64], noise: CountNoise, grid: Grid
 ) -> Centres:
     """Compute new centres from the noisy `sums`, int64 (k, 3), with columns n, sum x and sum y.
 
@@ -63,7 +64,7 @@ def update_centres(
     nearest, since the true mean of a cluster lies within that cluster.
     """
     west, south, east, north = grid.mercator_bounds
-    reliable = sums[:, 0] * noise.rate.numerator >= noise.rate.denominator
+    reliable = sums[:, 0] >= _least_number(noise)
     divisor = np.where(reliable, sums[:, 0], 1).astype(np.float64)
     half = grid.cell / 2
     step_x = np.where(reliable, (west + east) / 2 + half * sums[:, 1] / divisor - centres.x, 0.0)
@@ -71,6 +72,13 @@ def update_centres(
     error = half * max(grid.shape) * math.sqrt(noise.variance) / divisor
     fraction = _step_fractions(centres, step_x, step_y, error)
     return Centres(centres.x + fraction * step_x, centres.y + fraction * step_y).clamped(grid)
+
+
+def _least_number(noise: CountNoise) -> int:
+    """Return the noise scale, rounded up: 1/rate for Laplace noise, sqrt(s) for Gaussian noise."""
+    if isinstance(noise, DiscreteGaussian):
+        return 1 + math.isqrt(math.ceil(noise.square_scale) - 1)
+    return math.ceil(1 / noise.rate)
 
 
 def _step_fractions(centres: Centres, step_x: Floats, step_y: Floats, error: Floats) -> Floats:

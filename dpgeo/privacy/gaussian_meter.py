@@ -18,6 +18,9 @@ left out, which is post-processing. Occupied cells get noise of their own; for e
 cells are dropped from that list, and the rest get noise given that it reaches the threshold. The
 result is sorted by cell, because another order could tell occupied cells from empty ones.
 
+`measure_sums` adds noise to vectors summed over groups, each column with a scale in proportion to
+its reach; the argument is in `privacy.vector_sums`.
+
 `divide` divides a rho that was declared as `unallocated` among new measurements, by fractions that
 may depend on earlier answers and add up to 1; one of them may be unallocated again and be divided
 later. Let a > 1, and let r be the ratio of the probabilities of an answer on two neighbouring
@@ -37,7 +40,7 @@ l^2, and nothing is gained.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -47,6 +50,8 @@ from numpy.typing import NDArray
 from dpgeo.core.errors import PrivacyError
 from dpgeo.core.noise import DiscreteGaussian
 from dpgeo.core.spend import Measured, RhoSpend
+from dpgeo.privacy import bound_choice
+from dpgeo.privacy.bound_choice import PrivateContributions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.gaussian_sampler import sample
 from dpgeo.privacy.gaussian_threshold import check_scale, sample_beyond, sample_passing
@@ -54,8 +59,9 @@ from dpgeo.privacy.meter import MOST_PASSING, Meter, check_division
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.value_shares import PrivateShares
+from dpgeo.privacy.vector_sums import PrivateSums
 
-Measurable: TypeAlias = PrivateCounts | PrivateShares | PrivateSparseCounts
+Measurable: TypeAlias = PrivateCounts | PrivateShares | PrivateSparseCounts | PrivateSums
 """Private values whose squared sensitivity the Gaussian Meter reads."""
 
 
@@ -75,7 +81,7 @@ class GaussianMeter:
 
     def noise(self, label: str, counts: Measurable) -> DiscreteGaussian:
         """Return the noise that would be added to the counts under the rho of `label`."""
-        if type(counts) not in (PrivateCounts, PrivateShares, PrivateSparseCounts):
+        if type(counts) not in (PrivateCounts, PrivateShares, PrivateSparseCounts, PrivateSums):
             # Accept only the exact classes, since a subclass could claim a different sensitivity.
             raise PrivacyError("Only private counts that a view made can be measured.")
         spend = self._declared(label)
@@ -94,6 +100,23 @@ class GaussianMeter:
         self._close(label, noise)
         noisy = sample(noise, math.prod(counts.shape), self._entropy.stream())
         return noisy.reshape(counts.shape) + counts._read_by_meter()
+
+    def measure_sums(self, label: str, sums: PrivateSums) -> NDArray[np.int64]:
+        """Return noisy sums, int64 (n, m); see `Meter.measure_sums`.
+
+        Raises PrivacyError or InvalidInput, before anything is drawn, if the request is refused.
+        """
+        if type(sums) is not PrivateSums:
+            raise PrivacyError("Only private sums that a view made can be measured.")
+        noise = self.noise(label, sums)
+        columns = [
+            DiscreteGaussian(noise.rho, noise.squared_sensitivity * reach**2)
+            for reach in sums.reach
+        ]
+        self._close(label, noise)
+        stream = self._entropy.stream()
+        drawn = [sample(column, sums.shape[0], stream) for column in columns]
+        return sums._read_by_meter() + np.column_stack(drawn)
 
     def measure_sparse(
         self, label: str, counts: PrivateSparseCounts, threshold: int
@@ -120,6 +143,23 @@ class GaussianMeter:
         order = np.argsort(cells)
         return cells[order], np.concatenate([noisy[noisy >= threshold], above])[order]
 
+    def choose_bound(
+        self,
+        label: str,
+        contributions: PrivateContributions,
+        stored: int | None = None,
+        keep: Callable[[int], int] = lambda bound: bound,
+    ) -> int:
+        """Draw a contribution bound, or return the `stored` one; see `Meter.choose_bound`."""
+        if type(contributions) is not PrivateContributions:
+            raise PrivacyError("Only contributions that a view counted decide on a bound.")
+        epsilon = bound_choice.epsilon_for(self._declared(label).rho)
+        if stored is None:
+            people = contributions._read_by_meter()
+            stored = keep(bound_choice.draw(people, epsilon, self._entropy.stream()))
+        self._close(label, None, bound=stored)
+        return stored
+
     def divide(
         self, label: str, shares: Mapping[str, Fraction], *, rest: str | None = None
     ) -> None:
@@ -145,6 +185,8 @@ class GaussianMeter:
             )
         return self._open[label]
 
-    def _close(self, label: str, noise: DiscreteGaussian | None) -> None:
+    def _close(
+        self, label: str, noise: DiscreteGaussian | None, *, bound: int | None = None
+    ) -> None:
         rho = self._open.pop(label).rho
-        self._trace.append(Measured(label=label, epsilon=None, noise=noise, rho=rho))
+        self._trace.append(Measured(label=label, epsilon=None, noise=noise, rho=rho, bound=bound))

@@ -124,7 +124,9 @@ class AcceptanceTable:
     high: NDArray[np.uint64]
 
     def accepts(self, values: NDArray[np.int64], random: RandomWords) -> NDArray[np.bool_]:
-        """Draw which of the values (n,) are accepted, each with p of itself; bool (n,)."""
+        """Draw which of the values (n,) are accepted, each value y with probability p(y); bool
+        (n,).
+        """
         words = random.words(values.size)
         entries = np.minimum(values >> self.shift, self.low.size - 1)
         accepted: NDArray[np.bool_] = words < self.low[entries]
@@ -141,7 +143,7 @@ class AcceptanceTable:
         return is_below(word, lambda bits: exp_bounds(exponent, bits), random)
 
     def exponent(self, value: int) -> Fraction:
-        """Return the negative logarithm of p(value)."""
+        """Return the negative logarithm of the unnormalised probability of a value."""
         return (value - self.peak) ** 2 / (2 * self.square_scale)
 
 

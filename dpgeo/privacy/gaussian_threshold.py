@@ -2,9 +2,9 @@
 
 What is drawn. A cell *passes* if its noise X reaches the threshold T >= 1. Each of n cells passes
 independently with probability p = P(X >= T) = A/Z, where A is the sum of exp(-k^2/(2 s)) over k >=
-T, and Z the sum over all integers. If it passes, X has its distribution given X >= T. So passing
-cells and their values have exactly the same distribution as if noise were added to all cells and
-the threshold applied, but only the passing cells are drawn.
+T, Z the sum over all integers, and s the noise's variance parameter. If it passes, X has its
+distribution given X >= T. So passing cells and their values have exactly the same distribution as
+if noise were added to all cells and the threshold applied, but only the passing cells are drawn.
 
 How passing cells are found: as in `privacy.sparse_threshold`. Each cell is first made a *candidate*
 with a slightly larger probability q = 1 - exp(-r), by gaps that are exactly geometric, and each
@@ -18,8 +18,8 @@ How a value is drawn. P(X = T + j | X >= T) is proportional to exp(-j T/s) exp(-
 j from the geometric distribution of rate T/s, and accept it with probability exp(-j^2/(2 s)),
 exactly as `gaussian_sampler` accepts its proposals.
 
-The bits of random words are inverted where candidates pass, which does not change their
-distribution. As a result, no candidate passes in tests whose random words are all 0.
+The bits of all random words are inverted before they are compared with p/q, which does not change
+their distribution. As a result, no candidate passes in tests whose random words are all 0.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ from dpgeo.privacy.sampler import Bounds, exp_bounds, sample_geometric
 from dpgeo.privacy.sparse_threshold import ABOVE, sample_candidates
 
 LARGEST_SCALE = 1 << 13
-"""Largest scale of noise, so that the sums A and Z are computed within seconds."""
+"""Largest standard deviation of the noise; at this limit, computing the sums A and Z takes
+seconds.
+"""
 
 
 def check_scale(noise: DiscreteGaussian) -> None:
@@ -103,7 +105,8 @@ def _passing_bounds(square_scale: Fraction, threshold: int, rate: Fraction, bits
 
     Raises ArithmeticError if p may be above q.
     """
-    # Errors of terms grow with the square of their number, some 20 for each unit of scale.
+    # Errors of terms grow with the square of the number of terms, of which there are some 20 for
+    # each unit of scale.
     precision = (
         bits + 64 + isqrt(int(square_scale)).bit_length() + _tail_bits(square_scale, threshold)
     )

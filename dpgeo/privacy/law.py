@@ -27,7 +27,9 @@ class Law:
     distinct: bool = False
 
     def counts(self, amount: Fraction, bound: int) -> CountNoise:
-        """Return the noise of counts as they were made, measured with `amount`."""
+        """Return the noise of counts that have not been added up by region, if `amount` pays for
+        it.
+        """
         return self._noise(amount, bound, squared_sensitivity(bound, self.distinct))
 
     def sums(self, amount: Fraction, bound: int) -> CountNoise:
@@ -35,9 +37,16 @@ class Law:
         return self._noise(amount, bound, squared_sensitivity(bound, distinct=False))
 
     def shares(self, amount: Fraction, bound: int, steps: int) -> CountNoise:
-        """Return the noise of a measure's sums of `steps` steps a record; see `PrivateShares`."""
+        """Return the noise of sums of a measure if a record's value has `steps` steps
+        (`PrivateShares`).
+        """
         squared = squared_sensitivity(bound, self.distinct) * steps**2
         return self._noise(amount, bound * steps, squared)
+
+    def vectors(self, amount: Fraction, bound: int, *, columns: int, reach: int) -> CountNoise:
+        """Return the noise of one column of sums of vectors; see `PrivateSums` for `reach`."""
+        squared = columns * (bound * reach) ** 2
+        return self._noise(amount, columns * bound * reach, squared)
 
     def _noise(self, amount: Fraction, sensitivity: int, squared: int) -> CountNoise:
         if self.gaussian:

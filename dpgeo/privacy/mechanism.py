@@ -21,6 +21,7 @@ from dpgeo.core.spend import Measured, RhoSpend, Spend
 from dpgeo.core.subjects import Subject
 from dpgeo.core.totals import TotalsPlan
 from dpgeo.phrases import Phrase
+from dpgeo.privacy import bound_choice
 from dpgeo.privacy import totals as bought_totals
 from dpgeo.privacy.bounding import PILOT, CountedRegions, Popularity, Regions, split
 from dpgeo.privacy.gaussian_meter import CountMeter, GaussianMeter
@@ -232,8 +233,11 @@ def checked_plan(
     totals: TotalsPlan | None = None,
     counting: Counting = Counting.PEOPLE,
     delta: Fraction | None = None,
+    bound_percent: int = 0,
 ) -> Sequence[Spend] | Sequence[RhoSpend]:
-    """Return the plan of a release: its spends for totals, contribution bounding and the map.
+    """Return the plan of a release: its spends for the bound, totals, popularity and the map.
+
+    `bound_percent` is the share of `epsilon`, in per cent, that a private choice of the bound gets.
 
     With a `delta`, the release is made under zCDP: `epsilon` is a rho, which the plan divides in
     the same way, and its spends are `RhoSpend`. Raises PrivacyError for invalid arguments, or if
@@ -255,9 +259,12 @@ def checked_plan(
         raise PrivacyError(
             "{key} does not count in public places.", key=mechanism.key, field="totals"
         )
-    totals_plan, of_map = bought_totals.split(epsilon, totals, counting)
-    bounding_plan, remaining = split(of_map, bounding)
-    plan = [*totals_plan, *bounding_plan, *mechanism.plan(params, remaining)]
+    if bound_percent and mechanism.counted is None:
+        raise PrivacyError(
+            "{key} does not count in public places.", key=mechanism.key, field="choose_bound"
+        )
+    before, remaining = spends_before_map(epsilon, bounding, totals, counting, bound_percent)
+    plan = [*before, *mechanism.plan(params, remaining)]
     total = sum((spend.epsilon for spend in plan), Fraction(0))
     if total != epsilon:
         raise PrivacyError(
@@ -274,6 +281,31 @@ def checked_plan(
     ]
 
 
+def spends_before_map(
+    epsilon: Fraction,
+    bounding: Bounding,
+    totals: TotalsPlan | None,
+    counting: Counting,
+    bound_percent: int,
+) -> tuple[list[Spend], Fraction]:
+    """Return what is spent beside the map, in order, and the epsilon (or rho) left for the map."""
+    choice, of_bound = bound_choice.split(epsilon, bound_percent)
+    bought, rest = bought_totals.split(epsilon, totals, counting)
+    pilot, of_map = split(rest - of_bound, bounding)
+    return [*choice, *bought, *pilot], of_map
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredBound:
+    """The bound that an earlier attempt drew, or None, and how to store one that is drawn.
+
+    `keep(bound)` returns the bound to use: the one that was stored first.
+    """
+
+    drawn: int | None = None
+    keep: Callable[[int], int] = lambda bound: bound
+
+
 def run(
     mechanism: Mechanism,
     view: PrivateView,
@@ -284,12 +316,16 @@ def run(
     bounding: Bounding = Bounding.RANDOM,
     totals: TotalsPlan | None = None,
     delta: Fraction | None = None,
+    bound_percent: int = 0,
+    stored: StoredBound | None = None,
 ) -> Released:
     """Run a mechanism once and return its release, which may be published.
 
     `about` is the publisher's public description of the release; see `Released.about`. `bounding`
     is the method of contribution bounding, and `totals` the plan for totals of all the data, if
     any. With a `delta`, the release is made under zCDP with Gaussian noise, and `epsilon` is a rho.
+    If `bound_percent` is above 0, this share of epsilon pays for a private choice of the bound, of
+    at most the view's (`privacy.bound_choice`); `stored` is where the bound is kept.
 
     Privacy argument for zCDP. Rhos of measurements add up, also if a measurement is chosen after
     the answers of earlier ones (Bun and Steinke 2016, lemma 2.3), so every argument by which
@@ -297,8 +333,13 @@ def run(
     contributions are kept. What differs is the noise of each measurement, which the meter computes
     from the squared sensitivity of private counts.
     """
-    plan = checked_plan(mechanism, params, epsilon, bounding, totals, view.counting, delta)
+    plan = checked_plan(
+        mechanism, params, epsilon, bounding, totals, view.counting, delta, bound_percent
+    )
     meter = make_meter(plan, entropy)
+    if bound_percent and mechanism.counted:
+        counted = mechanism.counted(params, view.domain)
+        view = _with_chosen_bound(view, counted, meter, stored or StoredBound())
     bought = None
     if totals and mechanism.counted:
         counted = mechanism.counted(params, view.domain)
@@ -312,6 +353,16 @@ def run(
     trace = meter.finish()
     released = _released(mechanism, context, params, epsilon, about, trace, content, delta)
     return dataclasses.replace(released, bounding=bounding, totals=bought)
+
+
+def _with_chosen_bound(
+    view: PrivateView, regions: CountedRegions, meter: CountMeter, stored: StoredBound
+) -> PrivateView:
+    if view.unit is not Unit.PERSON:
+        raise PrivacyError("A bound is chosen where persons are the privacy unit.")
+    contributions = view.contributions(regions, view.bound)
+    bound = meter.choose_bound(bound_choice.BOUND, contributions, stored.drawn, stored.keep)
+    return view.with_bound(bound)
 
 
 def make_meter(plan: Sequence[Spend] | Sequence[RhoSpend], entropy: Entropy) -> CountMeter:

@@ -43,6 +43,8 @@ changes at most l records afterwards, l being the contribution bound.
 `replace` draws substitutes for the places of virtual users, within public bins; the number of
 substitutes follows from an earlier noisy count. Its argument is in `privacy.exponential_mechanism`.
 
+`choose_bound` draws the contribution bound; its argument is in `privacy.bound_choice`.
+
 `divide` divides an epsilon that was declared as `unallocated` among new measurements, whose
 epsilons add up to it exactly; one of them may be unallocated again and be divided later. The
 fractions may depend on earlier noisy answers. Take any sequence of answers, and the probabilities
@@ -57,7 +59,7 @@ and Vadhan 2016.)
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from fractions import Fraction
 from typing import TypeAlias
 
@@ -67,6 +69,8 @@ from numpy.typing import NDArray
 from dpgeo.core.errors import PrivacyError
 from dpgeo.core.noise import DiscreteLaplace, Noise, PlanarLaplace
 from dpgeo.core.spend import Measured, RhoSpend, Spend
+from dpgeo.privacy import bound_choice
+from dpgeo.privacy.bound_choice import PrivateContributions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.exponential_mechanism import (
     STEPS,
@@ -151,6 +155,29 @@ class Meter:
         stream = self._entropy.stream()
         drawn = [sample(column, sums.shape[0], stream) for column in columns]
         return sums._read_by_meter() + np.column_stack(drawn)
+
+    def choose_bound(
+        self,
+        label: str,
+        contributions: PrivateContributions,
+        stored: int | None = None,
+        keep: Callable[[int], int] = lambda bound: bound,
+    ) -> int:
+        """Draw a contribution bound and return what `keep` makes of it; see `privacy.bound_choice`.
+
+        If a bound was drawn and `stored` before, it is returned and nothing is drawn. If another
+        worker was faster, `keep` returns the bound that it stored; the trace, which is published,
+        must not show the other one. Raises PrivacyError, before anything is drawn, if the request
+        is refused.
+        """
+        if type(contributions) is not PrivateContributions:
+            raise PrivacyError("Only contributions that a view counted decide on a bound.")
+        epsilon = self._declared(label).epsilon
+        if stored is None:
+            people = contributions._read_by_meter()
+            stored = keep(bound_choice.draw(people, epsilon, self._entropy.stream()))
+        self._close(label, None, bound=stored)
+        return stored
 
     def assign_virtual_user(self, visits: PrivateVisits, people: int) -> PrivateVisits:
         """Assign each real person to one of `people` virtual users at random.
@@ -301,10 +328,18 @@ class Meter:
         *,
         splits: bool = False,
         choices: bool = False,
+        bound: int | None = None,
     ) -> None:
         epsilon = self._open.pop(label).epsilon
         self._trace.append(
-            Measured(label=label, epsilon=epsilon, noise=noise, splits=splits, choices=choices)
+            Measured(
+                label=label,
+                epsilon=epsilon,
+                noise=noise,
+                splits=splits,
+                choices=choices,
+                bound=bound,
+            )
         )
 
 

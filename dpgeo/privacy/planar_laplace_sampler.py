@@ -109,7 +109,10 @@ def gather(noise: PlanarLaplace, chunks: Iterable[ReportArrays]) -> Perturbed:
 
 
 def scatter(area: StudyArea, size: int, random: RandomWords) -> tuple[Floats, Floats]:
-    """Draw positions (size,) uniformly over the grid cells that intersect a study area."""
+    """Draw longitudes and latitudes (size,), uniform over the grid cells that touch the study area.
+
+    The grid is public. Its cells that touch the area together cover a little more than the area.
+    """
     grid = Grid.over(area, PADDING_CELLS)
     cells = np.flatnonzero(grid.inside(area))
     drawn = [random.words(size) * 2.0**-64 for _ in range(3)]

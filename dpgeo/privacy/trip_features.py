@@ -39,9 +39,9 @@ _DIRECTION = np.array(
 class PrivateTripFeatures:
     """Private counts of the features of trips over a grid of n cells.
 
-    `ends`, shape (n * n,), counts trips by start * n + end. `moves`, shape (n * 8,), counts units
-    of moves by cell * 8 + direction. `lengths`, shape (MOST_MOVES,), counts trips by their number
-    of moves minus 1.
+    `ends`, shape (n * n,), counts trips by start * n + end. `moves`, shape (n * 8,), are
+    indexed by cell * 8 + direction; each trip that moves adds UNITS to them, divided among its
+    moves. `lengths`, shape (MOST_MOVES,), counts trips by their number of moves minus 1.
     """
 
     ends: PrivateCounts

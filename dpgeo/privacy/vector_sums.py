@@ -8,6 +8,13 @@ outcome on neighbouring datasets is at most
     sum over j of (epsilon/(m l reach_j)) (l reach_j) = epsilon.
 In units of its reach, every column has sensitivity l, and all columns have the joint sensitivity
 m l: 3 l for a count and two coordinates.
+
+Under zCDP. A column's squared changes add up to at most the square of the sum of their absolute
+values, which is (l reach_j)^2, reached if all contributions are in one row. With independent
+discrete Gaussian noise of the parameter s_j = reach_j^2 m l^2/(2 rho) in column j, the sum over
+columns of squared change / s_j is at most m l^2/(m l^2/(2 rho)) = 2 rho, so the measurement is
+rho-zCDP (Canonne, Kamath and Steinke 2020, theorem 14). In units of its reach, the whole array has
+the squared sensitivity m l^2.
 """
 
 from __future__ import annotations
@@ -67,8 +74,13 @@ class PrivateSums(Opaque):
         """
         return len(self._reach) * self._sensitivity
 
+    @property
+    def squared_sensitivity(self) -> int:
+        """Joint squared L2 sensitivity m l^2 of all columns, each in units of its reach."""
+        return len(self._reach) * self._sensitivity**2
+
     def _read_by_meter(self) -> NDArray[np.int64]:
-        """Return the sums. Only `Meter.measure_sums` may call this."""
+        """Return the sums. Only `measure_sums` of a meter may call this."""
         return self.__values
 
     def __repr__(self) -> str:

@@ -10,6 +10,7 @@ from dpgeo.core.measures import Measure
 from dpgeo.core.slices import SlicedGrid, SlicedZones
 from dpgeo.core.trip_paths import TripPaths
 from dpgeo.core.trips import TripPairs
+from dpgeo.privacy.bound_choice import PrivateContributions
 from dpgeo.privacy.bounding import CountedRegions, Listed, Popularity, Regions, ValuedRegions
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.person_records import PrivateVisits
@@ -112,6 +113,15 @@ class PrivateView(Protocol):
         Each person adds 1 to people, at most `sightings` to sightings and at most `visits` to
         visits. These limits apply instead of `bound`.
         """
+
+    def contributions(self, regions: CountedRegions, most: int) -> PrivateContributions:
+        """Return how many people have how many contributions to the regions, without a bound.
+
+        People with more than `most` contributions are counted together.
+        """
+
+    def with_bound(self, bound: int) -> PrivateView:
+        """Return a view of the same data with another contribution bound."""
 
     def popularity(self, regions: Regions) -> PrivateCounts:
         """Return the number (n,) of privacy units in each region, with L1 sensitivity 1.

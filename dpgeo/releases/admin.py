@@ -41,8 +41,8 @@ class SeriesAdmin(OrganisationScoped):
     fields = readonly_fields = (
         *("id", "dataset", "title", "description", "mechanism", "parameters", "counting"),
         *("period", "first_day", "protection", "each", "most", "epsilon_shown"),
-        *("publish_when_done", "complete_through", "drawn", "created_at", "created_by"),
-        *("ended_at", "ending"),
+        *("publish_when_done", "all_files", "complete_through", "drawn", "created_at"),
+        *("created_by", "ended_at", "ending"),
     )
     organisation_path = "dataset__organisation"
 

@@ -145,7 +145,7 @@ def _post(facts: Mapping[str, str]) -> None:
 
 
 class _NoRedirect(HTTPRedirectHandler):
-    """Handler that takes a redirect for a failure: only the address in the settings is asked."""
+    """Handler that refuses redirects, so that requests go only to the URL in the settings."""
 
     def redirect_request(self, *_: Any) -> None:
         """Return None, so that the redirect is raised as an HTTPError."""

@@ -88,17 +88,19 @@ def has_stored_blob(job_id: UUID) -> bool:
     return any(name.startswith(prefix) for name in stored_names(private_storage(), FOLDER))
 
 
-def commit_blob(release: Release, name: str, blob: bytes) -> bool:
+def commit_blob(release: Release, name: str, blob: bytes, *, bound: int) -> bool:
     """Commit a stored blob to its release; return whether it is now the release's blob.
 
-    This update is the commit point. It changes only a row without a blob, so the first blob is
-    final. It changes nothing if the version of the data has been replaced since `release` was read,
-    or if the state of the release's series has changed since the draw. Raises StateMissing.
+    `bound` is the contribution bound of the draw, which the release then has; it differs from the
+    request's if it was chosen privately. This update is the commit point. It changes only a row
+    without a blob, so the first blob is final. It changes nothing if the version of the data has
+    been replaced since `release` was read, or if the state of the release's series has changed
+    since the draw. Raises StateMissing.
     """
     current = Release.objects.filter(pk=release.pk, blob_name="", upload=release.upload_id)
     with transaction.atomic():
         if current.update(
-            blob_name=name, blob_sha256=hashlib.sha256(blob).hexdigest()
+            blob_name=name, blob_sha256=hashlib.sha256(blob).hexdigest(), bound=bound
         ) and not series_advance(release):
             transaction.set_rollback(True)
     release.refresh_from_db()
@@ -127,11 +129,10 @@ def recover_draw(release: Release, lease: JobLease | None = None) -> bool:
                 _set_drawing(release, lease)
                 raise
             if not is_draw_of(release, released):
-                # This is the draw of another request, for which reconciliation makes a separate
-                # debit.
+                # This draw belongs to another request, which reconciliation debits separately.
                 continue
             _set_drawing(release, lease)
-            if commit_blob(release, name, blob) or release.blob_name:
+            if commit_blob(release, name, blob, bound=released.bound) or release.blob_name:
                 return True
     return False
 
@@ -144,7 +145,7 @@ def _set_drawing(release: Release, lease: JobLease | None) -> None:
 
 
 def is_anothers(release: Release, name: str) -> bool:
-    """Return whether a blob stored under the id of a release's job is of another request."""
+    """Return whether a blob, stored under the id of a release's job, belongs to another request."""
     with private_storage().open(name, "rb") as file:
         blob = file.read()
     try:

@@ -51,11 +51,11 @@ class Margins:
 class Currencies:
     """A requested map in both currencies.
 
-    `alone` holds the margins of this map with the epsilon that was asked for, which is that of rho
-    at `delta` in the other currency. `maps` is how many such maps the whole budget pays for in its
-    present currency, and `each` holds the margins if the budget is divided among that many in
-    either currency. These decide which is better: of small epsilons, a budget in rho pays for many
-    more, so that one map alone would mislead.
+    `alone` holds the margins of this map in each currency: with the requested epsilon, and with the
+    rho that amounts to this epsilon at `delta`. `maps` is how many such maps the whole budget pays
+    for in its present currency, and `each` holds the margins if the budget is divided among that
+    many in either currency. The margins in `each` decide which currency is better. Those of one map
+    alone would mislead, because a budget in rho pays for many more maps of a small epsilon.
     """
 
     delta: Fraction
@@ -114,7 +114,7 @@ class UsualMargins:
 
     @property
     def pairs(self) -> tuple[Margins, Margins]:
-        """Both margins, in the order of the desk's table."""
+        """The pairs of margins in `alone` and `each`, in the order of the desk's table."""
         return self.one, self.several
 
 

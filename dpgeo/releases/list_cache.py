@@ -31,6 +31,7 @@ DATASET_FACTS = (
     *("new_files", "row_noun", "contact", "keywords", "themes", "covers_from", "covers_until"),
     *("west", "south", "east", "north"),
     *("organisation__slug", "organisation__name", "organisation__contact"),
+    *("ledger__notion", "ledger__delta_exponent"),
     *("ledger__total_units", "ledger__geo__total_units", "ledger__geo__radius"),
     *("ledger__merged_units", "ledger__geo__merged_units", "ledger__geo__input_step"),
 )
@@ -61,7 +62,9 @@ class TextCache:
 
     The oldest entries are deleted first."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        """Make a cache of at most `most` texts, by default MOST_KEPT."""
+        self._most = most or MOST_KEPT
         self._texts: dict[bytes, bytes] = {}
         self._lock = threading.Lock()
 
@@ -85,14 +88,14 @@ class TextCache:
 
     def _keep(self, key: bytes, text: bytes) -> None:
         with self._lock:
-            while len(self._texts) >= MOST_KEPT:
+            while len(self._texts) >= self._most:
                 del self._texts[next(iter(self._texts))]
             self._texts[key] = text
 
 
-def release_rows(releases: QuerySet[Release]) -> QuerySet[Any]:
-    """Select the RELEASE_FACTS of releases, without creating model instances."""
-    return releases.select_related(None).values_list(*RELEASE_FACTS, named=True)
+def release_rows(releases: QuerySet[Release], *further: str) -> QuerySet[Any]:
+    """Select the RELEASE_FACTS and `further` columns, without creating model instances."""
+    return releases.select_related(None).values_list(*RELEASE_FACTS, *further, named=True)
 
 
 def dataset_rows(datasets: QuerySet[Dataset]) -> QuerySet[Any]:
@@ -100,8 +103,12 @@ def dataset_rows(datasets: QuerySet[Dataset]) -> QuerySet[Any]:
     return datasets.select_related(None).values_list(*DATASET_FACTS, *DATASETS_ALONE, named=True)
 
 
-def make_of_releases(write: Callable[[Release], bytes]) -> Callable[[Sequence[Row]], Texts]:
+def make_of_releases(
+    write: Callable[[Release], bytes], *further: str
+) -> Callable[[Sequence[Row]], Texts]:
     """Return a function that writes the texts of any number of releases, using two queries.
+
+    `further` are the columns that rows have besides RELEASE_FACTS.
 
     A text can be cached if the release still matches its row, is published, and has all its files
     in the public storage. The statement is written last, so a release with a statement has all its
@@ -120,7 +127,10 @@ def make_of_releases(write: Callable[[Release], bytes]) -> Callable[[Sequence[Ro
             is_public = release.rules.public
             yield (
                 write(release),
-                is_public and whole and stated and _facts(release, RELEASE_FACTS) == tuple(row),
+                is_public
+                and whole
+                and stated
+                and _facts(release, (*RELEASE_FACTS, *further)) == tuple(row),
             )
 
     return make

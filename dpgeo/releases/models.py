@@ -115,6 +115,11 @@ class Series(models.Model):
         null=True, editable=False, help_text="Rho is stated at a delta of 10 to minus this."
     )
     publish_when_done = models.BooleanField(default=False)
+    all_files = models.BooleanField(
+        default=False,
+        help_text="Whether the files of each map are made when it is published, not when somebody "
+        "asks.",
+    )
     complete_through = models.DateField(
         null=True, blank=True, help_text="Last day through which the owner says data are complete."
     )
@@ -253,6 +258,20 @@ class Release(models.Model):
         default=1,
         help_text="Households of up to so many people are protected at the epsilon asked for.",
     )
+    bound_percent = models.PositiveSmallIntegerField(
+        default=0,
+        help_text="Share of the cost, in per cent, for a private choice of the bound; 0: none.",
+    )
+    most_bound = models.PositiveIntegerField(
+        null=True,
+        editable=False,
+        help_text="The largest bound that may be chosen; none if the request names the bound.",
+    )
+    drawn_bound = models.PositiveIntegerField(
+        null=True,
+        editable=False,
+        help_text="The bound that was chosen, stored before anything else is drawn.",
+    )
     from_day = models.DateField(
         null=True,
         blank=True,
@@ -349,6 +368,11 @@ class Release(models.Model):
             ),
             models.CheckConstraint(condition=models.Q(bound__gte=1), name="release_bound_positive"),
             models.CheckConstraint(
+                condition=models.Q(bound_percent=0, most_bound=None, drawn_bound=None)
+                | models.Q(bound_percent__gt=0, most_bound__gte=1),
+                name="release_chooses_a_bound_within_a_limit",
+            ),
+            models.CheckConstraint(
                 condition=models.Q(household__gte=1), name="release_household_positive"
             ),
             models.CheckConstraint(
@@ -376,6 +400,15 @@ class Release(models.Model):
     def epsilon(self) -> Fraction:
         """The release's epsilon: per metre for perturbed points, and at `delta` for a rho."""
         return self.cost.epsilon
+
+    @property
+    def shown_bound(self) -> int:
+        """The contribution bound for documents that do not say whether the map is drawn.
+
+        A bound that was chosen privately is shown from publication on: before that, it would tell
+        programs when the job ended.
+        """
+        return self.bound if self.rules.public else self.most_bound or self.bound
 
     @property
     def delta(self) -> Fraction | None:
@@ -448,7 +481,7 @@ class ReleaseShard(models.Model):
     reads. If `question_name` is not empty, the shard's people are counted instead, and it is the
     name of the stored question that all shards of a measurement answer. None of these ever change.
     `blob_name` is the name of the shard's stored output and is set only once. Shards are deleted
-    when they were added up, or the release's own blob is committed.
+    once their counts have been added up, or once the release's own blob is committed.
     """
 
     release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="shards")

@@ -1,4 +1,4 @@
-"""What a privacy officer has to look at: the budgets, what they paid for, and findings.
+"""Reports for a privacy officer: the budgets, what they paid for, and problems found.
 
 Everything here is for members who may see the private facts of the organisation's datasets: which
 datasets hold the same people, and what drafts cost. No row and no number of rows is read. API keys
@@ -28,10 +28,10 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.states import ReleaseState
 
 HOUSE_METRES = 30.0
-"""Side of a square in which hardly more than one house stands.
+"""Side in metres of a square in which hardly more than one house stands.
 
-A count of so small a zone is about one household, whose members move in and out together, while a
-budget protects one person.
+The count of a zone as small as that is about one household. Its members are counted or not counted
+together, but a budget protects only one person.
 """
 
 Spent = dict[int, int]
@@ -48,7 +48,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """A set of people: their budgets, for counts first, and the datasets about them."""
+    """A set of people, with their budgets (that for counts first) and the datasets about them."""
 
     ledgers: Sequence[Ledger]
     datasets: Sequence[Dataset]
@@ -62,7 +62,9 @@ class People:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What was spent from one ledger: in a year, until its end, and the total budget now."""
+    """What was spent from one ledger in a year and until the end of that year, and the ledger's
+    budget now.
+    """
 
     ledger: Ledger
     datasets: Sequence[Dataset]
@@ -140,7 +142,10 @@ def findings_of(organisation: Organisation) -> list[Finding]:
 
 
 def _same_people(dataset: Dataset) -> Iterator[Finding]:
-    """Yield warnings of many of the same people under another budget, also answered ones."""
+    """Yield warnings that a dataset has many people in common with a dataset of another budget.
+
+    Warnings that have been answered are included.
+    """
     warnings: QuerySet[PeopleWarning] = dataset.people_warnings.select_related("other", "answer")
     for warning in warnings.exclude(other__ledger=dataset.ledger_id):
         other = warning.other.title
@@ -182,7 +187,8 @@ def _layer(dataset: Dataset, layer: PublicLayer) -> Iterator[Phrase]:
     if layer.kind == LayerKindChoice.ZONES:
         try:
             zones = domain_of(dataset, [layer.name]).layers[layer.name]
-        except (InvalidInput, OSError):  # outside an area that was changed, or lost
+        # the layer lies outside a changed study area, or its file is missing
+        except (InvalidInput, OSError):
             return
         if getattr(zones, "smallest_side_metres", HOUSE_METRES) < HOUSE_METRES:
             yield Phrase(
@@ -193,7 +199,7 @@ def _layer(dataset: Dataset, layer: PublicLayer) -> Iterator[Phrase]:
 
 
 def report_of(organisation: Organisation, year: int) -> Report:
-    """Return the report on a year in UTC, as far as it has gone."""
+    """Return the report on a calendar year in UTC; for the present year, on its days so far."""
     begin, end = _begin(year), _begin(year + 1)
     lines = []
     for people in people_of(organisation):
@@ -222,7 +228,9 @@ def report_of(organisation: Organisation, year: int) -> Report:
 
 
 def first_year(organisation: Organisation) -> int:
-    """Return the year in which the organisation's first dataset was declared, or the present."""
+    """Return the year in which an organisation's first dataset was declared; without one, this
+    year.
+    """
     first = organisation.datasets.order_by("created_at").first()
     return (first.created_at if first else timezone.now()).astimezone(datetime.UTC).year
 

@@ -23,6 +23,12 @@ required minimum. A draw that does not fit on the disk waits in memory for up to
 and is never drawn again for that reason. Attempts that fail for lack of space are not counted,
 except those that lost a draw (`JobLease.unstored_draw`).
 
+A private choice of the contribution bound l is a draw of its own, which is stored in the release's
+row before anything else is measured (`stored_bound`). A later attempt measures with the stored l.
+How long it takes to count, and how much memory that takes, depends on l; so without this, a job
+that is killed only for large l would select among draws of l. Nobody is shown l before the whole
+draw is committed.
+
 What is charged. A failure before the draw, such as a count that does not fit in memory, may reveal
 the size of the data. Members see exact totals anyway, so they get a refund. API keys see no totals,
 and could learn them for free by repeated requests. Therefore a request made with an API key is not
@@ -65,6 +71,7 @@ from dpgeo.jobs.outages import outage_of
 from dpgeo.jobs.services import LeaseLost
 from dpgeo.phrases import Phrase
 from dpgeo.privacy.entropy import SystemEntropy
+from dpgeo.privacy.mechanism import StoredBound
 from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.view import PrivateView
 from dpgeo.releases.models import Release
@@ -228,6 +235,21 @@ def broken_off(release: Release, error: Exception) -> Conflict:
     )
 
 
+def stored_bound(release: Release) -> StoredBound:
+    """Return the bound that an earlier attempt drew for a release, and how to store the first one.
+
+    The first bound that is stored is final, also if two workers draw one at the same time.
+    """
+
+    def keep(bound: int) -> int:
+        Release.objects.filter(pk=release.pk, drawn_bound=None).update(drawn_bound=bound)
+        release.refresh_from_db(fields=["drawn_bound"])
+        return release.drawn_bound or bound
+
+    release.refresh_from_db(fields=["drawn_bound"])
+    return StoredBound(drawn=release.drawn_bound, keep=keep)
+
+
 def store_draw(release: Release, name: str, drawn: bytes) -> str:
     """Store a draw in the private storage, and return its name there.
 
@@ -251,7 +273,7 @@ def store_draw(release: Release, name: str, drawn: bytes) -> str:
 
 
 def store_bytes(name: str, drawn: bytes) -> str:
-    """Store bytes in the private storage once they are on the disk; return their name there."""
+    """Write bytes to the disk, then store them as `name`; return the name that they were given."""
     with work_folder() as folder:
         path = folder / "drawn"
         with path.open("wb") as file:

@@ -31,7 +31,10 @@ TOLD: Mapping[ReleaseState, WebhookEvent] = {
     ReleaseState.PUBLISHED: WebhookEvent.PUBLISHED,
     ReleaseState.WITHDRAWN: WebhookEvent.WITHDRAWN,
 }
-"""States that webhooks are told of. Whether a draft was rejected is not public."""
+"""Changes of state about which webhooks get a message, by the new state.
+
+Rejections are not among them, because they are not public.
+"""
 
 
 def move(release: Release, name: str, *, by: User | None = None, **facts: object) -> None:
@@ -103,10 +106,12 @@ def publish(release: Release, *, by: User | None = None, all_files: bool | None 
 
 
 def check_second(release: Release, by: User | None) -> None:
-    """Raise NotAllowed if whoever asked for a release would publish it alone.
+    """Raise NotAllowed if the person who requested a release would also be the one who publishes
+    it.
 
-    This holds where the organisation requires two persons. An API key counts as its owner. The
-    operator at the console (None) counts as one person, who also stands for deleted accounts.
+    The error is raised only if the organisation requires two persons. An API key counts as its
+    owner. The operator at the console (None) counts as one person, who also stands for deleted
+    accounts.
     """
     if not needs_second(release.dataset.organisation):
         return

@@ -23,13 +23,17 @@ from dpgeo.core.noise import DiscreteLaplace, PlanarLaplace
 from dpgeo.core.parameters import layers_named
 from dpgeo.core.spend import RhoSpend, Spend
 from dpgeo.core.zcdp import nano_rho_for
+from dpgeo.datasets.dataset_budgets import accounting_open
 from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.models import Dataset
-from dpgeo.datasets.services import accounting_open
 from dpgeo.phrases import Phrase
-from dpgeo.privacy import totals as bought_totals
-from dpgeo.privacy.bounding import split
-from dpgeo.privacy.mechanism import Forecast, Mechanism, checked_plan, forecast
+from dpgeo.privacy.mechanism import (
+    Forecast,
+    Mechanism,
+    checked_plan,
+    forecast,
+    spends_before_map,
+)
 from dpgeo.releases.currencies import (
     USUAL_DELTA,
     Currencies,
@@ -230,6 +234,7 @@ def release_quote(
         request.totals,
         request.counting,
         delta=request.delta,
+        bound_percent=request.bound_percent,
     )
     forecast = release_forecast(dataset=dataset, request=request)
     cost = request.cost(Unit(dataset.unit))
@@ -271,9 +276,10 @@ def _currencies(
 
 
 def _asked_in_both(request: ReleaseRequest, delta: Fraction) -> tuple[Fraction, int]:
-    """Return the epsilon of one person and the nano-rho, for the epsilon that was asked for.
+    """Return what one person may lose, as an epsilon and as nano-rho, for the requested epsilon.
 
-    They differ by more than the currency if a household is protected (`requests.share_of`).
+    If a household is protected, one person may lose only a share of the requested epsilon
+    (`requests.share_of`), and another share of its rho.
     """
     asked, people = request.of_household, request.household
     rho = nano_rho_for(asked, delta)
@@ -294,10 +300,14 @@ def _margins(
 
 
 def release_forecast(*, dataset: Dataset, request: ReleaseRequest) -> Forecast:
-    """Forecast the noise of a request, even if it exceeds the budget. Raises InvalidInput."""
+    """Forecast the noise of a request, even if it exceeds the budget. Raises InvalidInput.
+
+    If the bound is chosen privately, it is the noise with the largest bound that may be chosen.
+    """
     params = request.params
-    _, of_map = bought_totals.split(request.amount, request.totals, request.counting)
-    _, rest = split(of_map, request.bounding)
+    _, rest = spends_before_map(
+        request.amount, request.bounding, request.totals, request.counting, request.bound_percent
+    )
     domain = domain_of(dataset, layers_named(params))
     return forecast(
         request.definition, params, rest, request.bound, domain, request.counting, request.notion

@@ -85,6 +85,7 @@ def rehearse(dataset: Dataset, request: ReleaseRequest, people: int) -> Rehearse
             request.bounding,
             request.totals,
             delta=request.delta,
+            bound_percent=request.bound_percent,
         )
         return _drawn(released, folder)
 

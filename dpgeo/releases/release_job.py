@@ -37,7 +37,7 @@ from dpgeo.privacy.mechanism import run
 from dpgeo.releases import files, sharding
 from dpgeo.releases.blobs import commit_blob, has_stored_blob, new_blob_name, recover_draw
 from dpgeo.releases.models import Release
-from dpgeo.releases.private_draw import broken_off, read_and_draw, store_draw
+from dpgeo.releases.private_draw import broken_off, read_and_draw, store_draw, stored_bound
 from dpgeo.releases.publication import publish_due
 from dpgeo.releases.reconciliation import pay_for_replaced
 from dpgeo.releases.released_layers import declarations_of
@@ -142,6 +142,8 @@ def draw(release: Release, lease: JobLease) -> Released:
             request.bounding,
             request.totals,
             delta=request.delta,
+            bound_percent=request.bound_percent,
+            stored=stored_bound(release),
         ),
         sharding.division_of(release, lease),
     )
@@ -165,6 +167,7 @@ def about(release: Release) -> dict[str, str]:
         **_total(release),
         **_window(release),
         **_household(release),
+        **_bound_choice(release),
         **_series(release),
         **_points_total(release),
         **declarations_of(release),
@@ -213,6 +216,16 @@ def _household(release: Release) -> dict[str, str]:
     return {"household": str(release.household)} if release.household > 1 else {}
 
 
+def _bound_choice(release: Release) -> dict[str, str]:
+    """Return how the bound was chosen privately, or {} if the request named it."""
+    if not release.bound_percent:
+        return {}
+    return {
+        "bound_percent": str(release.bound_percent),
+        "most_bound": str(request_of(release).bound),
+    }
+
+
 def _names(dataset: Dataset) -> dict[str, str]:
     """Return place names to print on a map's pictures, as an entry of a release's facts.
 
@@ -259,7 +272,7 @@ def commit(release: Release, released: Released, lease: JobLease | None = None) 
     name = store_draw(release, new_blob_name(release), blob)
     if lease:
         lease.unstored_draw = False
-    if not commit_blob(release, name, blob):
+    if not commit_blob(release, name, blob, bound=released.bound):
         remove(private_storage(), name)
         if not release.blob_name:
             raise DataChanged

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpgeo.budgets.models import Ledger
+from dpgeo.core import bound_choice
 from dpgeo.core.epsilon import MICRO, parse_epsilon
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import (
@@ -54,8 +55,10 @@ class ReleaseRequest:
     geo-indistinguishability, and in all other cases what one person loses: of a household of up to
     `household` people, all together lose `of_household`. If `rho` and `delta` are set, the
     mechanism adds Gaussian noise under zCDP, and `epsilon` is that of rho at delta. `bound` is the
-    contribution bound. `totals` is the plan for totals of all the data, or None if there are none.
-    Only rows within `window` are counted; None counts all rows.
+    contribution bound; if `bound_percent` is above 0, this share of the cost in per cent pays for a
+    private choice of the bound, which is then at most `bound`. `totals` is the plan for totals of
+    all the data, or None if there are none. Only rows within `window` are counted; None counts all
+    rows.
     """
 
     mechanism: str
@@ -69,6 +72,7 @@ class ReleaseRequest:
     rho: Fraction | None = None
     delta: Fraction | None = None
     household: int = 1
+    bound_percent: int = 0
 
     @property
     def notion(self) -> Notion:
@@ -99,7 +103,9 @@ class ReleaseRequest:
 
     @property
     def bought(self) -> str:
-        """What is bought, as ledgers name it beside what it costs one person."""
+        """The name under which a ledger shows what was paid for: the mechanism, and any
+        household size.
+        """
         if self.household == 1:
             return self.mechanism
         return f"{self.mechanism}, per person of households of up to {self.household}"
@@ -129,6 +135,7 @@ def read_request(
     from_day: object = None,
     to_day: object = None,
     household: int | str | None = 1,
+    choose_bound: int | str | None = 0,
     cost: Guarantee | None = None,
 ) -> ReleaseRequest:
     """Parse and validate a request for a release of a dataset.
@@ -141,6 +148,9 @@ def read_request(
 
     The epsilon protects a household of up to `household` people as if it were one person, so one
     person of it gets a share (`share_of`): the k-th part of an epsilon, or the k^2-th of a rho.
+
+    `choose_bound` is the share of epsilon or rho, in per cent, that is spent on a private choice of
+    the bound, of at most `bound`; with None, "" or 0, the bound is `bound`.
 
     `totals` is the share of epsilon or rho, in per cent, that is spent on totals of all the data;
     if it is None or empty, the default share is used (`usual_totals`). One person adds at most
@@ -181,6 +191,7 @@ def read_request(
         ),
         window=parse_window(dataset, from_day, to_day),
         household=people,
+        bound_percent=parse_choice(choose_bound, unit, chosen),
     )
 
 
@@ -264,6 +275,8 @@ def columns_of(request: ReleaseRequest) -> dict[str, Any]:
         "from_day": request.window.first if request.window else None,
         "to_day": request.window.last if request.window else None,
         "household": request.household,
+        "bound_percent": request.bound_percent,
+        "most_bound": request.bound if request.bound_percent else None,
     }
 
 
@@ -275,12 +288,13 @@ def request_of(release: Release) -> ReleaseRequest:
         epsilon=release.epsilon,
         rho=release.cost.amount if release.delta is not None else None,
         delta=release.delta,
-        bound=release.bound,
+        bound=release.most_bound or release.bound,
         counting=Counting(release.counting),
         bounding=Bounding(release.bounding),
         totals=TotalsPlan.from_json(release.totals) if release.totals else None,
         window=release.window,
         household=release.household,
+        bound_percent=release.bound_percent,
     )
 
 
@@ -295,12 +309,13 @@ def request_of_draw(released: Released, names: Mapping[str, object]) -> ReleaseR
         epsilon=paid.epsilon,
         rho=paid.rho if isinstance(paid, ZCDP) else None,
         delta=paid.delta if isinstance(paid, ZCDP) else None,
-        bound=released.bound,
+        bound=released.most_bound,
         counting=released.counting,
         bounding=released.bounding,
         totals=released.totals.plan(paid.amount) if released.totals else None,
         window=released.window,
         household=released.household,
+        bound_percent=released.bound_percent,
     )
 
 
@@ -388,6 +403,36 @@ def parse_household(value: int | str | None, unit: Unit, mechanism: Mechanism) -
             field="household",
         )
     return people
+
+
+def parse_choice(value: int | str | None, unit: Unit, mechanism: Mechanism) -> int:
+    """Parse the share in per cent for a private choice of the bound; 0 if None or empty.
+
+    Raises InvalidInput if it is out of its limits, or if the bound cannot be chosen: if records are
+    protected, or nothing is counted in public places.
+    """
+    percent = _whole(value, "choose_bound", 0)
+    if percent == 0:
+        return 0
+    if not 1 <= percent <= bound_choice.MOST_PERCENT:
+        raise InvalidInput(
+            "Must be a whole number of per cent from 1 to {most}, or 0 to name the bound yourself.",
+            most=bound_choice.MOST_PERCENT,
+            field="choose_bound",
+        )
+    if unit is Unit.RECORD:
+        raise InvalidInput(
+            "This dataset protects single records, each of which counts once, so there is no bound "
+            "to choose; give 0.",
+            field="choose_bound",
+        )
+    if mechanism.counted is None:
+        raise InvalidInput(
+            "{key} does not count in public places; give 0.",
+            key=mechanism.key,
+            field="choose_bound",
+        )
+    return percent
 
 
 def settle_counting(mechanism: Mechanism, value: str, unit: Unit) -> Counting:

@@ -74,9 +74,15 @@ def releases_public() -> QuerySet[Release]:
     return Release.objects.filter(state__in=PUBLIC).select_related(*TABLES).order_by("-day", "-pk")
 
 
+def releases_public_with(release_id: str) -> QuerySet[Release]:
+    """Return the published release with this id, or nothing."""
+    found = releases_public()
+    return found.filter(pk=release_id) if _storable(release_id) else found.none()
+
+
 def release_public(release_id: str) -> Release | None:
     """Return the published release with this id, or None if there is none."""
-    return releases_public().filter(pk=release_id).first() if _storable(release_id) else None
+    return releases_public_with(release_id).first()
 
 
 def releases_visible_to(user: Visitor) -> QuerySet[Release]:

@@ -168,8 +168,8 @@ def read_map(
 ) -> ReleaseRequest:
     """Return the request of one map of a series. Raises InvalidInput.
 
-    Its cost is in the currency of the terms. Every mechanism that draws a series has Gaussian noise
-    for one in rho.
+    Its cost is in the currency of the terms. Every mechanism that can draw a series can add
+    Gaussian noise, as a cost in rho requires.
 
     The mechanism, parameters and counting are given as in `requests.read_request`. `window` holds
     the days whose rows the map uses, if they are known.
@@ -238,10 +238,12 @@ def series_declare(
     by: User | None,
     description: str = "",
     publish_when_done: bool = False,
+    all_files: bool = False,
 ) -> Series:
     """Declare a series; if it protects a person over the whole series, pay for all maps.
 
-    `request` is the request of a single map (`read_map`). `by` is None for the operator at the
+    `request` is the request of a single map (`read_map`). With `all_files`, the files of each map
+    are made once it is published, not on request. `by` is None for the operator at the
     console. Raises NotAllowed, InvalidInput or BudgetExceeded, or Conflict in the same cases as
     `release_request`.
     """
@@ -275,6 +277,7 @@ def series_declare(
             rho_units=whole_units(Notion.ZCDP, terms.rho) if terms.rho else None,
             delta_exponent=exponent_of(terms.delta) if terms.delta else None,
             publish_when_done=publish_when_done and may_publish,
+            all_files=all_files,
             salt=os.urandom(SALT_BYTES),
             by_key=by_key,
             created_by=by,

@@ -172,6 +172,7 @@ def period_request(*, series: Series, number: int, request: ReleaseRequest) -> R
         title=title,
         description=series.description,
         publish_when_done=series.publish_when_done and not needs_second(dataset.organisation),
+        all_files=series.all_files,
         created_by=series.created_by,
         by_key=series.by_key,
         **cost_columns(cost),

@@ -23,17 +23,18 @@ from the number of rows, and is shown only to users who may see that number. The
 public in every release of points.
 
 Counts. If rows are read in place (`engine.in_place`), each measurement of a mechanism is divided as
-well. The release's job stores what it asks (`Question`), each shard counts its people, and the job
-adds the answers up, which gives the counts of one worker exactly. Privacy argument. Shards of
-counts draw no noise: their answers, like the questions of later measurements, are private
-intermediates, as the arrays in one worker's memory are. They lie in the private storage, under
-random names that only their rows name; a backup of that moment holds them, as it holds uploads. No
-page and no API shows them, their sizes or their number. They are deleted as soon as they are added
-up, and otherwise with the release, its dataset or the job's end. Noise is drawn by the release's
-job alone, once, after all answers of a measurement are there. An answer follows from the question,
-the salt and the rows, so counting a lost shard again gives the same answer, and so may a second
-attempt of the job use those of the first if it asks the same question. If a person is erased
-meanwhile, nothing that was counted is used: the job begins again with the new version.
+well. The release's job stores a `Question`, which says what to count. Each shard counts its people,
+and the job adds the answers up. The sums are exactly the counts that a single worker would find.
+Privacy argument. Shards of counts draw no noise: their answers, like the questions of later
+measurements, are private intermediates, as the arrays in one worker's memory are. They lie in the
+private storage, under random names that only their rows name; a backup of that moment holds them,
+as it holds uploads. No page and no API shows them, their sizes or their number. They are deleted as
+soon as they are added up, and otherwise with the release, its dataset or the job's end. Noise is
+drawn by the release's job alone, once, after all answers of a measurement are there. An answer
+follows from the question, the salt and the rows, so counting a lost shard again gives the same
+answer, and so may a second attempt of the job use those of the first if it asks the same question.
+If a person is erased meanwhile, nothing that was counted is used: the job begins again with the new
+version.
 """
 
 from __future__ import annotations
@@ -137,7 +138,9 @@ def draw_in_shards(
 
 def division_of(release: Release, lease: JobLease) -> Division | None:
     """Return how a release's counts are divided among the workers, or None if they are not."""
-    number = number_of_shards(release)
+    # Each shard also reads the rows of all other people, so many shards would waste the time of few
+    # workers.
+    number = min(number_of_shards(release), settings.DPGEO_COUNT_SHARDS)
     if not release.upload.source or number == 1:
         return None
     return Division(number, lambda question: _count_in_shards(release, lease, question))
@@ -213,7 +216,8 @@ def _create_shards(
 ) -> list[ReleaseShard]:
     """Create all `number` shards, or none, and wake the workers for each. Raises LeaseLost.
 
-    Jobs of shards that are counted have drawn noise only if the release's job has.
+    Counting draws no noise, so the jobs of shards that are counted are marked as having drawn noise
+    only if the release's job is.
     """
     question_name, drawing = "", True
     if asked:
@@ -285,7 +289,8 @@ def _count(shard: ReleaseShard, lease: JobLease) -> Answer:
 def _commit_shard(shard: ReleaseShard, data: bytes) -> None:
     """Store a shard's output and commit it, unless another output was committed before."""
     name = f"{FOLDER}/{shard.job_id}-{secrets.token_hex(16)}"
-    # Counts that cannot be stored are counted again; noise is not drawn again.
+    # If counts cannot be stored, the shard is counted again. A draw that cannot be stored is not
+    # repeated.
     name = store_bytes(name, data) if shard.question_name else store_draw(shard.release, name, data)
     unnamed = ReleaseShard.objects.filter(pk=shard.pk, blob_name="")
     if not unnamed.update(blob_name=name, blob_sha256=hashlib.sha256(data).hexdigest()):

@@ -281,10 +281,13 @@ class Grid:
 
         A box is (first row, row after the last, first column, column after the last).
         """
-        top, bottom, left, right = np.asarray(boxes, dtype=np.float64).T
-        west, north = to_degrees(self.west + left * self.cell, self.north - top * self.cell)
-        east, south = to_degrees(self.west + right * self.cell, self.north - bottom * self.cell)
-        return np.column_stack([west, south, east, north])
+        # Many boxes share few edges.
+        longitude, latitude = to_degrees(
+            self.west + np.arange(self.columns + 1) * self.cell,
+            self.north - np.arange(self.rows + 1) * self.cell,
+        )
+        top, bottom, left, right = np.asarray(boxes).T
+        return np.column_stack([longitude[left], latitude[bottom], longitude[right], latitude[top]])
 
 
 def _overlap(

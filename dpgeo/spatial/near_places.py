@@ -71,7 +71,8 @@ class NearLocator:
         # within reach.
         beyond = math.degrees(near.reach / EARTH_RADIUS_METRES)
         latitude = float(np.abs(near.places.latitude).max()) + beyond
-        self._most = SLACK * near.reach / ground_scale(min(latitude, 89.0))
+        self.most = SLACK * near.reach / ground_scale(min(latitude, 89.0))
+        """Upper bound on the distance in the projection of a position from a place in reach."""
 
     def locate(
         self, longitude: ArrayLike, latitude: ArrayLike
@@ -83,9 +84,7 @@ class NearLocator:
         """
         at = Centres.from_degrees(longitude, latitude)
         points = shapely.points(at.x, at.y)
-        position, place = self._tree.query_nearest(
-            points, max_distance=self._most, all_matches=True
-        )
+        position, place = self._tree.query_nearest(points, max_distance=self.most, all_matches=True)
         order = np.lexsort((place, position))
         position, place = position[order], place[order]
         first = np.flatnonzero(np.diff(position, prepend=-1))

@@ -1,16 +1,22 @@
-"""Raster that says which zones contain a position, for most positions without geometry.
+"""Raster that finds the zones of almost all positions without comparing them with outlines.
 
-Every cell of the raster that an outline may intersect is marked. No outline separates positions in
-two adjoining cells that are not marked, so the same zones contain both positions: one exact test
-for a patch of such cells answers for all positions in the patch. Positions in marked cells are left
-to the exact test. The zones of a position follow from the position and the zones alone, as with the
-exact test.
+Every cell of the raster near an outline is marked. No outline runs between two adjoining cells that
+are not marked, so the same zones contain all positions in both. Such cells form patches, and one
+exact test for each patch finds the zones of all positions in it.
+
+If only one edge is near a marked cell, and neither end of that edge, the edge's line divides the
+cell into two parts (or misses the cell, and then the same zones contain the whole cell). Each part
+is convex and no other outline is near, so the zones of a part are those of any unmarked cell that
+has a point in common with it. On which side of the line a position lies is computed in floating
+point, and relied on only if the position's distance from the line is far above rounding errors.
+Positions in other marked cells, or too near to a line, are left to the exact test. The result
+depends on the position and the zones alone, as with the exact test.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,34 +27,85 @@ from numpy.typing import NDArray
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Positions and zones (m,) each, ordered by position, then zone."""
 
-CELLS_PER_ZONE = 40
+CELLS_PER_ZONE = 20
 """Number of cells along each side of a zone of average size."""
 
-MOST_CELLS, FEWEST_CELLS = 4096, 32
-"""Largest and smallest number of cells along each side."""
-
-MOST_SAMPLES = 16_000_000
-"""Largest number of samples of all outlines; the raster is coarser if outlines are long."""
-
-SAMPLES_AT_ONCE = 1_000_000
-
-STEP = 0.25
-"""Largest distance, in cells, between samples of an outline; cells this close to a sample are
-marked.
-
-Every point of an outline is within half of this distance from a sample; the other half allows for
-rounding.
+MOST_CELLS, USUAL_CELLS, FEWEST_CELLS = 4096, 256, 32
+"""Limits on the number of cells along each side of the raster: the largest number, the smallest
+number that few zones get, and the number below which no raster is made.
 """
 
-MARKED, OUTSIDE = -1, -2
+MOST_MARKS = 5_000_000
+"""Largest number of pairs of an edge and a cell near it; the raster is coarser for long outlines.
+"""
+
+MARKS_AT_ONCE = 1_000_000
+
+NEAR = 2.0**-10
+"""Distance in cells up to which a cell counts as near an edge.
+
+Rounding errors of positions in units of cells are below 2^-38.
+"""
+
+CERTAIN = 2.0**-20
+"""Smallest distance in cells from an edge's line at which the computed side of the line is
+certain.
+"""
+
+MARKED, OUTSIDE, BESIDE = -1, -2, -3
+"""Numbers in place of a patch's number: for a cell left to the exact test, for a place outside
+the raster, and for the first of the cells that have only one edge near them.
+"""
+
+NEIGHBOURS = ((0, -1), (0, 1), (-1, 0), (1, 0), (-1, -1), (-1, 1), (1, -1), (1, 1))
+"""Steps to neighbouring cells, up and across; those that share a side come first."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edges:
+    """Distinct edges of outlines, from `starts` to `ends` (n, 2), in units of cells."""
+
+    starts: NDArray[np.float64]
+    ends: NDArray[np.float64]
+
+    def lines(self) -> NDArray[np.float64]:
+        """Return (n, 3) such that a x + b y - c is how far (x, y) is to the left, in cells."""
+        step_x, step_y = (self.ends - self.starts).T
+        normals = np.stack([-step_y, step_x], axis=1) / np.hypot(step_x, step_y)[:, np.newaxis]
+        return np.column_stack([normals, (normals * self.starts).sum(axis=1)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Crossed:
+    """Cells that only one edge crosses: the edge's line, and the patches to its left and right.
+
+    The patch is `MARKED` if no unmarked cell touches that part of the cell. `lines` are the lines
+    of all edges (`Edges.lines`), and `edge` (n,) holds the index of each cell's edge.
+    """
+
+    lines: NDArray[np.float64]
+    edge: NDArray[np.int32]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+
+    def patches(
+        self, cell: NDArray[np.int32], x: NDArray[np.float64], y: NDArray[np.float64]
+    ) -> NDArray[np.int32]:
+        """Return the patch of positions (m,) in these cells, or `MARKED` if it is uncertain."""
+        distance = _distances(self.lines, self.edge[cell], x, y)
+        patch = np.where(distance > 0, self.left[cell], self.right[cell])
+        patch[~(np.abs(distance) > CERTAIN)] = MARKED
+        return patch
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ZoneRaster:
     """Patches of cells (rows, columns), numbered from 0, and the zones that contain each patch.
 
-    Zones of patch i are `zones[first[i] : first[i + 1]]`. Cells that an outline may intersect are
-    `MARKED`.
+    `patches` holds the number of each cell's patch, `BESIDE - i` for cell i of `crossed`, and
+    `MARKED` for other cells near an outline. The zones of patch i are `zones[first[i] : first[i +
+    1]]`. If no patch is in several zones, `single` holds the zone of each patch, or a negative
+    number for none; its last two numbers are for `OUTSIDE` and `MARKED`.
     """
 
     low: NDArray[np.float64]
@@ -56,29 +113,44 @@ class ZoneRaster:
     patches: NDArray[np.int32]
     first: NDArray[np.int64]
     zones: NDArray[np.int64]
+    crossed: Crossed
+    single: NDArray[np.int64] | None
 
     @classmethod
-    def over(cls, shapes: NDArray[np.object_], exact: Callable[..., Pairs]) -> ZoneRaster | None:
+    def over(
+        cls,
+        shapes: NDArray[np.object_],
+        exact: Callable[..., Pairs],
+        usual: int = USUAL_CELLS,
+    ) -> ZoneRaster | None:
         """Make the raster of zones, or return None if outlines are too long for a raster.
 
         `exact(longitude, latitude)` returns the pairs of a position and a zone that contains it.
+        `usual` is the number of cells along each side unless there are so many zones that more are
+        needed.
         """
         starts, ends = _edges(shapes)
-        low, high = starts.min(axis=0), starts.max(axis=0)
-        span = np.maximum(high - low, 1e-9)
-        length = float((np.abs(ends - starts) / span).max(axis=1).sum())
-        side = min(MOST_CELLS, CELLS_PER_ZONE * math.isqrt(len(shapes) - 1) + CELLS_PER_ZONE)
-        side = min(side, int((MOST_SAMPLES - 2 * len(starts)) * STEP / max(length, 1.0)))
+        low = np.minimum(starts, ends).min(axis=0)
+        span = np.maximum(np.maximum(starts, ends).max(axis=0) - low, 1e-9)
+        length = float((np.abs(ends - starts) / span).sum())
+        side = max(usual, CELLS_PER_ZONE * math.isqrt(len(shapes)))
+        side = min(side, MOST_CELLS, int((MOST_MARKS - 3 * len(starts)) / max(length, 1.0)))
         if side < FEWEST_CELLS:
             return None
-        scale = (side - 2) / span  # this leaves a row or column of free cells on every side
-        low = low - 1 / scale
-        marked = _marked((starts - low) * scale, (ends - low) * scale, side)
-        patches, row, column = _patches(marked)
+        scale = (side - 4) / span  # this leaves two rows or columns of cells on every side
+        low = low - 2 / scale
+        edges = Edges((starts - low) * scale, (ends - low) * scale)
+        marks = _marks(edges, side)
+        patches, row, column = _patches(marks != OUTSIDE)
         centres = np.stack([column, row], axis=1) / scale + low + 0.5 / scale
         patch, zones = exact(centres[:, 0], centres[:, 1])
         first = np.searchsorted(patch, np.arange(len(row) + 1))
-        return cls(low, scale, patches, first, zones)
+        crossed = _add_crossed(patches, marks, edges)
+        single = None
+        if np.diff(first).max(initial=0) <= 1:
+            single = np.full(len(row) + 2, OUTSIDE, dtype=np.int64)
+            single[patch] = zones
+        return cls(low, scale, patches, first, zones, crossed, single)
 
     def locate(self, longitude: Any, latitude: Any) -> tuple[Pairs, NDArray[np.int64]]:
         """Return pairs for positions in patches, and the indices of positions left to test exactly.
@@ -87,48 +159,137 @@ class ZoneRaster:
         outside the raster are in no zone.
         """
         side = len(self.patches)
-        column = np.floor((longitude - self.low[0]) * self.scale[0])
-        row = np.floor((latitude - self.low[1]) * self.scale[1])
-        inside = (column >= 0) & (column < side) & (row >= 0) & (row < side)
-        cell = np.where(inside, row * side + column, 0).astype(np.int64)
-        patch = np.where(inside, self.patches.ravel()[cell], OUTSIDE)
+        x = (longitude - self.low[0]) * self.scale[0]
+        y = (latitude - self.low[1]) * self.scale[1]
+        inside = (x >= 0) & (x < side) & (y >= 0) & (y < side)
+        if not inside.all():
+            x, y = np.where(inside, x, 0), np.where(inside, y, 0)
+        patch = self.patches.ravel()[y.astype(np.int64) * side + x.astype(np.int64)]
+        patch[~inside] = OUTSIDE
+        beside = np.flatnonzero(patch <= BESIDE)
+        patch[beside] = self.crossed.patches(BESIDE - patch[beside], x[beside], y[beside])
+        left = np.flatnonzero(patch == MARKED)
+        if self.single is not None:
+            zone = self.single[patch]
+            position = np.flatnonzero(zone >= 0)
+            return (position, zone[position]), left
         open_ = np.flatnonzero(patch >= 0)
-        patch_of = patch[open_]
-        number = np.diff(self.first)[patch_of]
-        position = np.repeat(open_, number)
-        place = np.arange(len(position)) - np.repeat(np.cumsum(number) - number, number)
-        zone = self.zones[np.repeat(self.first[patch_of], number) + place]
-        return (position, zone), np.flatnonzero(patch == MARKED)
+        which, place = _repeated(np.diff(self.first)[patch[open_]])
+        position = open_[which]
+        return (position, self.zones[self.first[patch[position]] + place]), left
+
+
+def _distances(
+    lines: NDArray[np.float64],
+    edge: NDArray[np.int32],
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Return how far positions are to the left of the lines of edges, (m,) each, in cells."""
+    of_edge = lines[edge]
+    return np.asarray(of_edge[:, 0] * x + of_edge[:, 1] * y - of_edge[:, 2])
 
 
 def _edges(shapes: NDArray[np.object_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return where the edges of all outlines begin and end, (n, 2) each, in degrees."""
+    """Return where the distinct edges of all outlines begin and end, (n, 2) each, in degrees.
+
+    Neighbours share borders, and each has the edge in a direction of its own.
+    """
     rings = shapely.get_rings(shapely.get_parts(shapes))
     corners, ring = shapely.get_coordinates(rings, return_index=True)
     same = np.flatnonzero(ring[1:] == ring[:-1])
-    return corners[same], corners[same + 1]
+    starts, ends = corners[same], corners[same + 1]
+    backwards = (starts[:, 0] > ends[:, 0]) | (
+        (starts[:, 0] == ends[:, 0]) & (starts[:, 1] > ends[:, 1])
+    )
+    starts[backwards], ends[backwards] = ends[backwards], starts[backwards]
+    both = np.hstack([starts, ends])
+    both = both[np.lexsort(both.T)]
+    fresh = np.any(np.diff(both, axis=0, prepend=np.nan) != 0, axis=1)
+    fresh &= (both[:, :2] != both[:, 2:]).any(axis=1)
+    return both[fresh, :2], both[fresh, 2:]
 
 
-def _marked(starts: NDArray[np.float64], ends: NDArray[np.float64], side: int) -> NDArray[np.bool_]:
-    """Return a mask (side, side) of the cells within STEP of an edge, in units of cells."""
-    marked = np.zeros((side, side), dtype=bool)
-    steps = np.ceil(np.abs(ends - starts).max(axis=1) / STEP).astype(np.int64) + 1
-    after = np.cumsum(steps + 1)
-    edge = 0
-    while edge < len(steps):
-        done = after[edge - 1] if edge else 0
-        last = max(edge + 1, int(np.searchsorted(after, done + SAMPLES_AT_ONCE)))
-        number = steps[edge:last] + 1
-        which = np.repeat(np.arange(edge, last), number)
-        place = np.arange(len(which)) - np.repeat(np.cumsum(number) - number, number)
-        share = (place / steps[which])[:, np.newaxis]
-        samples = starts[which] * (1 - share) + ends[which] * share
-        for across in (-STEP, STEP):
-            columns = (samples[:, 0] + across).astype(np.int64)
-            for up in (-STEP, STEP):
-                marked[(samples[:, 1] + up).astype(np.int64), columns] = True
-        edge = last
-    return marked
+def _marks(edges: Edges, side: int) -> NDArray[np.int32]:
+    """Return for each cell (side, side) which edge is near it.
+
+    It is `OUTSIDE` for cells that no edge is near, `BESIDE - i` for those that edge i crosses from
+    end to end while no other edge is near, and `MARKED` for all others.
+    """
+    marks = np.full(side * side, OUTSIDE, dtype=np.int32)
+    several = []
+    for cell, edge in _near(edges, side):
+        known = marks[cell]
+        several.append(cell[known != OUTSIDE])
+        marks[cell] = BESIDE - edge
+        # If several edges are near a cell, `marks` keeps only the last one, so the others differ
+        # from it.
+        several.append(cell[marks[cell] != BESIDE - edge])
+    for cells in several:
+        marks[cells] = MARKED
+    for corner in (edges.starts, edges.ends):
+        for across in (-NEAR, NEAR):
+            column = (corner[:, 0] + across).astype(np.int64)
+            for up in (-NEAR, NEAR):
+                marks[(corner[:, 1] + up).astype(np.int64) * side + column] = MARKED
+    return marks.reshape(side, side)
+
+
+def _near(edges: Edges, side: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
+    """Yield cells and the edge near each, (m,) each: every pair at most `NEAR` apart, once."""
+    x, y = edges.starts.T
+    step_x, step_y = (edges.ends - edges.starts).T
+    low = np.floor(np.minimum(y, y + step_y) - NEAR).astype(np.int64)
+    rows = np.floor(np.maximum(y, y + step_y) + NEAR).astype(np.int64) - low + 1
+    after = np.cumsum(rows + np.abs(step_x).astype(np.int64) + 2)
+    begin = 0
+    while begin < len(rows):
+        done = after[begin - 1] if begin else 0
+        end = max(begin + 1, int(np.searchsorted(after, done + MARKS_AT_ONCE)))
+        edge, index = _repeated(rows[begin:end])
+        edge += begin
+        row = low[edge] + index
+        # Where an edge is flat, all of it is near each of its rows. Otherwise, only the part
+        # between the two lines of a row is near that row.
+        flat = np.abs(step_y[edge]) < NEAR
+        slope = np.where(flat, 1.0, step_y[edge])
+        shares = [np.clip((row + more - y[edge]) / slope, 0, 1) for more in (-NEAR, 1 + NEAR)]
+        shares = [
+            np.where(flat, share, each) for share, each in zip((0.0, 1.0), shares, strict=True)
+        ]
+        one, other = (x[edge] + share * step_x[edge] for share in shares)
+        west = np.floor(np.minimum(one, other) - NEAR).astype(np.int64)
+        columns = np.floor(np.maximum(one, other) + NEAR).astype(np.int64) - west + 1
+        which, index = _repeated(columns)
+        yield row[which] * side + west[which] + index, edge[which].astype(np.int32)
+        begin = end
+
+
+def _repeated(number: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Repeat each index i `number[i]` times; return the indices, and how often each occurred
+    before.
+    """
+    which = np.repeat(np.arange(len(number)), number)
+    return which, np.arange(len(which)) - np.repeat(np.cumsum(number) - number, number)
+
+
+def _add_crossed(patches: NDArray[np.int32], marks: NDArray[np.int32], edges: Edges) -> Crossed:
+    """Enter the cells that a single edge crosses into `patches`; return their edges and sides."""
+    row, column = np.nonzero(marks <= BESIDE)
+    lines, edge = edges.lines(), BESIDE - marks[row, column]
+    left, right = np.full((2, len(edge)), MARKED, dtype=np.int32)
+    for up, across in NEIGHBOURS:
+        known = (left != MARKED) & (right != MARKED)
+        patch = np.where(known, MARKED, patches[row + up, column + across])
+        open_ = np.flatnonzero(patch >= 0)
+        # The middle of the shared side, or the shared corner, belongs to both cells.
+        shared_x = np.asarray(column[open_] + (1 + across) / 2, dtype=np.float64)
+        shared_y = np.asarray(row[open_] + (1 + up) / 2, dtype=np.float64)
+        distance = _distances(lines, edge[open_], shared_x, shared_y)
+        for part, there in ((left, distance > CERTAIN), (right, distance < -CERTAIN)):
+            part[open_[there]] = patch[open_[there]]
+    patches[row, column] = BESIDE - np.arange(len(row), dtype=np.int32)
+    return Crossed(lines, edge, left, right)
 
 
 def _patches(

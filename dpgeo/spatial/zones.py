@@ -33,7 +33,7 @@ POLYGON, MULTIPOLYGON = 3, 6
 """Shapely's ids of the geometry types Polygon and MultiPolygon."""
 
 RASTER_POSITIONS = 10_000
-"""Number of positions from which on a raster of the zones pays."""
+"""Number of positions from which building a raster of the zones saves time."""
 
 NEAR_CELLS = 256
 """Number of cells along each side of the raster that is used to bound how many zones' bounds
@@ -220,11 +220,13 @@ class Locator:
         lon = np.asarray(longitude, dtype=np.float64)
         lat = np.asarray(latitude, dtype=np.float64)
         if lon.size >= RASTER_POSITIONS and not self._has_raster:
-            self._raster, self._has_raster = ZoneRaster.over(self._shapes, self._tested), True
+            self._raster, self._has_raster = ZoneRaster.over(self._shapes, self.tested), True
         if self._raster is None:
-            return self._tested(lon, lat)
+            return self.tested(lon, lat)
         (position, zone), left = self._raster.locate(lon, lat)
-        tested, tested_zone = self._tested(lon[left], lat[left])
+        if not left.size:
+            return position, zone
+        tested, tested_zone = self.tested(lon[left], lat[left])
         position = np.concatenate([position, left[tested]])
         zone = np.concatenate([zone, tested_zone])
         if not position.size or np.bincount(position).max() == 1:
@@ -235,7 +237,7 @@ class Locator:
         order = np.lexsort((zone, position))
         return position[order], zone[order]
 
-    def _tested(
+    def tested(
         self, lon: NDArray[np.float64], lat: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Locate positions by testing each against the zones whose bounds contain it."""
@@ -412,7 +414,7 @@ def _written_shapes(features: Sequence[Any]) -> NDArray[np.object_]:
     """Return the shapes (n,) of features that `to_geojson` wrote.
 
     All shapes are built in one call. Parsing each geometry separately takes several times as long,
-    and whoever opens a map first waits for it.
+    and a map's first visitor would have to wait for that.
     """
     positions: list[Any] = []
     rings, parts, zones = [0], [0], [0]

@@ -102,7 +102,7 @@ def delivery_run(*, delivery_id: UUID) -> bool:
     """Send a message if it is due; return whether an attempt was made.
 
     The attempt is counted, and the next one scheduled, before anything is sent: two workers never
-    make the same attempt, and if a worker dies, the next attempt is made in its time.
+    make the same attempt, and if a worker dies, the next attempt is made at the scheduled time.
     """
     delivery = Delivery.objects.select_related("webhook").filter(pk=delivery_id).first()
     if delivery is None:
@@ -139,7 +139,7 @@ def delivery_repeat(*, delivery: Delivery, by: User) -> None:
 
 
 def deliveries_wake() -> int:
-    """Offer due deliveries to the workers, and forget old ones; count those offered."""
+    """Offer due deliveries to the workers, and delete old ones; return how many were offered."""
     now = timezone.now()
     quiet = Q(woken_at=None) | Q(woken_at__lt=now - WAKE_AFTER)
     due = Delivery.objects.filter(quiet, due_at__lte=now).order_by("due_at")
@@ -194,7 +194,10 @@ def _wake(delivery_id: UUID) -> None:
 
 
 def _record(webhook: Webhook, by: User, detail: str) -> None:
-    """Record an act by the host alone, since paths of webhooks often contain passwords."""
+    """Record an act on a webhook in the audit list under the host of the webhook's URL.
+
+    The URL's path is left out, because paths of webhooks often contain passwords.
+    """
     host = urlsplit(webhook.url).hostname or ""
     event_record(
         EventKind.WEBHOOK,

@@ -1,8 +1,9 @@
 """`python -m tests.audit`: audits every privacy claim and writes the findings to docs/audit.md.
 
-`--effort 0.1` makes a tenth of the usual number of draws; `--only NAME` audits only the cases with
-NAME in their names. With either option the page is written only if `--write` is also given. The
-page then says how many draws were made, and keeps its lines on claims that were not audited.
+`--effort 0.1` makes a tenth of the usual number of draws; `--only NAME` audits only the mechanism
+with the key NAME, or, if there is none, the cases with NAME in their names. With either option the
+page is written only if `--write` is also given. The page then says how many draws were made, and
+keeps its lines on claims that were not audited.
 
 `--power` draws nothing. It prints, for each planted fault, how often an attacker who sees
 everything that the claim allows would disprove the claim.
@@ -29,7 +30,7 @@ def main() -> int:
     """Run the audits in as many processes as the command line requests; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--effort", type=float, default=1.0, help="share of the draws")
-    parser.add_argument("--only", default="", help="audit the cases whose names contain this")
+    parser.add_argument("--only", default="", help="audit this mechanism, or what it names")
     parser.add_argument("--write", action="store_true", help="write the page in any case")
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--power", action="store_true", help="print the planned power and end")

@@ -15,10 +15,19 @@ from dpgeo.core.guarantees import Bounding, Counting
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import Released
 from dpgeo.core.totals import TotalsPlan
+from dpgeo.core.zcdp import epsilon_at
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.privacy.mechanism import run
 from dpgeo.privacy.totals import PEOPLE, SIGHTINGS, VISITS, WEIGHTS
-from tests.audit.bounds import Guesses, best_guesses, disproved, least_delta, least_epsilon, power
+from tests.audit.bounds import (
+    Guesses,
+    best_gaussian_guesses,
+    best_guesses,
+    disproved,
+    least_delta,
+    least_epsilon,
+    power,
+)
 from tests.audit.datasets import PAIRS, TORN, Counted, Pair, neighbours, torn
 from tests.audit.faults import epsilon_times
 from tests.audit.guessing import DrawMany, Floats, Rule, Score, best_rule, play
@@ -29,6 +38,9 @@ from tests.statistical.test_empirical_epsilon import BOUND, chosen_of
 
 CHANCE = 1e-5
 """Probability that one claim is disproved wrongly, or that one bound is too large."""
+
+DELTA = Fraction(1, 1000)
+"""Delta of claims that follow from a rho, large enough to be noticed in thousands of draws."""
 
 BATCH = 500
 """Number of draws between checks of whether an audit can stop."""
@@ -42,7 +54,7 @@ training the attacker on that pair. Neither is counted as evidence.
 
 
 LABELS = {"people": PEOPLE, "sightings": SIGHTINGS, "visits": VISITS}
-"""Labels of the measurements of bought totals, by their names in `core.totals.Totals`."""
+"""Labels of the measurements of noisy totals, by the fields of `core.totals.Totals`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +62,9 @@ class Case:
     """A mechanism to audit, with at most `most` counted releases of both datasets together.
 
     `catch` is the smallest planted fault that has to be caught. It equals `wanted`, the fault that
-    should be caught, unless `note` says what limits detection. If `total` names a bought total, the
-    attacker sees only that number of each release, and the claim is the part of epsilon that it is
-    measured with.
+    should be caught, unless `note` says what limits detection. If `total` names one of the noisy
+    totals that a release can pay for, the attacker sees only that number of each release, and the
+    claim is the part of epsilon that it is measured with.
     """
 
     name: str
@@ -61,13 +73,15 @@ class Case:
     most: int
     catch: Fraction = Fraction(0)
     epsilon: Fraction = Fraction(2)
+    rho: Fraction | None = None
+    """The rho that pays for Gaussian noise; the claim is then its epsilon at DELTA."""
     bounding: Bounding = Bounding.RANDOM
     totals: TotalsPlan | None = None
     total: str = ""
     counting: Counting = Counting.VISITS
     bound: int = BOUND
     chosen: Mapping[str, object] = field(default_factory=dict)
-    """Parameters other than those with which releases usually reveal most (`chosen_of`)."""
+    """Parameters that replace those with which releases usually reveal most (`chosen_of`)."""
     pairs: tuple[Pair, ...] = PAIRS
     note: str = ""
     learned: int = 0
@@ -82,19 +96,29 @@ class Case:
     @property
     def claim(self) -> Fraction:
         """Claimed upper bound on the epsilon of what the attacker sees."""
+        if self.rho is not None:
+            return epsilon_at(self.rho, DELTA)
         if not self.total or self.totals is None:
             return self.epsilon
         weight = WEIGHTS[self.counting][LABELS[self.total]]
         return self.epsilon * Fraction(self.totals.percent, 100) * weight
 
+    @property
+    def delta(self) -> Fraction:
+        """The delta of the claim, which is 0 unless a rho is paid."""
+        return Fraction(0) if self.rho is None else DELTA
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Result of one audit of a case whose noise has `factor` times the claimed epsilon."""
+    """Result of one audit of a case, with the noise of `factor` times the claimed epsilon or
+    rho.
+    """
 
     case: str
     factor: float
     claim: float
+    claimed_delta: float = 0.0
     pair: str
     event: str
     guesses: Guesses
@@ -108,8 +132,8 @@ class Finding:
 
     @property
     def epsilon(self) -> float:
-        """Lower confidence bound on epsilon."""
-        return least_epsilon(self.guesses, CHANCE)
+        """Lower confidence bound on epsilon, at the delta of the claim."""
+        return least_epsilon(self.guesses, CHANCE, self.claimed_delta)
 
     @property
     def delta(self) -> float:
@@ -127,22 +151,28 @@ class Finding:
             draws=self.most,
             batch=max(1, self.most // 50),
             chance=CHANCE,
+            delta=self.claimed_delta,
         )
 
     @property
     def caught(self) -> bool:
         """Whether the guesses disprove the claim."""
-        return disproved(self.guesses, self.claim, CHANCE)
+        return disproved(self.guesses, self.claim, CHANCE, self.claimed_delta)
 
 
 def possible(case: Case, factor: Fraction) -> float:
     """Return the best power with which an attacker could detect a planted fault.
 
-    This is the power of the best guesses about one count with Laplace noise.
+    This is the power of the best guesses about counts with Laplace or Gaussian noise.
     """
-    right, wrong = best_guesses(float(case.claim * factor))
-    claim = float(case.claim)
-    return power(right, wrong, claim=claim, draws=case.most, batch=BATCH, chance=CHANCE)
+    claim, delta = float(case.claim), float(case.delta)
+    if case.rho is None:
+        right, wrong = best_guesses(float(case.claim * factor))
+    else:
+        right, wrong = best_gaussian_guesses(float(case.rho * factor), claim)
+    return power(
+        right, wrong, claim=claim, draws=case.most, batch=BATCH, chance=CHANCE, delta=delta
+    )
 
 
 def learned_scores(taught: list[Floats], *, thorough: bool) -> dict[str, Score]:
@@ -187,13 +217,23 @@ def draws_of(case: Case, view: Counted, first_seed: int) -> Draw:
     entropy = SeededEntropy(seed(first_seed))
 
     def draw() -> Released:
-        return run(mechanism, view, params, case.epsilon, entropy, {}, case.bounding, case.totals)
+        return run(
+            mechanism,
+            view,
+            params,
+            case.rho or case.epsilon,
+            entropy,
+            {},
+            case.bounding,
+            case.totals,
+            delta=case.delta or None,
+        )
 
     return draw
 
 
 def watched(case: Case, draw: Draw, difference: Difference, runs: int) -> Seen:
-    """Draw `runs` releases and return what the case's attacker sees in them."""
+    """Draw `runs` releases with `draw`, and return what the case's attacker sees in them."""
     if not case.total:
         return watch(draw, difference, runs)
     totals = [getattr(draw().totals, case.total) for _ in range(runs)]
@@ -242,10 +282,10 @@ class Reading:
 
     @staticmethod
     def taught(sides: list[Seen]) -> Reading:
-        """Learn the number of columns, and a score for each structure.
+        """Learn how to convert releases from the releases of two neighbouring datasets.
 
-        The score is how many more releases of the second dataset than of the first had the
-        structure.
+        The number of columns is that of the longest release. A structure (which parts a release
+        has) scores how many more releases of the second dataset than of the first had it.
         """
         odds: dict[int, float] = {}
         for sign, side in zip((-1, 1), sides, strict=True):
@@ -314,11 +354,13 @@ def audit(case: Case, factors: tuple[Fraction, ...], effort: float = 1.0) -> Ite
                     batch=min(BATCH, most // 4),
                     chance=CHANCE,
                     coin=seed(first_seed + 10),
+                    delta=float(case.delta),
                 )
             yield Finding(
                 case=case.name,
                 factor=float(factor),
                 claim=float(case.claim),
+                claimed_delta=float(case.delta),
                 pair=pair.name,
                 event=rule.event,
                 guesses=guesses,

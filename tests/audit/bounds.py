@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,8 +70,8 @@ def log_capital(counts: Floats, epsilon: float, delta: float = 0.0) -> Floats:
     `counts` (..., 3) are the right guesses, wrong guesses and abstentions. If epsilon and delta
     hold, the log ever reaches log(1/chance) with probability at most `chance`.
     """
-    # A wrong guess counts -(e^epsilon + delta). Bets are divided by this, so that a wrong guess
-    # loses at most the whole capital.
+    # The variable Z of a wrong guess is -(e^epsilon + delta). Bets are divided by this number, so
+    # that a wrong guess loses at most the whole capital.
     most = math.exp(epsilon) + delta
     bets = BETS / most
     factors = np.log1p([bets * (1 - delta), -bets * most, -bets * delta])
@@ -86,10 +87,10 @@ def disproved(guesses: Guesses, epsilon: float, chance: float, delta: float = 0.
     return bool(log_capital(counts, epsilon, delta) >= -math.log(chance))
 
 
-def least_epsilon(guesses: Guesses, chance: float) -> float:
-    """Return a lower confidence bound on epsilon: every value tried below it is disproved."""
+def least_epsilon(guesses: Guesses, chance: float, delta: float = 0.0) -> float:
+    """Return a lower confidence bound on epsilon at `delta`: every lower value is disproved."""
     steps = 0
-    while disproved(guesses, steps * STEP, chance):
+    while disproved(guesses, steps * STEP, chance, delta):
         steps += 1
     return max(0, steps - 1) * STEP
 
@@ -105,17 +106,24 @@ def least_delta(guesses: Guesses, epsilon: float, chance: float) -> float:
 
 
 def power(
-    right: float, wrong: float, *, claim: float, draws: int, batch: int, chance: float
+    right: float,
+    wrong: float,
+    *,
+    claim: float,
+    draws: int,
+    batch: int,
+    chance: float,
+    delta: float = 0.0,
 ) -> float:
     """Return the simulated probability that at most `draws` draws disprove a claim.
 
-    The claim is checked after each batch. `right` and `wrong` are the probabilities of a right and
-    of a wrong guess in one draw.
+    The claim is an epsilon at `delta`. It is checked after each batch. `right` and `wrong` are the
+    probabilities of a right and of a wrong guess in one draw.
     """
     random = np.random.default_rng(1)
     shares = [right, wrong, max(0.0, 1 - right - wrong)]
     seen = random.multinomial(batch, shares, (1000, max(1, draws // batch))).cumsum(axis=1)
-    capital = log_capital(seen.astype(np.float64), claim)
+    capital = log_capital(seen.astype(np.float64), claim, delta)
     return float(np.mean(capital.max(axis=1) >= -math.log(chance)))
 
 
@@ -127,3 +135,15 @@ def best_guesses(epsilon: float) -> tuple[float, float]:
     privacy.
     """
     return 0.5, 0.5 * math.exp(-epsilon)
+
+
+def best_gaussian_guesses(rho: float, epsilon: float) -> tuple[float, float]:
+    """Return the probabilities of a right and a wrong guess about counts with Gaussian noise.
+
+    The attacker guesses where the likelihood ratio exceeds e^epsilon, which is best against a claim
+    of epsilon at a delta (Neyman and Pearson). If the noise is for `rho`, the logarithm of the
+    ratio is normal with mean rho and variance 2 rho.
+    """
+    deviation = math.sqrt(2 * rho)
+    log_ratio = NormalDist()
+    return log_ratio.cdf((rho - epsilon) / deviation), log_ratio.cdf((-rho - epsilon) / deviation)

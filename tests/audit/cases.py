@@ -4,16 +4,59 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
+
 from dpgeo.core.guarantees import Bounding, Counting
 from dpgeo.core.totals import TotalsPlan
 from dpgeo.mechanisms.registry import MECHANISMS
 from tests.audit.attack import Case, possible
-from tests.audit.datasets import TORN
+from tests.audit.datasets import PAIRS, TORN, Floats, Ints, Pair
 from tests.statistical.test_empirical_epsilon import BOUND
 
 GRID, TREE = Fraction(11, 10), Fraction(5, 4)
 
 HALF_FOR_TOTALS = TotalsPlan(percent=50, sightings=8, visits=8)
+
+IN_TEN_CELLS = tuple(pair for pair in PAIRS if pair.name == "among twenty, ten cells")
+
+IN_ONE_CELL = tuple(pair for pair in PAIRS if pair.name == "among twenty, ten records in a cell")
+
+PEOPLE: dict[str, object] = {"counting": Counting.PEOPLE, "pairs": IN_TEN_CELLS}
+
+ONCE: dict[str, object] = {"counting": Counting.PEOPLE, "pairs": IN_ONE_CELL, "bound": 1}
+"""Fields for mechanisms whose releases show no sum over the ten cells to the attacker: the whole
+rho is spent on one place, or on one pair and its two ends."""
+
+VISITS: dict[str, object] = {"pairs": IN_ONE_CELL}
+
+IN_RHO: tuple[tuple[str, str, dict[str, object]], ...] = (
+    ("uniform-grid, people counted", "uniform-grid", PEOPLE),
+    ("uniform-grid", "uniform-grid", VISITS),
+    ("zones, people counted", "zones", ONCE),
+    ("averages", "averages", VISITS),
+    ("flows, people counted", "flows", ONCE),
+    (
+        "uniform-grid, people counted, totals",
+        "uniform-grid",
+        PEOPLE | {"totals": TotalsPlan(percent=10, sightings=8, visits=8)},
+    ),
+)
+"""Names, mechanisms and other fields of the cases that a rho pays for.
+
+Each is audited on the pair of datasets for which its claim is exact.
+"""
+
+
+def _crowded() -> tuple[Floats, Floats, Ints]:
+    """Return the records of the last of PAIRS, whose people are all in one cell, a hundred
+    times.
+    """
+    longitude, latitude, persons = PAIRS[-1].others()
+    return np.tile(longitude, 100), np.tile(latitude, 100), np.arange(100 * persons.size)
+
+
+BUSY = Pair("beside 40,000 in the cell", _crowded, PAIRS[0].added)
+"""A pair with so many people that `auto` chooses its later phases from counts of equal squares."""
 
 CASES = (
     Case(name="uniform-grid", key="uniform-grid", wanted=GRID, most=24_000),
@@ -26,7 +69,7 @@ CASES = (
         wanted=GRID,
         most=24_000,
         counting=Counting.PEOPLE,
-        bound=1,  # so that the whole epsilon is spent in one place
+        bound=1,  # each person is in one zone only, so that the whole epsilon is spent there
         chosen={"zones": "tiles"},
     ),
     Case(name="quartiles", key="quartiles", wanted=GRID, most=24_000),
@@ -101,6 +144,14 @@ CASES = (
     Case(name="dpcube", key="dpcube", wanted=TREE, most=10_000),
     Case(name="auto", key="auto", wanted=TREE, most=24_000, seconds=600),
     Case(
+        name="auto, phases chosen twice",
+        key="auto",
+        wanted=TREE,
+        most=24_000,
+        seconds=600,
+        pairs=(BUSY,),
+    ),
+    Case(
         name="auto-by-time",
         key="auto-by-time",
         wanted=TREE,
@@ -154,6 +205,18 @@ CASES = (
             ("sightings", Fraction(20)),
             ("visits", Fraction(20, 3)),
         )
+    ),
+    *(
+        Case(
+            name=f"{name} in rho",
+            key=key,
+            wanted=Fraction(4),
+            most=24_000,
+            learned=2000,
+            rho=Fraction(1, 8),
+            **more,  # type: ignore[arg-type]
+        )
+        for name, key, more in IN_RHO
     ),
     Case(
         name="uniform-grid, popular bounding",

@@ -172,7 +172,7 @@ PAIRS = (
 """Pairs of datasets, among which to search for the pair whose releases reveal most."""
 
 TORN = Pair("two places that are as popular but for the person", _nobody, _nowhere)
-"""Placeholder in lists of pairs; the attack uses the two datasets that `torn` makes instead."""
+"""Placeholder in lists of pairs, for the two datasets that the function `torn` makes."""
 
 
 def uploaded(folder: Path, name: str, longitude: Floats, latitude: Floats, persons: Ints) -> Path:

@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from typing import Any
 from unittest import mock
 
-from dpgeo.core.noise import DiscreteLaplace, PlanarLaplace
-from dpgeo.privacy import exponential_mechanism, sampler, sparse_threshold
+from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace, PlanarLaplace
+from dpgeo.privacy import (
+    exponential_mechanism,
+    gaussian_meter,
+    gaussian_sampler,
+    gaussian_threshold,
+    sampler,
+    sparse_threshold,
+)
 from dpgeo.privacy import meter as meter_module
 from dpgeo.privacy import planar_laplace_sampler as planar
 
 
 @contextmanager
 def epsilon_times(factor: Fraction) -> Iterator[None]:
-    """Within the block, draw all noise as if the declared epsilon were multiplied by `factor`."""
+    """Within the block, draw all noise as if the declared epsilon were multiplied by `factor`.
+
+    Gaussian noise is drawn as if the declared rho were.
+    """
+
+    def gaussian(draw: Callable[..., Any]) -> Callable[..., Any]:
+        def less(noise: DiscreteGaussian, *rest: Any) -> Any:
+            return draw(DiscreteGaussian(noise.rho * factor, noise.squared_sensitivity), *rest)
+
+        return less
 
     def wrong(noise: DiscreteLaplace) -> DiscreteLaplace:
         return DiscreteLaplace(noise.epsilon * factor, noise.sensitivity)
@@ -41,5 +57,12 @@ def epsilon_times(factor: Fraction) -> Iterator[None]:
         mock.patch.object(meter_module, "sample_geometric", sample_geometric),
         mock.patch.object(exponential_mechanism, "sample_geometric", sample_geometric),
         mock.patch.object(meter_module, "move", move),
+        mock.patch.object(gaussian_meter, "sample", gaussian(gaussian_sampler.sample)),
+        mock.patch.object(
+            gaussian_meter, "sample_passing", gaussian(gaussian_threshold.sample_passing)
+        ),
+        mock.patch.object(
+            gaussian_meter, "sample_beyond", gaussian(gaussian_threshold.sample_beyond)
+        ),
     ):
         yield

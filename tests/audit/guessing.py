@@ -101,15 +101,24 @@ def _share(scores: Floats, thresholds: Floats) -> Floats:
 
 
 def play(
-    draw: DrawMany, rule: Rule, *, claim: float, most: int, batch: int, chance: float, coin: int
+    draw: DrawMany,
+    rule: Rule,
+    *,
+    claim: float,
+    most: int,
+    batch: int,
+    chance: float,
+    coin: int,
+    delta: float = 0.0,
 ) -> Guesses:
     """Play the game for at most `most` draws; end as soon as a batch of draws disproves the claim.
 
-    `coin` is the seed of the coin that chooses the dataset of each draw.
+    The claim is an epsilon at `delta`. `coin` is the seed of the coin that chooses the dataset of
+    each draw.
     """
     random = np.random.default_rng(coin)
     total = Guesses()
-    while total.draws < most and not disproved(total, claim, chance):
+    while total.draws < most and not disproved(total, claim, chance, delta):
         size = min(batch, most - total.draws)
         # The rule is fixed, so the order of draws within a batch does not matter.
         second = int(random.binomial(size, 0.5))

@@ -176,7 +176,9 @@ def _noise(points: Points) -> PlanarLaplace:
 
 
 def padded_numbers() -> Iterator[int]:
-    """Yield the number of points published when everybody has one report, and then two."""
+    """Yield the number of published points if everybody has one report, and if everybody has
+    two.
+    """
     mechanism = planar_laplace.MECHANISM
     params = parse_parameters(mechanism.params, LEVEL | {"padded": True})
     with TemporaryDirectory() as folder:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from tests.audit.attack import BATCH, CHANCE, Case, Finding
+from tests.audit.attack import BATCH, CHANCE, DELTA, Case, Finding
 from tests.audit.points import CATCH, PADDED, PLAIN
 
 PATH = Path(__file__).resolve().parents[2] / "docs" / "audit.md"
@@ -31,6 +31,11 @@ many people as trees split at. On the pair that promises most, the attacker lear
 releases: of single numbers, weighted sums of clipped numbers (the likelihood ratio of shifted
 Laplace noise), boosted trees of decisions, and the frequency of structures, the one rule whose
 guesses promise most is kept for the claim and for every fault.
+
+**Rho.** Under zCDP a rho pays for Gaussian noise. The claim is the epsilon that follows from it at
+a delta of {delta:g}, by which few releases may show more: bets lose delta whatever happens. A fault
+of 4 is noise for 4 times the rho, which is noise of half the scale. Smaller faults cannot be proved
+with so few draws, since the epsilon that follows from a rho is not the least.
 
 **The columns.** A fault of 1.1 is noise for 1.1 times the claimed epsilon, and "none" is the
 product as it is. *Proven* is a lower confidence bound on epsilon, rounded down, and bold if the
@@ -87,7 +92,7 @@ def report(cases: Sequence[Case], findings: Sequence[Finding], page: str = "") -
             missed.append(f"- {name}: a fault of {fault} was not caught; the power was {power}.")
     notes = [f"- {case.name}: {case.note}" for case in cases if case.note]
     parts = [
-        HEAD.format(chance=CHANCE, over=1 / CHANCE),
+        HEAD.format(chance=CHANCE, over=1 / CHANCE, delta=float(DELTA)),
         "| claim | epsilon | fault | proven | point | delta | power | draws |",
         "|---|---|---|---|---|---|---|---|",
         *lines,
@@ -126,7 +131,8 @@ def _not_run(names: Sequence[str], drawn: set[str]) -> list[str]:
 def _line(one: Finding) -> str:
     fault = "none" if one.factor == 1 else f"{one.factor:g}"
     proven = f"**{one.epsilon:.3f}**" if one.caught else f"{one.epsilon:.3f}"
+    delta = f" at {one.claimed_delta:g}" if one.claimed_delta else ""
     return (
-        f"| {one.case} | {one.claim:.4g} | {fault} | {proven} | {one.point:.2f} "
+        f"| {one.case} | {one.claim:.4g}{delta} | {fault} | {proven} | {one.point:.2f} "
         f"| {one.delta:.4f} | {one.power:.2f} | {one.guesses.draws:,} of {one.most:,} |"
     )

@@ -24,11 +24,17 @@ def audited_points(effort: float, *, padded: bool) -> list[Finding]:
 
 
 def tasks(only: str, effort: float) -> list[Task]:
-    """Return the audits whose names contain `only`, the slowest first."""
+    """Return the audits whose names contain `only`, the slowest first.
+
+    If `only` is the key of a mechanism, they are the audits of this mechanism instead.
+    """
     cases = sorted(CASES, key=lambda case: case.seconds, reverse=True)
+    wanted = [case for case in cases if only == case.key]
+    if not wanted:
+        wanted = [case for case in cases if only in case.name]
     points = [(PLAIN, False), (PADDED, True)]
     return [
-        *(partial(audited, case, effort) for case in cases if only in case.name),
+        *(partial(audited, case, effort) for case in wanted),
         *(
             partial(audited_points, effort, padded=padded)
             for name, padded in points

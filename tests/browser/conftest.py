@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -102,4 +104,18 @@ def open_page(browser: Any, live_server: Any) -> Iterator[Open]:
     yield open_one
     for context in contexts:
         context.close()
+    wait_for_requests()
     assert faults == []
+
+
+def wait_for_requests() -> None:
+    """Wait until the server has answered all requests of closed pages.
+
+    The server's threads share the test's SQLite connection, and a table cannot be emptied after the
+    test while a thread reads it. A thread ends when its page's connection is closed.
+    """
+    until = time.monotonic() + PATIENCE / 1000
+    for thread in threading.enumerate():
+        if "process_request_thread" in thread.name:
+            thread.join(max(until - time.monotonic(), 0))
+            assert not thread.is_alive(), "a request of a closed page is still being answered"

@@ -72,7 +72,7 @@ def test_axe_finds_nothing(
 
 @pytest.mark.parametrize(
     ("place", "is_listed"),
-    # An unknown place does not limit the list; the page says so.
+    # A place that the site does not know does not filter the catalogue; the page says so.
     [("Copenhagen", True), ("K\u00f8benhavn", True), ("Nairobi", False), ("qqqqqqqqq", True)],
 )
 def test_axe_finds_nothing_where_the_catalogue_is_searched_by_place(
@@ -99,8 +99,7 @@ def test_axe_finds_nothing_on_pages_of_missing_maps(open_page: Open) -> None:
     for path, said in words.items():
         page = open_page(path, (320, 720), wait="main")
         assert said in page.inner_text("main")
-        # Every page is reached by a link from another page, so the objects behind the links must
-        # exist.
+        # Axe is run on every page that a link leads to, so the objects behind the links must exist.
         assert page.locator("main a[href='/']").count() > 0
         assert violations(page) == []
 

@@ -1,4 +1,4 @@
-"""Owners' paths to maps of flows, places and averages, with files as they come and defaults."""
+"""Owners' paths from unchanged public files to maps of flows, places and averages, by defaults."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ CROWDS = itertools.count(70)
 
 
 def rides(path: Path) -> Path:
-    """Write rides as bike-share systems publish them, between stations, with a few bikes lost."""
+    """Write rides between stations in the format of bike-share systems; a few have no end
+    station.
+    """
     crowd, random = next(CROWDS), np.random.default_rng(6)
     lines = ["ride_id,rider,started_at,ended_at,start_lat,start_lng,end_lat,end_lng,member_casual"]
     for ride, start in enumerate(random.integers(0, 16, 6_000).tolist()):
@@ -47,7 +49,7 @@ def rides(path: Path) -> Path:
 
 
 def boardings(path: Path, stops: Path) -> Path:
-    """Write a list of thirty stops, and boardings near them; stop 1 is the busiest."""
+    """Write a list of thirty stops, and boardings near them, most of them near stop 1."""
     crowd, random = next(CROWDS), np.random.default_rng(4)
     at = np.column_stack([random.uniform(10.005, 10.095, 30), random.uniform(50.005, 50.095, 30)])
     listed = [f"s{n},Stop {n},{lon:.6f},{lat:.6f}" for n, (lon, lat) in enumerate(at, 1)]
@@ -62,7 +64,7 @@ def boardings(path: Path, stops: Path) -> Path:
 
 
 def speeds(path: Path, districts: Path) -> Path:
-    """Write four districts, and passages of cars through them; those in the east are faster."""
+    """Write four districts, and records of cars driving through; cars are faster in the east."""
     crowd, random = next(CROWDS), np.random.default_rng(8)
     shapes = [
         {

@@ -76,13 +76,13 @@ def test_a_rehearsal_shows_the_noise_before_it_is_paid_for(
     assert page.locator("figure.area").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
     assert violations(page) == []
-    # With a small epsilon, the noise nearly hides the same people.
+    # The invented people stay the same; with a small epsilon, the noise nearly hides them.
     page.evaluate("document.querySelector('.rehearsal').dataset.state = 'old'")
     page.fill("[name=epsilon]", "0.01")
     page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
     noisy = screenshot(page, ".rehearsal canvas")
     assert ramp_share(noisy, theme) < 0.5 * ramp_share(precise, theme)
-    # How many of its pixels have the pure colour of the lines depends on where the canvas begins.
+    # The share of pixels with the hatch's pure colour depends on where the canvas begins.
     assert share(noisy, "map-hatch", theme) > 0.01
 
 

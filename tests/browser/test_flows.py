@@ -35,7 +35,8 @@ def published(tmp_path: Path) -> Release:
     """Publish flows between the squares of a town, before and after noon, from a file of trips.
 
     Most trips lead to square B2 in the morning, and back in the afternoon. A fifth of the riders do
-    not ride back, so the map opens on the morning despite the noise.
+    not ride back, so the morning has most trips despite the noise, and the map shows the morning
+    first.
     """
     cache.clear()
     random = np.random.default_rng(6)
@@ -109,7 +110,7 @@ def test_the_slider_leads_from_morning_to_afternoon(open_page: Open, published: 
     page.locator("#flow-region").select_option("B2")
 
     def told() -> tuple[float, float]:
-        """Return the arrivals at B2 and the departures from it, as shown in the panel."""
+        """Return the numbers of arrivals at B2 and of departures from B2 that the panel shows."""
         arriving = page.inner_text("#flows .total").split()[0]
         leaving = page.inner_text("#flows .told .small >> nth=0").split()[0]
         return float(arriving.replace(",", "")), float(leaving.replace(",", ""))
@@ -148,7 +149,7 @@ def expected(release: Release, layer: str, origin: Any, destination: Any) -> str
 
 
 def shown(page: Any, words: str) -> str:
-    """Return the answer on the page, once it names the direction of the trips in `words`."""
+    """Return the text of the page's answer once it contains `words`, the direction of the trips."""
     page.wait_for_selector(f"{ANSWER} >> text={words}", timeout=PATIENCE)
     text: str = page.inner_text("#area .total")
     return text
@@ -219,8 +220,8 @@ def test_both_areas_are_drawn_over_the_map(open_page: Open, published: Release) 
 def test_a_transport_planner_takes_flows_from_the_catalogue_to_a_model(
     open_page: Open, published: Release, size: tuple[int, int]
 ) -> None:
-    """A planner asks who comes to B2 before noon, compares it with the afternoon, and takes the
-    matrix of the morning along.
+    """A planner asks who comes to B2 before noon, compares it with the afternoon, and downloads the
+    matrix of the morning.
     """
     matrix = next(each.name for each in published.files.all() if "00-12.matrix" in each.name)
     ask_for(published, matrix)

@@ -44,7 +44,7 @@ PLACES = "(places) => places.map((each) => { const at = map.project(each); retur
 
 
 def elsewhere(page: Any, words: str) -> None:
-    """Answer requests to another site with a page that has this body and with MapLibre's files."""
+    """Serve, as if from another site, a page with this body, and MapLibre's files."""
     package = settings.BASE_DIR / "frontend/node_modules/maplibre-gl/dist"
     text = PAGE.replace("WORDS", words).replace("BOUNDS", repr(list(BOUNDS)))
 

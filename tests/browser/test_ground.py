@@ -105,7 +105,7 @@ def test_another_servers_ground_is_drawn_where_the_operator_names_it(
     elsewhere.clear()
     bare = screenshot(open_page(address, size=WIDE), "#map .canvas").astype(int)
     assert elsewhere == []
-    # East of the study area, only the background of streets and names is drawn.
+    # Outside the study area, in the east, only the background of streets and names is drawn.
     spread = [
         each[100:450, int(0.8 * each.shape[1]) : int(0.96 * each.shape[1])].std(axis=(0, 1)).max()
         for each in (with_ground, bare)
@@ -128,8 +128,7 @@ def test_streets_and_names_lie_on_the_map(
     dark = (np.abs(with_ground - ink).max(axis=2) < 40).sum()
     without = (np.abs(bare - ink).max(axis=2) < 40).sum()
     assert dark > without + 200, "no name is written"
-    # The released counts stay the most visible: between the streets, the highest class keeps its
-    # colour.
+    # Between the streets, cells of the highest class keep their colour.
     highest = where(with_ground.astype(np.uint8), "tide-6", theme).sum()
     assert highest > 0.5 * where(bare.astype(np.uint8), "tide-6", theme).sum()
 
@@ -194,7 +193,7 @@ def test_names_of_every_script_are_written_with_fonts_of_this_site_or_machine(
 
     name = {"name": SCRIPTS[script], "kind": "city", "at": [9.52, 47.14]}
     written, bare = (picture(names).astype(int) for names in ([name], []))
-    # The fixture also checks that nothing was requested from another server.
+    # Letters were drawn: the fixture checks that no other server was asked for fonts.
     assert (np.abs(written - bare).max(axis=2) > 60).sum() > 150
 
 
@@ -204,7 +203,8 @@ def test_the_credit_leads_to_the_licence(open_page: Open, released: Release) -> 
     assert credit.get_attribute("href") == "https://www.openstreetmap.org/copyright"
     assert credit.is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    # On a phone, the search box is a strip over the map, and the released map opens below it.
+    # On a phone, the search box is a strip over the map, and the map is fitted into the space below
+    # it.
     box, sheet = (page.locator(each).bounding_box() for each in ("form.find", "#map .sheet"))
     page.locator("form.find").evaluate("box => { box.style.visibility = 'hidden'; }")
     image = screenshot(page, "#map .sheet")

@@ -1,4 +1,4 @@
-"""The map of made-up trips: arrows where trips lead, thin lines of trips, and what says so."""
+"""The map of made-up trips: arrows for frequent moves, thin lines of trips, and the disclaimer."""
 
 from __future__ import annotations
 

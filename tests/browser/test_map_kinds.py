@@ -80,7 +80,7 @@ def middle(page: Any) -> Any:
 
 
 def told(page: Any) -> str:
-    """Return the text of the tooltip for the middle of the map."""
+    """Return the text of the tooltip for the point in the middle of the map."""
     page.locator("#map .canvas").hover()
     page.locator(FLAG).wait_for(state="visible")
     words: str = page.inner_text(FLAG)
@@ -173,7 +173,7 @@ def test_moved_points_are_dots_with_the_radius_of_their_noise(
 
 
 def test_points_open_on_areas_and_become_dots_close_up(open_page: Open, published: Any) -> None:
-    """Moved points are first shown with their areas of uncertainty; close up, each becomes a dot.
+    """Moved points are first shown with areas of uncertainty; zoomed in, each becomes a dot.
 
     Half of the points are moved by more than 484 m, which is 60 pixels at 8 m per pixel.
     """

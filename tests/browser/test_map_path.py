@@ -104,7 +104,8 @@ def test_a_map_takes_eight_decisions_and_twenty_five_clicks(
     page.wait_for_selector("text=Nothing is public until you press Publish")
     problems += faults_of(page)
     page.set_input_files("[name=file]", crowd(tmp_path, west, south))
-    someone.clicks += 2  # one click on the button, and one on the file in the system's dialogue
+    # one click on the button, and one on the file in the system's file dialogue
+    someone.clicks += 2
     someone.decisions += 1
 
     page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
@@ -136,7 +137,8 @@ def test_a_map_takes_eight_decisions_and_twenty_five_clicks(
     page.wait_for_url("**/desk/releases/**")
     page.wait_for_selector("form[action$='publish/'] button, .state.published", timeout=PATIENCE)
     if page.locator("form[action$='publish/'] button").count():
-        someone.click("form[action$='publish/'] button")  # instead of waiting for an hour
+        # publish now, instead of waiting for an hour
+        someone.click("form[action$='publish/'] button")
     sync_api.expect(page.locator(".state")).to_have_text("Published")
 
     stranger = browser.new_context().new_page()

@@ -215,6 +215,7 @@ def test_a_link_restores_the_same_picture(open_page: Open, boxed: Release) -> No
     page = open_page(release_path(boxed))
     unfold(page, "Map settings")
     page.get_by_role("button", name="As counted").click()
+    page.wait_for_function("() => location.hash !== ''", timeout=PATIENCE)
     before = page.evaluate("location.hash")
     page.get_by_role("button", name="Zoom in").click()
     page.wait_for_function("before => location.hash !== before", arg=before, timeout=PATIENCE)

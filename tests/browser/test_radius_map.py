@@ -57,7 +57,7 @@ def test_bands_are_drawn_in_the_ramp_and_the_rest_is_hatched(
     assert (radius != density).any(axis=-1).mean() > 0.05
     assert ramp_share(radius, theme) > 0.1
     assert sum(share(radius, name, theme) > 0.005 for name in RAMP) >= 3
-    # The lines of the hatching are thinner than a pixel.
+    # The hatching's lines are thinner than a pixel, so few pixels have their pure colour.
     assert share(radius, "map-hatch", theme) > 0.002
     legend = page.inner_text("#map .legend")
     assert "in metres" in legend
@@ -184,5 +184,5 @@ def test_nothing_overflows_or_covers_the_switch(
     upload(page)
     planned(page, 3)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    show(page, "density")  # A click fails if another element covers the button.
+    show(page, "density")  # Playwright's click fails if another element covers the button.
     assert violations(page) == []

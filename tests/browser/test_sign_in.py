@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator
+from allauth.socialaccount.providers import registry
+from allauth.socialaccount.providers.saml.provider import SAMLProvider
 
 from dpgeo.accounts.models import Organisation, Role
 from dpgeo.audit.models import Event, EventKind
 from tests.browser.opening import Open
+from tests.requirements import need
 from tests.web.desk import PASSWORD, make_desk
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -49,7 +53,7 @@ def test_a_passkey_is_a_second_factor_and_replaces_the_password(open_page: Open)
     page = open_page("/accounts/login/", wait=MAIN)
     authenticator = plug_in(page)
     enter(page)
-    # The organisation demands a factor, so this page comes before the desk.
+    # The organisation demands a second factor, so this page comes before the desk.
     page.wait_for_url("**/desk/account/second-factor/")
     page.click("text=Add a passkey")
     page.fill("[name=name]", "office laptop")
@@ -58,12 +62,12 @@ def test_a_passkey_is_a_second_factor_and_replaces_the_password(open_page: Open)
     assert page.locator("ol.recovery li").count() == 10
     page.click("text=I have kept them")
     page.wait_for_url("**/desk/")
-    # Without the password.
+    # Next, sign in with the passkey alone, without the password.
     page.click("text=Sign out")
     go(page, "/accounts/login/")
     page.click("text=Sign in with a passkey")
     page.wait_for_url("**/desk/")
-    # As a second factor after it.
+    # Next, sign in with the password, and with the passkey as the second factor.
     page.click("text=Sign out")
     go(page, "/accounts/login/?next=/desk/keys/")
     enter(page)
@@ -72,7 +76,7 @@ def test_a_passkey_is_a_second_factor_and_replaces_the_password(open_page: Open)
     page.wait_for_url("**/desk/keys/")
     details = Event.objects.filter(kind=EventKind.SIGN_IN).values_list("detail", flat=True)
     assert list(details[:3]) == ["password, webauthn", "webauthn", "password"]
-    # A device that does not know the person opens nothing.
+    # Next, a device that does not verify who uses it: its passkey signs nobody in.
     page.click("text=Sign out")
     session, identity = authenticator
     session.send("WebAuthn.clearCredentials", {"authenticatorId": identity})
@@ -117,7 +121,7 @@ def test_somebody_signs_in_by_a_provider(
 ) -> None:
     mock = pytest.importorskip("oidc_provider_mock")
 
-    # The provider's page has a style sheet on another site, which tests must not ask for.
+    # The provider's page refers to a style sheet on another site, which tests must not request.
     def provider(**options: Any) -> Any:
         app = mock.app(**options)
 
@@ -161,3 +165,34 @@ def test_somebody_signs_in_by_a_provider(
         page.click("button[type=submit]")
         page.wait_for_url("**/de/desk/account/")
         assert page.is_visible("text=cleo")
+
+
+def test_somebody_signs_in_by_saml_and_is_asked_again_where_it_was_refused(
+    open_page: Open, settings: Any
+) -> None:
+    """Somebody signs in by SAML, and after a refusal can try again on the page that refused.
+
+    The provider's answer is posted from another site, so the browser sends no session with it.
+    """
+    need(importlib.util.find_spec("xmlsec"), "python3-saml: make packages-full")
+    from tests.web.identity_provider import running_identity_provider
+
+    registry.register(SAMLProvider)
+    make_desk()
+    with running_identity_provider() as provider:
+        settings.DPGEO_SAML = [provider.facts()]
+        provider.people = {
+            "p-7": {"groups": ["gis"], "uid": ["cleo"]},
+            "p-8": {"groups": ["tennis"], "uid": ["dan"]},
+        }
+        page = open_page("/de/accounts/login/?next=/de/desk/account/", wait=MAIN)
+        for subject, words in (("p-8", "none of your groups"), ("p-7", "cleo")):
+            page.click("text=Town of Vessby")
+            page.fill("[name=subject]", subject)
+            page.click("text=Go on")
+            page.click("text=Back to the maps")
+            page.wait_for_selector(f"{MAIN} >> text={words}")
+            if subject == "p-8":
+                go(page, "/de/accounts/login/?next=/de/desk/account/")
+        assert page.url.endswith("/de/desk/account/")
+        assert [each["name"] for each in page.context.cookies() if "saml" in each["name"]] == []

@@ -26,6 +26,13 @@ AREA = StudyArea.from_bounds(*BOUNDS)
 LOADING = ".map-loading"
 NOTICE = "#map .sheet .map-notice"
 STYLED = "selector => getComputedStyle(document.querySelector(selector)).position === 'absolute'"
+PICTURE = ".early img"
+MOVABLE = ".early.movable"
+BELOW = """([below, above]) => {
+    const [low, high] = [below, above].map((each) => document.querySelector(each));
+    return low.getBoundingClientRect().top >= high.getBoundingClientRect().bottom;
+}"""
+"""Script that says whether the first of two elements lies below the second."""
 UNCOVERED = """selector => {
     const { x, y } = document.querySelector(selector).getBoundingClientRect();
     return document.elementFromPoint(x + 4, y + 4).matches(selector);
@@ -53,6 +60,27 @@ def thin(page: Any) -> Any:
     return line
 
 
+class Held:
+    """Requests that get no answer until they are released."""
+
+    def __init__(self) -> None:
+        self.routes: list[Any] = []
+        self.released = False
+
+    def __call__(self, route: Any) -> None:
+        """Hold a request, or let it through."""
+        if self.released:
+            route.continue_()
+        else:
+            self.routes.append(route)
+
+    def release(self) -> None:
+        """Let all requests through, also later ones."""
+        self.released = True
+        for route in self.routes:
+            route.continue_()
+
+
 def refusing(address: str, **answer: Any) -> Callable[[Any], None]:
     """Return a function that makes requests to `address` fail, or answers them as given."""
 
@@ -68,13 +96,13 @@ def refusing(address: str, **answer: Any) -> Callable[[Any], None]:
 def test_text_is_shown_before_the_map_on_a_slow_connection(
     open_page: Open, gridded: Release, size: tuple[int, int], theme: str
 ) -> None:
-    requests: list[Any] = []
+    requests = Held()
     lines: list[Any] = []
 
     def prepare(page: Any) -> None:
         lines.append(thin(page))
         for held in ("map.bin", "preview.png"):
-            page.route(f"**/{held}", lambda route: requests.append(route))
+            page.route(f"**/{held}", requests)
 
     page = open_page(path(gridded), size, theme, wait=LOADING, until="commit", prepare=prepare)
     page.wait_for_function(STYLED, arg=LOADING)
@@ -90,8 +118,7 @@ def test_text_is_shown_before_the_map_on_a_slow_connection(
     assert violations(page) == []
     # At this speed the whole map takes half a minute to load.
     lines[0].send("Network.emulateNetworkConditions", THIN | {"downloadThroughput": 500_000})
-    for route in requests:
-        route.continue_()
+    requests.release()
     page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
     assert page.locator(LOADING).is_hidden()
     assert re.search("(People|Sightings) per", page.inner_text(".legend"))
@@ -101,24 +128,84 @@ def test_text_is_shown_before_the_map_on_a_slow_connection(
 def test_on_a_phone_the_servers_picture_lies_where_the_map_will_be(
     open_page: Open, gridded: Release
 ) -> None:
-    requests: list[Any] = []
+    requests = Held()
     page = open_page(
         path(gridded),
         (390, 844),
-        wait="img.ahead",
+        wait=MOVABLE,
         until="commit",
-        prepare=lambda page: page.route("**/map.bin", lambda route: requests.append(route)),
+        prepare=lambda page: page.route("**/map.bin", requests),
     )
-    page.wait_for_function("performance.getEntriesByName('dpgeo:picture').length")
     assert page.locator(LOADING).is_visible()
+    assert page.evaluate(BELOW, [LOADING, "#map .sheet"])
     early = screenshot(page, "#map .sheet")
     assert ramp_share(early, "light") > 0.02
-    for route in requests:
-        route.continue_()
+    requests.release()
     page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
-    assert page.locator(".ahead").count() == 0
+    assert page.locator(".ahead, .early").count() == 0
     late = screenshot(page, "#map .sheet")
     assert np.abs(middle_of_crowds(early) - middle_of_crowds(late)).max() < 6
+
+
+def test_on_a_phone_the_picture_follows_a_finger_before_the_library_has_come(
+    open_page: Open, gridded: Release
+) -> None:
+    """The map takes the picture's place where the reader has moved it, and so do the data."""
+    library, data = Held(), Held()
+
+    def prepare(page: Any) -> None:
+        page.route("**/assets/map-*.js", library)
+        page.route("**/map.bin", data)
+
+    page = open_page(path(gridded), (390, 844), wait=MOVABLE, until="commit", prepare=prepare)
+    first, still = screenshot(page, "#map .sheet"), page.locator(PICTURE).bounding_box()
+    sheet = page.locator("#map .sheet").bounding_box()
+    x, y = sheet["x"] + 195, sheet["y"] + 190
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 20, y + 30, steps=4)
+    library.release()  # The map does not take the picture out of the reader's hand.
+    page.wait_for_selector("#map[data-state=pictured]", state="attached", timeout=PATIENCE)
+    page.wait_for_timeout(1500)
+    page.mouse.move(x + 30, y + 40, steps=4)
+    moved = page.locator(PICTURE).bounding_box()
+    assert (moved["x"] - still["x"], moved["y"] - still["y"]) == pytest.approx((30, 40), abs=1)
+    page.mouse.up()
+    page.wait_for_selector(PICTURE, state="detached", timeout=PATIENCE)
+    early = screenshot(page, "#map .sheet")
+    shift = middle_of_crowds(early) - middle_of_crowds(first)
+    assert np.abs(shift - (40, 30)).max() < 6
+    data.release()
+    page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
+    late = screenshot(page, "#map .sheet")
+    assert np.abs(middle_of_crowds(early) - middle_of_crowds(late)).max() < 6
+
+
+def test_on_a_phone_the_picture_can_be_moved_before_the_data_have_come(
+    open_page: Open, gridded: Release
+) -> None:
+    """The data replace the picture where the reader has moved it to."""
+    requests = Held()
+    page = open_page(
+        path(gridded),
+        (390, 844),
+        wait="#map[data-state=pictured]",
+        until="commit",
+        prepare=lambda page: page.route("**/map.bin", requests),
+    )
+    page.wait_for_selector(PICTURE, state="detached", timeout=PATIENCE)
+    assert page.locator(LOADING).is_visible()
+    assert page.evaluate(UNCOVERED, ".find input")
+    still = screenshot(page, "#map .sheet")
+    page.get_by_role("button", name="Zoom in").click()
+    page.wait_for_timeout(1500)
+    moved = screenshot(page, "#map .sheet")
+    assert ramp_share(moved, "light") > 2 * ramp_share(still, "light") > 0.02
+    assert violations(page) == []
+    requests.release()
+    page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
+    late = screenshot(page, "#map .sheet")
+    assert np.abs(middle_of_crowds(moved) - middle_of_crowds(late)).max() < 6
 
 
 def middle_of_crowds(image: NDArray[np.uint8]) -> NDArray[np.float64]:

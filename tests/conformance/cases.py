@@ -85,8 +85,10 @@ DOMAIN = Domain(
 LAYERS = {"wards": LayerKind.ZONES, "stops": LayerKind.PLACES, "crowd": LayerKind.DENSITY}
 
 FITTING = {"people": [300, 450], "hidden": [1, 2, 3], "reach": [150, 500]}
-"""Values for parameters that depend on the city: numbers of people below and above that of the
-city, levels of its hierarchy of places, and metres within which it has visits.
+"""Values for parameters that depend on the invented city.
+
+They are numbers of people below and above the city's, levels of its hierarchy of places, and metres
+within which places have visits.
 """
 
 BOUND = 3
@@ -143,8 +145,10 @@ def parsed(cls: type[Any], given: dict[str, object]) -> list[Any]:
 
 
 SIDE, PAIRED_SIDE, PEOPLE = 32, 5, 60
-"""Values that keep releases small: the number of cells along a side, the same for flows and
-trips, which count pairs of cells, and the value of the parameter `people`.
+"""Values that keep releases small.
+
+SIDE is the number of cells along a side of the grid, PAIRED_SIDE that number for flows and trips,
+which count pairs of cells, and PEOPLE the value of the parameter `people`.
 """
 
 

@@ -1,4 +1,4 @@
-"""Requirements that every mechanism must meet that serves zero-concentrated privacy (zCDP).
+"""Requirements for every mechanism that supports zero-concentrated differential privacy (zCDP).
 
 Each mechanism draws one release for people and one for visits with its default parameters.
 """
@@ -25,6 +25,7 @@ from dpgeo.core.released import Released
 from dpgeo.core.spend import RhoSpend
 from dpgeo.mechanisms import dpcube, flows
 from dpgeo.mechanisms.averages import LABEL as SHARES
+from dpgeo.mechanisms.private_clusters import COUNTS as CLUSTER_COUNTS
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.postprocess.layers import layers
 from dpgeo.privacy.bounding import PILOT, PILOT_SHARE
@@ -63,9 +64,11 @@ def squared(label: str, counting: Counting, released: Released) -> int:
     """Return the squared sensitivity of a measurement, which the decision on zCDP derives."""
     steps = released.content.measure.steps if label == SHARES else 1  # type: ignore[attr-defined]
     # With a bound as low as BOUND, auto counts squares, which are sums of cells.
-    sums = label in SUMS or released.mechanism.startswith("auto")
+    clusters = released.mechanism == "private-clusters"
+    sums = label in SUMS or clusters or released.mechanism.startswith("auto")
     once = counting is Counting.PEOPLE and not sums
-    return (BOUND if once else BOUND**2) * steps**2
+    columns = 3 if clusters and label != CLUSTER_COUNTS else 1
+    return columns * (BOUND if once else BOUND**2) * steps**2
 
 
 @every_mechanism

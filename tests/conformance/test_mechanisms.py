@@ -59,7 +59,7 @@ DRAWS = 40 if AUDIT else 16
 """
 
 BESIDE = {"departures", "arrivals"}
-"""Renderers of layers that are measured besides the layer of the forecast.
+"""Names of layers with measurements of their own, to which the forecast of margins does not apply.
 
 The tests of flows check these layers.
 """
@@ -515,7 +515,8 @@ def true_counts(layer: Layer, view: ArrayView) -> np.ndarray[Any, Any]:
         return view.zone_counts(zones)._read_by_meter()
     assert isinstance(layer, BoxLayer)
     cells = view.histogram(layer.grid)._read_by_meter()
-    # Layers of slices are named after what they show and their slice, "partitions-06-12".
+    # The name of a slice's layer is what the layer shows and the slice, such as "partitions-06-12"
+    # (6 to 12 o'clock).
     shows, _, key = layer.name.partition("-")
     if layer.sliced or (key and shows == "partitions"):
         cells = next(each for each in slices_of(layer, view) if key in each)[key]
@@ -536,10 +537,10 @@ def slices_of(layer: BoxLayer, view: ArrayView) -> Iterator[dict[str, np.ndarray
 
 
 def measures_as_the_defaults_do(mechanism: Mechanism, params: Any, view: ArrayView) -> bool:
-    """Return whether these parameters give the same measurements as the defaults.
+    """Return whether these parameters give the same measurements as the defaults do.
 
-    For example, this holds for parameters that only draw lines through a surface. It is decided
-    from two draws of a dataset with people and two of a dataset without.
+    This holds, for example, for parameters that only say how lines are drawn through a surface. It
+    is decided from two draws for a dataset with people and two for one without.
     """
     defaults = next(run.values[1] for run in COUNTS if run.values[0] is mechanism)
     return params is not defaults and all(
@@ -551,7 +552,7 @@ def measures_as_the_defaults_do(mechanism: Mechanism, params: Any, view: ArrayVi
 
 
 def measured_in(released: Released) -> list[Any]:
-    """Return everything in the measured layers that is used to judge their margins."""
+    """Return everything in the measured layers that is needed to judge their margins."""
     return [
         (layer.name, *(np.asarray(getattr(layer, name, None)).tolist() for name in JUDGED))
         for layer in measured_layers(released)
@@ -562,7 +563,10 @@ def measured_in(released: Released) -> list[Any]:
 def test_beside_its_noisy_counts_are_the_nearest_that_are_not_negative(
     mechanism: Mechanism, params: Any
 ) -> None:
-    """The estimate's sum equals that of the noisy counts, or 0 if that sum is negative."""
+    """A release shows, beside noisy counts, the nearest counts that are not negative.
+
+    Their sum equals that of the noisy counts, or 0 if that sum is negative.
+    """
     for layer in measured_layers(release(mechanism, params, city())):
         projected = layer.columns["non_negative"]
         assert projected.min(initial=0.0) >= 0
@@ -589,7 +593,9 @@ def test_its_margins_cover_as_often_as_they_say(mechanism: Mechanism, params: An
     if not can_be_counted(release(mechanism, params, view)):
         pytest.skip("Its own tests look at margins of what is no box.")
     if measures_as_the_defaults_do(mechanism, params, view):
-        return  # The margins of these measurements are checked in the run with the defaults.
+        # These parameters measure what the defaults do, so the run with the defaults checks the
+        # margins.
+        return
     covered: dict[str, list[bool]] = {}
     exceeded: dict[str, list[bool]] = {}
     chosen: set[str] = set()

@@ -63,7 +63,7 @@ ABOUT = {
     ),
     "study_area_seen": json.dumps({"times": 2, "on": "2026-11-22"}),
 }
-"""Details of a publisher who has filled in every field."""
+"""What a publisher tells about itself and its data, with every field filled in."""
 
 REGISTRY = {
     1: {

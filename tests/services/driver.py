@@ -39,7 +39,7 @@ def prepare(rows: int, in_rho: bool = False) -> dict[str, Any]:
 
 
 def prepare_files(dataset: int, count: int, size: int) -> dict[str, Any]:
-    """Add files of `size` random bytes that the rows of a dataset's uploads name."""
+    """Store `count` files of `size` random bytes, as files of a dataset's uploads."""
     import os
 
     from dpgeo.datasets.models import Dataset, Upload, UploadState
@@ -79,9 +79,9 @@ def prepare_points(rows: int) -> dict[str, Any]:
 
 
 def prepare_folder(people: int, places: int) -> dict[str, Any]:
-    """Register a folder of two files in which each person has a row in each place.
+    """Register a folder of two Parquet files in which each person has one row at each place.
 
-    The folder is that of DPGEO_SOURCES, in the installation. Returns the id of the dataset.
+    The setting DPGEO_SOURCES of the installation names the folder. Returns the id of the dataset.
     """
     from django.conf import settings
     from django.core.management import call_command
@@ -111,7 +111,10 @@ def request_exact(dataset: int) -> dict[str, Any]:
 
 
 def look_at_counts(release: str) -> dict[str, Any]:
-    """Return the total of a map, its cost, and its shards with the attempts at those counted."""
+    """Return a map's total count and cost, and how often its shards were attempted.
+
+    The result has the map's shards, each with the number of the attempt that counted it.
+    """
     from dpgeo.core.released import GridRelease
     from dpgeo.datasets.orphan_files import stored_names
     from dpgeo.datasets.storage import private_storage
@@ -219,7 +222,7 @@ def request_due() -> dict[str, Any]:
 
 
 def moved_on_or(look: Callable[[], list[int]]) -> list[int]:
-    """Return what `look` finds, or [] if a worker has deleted the state that it was to read."""
+    """Return what `look` returns, or [] if a worker has deleted the state that `look` reads."""
     try:
         return look()
     except FileNotFoundError:
@@ -260,7 +263,7 @@ def erase(dataset: int) -> dict[str, Any]:
 
 
 def request_unheard(dataset: int) -> dict[str, Any]:
-    """Request a release, but without sending the message that would notify the workers."""
+    """Request a release without sending the message by which workers learn of jobs."""
     from celery import current_app
 
     current_app.send_task = lambda *_, **__: None
@@ -268,7 +271,7 @@ def request_unheard(dataset: int) -> dict[str, Any]:
 
 
 def exhaust(release: str) -> dict[str, Any]:
-    """Use up all attempts at making a release, as if workers had died before each draw."""
+    """Use up all attempts at a release's job, as if each worker had died before it drew noise."""
     from django.utils import timezone
 
     from dpgeo.jobs.models import Job, JobState
@@ -400,7 +403,7 @@ def lapse() -> dict[str, Any]:
 
 
 def debits(ledger: int, count: int, epsilon: str = "", nano_rho: int = 0) -> dict[str, Any]:
-    """Make `count` debits in sequence; return how many were paid and how many were refused.
+    """Make `count` debits in sequence; return how many of them were paid and how many refused.
 
     Each costs `epsilon` or, if that is empty, `nano_rho`.
     """
@@ -493,7 +496,9 @@ ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
 
 
 def answer_lines() -> None:
-    """Answer actions until the input ends, and close the database connections after each one."""
+    """Carry out actions from standard input until it ends; close database connections after
+    each.
+    """
     from django.db import connections
 
     # Only answers may go to standard output, so what actions print goes to standard error.

@@ -16,8 +16,7 @@ MANY = Fraction(1000)
 """The largest total epsilon that a budget may have."""
 
 SPARE = 3
-"""Number of objects of each kind that requests may destroy, so that later requests still find one.
-"""
+"""Number of objects of each kind that requests may destroy, so that some are left for others."""
 
 Names = dict[str, list[str]]
 
@@ -77,7 +76,8 @@ def make() -> dict[str, Any]:
 
 
 def _releases(desk: Any) -> Names:
-    """Make releases in every state, and return their names by the state or use.
+    """Make releases in every state, and return their ids by state or by the operation that needs
+    them.
 
     There is a published release of every content type, one withdrawn and one rejected release,
     drafts, and further releases for requests that withdraw or reject them.
@@ -117,7 +117,9 @@ def _releases(desk: Any) -> Names:
 
 
 def _uploads(program: Any, slug: str) -> Names:
-    """Make uploads that are only registered and others that are complete; return ids by use."""
+    """Make uploads that are only registered and others that are complete; return their ids by the
+    operation that needs them.
+    """
     announced = {"file_name": "trips.csv", "size": 1000}
     address = f"/api/v1/datasets/{slug}/uploads"
     begun = [program.ask("POST", address, announced, 201)["id"] for _ in range(2 * SPARE)]
@@ -125,7 +127,8 @@ def _uploads(program: Any, slug: str) -> Names:
     return {
         "upload": [*begun[:SPARE], *whole[:SPARE]],
         "begun": begun[: SPARE - 1],
-        # Only for tus, since the other upload protocol would change the offset.
+        # These uploads are for tus requests only: a request by the other protocol would move their
+        # offset.
         "begun_by_tus": begun[SPARE - 1 : SPARE],
         "whole": whole[:SPARE],
         "to_discard": [*begun[SPARE:], *whole[SPARE:]],
@@ -186,7 +189,8 @@ def dictionaries(names: Mapping[str, Sequence[str]], tile: Sequence[int]) -> dic
         "length": ["500"],
         "metadata": ["filename dHJpcHMuY3N2"],
         "request": [f"request-{number}" for number in range(100)],
-        # A key may be sent again only with a file of the same length.
+        # An idempotency key may be used again only for a file of the same length, so there are many
+        # keys.
         "tus_request": [f"tus-{number}" for number in range(100)],
         "version": [VERSION],
         "collection": [

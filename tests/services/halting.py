@@ -1,8 +1,9 @@
-"""Worker, website or reaper that halts at a named point, so that it can be killed there.
+"""Worker, website or reaper that halts at a named point, so that a test can kill it there.
 
-The reaper is the process that cleans up after others. `python -m tests.services.halting PROGRAM
-POINT GATE` writes the file GATE when it reaches POINT, and continues once that file is removed.
-Production code has no such points: this process replaces a function in its own copy of the program.
+The reaper is the process that cleans up what killed processes left. `python -m
+tests.services.halting PROGRAM POINT GATE` writes the file GATE when it reaches POINT, and continues
+once that file is removed. Production code has no such points: this process replaces a function in
+its own copy of the program.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def stand_still(gate: Path) -> None:
 
 
 def before(function: Callable[..., Any], gate: Path) -> Callable[..., Any]:
-    """Return a function that halts before it calls the given one."""
+    """Return a function that halts as `stand_still` does, then calls `function`."""
 
     def halted(*args: Any, **named: Any) -> Any:
         stand_still(gate)
@@ -36,7 +37,7 @@ def before(function: Callable[..., Any], gate: Path) -> Callable[..., Any]:
 
 
 def after(function: Callable[..., Any], gate: Path) -> Callable[..., Any]:
-    """Return a function that halts after it has called the given one."""
+    """Return a function that calls `function`, then halts as `stand_still` does."""
 
     def halted(*args: Any, **named: Any) -> Any:
         answer = function(*args, **named)
@@ -47,7 +48,10 @@ def after(function: Callable[..., Any], gate: Path) -> Callable[..., Any]:
 
 
 def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
-    """Return, for each point, an object, the name of its function, and `before` or `after`."""
+    """Return, for each point, the object and the name of the function to replace, and how.
+
+    The third value is the function `before` or `after`, which says when the replacement halts.
+    """
     from celery import current_app
     from django.core.files.uploadhandler import TemporaryFileUploadHandler
 

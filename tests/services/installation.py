@@ -161,8 +161,7 @@ class Installation:
 def celery_words(workers: int) -> Sequence[str]:
     """Return the arguments after `python` that start a worker with `workers` processes.
 
-    This worker also makes the files that readers ask for, for which `serve` starts a separate
-    worker.
+    This worker also makes files on request; `serve` starts a separate worker for those.
     """
     from dpgeo.commands.management.commands.serve import worker_command
 

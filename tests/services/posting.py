@@ -51,9 +51,9 @@ def fuzzed() -> dict[str, Any]:
 
 
 def house(datasets: int) -> dict[str, Any]:
-    """Make an organisation with datasets that are declared but have no data.
+    """Make an organisation with `datasets` datasets that have no data yet.
 
-    Returns headers with the organisation's key, its owner's session and the datasets' slugs.
+    Returns headers with the organisation's API key, its owner's session and the datasets' slugs.
     """
     from django.core.management import call_command
 
@@ -84,7 +84,7 @@ def post(headers: dict[str, str], body: dict[str, Any], at: float) -> dict[str, 
     from django.test import Client
 
     client = Client(headers={**headers, "Idempotency-Key": "monday", "Host": "localhost"})
-    # This imports what a first request imports, so that the timed request need not.
+    # This imports the modules that a first request needs, so that the timed request does not.
     client.get("/api/v1/mechanisms")
     time.sleep(max(0.0, at - time.time()))
     answer = client.post("/api/v1/releases", body, content_type="application/json")

@@ -139,7 +139,7 @@ def served(folder: Path, held: Fixture) -> Iterator[tuple[str, dict[str, str], W
 
 
 def begin(folder: Path, settings: str, examples: int, *words: str) -> subprocess.Popen[bytes]:
-    """Start a fuzzer that looks for responses that contradict the schema."""
+    """Start a fuzzer process that looks for responses which contradict the schema."""
     folder.mkdir()
     (folder / "schemathesis.toml").write_text(settings)
     with (folder / "said").open("wb") as output:

@@ -1,4 +1,4 @@
-"""Backups of a busy installation, restored into either kind of database, despite kills."""
+"""Backups of a busy installation with SQLite or PostgreSQL, restored into either, with kills."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LEDGERS = (
 
 
 class Machines:
-    """Installations with SQLite or with the servers, each in a folder of its own."""
+    """Makes installations with SQLite or with both servers, each in a folder of its own."""
 
     def __init__(self, folder: Path, servers: Servers, stack: ExitStack) -> None:
         self.folder, self._servers, self._stack = folder, servers, stack
@@ -120,8 +120,7 @@ def test_a_busy_installation_is_restored_into_another_kind_of_database(
             break
     else:
         run(new, *words)
-    # The snapshot contains only whole transactions. What may have been spent since the snapshot is
-    # unknown, so the restore counts the whole total as spent.
+    # a whole archive may just have been completed
     assert ledgers(new) == [(total, total, total)]
     assert spent == entries <= total
     seen = new.ask("look", release=release)
@@ -135,7 +134,7 @@ def test_a_busy_installation_is_restored_into_another_kind_of_database(
 @pytest.mark.skipif(os.environ.get("DPGEO_AUDIT") != "1", reason="runs in make audit")
 @pytest.mark.timeout(7200)
 def test_ten_gigabytes_are_backed_up_and_restored(machines: Machines) -> None:
-    """Time both with GIGABYTES of files; memory must not grow with their size."""
+    """Back up and restore GIGABYTES of files; memory does not grow with their size."""
     old, new = machines.make("old", "sqlite"), machines.make("new", "sqlite")
     prepared = old.ask("prepare", rows=2_000)
     whole = old.ask("prepare_files", dataset=prepared["dataset"], count=GIGABYTES, size=1 << 30)

@@ -1,7 +1,7 @@
 """Every step of the Dockerfile and every service of the compose file, run without Docker.
 
-`make audit` also installs the packages and builds the scripts. Other runs use this environment's
-packages and the scripts that are already built.
+`make audit` also runs the steps that install the packages and builds the scripts. Other runs use
+this environment's packages and the scripts that are already built.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any
 
 import psycopg
 import pytest
+import redis
 import yaml
 
 from dpgeo.commands.age_files import passing_identity
@@ -35,6 +36,7 @@ from tests.servers import (
     servers_installed,
 )
 from tests.services.installation import ROOT
+from tests.services.over_https import CADDY, ask, local_caddyfile
 from tests.services.sites import Site
 from tests.unit.ground.files import TILES
 
@@ -127,8 +129,9 @@ class Stack:
         self.image, self.folder = image, folder
         self.ports = {"8000": str(free_port()), "8080": str(free_port())}
         self.servers = servers
-        self.files = folder / "files"
+        self.files, self.certificates = folder / "files", folder / "certificates"
         self.files.mkdir()
+        self.certificates.mkdir()
         facts = image.inside(image.volumes[0]).stat()
         self.files.chmod(stat.S_IMODE(facts.st_mode))
         os.chown(self.files, facts.st_uid, facts.st_gid)
@@ -137,8 +140,21 @@ class Stack:
         """Return the options for running a service's commands."""
         service = SERVICES[name]
         assert service["read_only"]
-        if "build" not in service:  # the proxy is the one service whose image is not built here
+        if name == "proxy":
             return {"read_only": True, "tmpfs": ["/tmp"], "user": "www-data"}  # noqa: S108
+        if name == "tls":
+            return {
+                "read_only": True,
+                "user": "root",
+                "tmpfs": [each.split(":")[0] for each in service["tmpfs"]],
+                "volumes": {"/data": self.certificates},
+                # the image of Caddy sets the folder of its data
+                "environment": {
+                    **service["environment"],
+                    "DPGEO_UPSTREAM": f"127.0.0.1:{self.ports['8080']}",
+                    "XDG_DATA_HOME": "/data",
+                },
+            }
         environment = {key: str(value) for key, value in service["environment"].items()}
         assert environment.keys() >= self.servers.keys()
         return {
@@ -160,9 +176,11 @@ class Stack:
         return self.image.run(self.words(command), **self.options(name))
 
     @contextlib.contextmanager
-    def running(self, name: str) -> Iterator[subprocess.Popen[bytes]]:
+    def running(
+        self, name: str, command: list[str] | None = None
+    ) -> Iterator[subprocess.Popen[bytes]]:
         """Run a service within the block, and kill it at the end."""
-        command = self.words(SERVICES[name].get("command") or self.image.command)
+        command = self.words(command or SERVICES[name].get("command") or self.image.command)
         with (self.folder / f"{name}.log").open("wb") as log:
             process = self.image.start(command, stdout=log, stderr=log, **self.options(name))
         try:
@@ -220,6 +238,7 @@ def test_the_containers_start_and_serve(stack: Stack) -> None:
     with contextlib.ExitStack() as services:
         web = services.enter_context(stack.running("web"))
         worker = services.enter_context(stack.running("worker"))
+        files = services.enter_context(stack.running("files"))
         reaper = services.enter_context(stack.running("reaper"))
         stack.wait_until_healthy("web", web)
         proxy = services.enter_context(stack.running("proxy"))
@@ -233,9 +252,10 @@ def test_the_containers_start_and_serve(stack: Stack) -> None:
             assert (status, bool(content)) == (200, True), address
             assert headers["Content-Encoding"] == "gzip" or not address.endswith((".js", ".css"))
         assert stack.ask("/readyz")[0] == 200
+        check_queues(stack)
         if AUDIT:
             check_workers(stack)
-        for process in (web, worker, reaper, proxy):
+        for process in (web, worker, files, reaper, proxy):
             assert process.poll() is None
         check_maintenance(stack)
         check_backup(stack)
@@ -245,6 +265,51 @@ def test_the_containers_start_and_serve(stack: Stack) -> None:
         assert (stat.S_IMODE(facts.st_mode), facts.st_uid) == (0o700, image.ids()[0])
     with pytest.raises(AssertionError, match="Read-only file system"):
         stack.run("web", ["touch", "/srv/dpgeo/written"])
+
+
+def check_queues(stack: Stack) -> None:
+    """Check that workers listen to the queue of jobs and to that of files."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    with redis.Redis.from_url(stack.servers["CELERY_BROKER_URL"]) as broker:
+        # Celery lists a queue here as soon as a worker waits for it, even if nothing was ever sent.
+        for queue in ("celery", "files"):
+            while not broker.exists(f"_kombu.binding.{queue}"):
+                assert time.monotonic() < deadline, queue
+                time.sleep(0.2)
+
+
+@pytest.mark.skipif(not AUDIT, reason="runs in make audit")
+def test_https_is_spoken_in_front_of_the_containers(stack: Stack) -> None:
+    """The service `tls`, without privileges, serves https in front of `proxy` and `web`."""
+    program = shutil.which("caddy")
+    need(program, CADDY)
+    inside = stack.image.inside("/etc/caddy")
+    for folder in (inside, stack.image.inside("/data")):
+        folder.mkdir(exist_ok=True)
+    # the image of Caddy has the program in another folder
+    shutil.copy(str(program), inside / "caddy")
+    http, https = free_port(), free_port()
+    (inside / "Caddyfile").write_text(local_caddyfile(http, https))
+    first, *words = SERVICES["tls"]["command"]
+    assert first == "caddy"
+    stack.run("migrate", SERVICES["migrate"]["command"])
+    with contextlib.ExitStack() as services:
+        stack.wait_until_healthy("web", services.enter_context(stack.running("web")))
+        stack.wait_until_healthy("proxy", services.enter_context(stack.running("proxy")))
+        tls = services.enter_context(stack.running("tls", ["/etc/caddy/caddy", *words]))
+        authority = stack.certificates / "caddy/pki/authorities/local/root.crt"
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not authority.exists():
+            log = (stack.folder / "tls.log").read_text()
+            assert tls.poll() is None, log
+            assert time.monotonic() < deadline, log
+            time.sleep(0.2)
+        host = VALUES["DPGEO_HOSTS"]
+        answer = ask(https, authority, "/accounts/login/", host)
+        assert answer.status == 200
+        assert answer.headers["Set-Cookie"].startswith("__Host-dpgeo_csrf=")
+        assert "max-age=31536000" in str(answer.headers["Strict-Transport-Security"])
+        assert tls.poll() is None
 
 
 def check_workers(stack: Stack) -> None:
@@ -289,9 +354,9 @@ def check_backup(stack: Stack) -> None:
 
 
 def check_ground(stack: Stack) -> None:
-    """Check that the ground service adds the files of its folder."""
+    """Check that the service `ground` adds the basemap files of its folder."""
     options = stack.options("ground")
-    stack.image.inside("/ground").mkdir()  # Docker makes it
+    stack.image.inside("/ground").mkdir()  # Docker would make this folder
     options["volumes"] = {**options["volumes"], "/ground": TILES.parent}
     assert "MB" in stack.image.run(SERVICES["ground"]["command"], **options)
 
@@ -302,7 +367,7 @@ def unpacked(body: bytes) -> str:
 
 
 def test_the_site_is_no_superuser_of_its_database() -> None:
-    """Run the script as the image of PostgreSQL does, in a new volume."""
+    """The site's database account is no superuser; the script is run as PostgreSQL's image does."""
     need(servers_installed() and shutil.which("psql") is not None, INSTALL)
     mounts = [each.split(":") for each in SERVICES["database"]["volumes"]]
     (script,) = [each[0] for each in mounts if each[1].startswith("/docker-entrypoint-initdb.d/")]

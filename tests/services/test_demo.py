@@ -16,7 +16,7 @@ from tests.services.sites import Site, site_of
 
 pytestmark = [
     pytest.mark.services,
-    # Every landing makes the demo twice in `make run`, on the oldest and the newest Python.
+    # `make run` makes the demo anyway, on the oldest and the newest Python, before each release.
     pytest.mark.skipif(os.environ.get("DPGEO_AUDIT") != "1", reason="runs in make audit"),
 ]
 
@@ -43,11 +43,13 @@ def words_of(process: Process) -> str:
 
 
 LINK = re.compile(r'href="(/(?:maps|embed|plan)/(?![^"]*/files/)[^"#]*|/)"')
-"""Links to pages with maps, without those to files."""
+"""Matches links to pages with maps, but not links to their files."""
 
 
 def pages_with_maps(site: Site) -> Iterator[tuple[str, str]]:
-    """Yield the path and the words of each page that strangers reach and that shows a map."""
+    """Yield the path and the text of each page with a map to which links lead from the home
+    page.
+    """
     paths, reached = ["/"], {"/"}
     while paths:
         path = paths.pop()

@@ -1,4 +1,4 @@
-"""Damaged and hostile files sent to a site: each one is read, or refused with a reason."""
+"""Damaged and hostile files sent to a site: each is either read or refused with a reason."""
 
 from __future__ import annotations
 

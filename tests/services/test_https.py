@@ -9,7 +9,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
+from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ import yaml
 from tests.requirements import need
 from tests.servers import free_port
 from tests.services.installation import ROOT, Installation, kill
+from tests.services.over_https import CADDY, ask, local_caddyfile
 from tests.services.sites import site_of
 
 AUDIT = os.environ.get("DPGEO_AUDIT") == "1"
@@ -34,19 +35,10 @@ SERVICE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"][
 
 @contextmanager
 def caddy(folder: Path, site: int, http: int, https: int) -> Iterator[Path]:
-    """Run the compose file's service `tls` before a site; yield the certificate of its authority.
-
-    Instead of Let's Encrypt, which reaches no test, an authority of Caddy's own signs.
-    """
+    """Run Caddy for the service `tls` in front of a site; yield its authority's certificate."""
     program = shutil.which("caddy")
-    need(program is not None, "Caddy: apt-get install caddy")
-    text = (ROOT / "deploy" / "Caddyfile").read_text()
-    first = "{\n\tservers"
-    assert first in text
-    own = (
-        f"admin off\n\tlocal_certs\n\tskip_install_trust\n\thttp_port {http}\n\thttps_port {https}"
-    )
-    (folder / "Caddyfile").write_text(text.replace(first, f"{{\n\t{own}\n\tservers", 1))
+    need(program is not None, CADDY)
+    (folder / "Caddyfile").write_text(local_caddyfile(http, https))
     words = [
         str(folder / "Caddyfile") if word == "/etc/caddy/Caddyfile" else word
         for word in SERVICE["command"]
@@ -83,16 +75,8 @@ def _answers(port: int, root: Path) -> bool:
         return False
 
 
-def ask(port: int, root: Path, path: str) -> HTTPResponse:
-    """Return an answer over https, if its certificate is of that authority and for localhost."""
-    context = ssl.create_default_context(cafile=str(root))
-    connection = HTTPSConnection("localhost", port, context=context, timeout=30)
-    connection.request("GET", path)
-    return connection.getresponse()
-
-
 def ask_plainly(port: int, path: str) -> HTTPResponse:
-    """Return an answer over http."""
+    """Request a path over http, without encryption; return the response."""
     connection = HTTPConnection("localhost", port, timeout=30)
     connection.request("GET", path)
     return connection.getresponse()
@@ -125,7 +109,7 @@ def test_https_is_spoken_by_current_versions_alone_and_cookies_are_bound(tmp_pat
 
 
 def version_spoken(port: int, root: Path, newest: ssl.TLSVersion) -> str | None:
-    """Return the version of TLS that is agreed on with a visitor of a certain age, if any."""
+    """Return the TLS version agreed with a client whose newest is `newest`, or None for none."""
     words = {"TLSv1_3": "-tls1_3", "TLSv1_2": "-tls1_2", "TLSv1_1": "-tls1_1"}
     process = subprocess.run(
         ["openssl", "s_client", "-connect", f"localhost:{port}", "-servername", "localhost",

@@ -120,9 +120,9 @@ def test_a_draw_stored_by_a_killed_worker_is_not_used_after_an_erasure(
 def test_of_two_living_holders_one_commits(
     installation: Installation, dataset: int, tmp_path: Path
 ) -> None:
-    """If two live workers hold the same release, only one of them commits its draw.
+    """If two live workers hold the lease of a job one after the other, only one commits its draw.
 
-    The first one halts with its draw in memory until the second has published a draw.
+    The first worker halts with its draw in memory until the second has published a draw.
     """
     gate = tmp_path / "gate"
     log = installation.folder / "log"

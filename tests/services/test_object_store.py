@@ -17,7 +17,7 @@ import pytest
 from tests.requirements import need
 from tests.servers import Servers, free_port
 from tests.services.installation import Installation
-from tests.services.sites import program_at, site_of
+from tests.services.sites import PATIENCE_SECONDS, program_at, site_of
 from tests.web.api import COLUMNS, CONTENT, REQUEST
 
 need(importlib.util.find_spec("moto"), "moto's S3 server: make .venv/done/full")
@@ -37,7 +37,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     port = free_port()
     installation = Installation(tmp_path)
     with installation.running("-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)) as server:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while not made_bucket(f"http://127.0.0.1:{port}"):
             assert server.poll() is None, (tmp_path / "log").read_text()
             assert time.monotonic() < deadline
@@ -126,7 +126,7 @@ def test_a_map_is_made_by_two_hosts_that_share_an_object_store(
 
 
 def made(site: Any, address: str) -> Any:
-    """Return the response for a file, after waiting for the file if it has to be made first."""
+    """Return the response to a request for a file, after waiting until the file is made."""
     deadline = time.monotonic() + 120
     while (answer := site.ask("GET", address)).status == 202:
         assert time.monotonic() < deadline, address

@@ -1,4 +1,4 @@
-"""A real Prometheus, Debian's, that scrapes a site with the shipped configuration."""
+"""The real Prometheus of Debian, which scrapes a site with the shipped configuration."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def shipped(folder: Path, port: int) -> Path:
 
 
 class Asked:
-    """A running Prometheus on a port."""
+    """A running Prometheus server on a port, to which queries are sent."""
 
     def __init__(self, port: int) -> None:
         self.site = Site(port, {})
@@ -60,7 +60,7 @@ class Asked:
         return float(found[0]["value"][1]) if found else None
 
     def until(self, query: str, wanted: float) -> None:
-        """Wait until a query has a value."""
+        """Wait until a query has the value `wanted`."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while (value := self.value(query)) != wanted:
             assert time.monotonic() < deadline, (query, value)
@@ -120,13 +120,13 @@ def test_prometheus_scrapes_the_site_and_raises_the_shipped_alerts(tmp_path: Pat
 
 
 def every_panel_has_values(asked: Asked) -> None:
-    """Check that each query of the shipped dashboard is one that Prometheus answers."""
+    """Check that Prometheus returns values for each query of the shipped dashboard."""
     board = json.loads((ROOT / "deploy" / "grafana-dashboard.json").read_text())
     queries = [target["expr"] for panel in board["panels"] for target in panel.get("targets", [])]
     assert len(queries) >= 6
     for query in queries:
         text = query.replace("$__rate_interval", "1m").replace("$__range", "1h")
-        asked.value(text)  # an error of the query fails the request
+        asked.value(text)  # an invalid query makes the request fail
 
 
 def is_ready(port: int) -> bool:

@@ -116,7 +116,7 @@ def run_qgis(script: str, words: list[str], folder: Path) -> Any:
 
 @pytest.fixture(autouse=True)
 def _qgis() -> None:
-    """Skip the tests if QGIS is missing, or let them fail in the audit."""
+    """Skip the tests if QGIS is missing; in `make audit`, let them fail instead."""
     if not qgis_installed():
         lack = "This needs QGIS: apt-get install --no-install-recommends python3-qgis."
         if os.environ.get("DPGEO_AUDIT"):
@@ -164,6 +164,6 @@ def test_qgis_opens_files_with_the_colours_of_the_map(tmp_path: Path) -> None:
             drawn = seen[name]["colours"]
             expected = {hexadecimal((r, g, b)) for r, g, b in view.colours().tolist()}
             assert all(drawn.get(colour, 0) > 20 for colour in expected)
-            # Pixels of other colours are antialiased edges.
+            # Pixels of other colours are antialiased edges, so they are left out.
             known = sum(drawn.get(colour, 0) for colour in {*expected, "#ffffff"})
             assert known > 0.8 * sum(drawn.values())

@@ -14,6 +14,7 @@ import pytest
 
 from tests.requirements import need
 from tests.services.installation import Installation, Process
+from tests.services.sites import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.services
 
@@ -42,7 +43,7 @@ def server(installation: Installation, port: int) -> Iterator[Process]:
 
 def wait_for_answer(port: int) -> None:
     """Wait until the site answers, whatever the status."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{port}/admin/login/", timeout=5).close()

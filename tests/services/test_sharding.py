@@ -78,10 +78,10 @@ PEOPLE, PLACES, EXACT_COST = 40, 3, 100_000_000
 def test_two_workers_count_a_folder_though_one_is_killed_in_a_shard(
     installation: Installation, tmp_path: Path
 ) -> None:
-    """Two workers share a release; the one that runs its job is killed with a counted shard.
+    """Two workers count the shards of a release; the one that runs its job is killed.
 
-    The other one has counted all other shards by then. It takes over, counts the shard that was
-    lost, adds all up, and draws once.
+    It dies with a counted shard in memory. By then, the other worker has counted all other shards.
+    It takes over the job, counts the lost shard, adds up all shards and draws noise once.
     """
     folder = tmp_path / "lake"
     folder.mkdir()

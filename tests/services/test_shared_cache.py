@@ -58,7 +58,7 @@ def cached(folder: Path, site: int) -> Iterator[int]:
 
 
 class SlowSite(BaseHTTPRequestHandler):
-    """A site that answers after a while: 200 until `is_withdrawn`, then 410."""
+    """A site that responds slowly: 200 until `is_withdrawn`, then 410."""
 
     is_withdrawn = False
 
@@ -96,7 +96,8 @@ def test_the_shipped_proxy_forgets_a_withdrawn_map_although_many_read_it(
 ) -> None:
     """Readers whose requests overlap get no map later than a second after its withdrawal.
 
-    The second is that of `X-Accel-Expires`; a further one is allowed for requests on their way.
+    `X-Accel-Expires` allows the proxy to keep a file for one second. The test allows one more for
+    requests on their way.
     """
     SlowSite.is_withdrawn = False
     with (

@@ -72,7 +72,7 @@ def until(condition: Callable[[], object], what: str) -> None:
 
 
 def ids(folder: Path) -> list[list[int]]:
-    """Return, for each run of the program, the process ids of the program and its child."""
+    """Return, for each run of the program, its process id and that of its child."""
     path = folder / "ids"
     if not path.exists():
         return []
@@ -118,7 +118,7 @@ def test_no_program_outlives_a_killed_supervisor(start: Start, tmp_path: Path) -
     part, child = ids(tmp_path)[0]
     supervisor.kill()
     until(lambda: not lives(part), "the part has ended")
-    # Each program has to end its own children, which this one does not.
+    # Each program has to end its own children; the test's program does not, so the test does.
     os.kill(child, signal.SIGKILL)
 
 

@@ -77,13 +77,13 @@ def test_neither_the_site_nor_nginx_logs_a_search_or_a_tile(
         before = stack.enter_context(nginx_before(port, tmp_path / "nginx", quiet))
         for asked in (port, before):
             assert look_around(asked, tiles.stem)[:8] == [200, 404, 404, 200, 200, 400, 200, 200]
-        # A configuration that does log requests is detected.
+        # The check works: a configuration that logs requests is detected.
         elsewhere = tmp_path_factory.mktemp("loud")
         loud = quiet.replace("access_log off", "access_log /dev/stderr")
         with nginx_before(port, elsewhere / "nginx", loud) as logging:
             look_around(logging, tiles.stem)
         assert len(set(told(elsewhere))) >= 3
-        # A failure to answer is logged, but without the requested text.
+        # The site logs that it could not answer, but not what was typed.
         searched.write_bytes(b"no database at all")
         assert Site(before, {}).ask("GET", f"/places/?q={TYPED}").status == 500
         assert "DatabaseError" in (tmp_path / "log").read_text()

@@ -1,7 +1,7 @@
 """An upgrade from 0.1.0 in the order of `docs/upgrade.md`, while readers look at the site.
 
 The old site is the code of 0.1.0 from the project's history, on an installation that it filled. It
-serves readers until the new one has taken over; nobody gets anything but whole answers.
+serves readers until the new one has taken over; every response to a reader is complete.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PAGES = {
     f"/api/v1/releases/{PUBLISHED}/files/cells.geojson": 200,
     f"/maps/{WITHDRAWN}/": 410,
 }
-"""What readers ask for, and the status that each has before, during and after the upgrade."""
+"""Paths that readers request, with the expected statuses before, during and after the upgrade."""
 
 
 def code_of_0_1_0(folder: Path) -> Path:
@@ -77,7 +77,7 @@ def web(code: Path, installation: Installation, port: int, *options: str) -> Ite
 
 
 class Readers:
-    """Readers who ask for all pages again and again, and count what they get."""
+    """Readers who request all pages again and again, and count the responses by status."""
 
     def __init__(self, port: int) -> None:
         self.site, self.seen, self.rounds = Site(port, {}), Counter[tuple[str, int]](), 0
@@ -96,12 +96,12 @@ class Readers:
             self.rounds += 1
 
     def stop(self) -> None:
-        """Let the readers go, once they have what they asked for."""
+        """Stop the readers, after the responses that they are waiting for."""
         self._stop.set()
         self._thread.join()
 
     def wait_for_rounds(self, number: int = 2) -> None:
-        """Wait until everything has been asked for so many times from now on."""
+        """Wait until every page has been requested `number` more times."""
         target = self.rounds + number
         while self.rounds < target:
             time.sleep(0.02)
@@ -109,7 +109,7 @@ class Readers:
 
 @contextmanager
 def proxy(folder: Path, port: int) -> Iterator[tuple[int, Path]]:
-    """Run the shipped nginx in front of a port; yield its own port, and the file to edit."""
+    """Run the shipped nginx in front of a port; yield nginx's port and its configuration file."""
     own = free_port()
     text = shipped()
     for given, here in (
@@ -136,14 +136,15 @@ def test_readers_are_served_while_0_1_0_is_upgraded(tmp_path: Path) -> None:
     nginx_folder.mkdir()
     with ExitStack() as stack, ExitStack() as old_site:
         stack.enter_context(closing(new))
-        # The worker of 0.1.0 does not load with the gunicorn of today.
+        # The worker class of version 0.1.0 does not load with today's gunicorn, so another one is
+        # used.
         old_site.enter_context(web(code, old, first, "--worker-class", "gthread"))
         port, config = stack.enter_context(proxy(nginx_folder, first))
         visitor = Site(port, {})
         readers = Readers(port)
         stack.callback(readers.stop)
         readers.wait_for_rounds()
-        # Reading goes on, writing waits.
+        # This file puts the proxy into maintenance: pages can be read, but nothing can be written.
         (nginx_folder / "maintenance").touch()
         for path in ("/desk/", "/de/desk/", "/accounts/login/", "/admin/"):
             answer = visitor.ask("GET", path)
@@ -168,12 +169,12 @@ def test_readers_are_served_while_0_1_0_is_upgraded(tmp_path: Path) -> None:
             readers.stop()
     wrong = {key: number for key, number in readers.seen.items() if PAGES[key[0]] != key[1]}
     assert not wrong
-    # The old installation is as it was, for a way back.
+    # The old installation is unchanged, so one could go back to it.
     assert rows(old.folder / "var" / "dpgeo.sqlite3") == rows_of_archive(tmp_path / "archive")
 
 
 def copy_installation(source: Path, target: Path) -> None:
-    """Copy the database by SQLite's own backup, and link to the folders of files."""
+    """Copy the database with SQLite's own backup function, and link to the same files."""
     target.mkdir(mode=0o700)
     with (
         closing(sqlite3.connect(source / "dpgeo.sqlite3")) as old,
@@ -186,10 +187,10 @@ def copy_installation(source: Path, target: Path) -> None:
 
 
 def switch(config: Path, old: int, new: int) -> None:
-    """Let nginx send requests to another port, and wait until none is sent to the old one.
+    """Let nginx send requests to the port `new`, and wait until none is sent to `old` any more.
 
-    nginx reads its configuration a moment after it is told to. Its former workers end once they
-    have answered what they were asked.
+    nginx reads its new configuration with a short delay, and its former workers end only after they
+    have answered their requests.
     """
     text = config.read_text()
     config.write_text(text.replace(f"server 127.0.0.1:{old};", f"server 127.0.0.1:{new};"))
@@ -204,12 +205,12 @@ def switch(config: Path, old: int, new: int) -> None:
 
 
 def children_of(process: int) -> set[str]:
-    """Return the ids of a process's children."""
+    """Return the process ids of a process's children."""
     return set(Path(f"/proc/{process}/task/{process}/children").read_text().split())
 
 
 def rows(database: Path) -> set[tuple[object, ...]]:
-    """Return what the ledger and the list of migrations of a database hold."""
+    """Return the rows of the ledger and of the list of migrations in a database."""
     with closing(sqlite3.connect(database)) as connection:
         entries = connection.execute("SELECT job, kind, units FROM budgets_entry").fetchall()
         migrated = connection.execute("SELECT app, name FROM django_migrations").fetchall()
@@ -217,7 +218,10 @@ def rows(database: Path) -> set[tuple[object, ...]]:
 
 
 def rows_of_archive(folder: Path) -> set[tuple[object, ...]]:
-    """Return the same of the installation as it was before the upgrade."""
+    """Return the rows of the ledger and of the list of migrations before the upgrade.
+
+    They are read from the archived installation in `folder`.
+    """
     with tarfile.open(ARCHIVE) as archive:
         archive.extract("dpgeo.sqlite3", folder, filter="data")
     return rows(folder / "dpgeo.sqlite3")

@@ -1,4 +1,6 @@
-"""A website or reaper killed at any point: the work is completed later and paid for once."""
+"""A website or reaper killed at any point: the interrupted work is completed later and paid for
+once.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +17,7 @@ import pytest
 
 from tests.servers import Servers, free_port
 from tests.services.installation import Installation, Process, kill, wait_until_exists
+from tests.services.sites import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
 
@@ -107,7 +110,7 @@ def website(installation: Installation, port: int, *words: str) -> Iterator[Proc
     bind = ("--bind", f"127.0.0.1:{port}", "dpgeo.config.wsgi")
     plain = ("-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", *bind)
     with installation.running(*(words or plain)) as process:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while not answers(port):
             assert process.poll() is None, (installation.folder / "log").read_text()[-4000:]
             assert time.monotonic() < deadline
@@ -150,7 +153,7 @@ def test_an_upload_cut_off_by_a_kill_leaves_nothing_and_can_be_sent_again(
 def test_a_request_cut_off_by_a_kill_is_paid_for_once_and_drawn_once(
     installation: Installation, dataset: int, tmp_path: Path, point: str, paid: bool
 ) -> None:
-    """Confirming the same quote again after a kill leads to the same release."""
+    """Confirming a quote again after a kill gives the release of the first confirmation."""
     browser = Browser(installation.ask("sign_in", dataset=dataset), free_port())
     with killed_while(installation, browser, point, tmp_path / "gate", "spend"):
         seen = installation.ask("stored", dataset=dataset)

@@ -66,7 +66,7 @@ def settings_of(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def serving(program: str, folder: Path) -> Iterator[str]:
-    """Run `dpgeo serve` in an empty folder and yield the site's address once it is printed."""
+    """Run `dpgeo serve` in an empty folder; yield the site's address once the program prints it."""
     port, log = free_port(), folder / "log"
     (empty := folder / "empty").mkdir()
     with log.open("wb") as written:
@@ -84,8 +84,8 @@ def serving(program: str, folder: Path) -> Iterator[str]:
             assert process.poll() is None, printed
             assert time.monotonic() < deadline, printed
             time.sleep(0.2)
-        # The address is printed as soon as the port is open, but the first import takes longer in a
-        # new environment.
+        # The address is printed as soon as the port is open, but in a new environment the first
+        # import, which precedes the first response, takes longer.
         while not answers(port):
             assert process.poll() is None, log.read_text(errors="replace")
             assert time.monotonic() < deadline, log.read_text(errors="replace")

@@ -1,8 +1,8 @@
-"""Lower bounds on epsilon from whole releases of two datasets.
+"""Lower bounds on epsilon from many releases of two neighbouring datasets.
 
-Many releases of both datasets are drawn. With some of them, a classifier is trained that tells the
-datasets apart, and an event is chosen. From the event's frequencies in the others follows a lower
-confidence bound on epsilon.
+A classifier is trained on some of the releases to tell the datasets apart. An event, such as a
+score above a threshold, is chosen. The event's frequencies among the other releases of each dataset
+give a lower confidence bound on epsilon.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.promise import least_log_ratio
+from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import (
     Content,
     FlowsRelease,
@@ -31,7 +32,6 @@ from dpgeo.core.released import (
 from dpgeo.core.trip_paths import UNITS
 from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.spatial.boxes import box_sums, summed_area
-from tests.noise import laplace
 from tests.statistical.bounds import LOG_FALSE_ALARM
 
 Floats = NDArray[np.float64]
@@ -45,7 +45,7 @@ releases of either dataset.
 MOST_PHASES = 8
 
 FLATTENED = 6
-"""Number of leading entries of every array that are used individually."""
+"""Number of entries at the beginning of every array that become numbers of their own."""
 
 
 UNLISTED = -1000
@@ -111,9 +111,9 @@ def watch(draw: Draw, difference: Difference, runs: int) -> Seen:
 
 
 def prove(sides: Sequence[Seen], scoring: Sequence[Scoring]) -> Proof:
-    """Choose an event on some of the releases, and count it on others.
+    """Choose an event on some of the releases, and count it on the others.
 
-    The scores are trained on a fifth of the releases, the event is chosen on another fifth, and the
+    A fifth of the releases trains the scores, another fifth serves to choose the event, and the
     rest are counted.
     """
     runs = len(sides[0].numbers)
@@ -143,6 +143,8 @@ def prove(sides: Sequence[Seen], scoring: Sequence[Scoring]) -> Proof:
 def observe(released: Released, difference: Difference) -> tuple[int, list[float]]:
     """Return a fingerprint of a release's structure, and its values as a list of numbers.
 
+    `difference` says which cells' values an attacker looks at one by one.
+
     The fingerprint covers the parameters, trace and guarantee, the values of fields that are not
     arrays, the type and number of dimensions of each array, and the names and labels of the layers.
     """
@@ -159,7 +161,7 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
         if value.size == difference.known.size and not isinstance(released.content, SparseRelease):
             left_over = value.reshape(-1) - difference.known.reshape(-1)
             numbers += left_over[difference.cells].tolist()
-        if value.size == difference.known.size**2:  # counts of all pairs of cells
+        if value.size == difference.known.size**2:  # arrays with the counts of all pairs of cells
             pairs = value.reshape(difference.known.size, -1)
             numbers += pairs[np.ix_(difference.cells, difference.cells)].ravel().tolist()
     numbers += own_numbers(released.content, difference)
@@ -204,8 +206,9 @@ def flow_numbers(content: FlowsRelease, difference: Difference) -> list[float]:
 
     Every record is a trip to the next cell, so the known counts of cells are also counts of pairs.
     If trips are made of consecutive rows, the person stays in a cell, and no other trips within
-    cells are expected. The last number adds up the residuals of all three measurements, each
-    clipped to the most that the person can add; its extreme values reveal most.
+    cells are expected. The last number adds up the residuals of all three measurements. Of
+    Laplace noise, whose extreme values reveal most, each is clipped to the most that the person can
+    add; of Gaussian noise the likelihood ratio follows from their sum in units of each variance.
     """
     n = len(content.zones)
     if content.gap_hours:
@@ -217,7 +220,11 @@ def flow_numbers(content: FlowsRelease, difference: Difference) -> list[float]:
     leaving = content.leaving[0, difference.cells] - known
     arriving = content.arriving[0, following] - known
     sums = np.array([pairs.sum(), leaving.sum(), arriving.sum()], dtype=np.float64)
-    all_three = np.clip(sums, 0, laplace(content.noise).sensitivity).sum()
+    if isinstance(content.noise, DiscreteLaplace):
+        all_three = np.clip(sums, 0, content.noise.sensitivity).sum()
+    else:
+        weights = content.noise.variance / content.sum_noise.variance
+        all_three = sums[0] + weights * sums[1:].sum()
     return [*pairs.tolist(), *arriving.tolist(), *sums.tolist(), float(all_three)]
 
 
@@ -299,7 +306,8 @@ def single_scores(columns: list[Floats], _teach: slice) -> dict[str, tuple[Float
 
 
 def linear_scores(columns: list[Floats], teach: slice) -> dict[str, tuple[Floats, Floats]]:
-    """Return weighted sums of the numbers, clipped between both datasets' medians, as scores.
+    """Return weighted sums of the numbers, each clipped to the range between both datasets'
+    medians, as scores.
 
     Between the medians, this is the likelihood ratio of shifted Laplace noise. The weights are
     learned on the training releases in two ways: jointly, and separately for each number.
@@ -339,10 +347,10 @@ def structure_scores(structures: list[list[int]], teach: slice) -> tuple[Floats,
 
 
 def best_threshold(one: Floats, other: Floats, trials: int) -> tuple[float, float]:
-    """Return the largest bound of an event `score >= threshold`, and the event's threshold.
+    """Return a threshold for scores, and the bound on epsilon that it promises.
 
-    The bound is what `trials` releases with the same shares would prove. A bound below 0 proves
-    nothing.
+    The event is `score >= threshold`. The bound is what `trials` releases would prove if the event
+    were as frequent as in these. A bound below 0 proves nothing.
     """
     thresholds = np.unique(np.quantile(one, np.linspace(0.05, 0.95, 19)))
     more, less = (

@@ -34,6 +34,7 @@ from dpgeo.mechanisms import prilocation, uniform_grid
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.privacy import meter as meter_module
 from dpgeo.privacy import sampler
+from dpgeo.privacy.bound_choice import PrivateContributions
 from dpgeo.privacy.bounding import (
     PILOT_SHARE,
     CountedRegions,
@@ -73,7 +74,7 @@ TEN_CELLS = np.array([0, 1, 3, 5, 6, 8, 10, 11, 13, 15])
 
 
 def _tiles() -> Zones:
-    """Return the grid's cells as zones, in the same order."""
+    """Return zones with the shapes of the grid's cells, in the same order."""
     row, column = np.divmod(np.arange(SIDE**2), SIDE)
     west, south = 0.1 * column / SIDE, 0.1 * (SIDE - 1 - row) / SIDE
     keys = tuple(str(cell) for cell in range(SIDE**2))
@@ -90,7 +91,7 @@ HALF = Measure("half", "Half", "", 0.0, 1.0)
 """A measure for which the added person has the largest value, and everybody else the middle one."""
 
 SIDES = Category("side", "Side", ("left", "right"))
-"""A category with two values, one for each half of the area."""
+"""A category with two values: "left" and "right", the halves of the area."""
 
 CHOSEN: dict[str, dict[str, object]] = {
     "auto-by-time": {"slices": "12 hours"},
@@ -203,6 +204,12 @@ class CountedOnce:
 
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
         return self.view.totals(regions, sightings=sightings, visits=visits)
+
+    def contributions(self, regions: CountedRegions, most: int) -> PrivateContributions:
+        return self.view.contributions(regions, most)
+
+    def with_bound(self, bound: int) -> ArrayView:
+        return self.view.with_bound(bound)
 
     def popularity(self, regions: Regions) -> PrivateCounts:
         return self.view.popularity(regions)

@@ -49,7 +49,7 @@ def disproves(
     rho: Fraction = RHO,
     epsilon: float | None = None,
 ) -> bool:
-    """Let the attacker guess; return whether that disproves an epsilon at `delta`.
+    """Let the attacker guess; return whether the guesses disprove an epsilon at `delta`.
 
     By default, it is the epsilon that RHO claims. The counts of the datasets differ by `change`
     (n,). The noise is for `rho` and, if `distinct` is true, for a person who adds at most 1 to each
@@ -59,7 +59,7 @@ def disproves(
     entropy = SeededEntropy(seed(1))
     right = wrong = 0
     for present in (False, True):
-        # All draws are measured as one array of counts, with the sensitivity of a single draw.
+        # All draws are measured as one array of counts, but with the sensitivity of a single draw.
         values = np.tile(change * present, (DRAWS, 1))
         counts = PrivateCounts(values, sensitivity=int(change.sum()), distinct=distinct)
         meter = GaussianMeter([RhoSpend(label="cells", rho=rho)], entropy)

@@ -34,6 +34,7 @@ from dpgeo.privacy import gaussian_meter, gaussian_sampler
 from dpgeo.privacy.mechanism import run
 from dpgeo.privacy.randomness import Entropy
 from tests.audit.bounds import Guesses, disproved
+from tests.audit.cases import HALF_FOR_TOTALS
 from tests.audit.datasets import PAIRS, Counted, neighbours
 from tests.randomness import SeededEntropy, ZeroNoise
 from tests.statistical.bounds import EFFORT, seed
@@ -50,6 +51,9 @@ FAULT = 16
 IN_TEN_CELLS = next(pair for pair in PAIRS if pair.name == "among twenty, ten cells")
 IN_ONE_CELL = next(pair for pair in PAIRS if pair.name == "among twenty, ten records in a cell")
 
+TOTALS = "uniform-grid, totals"
+"""A uniform grid with half of its rho spent on totals of all the data."""
+
 CASES: dict[str, dict[str, object]] = {
     "uniform-grid": {},
     "zones": {"zones": "tiles"},
@@ -58,27 +62,32 @@ CASES: dict[str, dict[str, object]] = {
     "places": {"places": "spots", "reach": 2000},
     "flows": {},
     "averages": {"zones": "tiles"},
+    "private-clusters": {"clusters": 1, "rounds": 1},
+    TOTALS: {},
 }
 
 Floats = NDArray[np.float64]
 
 
 def numbers(released: Any) -> Floats:
-    """Return all numbers of a release as an array (n,)."""
+    """Return all noisy numbers of a release as one array (n,)."""
     content = released.content
     values = [getattr(content, field.name) for field in dataclasses.fields(content)]
     arrays = [value for value in values if isinstance(value, np.ndarray)]
+    if released.totals:
+        arrays.append(np.array([each.count for each in released.totals.each().values()]))
     return np.concatenate([array.ravel().astype(np.float64) for array in arrays])
 
 
 def draw(key: str, view: Counted, entropy: Entropy) -> Floats:
-    mechanism = MECHANISMS[key]
+    mechanism = MECHANISMS[key.partition(",")[0]]
     params = parse_parameters(mechanism.params, chosen_of(mechanism) | CASES[key])
-    return numbers(run(mechanism, view, params, RHO, entropy, {}, delta=DELTA))
+    totals = HALF_FOR_TOTALS if key == TOTALS else None
+    return numbers(run(mechanism, view, params, RHO, entropy, {}, totals=totals, delta=DELTA))
 
 
 def disproves(key: str, views: tuple[Counted, Counted]) -> bool:
-    """Let the attacker guess; return whether that disproves the epsilon of RHO at DELTA."""
+    """Let the attacker guess; return whether the guesses disprove RHO's epsilon at DELTA."""
     known = [draw(key, view, ZeroNoise()) for view in views]
     change = known[1] - known[0]
     differs = change != 0
@@ -115,9 +124,10 @@ def rho_times(factor: int) -> Iterator[None]:
 def test_the_claim_holds_and_too_little_noise_is_proved(
     key: str, fault: int, tmp_path: Path
 ) -> None:
-    # The person for whom the claim is exact: of averages, whose values are those of records, one
-    # with all records in one zone.
-    in_one = key == "averages"
+    # Each added person is one for whom the claim is exact. For averages and clusters, whose sums
+    # grow with each record, all of the person's records are in one zone or cell. For all other
+    # mechanisms, each record is in another cell.
+    in_one = key in ("averages", "private-clusters")
     counting = Counting.VISITS if in_one else Counting.PEOPLE
     *views, _ = neighbours(IN_ONE_CELL if in_one else IN_TEN_CELLS, tmp_path, counting=counting)
     with rho_times(fault) if fault > 1 else nullcontext():
@@ -126,7 +136,11 @@ def test_the_claim_holds_and_too_little_noise_is_proved(
 
 @pytest.mark.parametrize("marked", [False, True], ids=["as it is", "fault"])
 def test_visits_that_are_marked_as_distinct_people_are_proved(marked: bool, tmp_path: Path) -> None:
-    """A person has BOUND records in one cell, whose noise the fault makes as if in BOUND cells."""
+    """Visits that are wrongly marked as counts of distinct people are found out.
+
+    A person has BOUND records in one cell. With the fault, the noise is only enough for BOUND
+    records in different cells.
+    """
     *views, _ = neighbours(IN_ONE_CELL, tmp_path)
     with rho_times(BOUND) if marked else nullcontext():
         assert disproves("uniform-grid", (views[0], views[1])) == marked

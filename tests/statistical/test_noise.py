@@ -99,16 +99,16 @@ def test_a_zero_counted_twice_is_noticed(scale: str) -> None:
 def test_digits_that_depend_on_each_other_are_noticed() -> None:
     noise = noise_of("100000")
     draws = sample(noise, DRAWS, SeededWords(seed(3)))
-    # The low 12 bits copy the next 12, as if a random word had been used twice.
+    # The low 12 bits copy the next 12 bits, as if one random word had been used twice.
     entangled = draws & ~4095 | draws >> 12 & 4095
     assert log_pairs(draws & 15, draws >> 12 & 15, 16) > LOG_FALSE_ALARM
     assert log_pairs(entangled & 15, entangled >> 12 & 15, 16) < LOG_FALSE_ALARM
 
 
 def log_pairs(first: Ints, second: Ints, classes: int) -> float:
-    """Return an upper bound on the log probability of so uneven a table of pairs by chance.
+    """Return an upper bound on the log probability that chance makes a table of pairs so uneven.
 
-    The bound holds for the chi-square statistic of a table of independent numbers.
+    The bound is for the chi-square statistic of a table of pairs of independent numbers.
     """
     table = np.bincount(first * classes + second, minlength=classes**2).reshape(classes, classes)
     expected = table.sum(1)[:, None] * table.sum(0)[None, :] / first.size

@@ -1,4 +1,4 @@
-"""Audit of series: an attack on whole sequences of maps by somebody who sees all maps.
+"""Audit of series: an attack by somebody who sees all maps of a series.
 
 The attacker knows everything but whether one person is in the data, and guesses only on sequences
 in which each number is as far to one side as the person could move it. These are the events on
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.zcdp import epsilon_at
 from dpgeo.engine.series_view import Allowances, SeriesView
 from dpgeo.mechanisms import flows, places, sparse_grid, uniform_grid, zones
 from dpgeo.privacy.mechanism import Mechanism, run
@@ -50,7 +51,9 @@ GRID = Grid.over(AREA, PARAMS.cells)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A mechanism, and how to read its figures and their shares of the epsilon from a release."""
+    """A kind of map, and how to read its noisy figures and their shares of epsilon from a
+    release.
+    """
 
     mechanism: Mechanism
     params: Any
@@ -58,19 +61,21 @@ class Kind:
 
 
 def one_count_each(content: Any) -> tuple[Ints, Floats]:
-    """Return counts (n,) that are measured with the whole epsilon."""
+    """Return counts (n,) of a release; each is measured with the whole epsilon."""
     return content.counts.ravel(), np.ones(content.counts.size)
 
 
 def of_list(content: Any) -> tuple[Ints, Floats]:
-    """Return the counts of all cells, with those not listed just below the threshold."""
+    """Return the counts of all cells; those that are not listed are set just below the
+    threshold.
+    """
     counts = np.full(content.grid.size, content.threshold - 1)
     counts[content.cells] = content.counts
     return counts, np.ones(counts.size)
 
 
 def of_flows(content: Any) -> tuple[Ints, Floats]:
-    """Return pairs, departures and arrivals, with their shares of the epsilon."""
+    """Return the counts of pairs, departures and arrivals, with each one's share of epsilon."""
     parts = (content.pairs, content.leaving.ravel(), content.arriving.ravel())
     shares = [np.full(part.size, float(share)) for part, share in zip(parts, SHARES, strict=True)]
     return np.concatenate(parts), np.concatenate(shares)
@@ -127,6 +132,11 @@ CHANCE = 1e-9
 MOST = 2000 * EFFORT
 
 
+RHO, DELTA = Fraction(1, 4), Fraction(1, 1000)
+CLAIMED = float(epsilon_at(RHO, DELTA))
+"""The epsilon at DELTA of series that are paid with RHO."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One map of a sequence, with the index of the earlier map whose state it reads, or None.
@@ -161,14 +171,14 @@ FAULTS = {
 DAY = 86_400
 
 OTHERS = 60
-"""Number of other people, so many that a list holds the cell where they are."""
+"""Number of other people; with so many, the cell where they are is always listed."""
 
 
 def rows_of_period(*, person: bool, apart: bool = False) -> list[Row]:
-    """Return a row each of the others and, with `person`, twelve rows of one more.
+    """Return one row of each other person and, with `person`, twelve rows of one more person.
 
-    If `apart`, every second row of the person is in another cell, and so soon after the one before
-    that only these two make a trip.
+    If `apart`, every second of these twelve rows is in another cell, and follows the row before it
+    so soon that only these two make a trip.
     """
     middles = [centre(GRID, 0, 0), centre(GRID, 0, 1 if apart else 0)]
     others: list[Row] = [(100 + who, *middles[0], who) for who in range(OTHERS)]
@@ -181,11 +191,20 @@ def copy_to(target: Path, source: Path) -> None:
 
 
 def views_of(
-    steps: Sequence[Step], folder: Path, kind: Kind, *, each: int, person: bool
+    steps: Sequence[Step],
+    folder: Path,
+    kind: Kind,
+    *,
+    each: int,
+    person: bool,
+    counting: Counting = Counting.VISITS,
 ) -> list[Counted]:
     """Count the maps of a sequence one after another; return a view of each."""
     views: list[Counted] = []
     rows = rows_of_period(person=person, apart=kind is KINDS["flows"])
+    if counting is Counting.PEOPLE and person:
+        # Add rows in every cell, so that the person may be counted once in each.
+        rows += [(PERSON, *centre(GRID, at // 2, at % 2), at) for at in range(4)]
     path = write(folder / "rows.parquet", rows)
     for number, step in enumerate(steps):
         before = None if step.state is None else folder / f"{step.state}.used"
@@ -204,7 +223,7 @@ def views_of(
             ),
             domain=DOMAIN,
             unit=Unit.PERSON,
-            counting=Counting.VISITS,
+            counting=counting,
             bound=ALLOWANCE,
             salt=bytes([step.salt] * 16),
             threads=1,
@@ -242,7 +261,7 @@ class Sequences:
         self._entropy = [SeededEntropy(seed(first_seed + side)) for side in (0, 1)]
 
     def exact(self, side: int) -> Floats:
-        """Return the exact figures of all maps of a sequence, (n,)."""
+        """Return the figures (n,) without noise of all maps of a sequence."""
         return self._sequence(side, EXACT)
 
     @cached_property
@@ -253,7 +272,7 @@ class Sequences:
         return np.concatenate(parts)
 
     def draw(self, side: int, number: int) -> Floats:
-        """Return the noisy counts of `number` sequences, (number, n)."""
+        """Return the noisy figures (number, n) of `number` sequences."""
         return np.array([self._sequence(side) for _ in range(number)])
 
     def _sequence(self, side: int, epsilon: Fraction = EPSILON) -> Floats:
@@ -263,13 +282,13 @@ class Sequences:
 
     @property
     def moved(self) -> float:
-        """How much the person changes the figures of all maps together, weighted by shares."""
+        """How much the person changes the figures of all maps together, weighted by the shares."""
         return round(float((self.shares * np.abs(self.exact(1) - self.exact(0))).sum()), 6)
 
     def rule(self, share: float = 1.0) -> Rule:
-        """Return the rule that guesses only if every number exceeds what a person can change.
+        """Return the rule that guesses only if every figure exceeds what the person can change.
 
-        With a smaller share, numbers may do so on average to this share.
+        With a `share` below 1, it is enough if figures exceed this share of the change on average.
         """
         without, within, shares = self.exact(0), self.exact(1), self.shares
 
@@ -318,7 +337,10 @@ def test_all_of_epsilon_is_spent_at_once_or_spread_over_periods(tmp_path: Path, 
 def test_a_lost_state_is_caught_in_every_kind_and_the_product_is_not(
     tmp_path: Path, name: str
 ) -> None:
-    """A person's contributions are cells, zones, places or trips."""
+    """A lost state is detected in every kind of series, and none is found faulty without a fault.
+
+    A person's contributions are cells, zones, places or trips.
+    """
     product, faulty = (
         Sequences(steps, tmp_path / part, KINDS[name], each=ALLOWANCE, first_seed=80)
         for part, steps in (("product", BUILT[:2]), ("faulty", [FIRST] * 4))
@@ -327,3 +349,56 @@ def test_a_lost_state_is_caught_in_every_kind_and_the_product_is_not(
     assert faulty.moved == 4 * ALLOWANCE
     assert disproved(faulty.play(faulty.rule(0.5), 64), float(EPSILON), CHANCE)
     assert not disproved(product.play(product.rule(0.5), 65), float(EPSILON), CHANCE)
+
+
+@pytest.mark.parametrize(
+    ("steps", "counting", "times"),
+    [
+        (BUILT[:2], Counting.PEOPLE, 1),
+        (BUILT[:2], Counting.VISITS, 1),
+        ([FIRST] * 8, Counting.PEOPLE, 8),
+    ],
+    ids=["people", "visits", "the state is lost"],
+)
+def test_in_rho_a_lost_state_is_caught_and_the_product_is_not(
+    tmp_path: Path, steps: Sequence[Step], counting: Counting, times: int
+) -> None:
+    """In a series in rho, a lost state is detected, and no fault is found without one.
+
+    A person is in ALLOWANCE cells of one map, or ALLOWANCE times in one of its cells. After that,
+    the person adds nothing more. But if the state is lost, the person adds as much to every map.
+    """
+    views = []
+    for side in (0, 1):
+        (folder := tmp_path / str(side)).mkdir()
+        more: Any = {"each": ALLOWANCE, "person": bool(side), "counting": counting}
+        views.append(views_of(steps, folder, GRID_KIND, **more))
+    known = [exact_counts(each) for each in views]
+    change = known[1] - known[0]
+    squared = ALLOWANCE if counting is Counting.PEOPLE else ALLOWANCE**2
+    assert change @ change == times * squared
+    right = wrong = 0
+    for side in (0, 1):
+        drawn = drawn_in_rho(views[side], MOST, SeededEntropy(seed(90 + side)))
+        log_ratio = (drawn - sum(known) / 2) @ change * 2 * float(RHO) / squared
+        says_present, says_absent = log_ratio > CLAIMED, log_ratio < -CLAIMED
+        right += int((says_present if side else says_absent).sum())
+        wrong += int((says_absent if side else says_present).sum())
+    guesses = Guesses(right, wrong, 2 * MOST - right - wrong)
+    assert disproved(guesses, CLAIMED, CHANCE, float(DELTA)) == (times > 1)
+
+
+def exact_counts(views: Sequence[Counted]) -> Floats:
+    """Return the counts of all maps of a sequence without noise, (n,)."""
+    maps = [figures_of(GRID_KIND, each, EXACT, SeededEntropy(0))[0] for each in views]
+    return np.concatenate(maps).astype(np.float64)
+
+
+def drawn_in_rho(views: Sequence[Counted], number: int, entropy: SeededEntropy) -> Floats:
+    """Draw `number` sequences of maps with Gaussian noise, (number, n)."""
+
+    def one(view: Counted) -> Ints:
+        released = run(GRID_KIND.mechanism, view, PARAMS, RHO, entropy, {}, delta=DELTA)
+        return one_count_each(released.content)[0]
+
+    return np.array([np.concatenate([one(view) for view in views]) for _ in range(number)])

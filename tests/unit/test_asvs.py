@@ -1,4 +1,4 @@
-"""The walk through ASVS 5.0: every requirement of levels 1 and 2 once, and tests that exist."""
+"""The page on ASVS 5.0 lists every requirement of levels 1 and 2 once, and tests that exist."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NUMBERS = """
 
 
 def numbers() -> list[str]:
-    """Return the number of every requirement of levels 1 and 2."""
+    """Return the numbers of all requirements of levels 1 and 2 of the OWASP ASVS."""
     found = []
     for part in NUMBERS.split():
         section, _, last = part.partition(":")

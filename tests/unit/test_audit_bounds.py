@@ -137,7 +137,7 @@ def test_a_wrong_claim_and_a_missed_fault_fail_the_audit() -> None:
 
 
 def test_a_fault_that_just_ended_the_game_is_caught() -> None:
-    # The lower bound on epsilon is rounded down, here to the claim itself.
+    # The lower bound on epsilon is rounded down, and here equals the claim.
     just = found(1.1, Guesses(6197, 683, 5620))
     assert just.caught
     assert just.epsilon == pytest.approx(CLAIM)

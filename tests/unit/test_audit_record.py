@@ -27,14 +27,23 @@ from tests.record import (
 )
 
 LOADED = """
-import importlib, os, sys
-for name in sys.argv[1:]:
-    importlib.import_module(name)
-files = [getattr(module, "__file__", None) or "" for module in sys.modules.values()]
-ours = [os.path.relpath(file) for file in files if file.startswith(os.getcwd() + os.sep)]
-print(*[file for file in ours if not file.startswith(".venv")], sep="\\n")
+import importlib, json, os, sys
+import duckdb, geopandas, hypothesis, pytest
+for suite, names in json.loads(sys.argv[1]).items():
+    if os.fork() == 0:
+        for name in names:
+            importlib.import_module(name)
+        files = [getattr(module, "__file__", None) or "" for module in sys.modules.values()]
+        ours = [os.path.relpath(file) for file in files if file.startswith(os.getcwd() + os.sep)]
+        ours = [file for file in ours if not file.startswith(".venv")]
+        print(json.dumps([suite, ours]), flush=True)
+        os._exit(0)
+    assert os.wait()[1] == 0, suite
 """
-"""Script that prints which of the project's files are loaded when modules are imported."""
+"""Script that prints which of the project's files are loaded when suites' modules are imported.
+
+Other packages are imported once, and each suite in a process that begins with them.
+"""
 
 
 STATISTICAL = SUITES["statistical"]
@@ -105,18 +114,23 @@ def test_a_missing_record_is_stale_and_for_statistics_one_of_another_python(copy
     assert not is_fresh(STATISTICAL, copy)
 
 
-@pytest.mark.parametrize(
-    "suite", [suite for suite in SUITES.values() if "dpgeo" not in suite.trees]
-)
-def test_everything_that_the_suite_imports_is_hashed(suite: Suite) -> None:
+def modules_of(suite: Suite) -> list[str]:
+    """Return the names of the modules in a suite's folder."""
     names = [path.relative_to(ROOT).with_suffix("") for path in (ROOT / suite.folder).glob("*.py")]
-    modules = [".".join(name.parts) for name in names if name.name != "__init__"]
+    return [".".join(name.parts) for name in names if name.name != "__init__"]
+
+
+def test_everything_that_suites_import_is_hashed() -> None:
+    suites = {suite.name: suite for suite in SUITES.values() if "dpgeo" not in suite.trees}
+    named = json.dumps({name: modules_of(suite) for name, suite in suites.items()})
     printed = subprocess.run(
-        [sys.executable, "-c", LOADED, *modules], cwd=ROOT, capture_output=True, check=True
+        [sys.executable, "-c", LOADED, named], cwd=ROOT, capture_output=True, check=True
     )
-    loaded = set(printed.stdout.decode().split())
-    assert f"{suite.folder.as_posix()}/__init__.py" in loaded
-    assert loaded <= file_hashes(suite).keys()
+    loaded = dict(json.loads(line) for line in printed.stdout.splitlines())
+    assert loaded.keys() == suites.keys()
+    for name, suite in suites.items():
+        assert f"{suite.folder.as_posix()}/__init__.py" in loaded[name]
+        assert set(loaded[name]) <= file_hashes(suite).keys(), name
 
 
 class Item:

@@ -22,7 +22,7 @@ def test_the_address_is_printed_when_the_site_answers_and_again_after_the_demo(
     greeting.look()
     greeting.look()
     assert len(lines) == 1
-    assert "http://127.0.0.1:8000/ answers. The demo maps appear there" in lines[0]
+    assert "http://127.0.0.1:8000/ answers. Missing demo maps appear there" in lines[0]
     demo.finished = True
     greeting.look()
     greeting.look()

@@ -7,13 +7,16 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SELDOM = {"boto3", "botocore", "fido2", "jwt", "prometheus_client", "pyrage", "qrcode"}
+SELDOM = {"boto3", "botocore", "fido2", "jwt", "prometheus_client", "pyrage", "qrcode"} | {
+    *("lxml", "onelogin", "py4j", "pyspark", "xmlsec")
+}
 """Packages that only some installations or commands use."""
 
 HEAVY = {"PIL", "duckdb", "geopandas", "h3", "pandas", "pyarrow", "pyogrio", "pyproj"} | SELDOM
@@ -45,7 +48,9 @@ def targets(statement: Import) -> Iterator[str]:
 
 
 def imports(tree: ast.AST, *, late: bool = False) -> Iterator[tuple[Import, bool]]:
-    """Yield each import and whether it is late: inside a function or for the type checker only."""
+    """Yield each import and whether it is late, which means inside a function or for the type
+    checker only.
+    """
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, Import):
             yield node, late
@@ -54,7 +59,10 @@ def imports(tree: ast.AST, *, late: bool = False) -> Iterator[tuple[Import, bool
             yield from imports(node, late=late or typing or isinstance(node, Function))
 
 
-STATEMENTS = {name: list(imports(ast.parse(MODULES[name].read_text()))) for name in MODULES}
+@cache
+def statements_of(module: str) -> tuple[tuple[Import, bool], ...]:
+    """Return the imports of a module of dpgeo, as `imports` yields them."""
+    return tuple(imports(ast.parse(MODULES[module].read_text())))
 
 
 def heavy_within(module: str, seen: set[str]) -> bool:
@@ -66,21 +74,33 @@ def heavy_within(module: str, seen: set[str]) -> bool:
         return module.partition(".")[0] in HEAVY or module.startswith(OF_ALLAUTH)
     return any(
         heavy_within(target, seen)
-        for statement, late in STATEMENTS[module]
+        for statement, late in statements_of(module)
         if not late
         for target in targets(statement)
     )
 
 
+def loaded(name: str, target: str) -> Iterator[str]:
+    """Yield a module of dpgeo that `name` imports, and the packages that Python loads before it.
+
+    Packages that contain `name` are left out, because they are being loaded already.
+    """
+    parts = target.split(".")
+    for length in range(1, len(parts) + 1):
+        each = ".".join(parts[:length])
+        if each in MODULES and not f"{name}.".startswith(f"{each}."):
+            yield each
+
+
 def test_no_modules_import_each_other_in_a_circle() -> None:
     graph = {
         name: {
-            target
-            for statement, _ in statements
+            each
+            for statement, _ in statements_of(name)
             for target in targets(statement)
-            if target in MODULES
+            for each in loaded(name, target)
         }
-        for name, statements in STATEMENTS.items()
+        for name in MODULES
     }
     try:
         TopologicalSorter(graph).prepare()
@@ -96,7 +116,7 @@ def test_functions_import_only_what_loads_a_heavy_library(module: str) -> None:
     """
     light = [
         f"line {statement.lineno}: {target}"
-        for statement, late in STATEMENTS[module]
+        for statement, late in statements_of(module)
         if late
         for target in targets(statement)
         if not heavy_within(target, set())
@@ -124,7 +144,7 @@ def test_the_site_starts_without_heavy_libraries(tmp_path: Path) -> None:
 
 
 OPEN = {"Content", "CONTENT_TYPES", "Released", "Kind", "KINDS"}
-"""Names that all parts of dpgeo may use, because they are common to every kind of release."""
+"""Names for all kinds of release, which all parts of dpgeo may therefore use."""
 
 OF_ONE_KIND = (
     "core",
@@ -149,15 +169,15 @@ OWN_PARTS = {
     "dpgeo.postprocess.trip_model",
     "dpgeo.postprocess.top_places",
 }
-"""Modules outside the packages OF_ONE_KIND that also may be about a single kind of release."""
+"""Modules outside the packages OF_ONE_KIND that may be about a single kind of release, too."""
 
 
 def test_no_door_names_a_kind_of_release_or_its_content_type() -> None:
     named = {
         f"{module}: {each.name}"
-        for module, statements in STATEMENTS.items()
+        for module in MODULES
         if not module.startswith(tuple(f"dpgeo.{room}" for room in OF_ONE_KIND))
-        for statement, _ in statements
+        for statement, _ in statements_of(module)
         if isinstance(statement, ast.ImportFrom)
         and statement.module in {"dpgeo.core.released", "dpgeo.core.kinds"}
         for each in statement.names

@@ -39,7 +39,7 @@ def answered(worker: Any) -> None:
     done: Future[bool] = Future()
     done.set_result(False)
     worker.finish_request(SimpleNamespace(close=lambda graceful=False: None), done)
-    worker.set_accept_enabled(True)  # as gunicorn does after every event
+    worker.set_accept_enabled(True)  # gunicorn calls this after every event
 
 
 def test_it_accepts_while_a_thread_is_free() -> None:

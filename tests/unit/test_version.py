@@ -27,7 +27,7 @@ def test_a_tag_of_this_commit_names_the_version() -> None:
     words = ["git", "tag", "--points-at", "HEAD", "v[0-9]*"]
     try:
         listed = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
-    except FileNotFoundError:  # no git, so no tag is known here
+    except FileNotFoundError:  # without git, no tag is known
         return
     version = version_of(ROOT / "pyproject.toml")
     assert set(listed.stdout.split()) <= {f"v{version}"}

@@ -1,4 +1,4 @@
-"""Noise with a different fixed seed in each web test, so that no test fails by chance."""
+"""A different fixed noise seed for each web test, so that no web test fails by chance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.randomness import SeededEntropy
 
 @pytest.fixture(autouse=True)
 def fixed_noise(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every draw in a test use random streams made one by one from the test's own seed."""
+    """Let every draw in a test use random streams made in order from the test's own seed."""
     entropy = SeededEntropy(zlib.crc32(request.node.nodeid.encode()))
     for module in (private_draw, rehearsal):
         monkeypatch.setattr(module, "SystemEntropy", lambda: entropy)

@@ -35,7 +35,7 @@ def invented_rows(count: int = 40) -> str:
 
 @dataclass
 class Desk:
-    """An organisation and its signed-in administrator."""
+    """An organisation on the owners' pages, and the signed-in administrator's browser `client`."""
 
     organisation: Organisation
     user: User
@@ -57,7 +57,9 @@ class Desk:
         return client
 
     def confirmed(self, client: Client | None = None) -> Client:
-        """Return a browser, the desk's own if none is given, after typing the password again."""
+        """Return a browser after its user has typed the password again; by default the
+        administrator's.
+        """
         client = client or self.client
         client.post("/desk/account/confirm/", {"password": PASSWORD})
         return client

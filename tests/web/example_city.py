@@ -226,7 +226,9 @@ class City:
         return release
 
     def call(self, actual_id: str, always: str) -> None:
-        """Record the fixed id `always` in place of the random `actual_id` in all responses."""
+        """Write the fixed id `always` instead of the random `actual_id` in all recorded
+        responses.
+        """
         self._ids[actual_id] = always
 
     def steady(self, value: Any) -> Any:
@@ -271,7 +273,7 @@ def play() -> dict[str, Any]:
         **{name: BODIES["dataset_create"][name] for name in DECLARED},
     )
     published = install(dataset, grid_release(16, area=AREA), pk=RELEASE_ID)
-    # The upload of a file without rows would fail in the same way.
+    # Mark the upload as failed; the job that reads a file without rows would do so, too.
     Upload.objects.filter(pk=published.upload_id).update(state=UploadState.FAILED)
     _public(city)
     _declare(city)
@@ -374,7 +376,7 @@ def _declare_series(city: City) -> None:
 
 
 def _fail(series: Series) -> None:
-    """Make it look as if a series' first map had failed; a cancelled release stands for it."""
+    """Make a series look as if its first map had failed: its release is cancelled."""
     lost = Release.objects.filter(job__state=JobState.CANCELLED)[0]
     Job.objects.filter(pk=lost.job_id).update(state=JobState.FAILED)
     Release.objects.filter(pk=lost.pk).update(series=series, number=1)

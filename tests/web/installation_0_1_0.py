@@ -29,7 +29,7 @@ VERSION_0_1_0 = "4a3842ebd3245445a2e24438e930c1165a462735"
 """The commit that is version 0.1.0."""
 
 KEPT = ("dpgeo.sqlite3", "private", "releases", "secret-key")
-"""What of an installation's folder is not made again when missing."""
+"""Parts of an installation's folder that are not made again if they are missing."""
 
 AREA = {
     "type": "Polygon",
@@ -50,10 +50,11 @@ def people() -> bytes:
 
 
 def fill() -> None:
-    """Fill the installation of `DPGEO_VAR`; runs on the code of 0.1.0 alone.
+    """Fill the installation in the folder `DPGEO_VAR`; runs only on the code of version 0.1.0.
 
-    Two members and a key; a dataset with a published map, an erased person, a draft, a withdrawn
-    map and a request that waits; and a dataset with moved points. Prints the constants.
+    It makes two members and an API key; a dataset with a published map, an erased person, a draft,
+    a withdrawn map and a request that waits; and a dataset with moved points. Prints the constants
+    that the test needs.
     """
     import django
 
@@ -96,7 +97,7 @@ def fill() -> None:
             dataset=dataset, file=io.BytesIO(people()), file_name=f"{slug}.csv", created_by=None
         )
         columns = Columns(person="who", latitude="lat", longitude="lon", time="seen")
-        # Types are checked against today's services, which have lost this parameter.
+        # Mypy checks this call against today's service, which no longer has this parameter.
         upload_confirm(upload=upload, columns=columns, confirmed_by=None)  # type: ignore[call-arg]
         assert upload_ingest(upload_id=upload.pk)
         return dataset
@@ -130,7 +131,7 @@ def fill() -> None:
         reports, "Points", mechanism="planar-laplace", epsilon=None, bound=2, counting="visits",
         parameters={"level": "ln 4", "radius": 200, "cells": 8},
     )  # fmt: skip
-    # One file without a write-ahead log beside it, and without what was deleted.
+    # Compact the database into one file, without a write-ahead log and without deleted rows.
     from django.db import connection
 
     with connection.cursor() as cursor:
@@ -154,7 +155,8 @@ def make(target: Path) -> str:
         )  # fmt: skip
         with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
             archive.extractall(code, filter="data")
-        # -P: this file's folder stays out of the path, so that the old code imports its own.
+        # The option -P keeps this file's folder out of sys.path, so that the old code imports its
+        # own.
         filled = subprocess.run(
             [sys.executable, "-P", __file__, "--fill"],
             cwd=code, stdout=subprocess.PIPE, text=True, check=True,
@@ -170,7 +172,7 @@ def make(target: Path) -> str:
 
 
 def _of_nobody(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Let an archive say nothing about the account that made it."""
+    """Remove the name of the account that made the archive from one of its entries."""
     entry.uid = entry.gid = 0
     entry.uname = entry.gname = ""
     return entry

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 Field = type | list[Any] | dict[str, Any] | set[str]
-"""A type, a list of fields of one kind, a mapping, or the texts that are allowed."""
+"""The check of a field: a type, a list of one kind of field, a mapping, or the allowed texts."""
 
 TEXTS: dict[str, Any] = {"*": str}
-"""A mapping with any names, such as labels."""
+"""A mapping from any names to texts, such as labels."""
 
 NAMED = {"name!": str, "value": str}
 
@@ -127,7 +127,7 @@ SPECS: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
 }
-"""The version of the API and the specification of each kind."""
+"""The API version and the specification of each kind of manifest."""
 
 
 def schema_of(kind: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from django.utils import timezone
 from dpgeo.accounts.models import Membership, Organisation, Role, User
 from dpgeo.budgets.selectors import ledger_for, points_ledger
 from dpgeo.budgets.services import budget_debit
-from dpgeo.core.guarantees import whole_units
+from dpgeo.core.guarantees import Notion, whole_units
 from dpgeo.core.released import Released
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_create
@@ -75,7 +75,7 @@ def install(
 ) -> Release:
     """Store a release with the given content, by default a small map; `pk` is its id, if given.
 
-    `private` contains facts about the upload that nobody may see.
+    `private` has values for private fields of the upload, which no response may contain.
     """
     released = released or grid_release()
     notion = released.guarantee.notion
@@ -94,7 +94,8 @@ def install(
         mechanism=released.mechanism,
         parameters=dict(released.parameters),
         notion=notion.value,
-        cost_units=whole_units(notion, released.guarantee.epsilon),
+        cost_units=whole_units(notion, released.guarantee.amount),
+        delta_exponent=dataset.ledger.delta_exponent if notion is Notion.ZCDP else None,
         total_units=dataset.ledger.total_units,
         points_total_units=points.total_units if points else None,
         bound=released.bound,

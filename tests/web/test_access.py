@@ -31,16 +31,16 @@ KEYS: dict[str, tuple[str, list[str]]] = {
     "other's key": ("other-town", list(Scope.values)),
     "revoked key": ("example-city", list(Scope.values)),
 }
-"""The organisation and scopes of each API key."""
+"""The organisation and the scopes of each API key in these tests, by the key's name."""
 
 SEEING = {*INSIDERS, "drafts key"}
-"""Readers who may see drafts of the publisher."""
+"""Names of the readers who may see the publisher's drafts."""
 
 BOX = "4.3,52,4.9,52.4"
 
 
 def comer(who: str) -> Client:
-    """Return the client of the reader `who`: a person's browser, or a program with a key."""
+    """Return the client of the reader called `who`: a person's browser, or a program with a key."""
     if who not in KEYS:
         return visitor(who)
     slug, scopes = KEYS[who]
@@ -117,7 +117,7 @@ SEEN_BY_STRANGERS = {
 
 
 def rules_of(state: str) -> StateRules:
-    """Return the rules of a state from the table of states."""
+    """Return the rules of a state from the product's table of states."""
     return STATES[ReleaseState(state)]
 
 
@@ -157,8 +157,13 @@ def shown(state: str, who: str) -> int:
     return 200 if rules.public or who in INSIDERS else 404
 
 
+def awaited(state: str, who: str) -> int:
+    """Return the expected status of the page that waits for a file, which no job makes here."""
+    return 202 if shown(state, who) == 200 else shown(state, who)
+
+
 def shared(state: str, _: str) -> int:
-    """Return the expected status where readers are not identified, as on an embedded page."""
+    """Return the expected status of an embedded page, where readers are not identified."""
     rules = rules_of(state)
     if not rules.known:
         return 404
@@ -182,7 +187,7 @@ DOORS = {
     "/api/v1/releases/{id}": described,
     "/maps/{id}/": shown,
     "/maps/{id}/privacy/": shown,
-    "/maps/{id}/files/{layer}.csv": shown,
+    "/maps/{id}/files/{layer}.csv": awaited,
     "/embed/{id}/": shared,
     "/embed/{id}/still/": shared,
     "/api/v1/releases/{id}/spreadsheet/{layer}": rewritten,
@@ -190,11 +195,16 @@ DOORS = {
     "/ogc/collections/{id}.{layer}/items": harvested,
     "/ogc/collections/{id}.{layer}/items/0": harvested,
 }
-"""URLs of a release besides its files, each with a function that returns the expected status."""
+"""URLs at which a release may be seen, besides its files'.
+
+Each has a function that returns the expected status for a state and a reader..
+"""
 
 
 def courses() -> list[tuple[str, ...]]:
-    """Return all sequences of states, from draft to a final state, that the table allows."""
+    """Return all sequences of states, from draft to a final state, that the table of states
+    allows.
+    """
     ways: list[tuple[str, ...]] = []
     left: list[tuple[str, ...]] = [(ReleaseState.DRAFT.value,)]
     while left:
@@ -223,7 +233,7 @@ def test_every_address_answers_only_those_who_may_see_the_release(
     names = [file.name for file in release.files.all()]
     assert {f"{layer}.csv" for layer in LAYERS[kind]} <= set(names)
     comers = {who: comer(who) for who in (*VISITORS, *KEYS)}
-    # All courses begin with the draft, so this state is tried in the first course only.
+    # All sequences begin with the draft, so the draft is tested only in the first one.
     for state in course if course == courses()[0] else course[1:]:
         move(release, state)
         for who, client in comers.items():

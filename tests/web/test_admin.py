@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Group, Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
@@ -409,12 +409,15 @@ def test_only_superusers_set_members_here_and_administrators_see_them(
     assert role_in(newcomer, organisation) == Role.APPROVER
 
 
-def test_the_permission_to_change_accounts_opens_no_account() -> None:
+def test_the_permission_to_change_accounts_or_groups_opens_none() -> None:
     root = make_user(is_staff=True, is_superuser=True)
     staff = make_user(make_organisation(), Role.ADMINISTRATOR, is_staff=True)
     staff.user_permissions.add(
         *Permission.objects.filter(content_type__model__in=["user", "group"])
     )
+    group = Group.objects.create(name="officers")
+    any_permission = Permission.objects.get(codename="view_event")
+    staff.groups.add(group)
     client = signed_in(staff)
     before = User.objects.get(pk=root.pk).password
     for address in (
@@ -423,9 +426,18 @@ def test_the_permission_to_change_accounts_opens_no_account() -> None:
         reverse("admin:accounts_user_change", args=[staff.pk]),
         reverse("admin:accounts_user_delete", args=[root.pk]),
         reverse("admin:auth_user_password_change", args=[root.pk]),
+        reverse("admin:auth_group_changelist"),
+        reverse("admin:auth_group_add"),
+        reverse("admin:auth_group_change", args=[group.pk]),
+        reverse("admin:auth_group_delete", args=[group.pk]),
     ):
         assert client.get(address).status_code == 403, address
         typed = {"password1": "quite other words", "password2": "quite other words"}
+        typed |= {"name": "all", "permissions": str(any_permission.pk)}
         assert client.post(address, {**typed, "is_superuser": "on"}).status_code == 403, address
     assert User.objects.get(pk=root.pk).password == before
     assert not User.objects.get(pk=staff.pk).is_superuser
+    assert not group.permissions.exists()
+    assert (
+        signed_in(root).get(reverse("admin:auth_group_change", args=[group.pk])).status_code == 200
+    )

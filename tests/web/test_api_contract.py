@@ -36,7 +36,10 @@ PROSE = {"description", "summary", "examples"}
 
 
 REGISTERED = {"every mechanism": list(MECHANISMS), "every kind": sorted(KINDS)}
-"""Registry lists by name. The committed schema has the name in place of the complete list."""
+"""Registered names by the name of their list.
+
+The committed schema has the name of the list instead of all of its members.
+"""
 
 
 def structure(described: Any, *, names: bool = False) -> Any:
@@ -62,7 +65,7 @@ def hold(path: Path, document: Any, *, sort_keys: bool) -> None:
     """Check that a document equals a committed file.
 
     The order of object members is compared, too, unless `sort_keys` is set or the database does not
-    preserve it.
+    preserve this order.
     """
     text = json.dumps(document, indent=1, sort_keys=sort_keys, ensure_ascii=False) + "\n"
     if os.environ.get("DPGEO_WRITE_CONTRACT"):

@@ -79,7 +79,10 @@ def found_at(pointer: str, document: Any) -> Any:
 
 
 def linked() -> Iterator[tuple[str, dict[str, Any], str, dict[str, Any]]]:
-    """Yield each link between operations: its operation and response, target and fields."""
+    """Yield each link between operations.
+
+    A link is given as its operation, its response, the target operation and the link's fields.
+    """
     for methods in schema()["paths"].values():
         for described in methods.values():
             for answer in described["responses"].values():
@@ -188,7 +191,7 @@ def test_every_example_of_a_problem_occurs(desk: Desk, release: Release, throttl
         assert (document["type"], document["title"]) in problems(operation(name))
         seen.add((document["type"], document["title"]))
     every = [each for methods in schema()["paths"].values() for each in methods.values()]
-    # This refusal is tested in services/test_web_workers.py.
+    # Only the web server gives this response, so it is tested in services/test_web_workers.py.
     by_the_web_server = ADDRESS_TOO_LONG.document()
     seen.add((by_the_web_server["type"], by_the_web_server["title"]))
     assert seen == set().union(*map(problems, every))

@@ -57,7 +57,9 @@ RANGE_NAME = "estimate.csv"
 
 
 def visitor(who: str) -> Client:
-    """Return the browser of a stranger, another publisher's administrator or a member."""
+    """Return a browser, signed in as `who` says: nobody, a member or another publisher's
+    administrator.
+    """
     client = Client()
     if who == "superuser":
         client.force_login(User.objects.create_superuser(get_random_string(8)))
@@ -332,7 +334,8 @@ def test_head_has_the_headers_of_get(client: Client, release: Release) -> None:
             headers = {"accept-encoding": accepts}
             got: Any = client.get(address(release, name), headers=headers)
             headed = client.head(address(release, name), headers=headers)
-            own = {"X-Request-ID"}  # each request has an id of its own
+            # each response has its own request id, which is left out of the comparison
+            own = {"X-Request-ID"}
             assert {*headed.headers} == {*got.headers} >= own
             assert all(headed[name] == got[name] for name in {*got.headers} - own)
             assert headed.content == b""

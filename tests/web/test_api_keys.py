@@ -174,6 +174,18 @@ def test_the_desk_makes_a_key_and_shows_its_secret_once() -> None:
     assert "revoked" in desk.page("/desk/keys/")
 
 
+def test_a_key_is_proposed_for_the_organisation_that_was_joined_last() -> None:
+    desk = make_desk()
+    demo = make_desk("A demo", "demo")
+    later = make_desk("My organisation", "mine")
+    for each in (demo, later):
+        Membership.objects.create(
+            user=desk.user, organisation=each.organisation, role=Role.ADMINISTRATOR
+        )
+    page = desk.confirmed().get("/desk/keys/").content.decode()
+    assert f'<option value="{later.organisation.pk}" selected>My organisation' in page
+
+
 def test_the_desk_names_what_is_missing_of_a_key() -> None:
     desk = make_desk()
     refused = desk.confirmed().post(

@@ -57,7 +57,7 @@ def test_trips_between_two_boxes_are_asked_for_by_from_and_to() -> None:
     address, program = query(released=flows_release()), Program()
     north, south = "4,52.2,5,53", "4,52,5,52.1"
     (there,) = program.ask("GET", f"{address}?from={north}&to={south}")["results"]
-    # From the northern zone to the southern one there are -7 trips before noon and 4 after.
+    # From the northern to the southern zone, -7 trips were counted before noon and 4 after.
     assert (there["estimate"], there["areas"], there["exact"]) == (-3, 2, True)
     (morning,) = program.ask("GET", f"{address}?from={north}&to={south}&layer=flows-00-12")[
         "results"
@@ -122,7 +122,7 @@ def test_a_release_of_quartiles_answers_with_these_and_their_intervals() -> None
     assert values[1] == pytest.approx(24.6, abs=0.2)
     for name in ("lower", "median", "upper"):
         assert found[name]["low"] <= found[name]["estimate"] <= found[name]["high"]
-        # The ends of intervals are edges of bins.
+        # The bins are 5 wide, and the ends of intervals are edges of bins.
         assert found[name]["low"] % 5 == found[name]["high"] % 5 == 0
     assert single["average"] is None
     assert single["low"] < single["estimate"] < single["high"]
@@ -318,7 +318,7 @@ def test_only_one_expensive_request_waits_for_its_turn() -> None:
     turns = [heavy_work.turn() for _ in range(heavy_work.AT_A_TIME)]
     for each in turns:
         each.__enter__()
-    heavy_work._admitted.acquire()  # another request is waiting already
+    heavy_work._admitted.acquire()  # another request already waits for its turn
     began = time.monotonic()
     with pytest.raises(Busy), heavy_work.turn():
         pass

@@ -1,4 +1,4 @@
-"""The busiest places of a release, from the API and the client."""
+"""The busiest places of a release, as the API and the Python client return them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_busiest_places_come_with_their_ranks() -> None:
 def test_a_context_has_ranks_of_its_own() -> None:
     answer = Program().ask("GET", f"{address()}?k=1&context=12-24")
     assert [each["name"] for each in answer["results"]] == ["Market"]
-    # All six counts are within their noise, so no place is surely among the busiest.
+    # All six counts lie within each other's noise, so no place is surely among the busiest.
     assert (answer["surely_among_top"], answer["perhaps_among_top"]) == (0, 6)
 
 

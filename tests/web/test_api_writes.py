@@ -151,7 +151,7 @@ def writes(desk: Desk) -> dict[str, tuple[Scope, str, str, Any, dict[str, str]]]
 
 
 def things() -> list[Any]:
-    """Return all objects that a write could have changed."""
+    """Return all database objects that a write could have changed."""
     return [
         list(Dataset.objects.order_by("pk").values("title", "frozen_at")),
         list(Upload.objects.order_by("pk").values("state")),
@@ -203,7 +203,7 @@ def test_each_write_needs_its_own_scope(desk: Desk) -> None:
 
 
 OF_DRAWN = {"publish", "reject", "refuse", "withdraw"}
-"""Operations that require a release that has already been drawn."""
+"""Operations that are allowed only if the release's noise has been drawn."""
 
 
 def test_the_scope_of_a_write_suffices(desk: Desk) -> None:
@@ -214,7 +214,7 @@ def test_the_scope_of_a_write_suffices(desk: Desk) -> None:
             # A key may use only files that it sent itself.
             files.update(key=ApiKey.objects.latest("pk"))
         answer = program.send(method, address, body, **headers)
-        # A request at the wrong time is a conflict, not a lack of permission.
+        # A request that is allowed but comes at the wrong time is a conflict.
         assert answer.status_code in {200, 201, 202, 409}, name
         assert (answer.status_code == 409) == (name in OF_DRAWN), name
 
@@ -600,7 +600,7 @@ def test_two_requests_do_not_write_one_file_at_once(desk: Desk) -> None:
     transfer = Transfer.objects.get()
 
     class Slow(io.BytesIO):
-        """A request body; while it is being read, another request sends the same bytes."""
+        """A request body during whose reading another request sends the same bytes."""
 
         def read(self, size: int | None = -1) -> bytes:
             if not self.tell():

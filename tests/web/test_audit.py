@@ -285,7 +285,7 @@ def test_a_wrong_syslog_server_is_reported(settings: Any, setting: str, wrong: i
 
 
 class Collector(BaseHTTPRequestHandler):
-    """Accepts what is posted, or answers with the server's status."""
+    """An HTTP server that accepts posted data and responds with the status set in `status`."""
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -349,7 +349,7 @@ def test_a_collector_that_refuses_or_is_missing_stops_nothing(
         for each in set(threading.enumerate()) - set(before):
             each.join(10)
 
-    collector.status = 307  # is not followed
+    collector.status = 307  # the sender must not follow this redirect
     record()
     assert collector.got.get(timeout=10)[0] == "/v1/logs"
     assert collector.got.empty()

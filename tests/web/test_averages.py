@@ -66,7 +66,7 @@ def test_a_file_becomes_a_map_of_mean_speeds(tmp_path: Path) -> None:
                for step in statement["post_processing"])  # fmt: skip
     assert statement["spends"][0]["noise"]["sensitivity"] == 1000
     page = client.get(f"/maps/{release.pk}/").content.decode()
-    # The page tells the map's script to draw the layer `averages` with the renderer `averages`.
+    # The page names the renderer `averages` for the layer `averages`, so the script can draw it.
     assert "&quot;averages&quot;: &quot;averages&quot;" in page
     answer = client.get(f"/api/v1/releases/{release.pk}/query?bbox=10.0,50.0,10.05,50.1").json()
     (west,) = answer["results"]

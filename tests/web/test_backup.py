@@ -1,9 +1,10 @@
-"""Backup and restore: nothing is lost, nothing comes back, and no budget is spent twice."""
+"""Backup and restore: no data are lost, nothing deleted comes back, no budget is spent twice."""
 
 from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import tarfile
 import time
@@ -30,11 +31,12 @@ from dpgeo.commands.archives import archive_members, archive_verify
 from dpgeo.commands.rows import dump_rows, tables
 from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
 from dpgeo.datasets import erasure
+from dpgeo.datasets.dataset_budgets import dataset_merge_ledgers
 from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset, Suppression, Upload, UploadState
 from dpgeo.datasets.selectors import ready_upload
-from dpgeo.datasets.services import dataset_merge_ledgers, dataset_update
+from dpgeo.datasets.services import dataset_update
 from dpgeo.datasets.storage import private_storage, public_storage
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.releases.models import Release
@@ -53,7 +55,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @dataclass
 class Backups:
-    """A folder of backups and the key that opens them."""
+    """The folder for backups, and the key that decrypts them."""
 
     folder: Path
     identity: Path
@@ -82,7 +84,7 @@ def backups(tmp_path: Path) -> Backups:
 
 @contextmanager
 def machine(folder: Path) -> Iterator[None]:
-    """Give the installation storages and keys of its own."""
+    """Give the installation its own storages and keys, in a folder."""
     folder.mkdir(exist_ok=True)
     local = "django.core.files.storage.FileSystemStorage"
     private = {"BACKEND": local, "OPTIONS": {"location": str(folder / "private")}}
@@ -98,7 +100,7 @@ def machine(folder: Path) -> Iterator[None]:
 
 @pytest.fixture
 def old(tmp_path: Path) -> Iterator[Path]:
-    """The machine that is backed up."""
+    """Yield the folder of the machine that is backed up."""
     with machine(tmp_path / "old"):
         yield tmp_path / "old"
 
@@ -124,7 +126,7 @@ NewMachine = Callable[[str], AbstractContextManager[None]]
 
 @pytest.fixture
 def new_machine(tmp_path: Path, migrated: str) -> NewMachine:
-    """Return a function that makes machines with an empty database and, at first, an empty disk."""
+    """Return a function that makes a machine with an empty database and no stored files."""
 
     @contextmanager
     def make(name: str) -> Iterator[None]:
@@ -173,7 +175,8 @@ def test_a_backup_restores_every_row_and_file(
     rows, files = all_rows(), all_files()
     key = (tmp_path / "old" / "person-key").read_bytes()
     with new_machine("new"):
-        backups.restore(data, keys)
+        report = backups.restore(data, keys)
+        assert re.search(r"^[\d,]+ rows and [\d,]+ files are back\.$", report, re.MULTILINE)
         restored = all_rows()
         changed = {"budgets.Ledger", "budgets.Entry", "audit.Event"}
         assert {k: v for k, v in restored.items() if k not in changed} == {
@@ -370,7 +373,7 @@ def test_whoever_was_erased_stays_erased_and_what_was_withdrawn_stays_so(
     rows = Upload.objects.get(pk=version.pk).report["accepted"]  # type: ignore[index]
     if lost == "database":
         surviving(tmp_path, "new")
-    else:  # Only a copy of the journal is left.
+    else:  # On the new machine, only a copy of the ledger's journal is left of the old one.
         (tmp_path / "new" / "private").mkdir(parents=True)
         (tmp_path / "old/private/journal").rename(tmp_path / "new/private/journal")
     with new_machine("new"):
@@ -393,7 +396,7 @@ def test_whoever_was_erased_stays_erased_and_what_was_withdrawn_stays_so(
 
 
 class Killed(BaseException):
-    """Stands for a kill; no code may handle it."""
+    """An exception that stands for a kill, so no code under test may handle it."""
 
 
 @pytest.mark.usefixtures("old")
@@ -457,7 +460,7 @@ def test_older_backups_expire_and_other_files_stay(tmp_path: Path) -> None:
         for day in range(1, 5)
         for ending in (".tar.age", "-keys.tar.age")
     ]
-    # The last backup was killed between its two names.
+    # The last backup was killed after it had written one of its two files.
     names.remove("dpgeo-20261104T000000Z.tar.age")
     parts = ["dpgeo-20261101T000000Z.tar.age.part", "dpgeo-20261104T000000Z.tar.part"]
     for name in (*names, *parts, "notes.txt"):
@@ -473,7 +476,7 @@ def test_older_backups_expire_and_other_files_stay(tmp_path: Path) -> None:
 def test_backups_are_repeated_until_the_service_is_stopped(
     backups: Backups, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A backup that fails does not end the service, and the one after it is made."""
+    """If a backup fails, the service goes on and makes the next one."""
     published(make_desk())
     usual, tries = backup_module.backup_make, []
 
@@ -510,7 +513,7 @@ def test_a_file_that_is_deleted_meanwhile_makes_the_backup_begin_again(
         rows = usual(*arguments)
         if not erased:
             erased.append(1)
-            # Erase somebody, as another process would.
+            # Erase a person, as another process might do meanwhile.
             version = person_erase(dataset=Dataset.objects.get(), person="p3", by=None)
             assert upload_ingest(upload_id=version.pk)
         return rows

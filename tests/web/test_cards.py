@@ -16,8 +16,8 @@ from django.test import Client
 
 from dpgeo.datasets.storage import private_storage
 from dpgeo.pages import cards, public_views
-from dpgeo.pages.cards import Card, card_of, make_card
-from dpgeo.pages.release_summary import FIELDS, summarise, summary_of
+from dpgeo.pages.cards import FIELDS, Card, card_of, make_card
+from dpgeo.pages.release_summary import summarise, summary_of
 from dpgeo.releases.list_cache import TextCache
 from dpgeo.releases.models import Release
 from dpgeo.releases.states import ReleaseState
@@ -57,7 +57,7 @@ def test_the_reaper_makes_cards_so_that_no_list_reads_a_map(
     assert published.title in client.get("/").text
     newer = install(grid_release(AREA, 32), "A newer map")
     with pytest.raises(AssertionError, match="whole map"):
-        client.get("/")  # the page reads the whole map, since no card is stored
+        client.get("/")  # No card is stored, so the page reads the whole map.
     assert newer.card == {}
 
 

@@ -161,7 +161,7 @@ def test_columns_to_average_are_declared_with_the_columns_and_then_fixed(desk: D
     line = {"measures": "speed: 0 to 40 km/h"}
     tried = desk.client.post(address(upload), form | line | {"try": "1"})
     assert "speed: 0 to 40 km/h" in tried.content.decode()
-    # Submitting an answer sends no measures.
+    # The form that answers a question has no fields for measures.
     desk.client.post(address(upload), form | {"try": "1"})
     assert desk.client.post(address(upload), form | line).status_code == 302
     dataset = Dataset.objects.get()
@@ -209,7 +209,7 @@ def test_an_exchanged_area_hides_points_and_counts(desk: Desk) -> None:
     assert "rows can be used" not in page
     assert 'id="points"' not in page
     assert desk.client.post(address(upload), COLUMNS).status_code == 302
-    # Once the area is fixed, it cannot be replaced any more.
+    # The area is fixed once columns are confirmed, so it cannot be replaced.
     assert desk.client.post(place, {"place": "Paris"}).status_code == 422
 
 

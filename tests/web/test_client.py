@@ -346,8 +346,8 @@ class _Store:
 def test_asynchronous_programs_read_the_same(served: Callable[[Any], None]) -> None:
     release = read(slices_release())
     documents = {"releases": {"results": [release.facts], "next": None}, release.id: release.facts}
-    # The responses come from memory, because the client's threads are outside the test's
-    # transaction.
+    # The client's requests run beside the test and cannot see its transaction, so responses come
+    # from memory.
     served(lambda request: httpx.Response(200, json=documents[request.url.path.split("/")[-1]]))
 
     async def ask() -> list[Any]:
@@ -374,7 +374,7 @@ def test_a_terminal_lists_saves_and_draws_maps(
     ]
     capsys.readouterr()
     assert cli.main(["get", page, "--format", "Shapefile"]) == 1
-    assert "there are" in capsys.readouterr().err
+    assert "There is no Shapefile; there are CSV, " in capsys.readouterr().err
     assert cli.main(["get", f"{HOST}/about/", "--format", "CSV"]) == 1
     assert "no address of a map" in capsys.readouterr().err
     if importlib.util.find_spec("matplotlib"):

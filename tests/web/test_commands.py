@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import shlex
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,14 @@ from django.core.management import CommandError, call_command
 from dpgeo.accounts.models import Organisation, Role
 from dpgeo.budgets.models import Ledger
 from dpgeo.commands import console
+from dpgeo.commands.management.commands import serve
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.storage import public_storage
 from dpgeo.jobs.models import Job
 from dpgeo.releases.models import Release
 from dpgeo.releases.states import ReleaseState
 from tests.makers import CSV, ask_for, make_dataset, make_ready, make_user
+from tests.servers import free_port
 
 pytestmark = pytest.mark.django_db
 
@@ -73,6 +77,43 @@ def test_a_file_becomes_a_dataset_and_a_published_map(trips: Path) -> None:
     assert release.files.get(name="map.bin").sha256 in output
 
 
+def test_a_publication_that_waits_for_its_public_time_says_so(
+    tmp_path: Path, settings: Any
+) -> None:
+    settings.DPGEO_JOB_SLOTS = [15]
+    dataset = make_dataset()
+    make_ready(dataset, tmp_path)
+    output = command(
+        *("release", dataset.slug, "--mechanism", "uniform-grid", "--epsilon", "1"),
+        *("--publish", "--wait"),
+    )
+    release = Release.objects.get()
+    assert release.state == ReleaseState.DRAFT
+    due = release.job.submitted_at + timedelta(minutes=15)
+    assert f"publishes it from {due:%Y-%m-%d %H:%M:%S} UTC on, at /maps/{release.pk}/" in output
+    assert "Draft" not in output
+
+
+def test_a_command_before_migrate_says_what_to_do(tmp_path: Path) -> None:
+    here = Path(__file__).parents[2]
+    for words in (("ledger", "city"), ("createsuperuser", "--noinput", "--username=a")):
+        ended = subprocess.run(
+            [sys.executable, "manage.py", *words, "--skip-checks"],
+            cwd=here,
+            env={
+                **os.environ,
+                "DPGEO_VAR": str(tmp_path),
+                "DATABASE_URL": f"sqlite:///{tmp_path}/a.sqlite3",
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ended.returncode == 1
+        assert "Run the command `migrate` first." in ended.stderr
+        assert "Traceback" not in ended.stderr
+
+
 def test_a_second_file_has_the_columns_of_the_first(trips: Path) -> None:
     command("ingest", trips, "--dataset", "city", "--person", "who", *DECLARATION)
     command("ingest", trips, "--dataset", "city")
@@ -83,7 +124,8 @@ def test_private_categories_and_measures_are_declared_and_divide_a_map(tmp_path:
     path = tmp_path / "trips.csv"
     speeds = {"walk": 5, "bike": 18, "hovercraft": 30}
     rows = [
-        # No share is 0 or 1, because noise would withhold one such mean in 40.
+        # Every share is above 0 and below 1, because noise would withhold one in 40 means at the
+        # limits.
         f"p{n}-{mode},50.05,10.05,{mode},{speed},{('no', 'yes')[(mode == 'bike') ^ (n % 10 == 0)]}"
         for mode, speed in speeds.items()
         for n in range(3000)
@@ -110,7 +152,7 @@ def test_private_categories_and_measures_are_declared_and_divide_a_map(tmp_path:
         )
     wanted: dict[str, list[float | None]] = {
         "speed": [5, 18, None, 30],
-        "by_bike": [10, 90, None, 10],  # shares of rows with "yes", in per cent
+        "by_bike": [10, 90, None, 10],  # percentage of rows with "yes" in each of four regions
     }
     keys = ("1-walk", "2-bike", "3-car", "4-other")
     for release in Release.objects.all():
@@ -284,3 +326,9 @@ def test_without_its_packages_manage_py_names_the_right_python() -> None:
     assert ended.returncode == 1
     assert ".venv/bin/python manage.py" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_nothing_is_served_from_a_database_without_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serve, "database_state", lambda: "not migrated")
+    with pytest.raises(CommandError, match=r"manage.py migrate"):
+        call_command("serve", port=free_port())

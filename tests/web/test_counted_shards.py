@@ -62,7 +62,10 @@ def part_files() -> list[str]:
 def watch_commits(
     monkeypatch: pytest.MonkeyPatch, after: Callable[[list[int]], None] = lambda _: None
 ) -> list[int]:
-    """Return the numbers of committed shards, with which `after` is called each time."""
+    """Record the numbers of committed shards in the returned list.
+
+    After each commit, `after` is called with the list.
+    """
     write, numbers = sharding._commit_shard, list[int]()
 
     def watched(shard: ReleaseShard, data: bytes) -> None:
@@ -75,7 +78,7 @@ def watch_commits(
 
 
 def stop_after(number: int) -> Callable[[list[int]], None]:
-    """Return a function that stops the worker once, when `number` shards were committed."""
+    """Return a function that stops the worker once, after `number` shards were committed."""
 
     def stop(numbers: list[int]) -> None:
         if len(numbers) == number:
@@ -88,7 +91,10 @@ def stop_after(number: int) -> Callable[[list[int]], None]:
 def test_counts_in_shards_are_those_of_one_worker(
     dataset: Dataset, settings: Any, monkeypatch: pytest.MonkeyPatch, counting: str
 ) -> None:
-    """The noise is 0, so the maps show the counts; a bound of 2 counts all rows of everybody."""
+    """Counts in shards equal those of one worker.
+
+    The noise is 0, so the maps show the counts. With a bound of 2, all rows of everybody count.
+    """
     changes = {**EXACT, "counting": counting, "bound": 2}
     numbers = watch_commits(monkeypatch)
     shared = counts_of(make_release(dataset, **changes))
@@ -121,7 +127,10 @@ def test_a_killed_worker_leaves_shards_that_are_not_counted_again(
 def test_an_answer_that_comes_late_is_not_added(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two workers count each shard; the second answer, with every count doubled, is deleted."""
+    """A count of a shard that comes late is not added.
+
+    Two workers count each shard. The second result, with every count doubled, is deleted.
+    """
     write = sharding._commit_shard
 
     def twice(shard: ReleaseShard, data: bytes) -> None:
@@ -137,10 +146,11 @@ def test_an_answer_that_comes_late_is_not_added(
 def test_each_measurement_asks_a_question_of_its_own(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Bounding by popularity measures twice, and the second question depends on the first noise.
+    """Each measurement of a release asks for counts of its own.
 
-    The worker is stopped in the second measurement, with the first one's noise in its memory. The
-    next attempt draws that anew, so it asks another question, and counts everybody again.
+    Popular bounding measures twice, and the second question depends on the noise of the first. The
+    worker is stopped in the second measurement, with the first one's noise in memory. The next
+    attempt draws that noise anew, so it asks another question, and everybody is counted again.
     """
     numbers = watch_commits(monkeypatch, stop_after(SHARDS + 2))
     changes = {**EXACT, "bounding": "popular", "epsilon": "1"}

@@ -16,6 +16,7 @@ from dpgeo.artefacts.odt import MEDIA_TYPE
 from dpgeo.core.errors import InvalidInput, NotAllowed
 from dpgeo.datasets.data_protection import data_protection_set
 from dpgeo.datasets.models import DataProtection, Dataset
+from dpgeo.ingest.schema import Columns
 from dpgeo.releases.services import release_publish
 from tests.makers import make_ready, make_release, make_user
 from tests.web.desk import Desk, make_desk
@@ -115,6 +116,9 @@ def test_the_assessment_is_filled_from_declarations_ledger_and_maps(
     dataset = desk.declare(description="Rides of <cyclists> & others.")
     stated(desk, dataset)
     make_ready(dataset, tmp_path)
+    columns = Columns("Länge", "Breite", "Kunde", encoding="latin-1", position_format="comma")
+    dataset.columns = columns.to_json()
+    dataset.save()
     release = make_release(dataset, epsilon="0.5")
     release_publish(release=release, by=desk.user)
     make_user(desk.organisation, Role.STEWARD)
@@ -130,6 +134,9 @@ def test_the_assessment_is_filled_from_declarations_ledger_and_maps(
         "Each person is protected with all their rows together.",
     ):
         assert words in text, words
+    assert "Länge, Breite, Kunde" in text
+    for words in ("EPSG:4326", "latin-1", "comma"):
+        assert words not in text, words
     german = text_of(desk.client.get(f"/de{address}").content)
     assert "Rechtsgrundlage" in german
     other = make_desk("Other house", "other")

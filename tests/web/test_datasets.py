@@ -435,7 +435,7 @@ def test_a_later_file_keeps_the_columns_that_it_has() -> None:
 def test_an_ingestion_interrupted_at_its_end_is_not_repeated(keeps: bool) -> None:
     """An ingestion that was interrupted at its end is completed, not repeated.
 
-    Its worker died after writing the canonical file, and the raw file may already be deleted.
+    The worker died after it had written the canonical file; the raw file may be deleted already.
     """
     upload = make_received(make_dataset(keep_raw=keeps))
     upload_confirm(upload=upload, columns=COLUMNS)
@@ -607,7 +607,8 @@ def test_data_that_grow_have_no_last_day() -> None:
     dataset_update(dataset=dataset, changes=changes | {"covers_until": None})
     with pytest.raises(InvalidInput, match="no last day"):
         dataset_update(dataset=dataset, changes={"covers_until": "2026-03-31"})
-    type(dataset).objects.filter(pk=dataset.pk).update(covers_until="2026-03-31")  # from before
+    # an older version stored this value
+    type(dataset).objects.filter(pk=dataset.pk).update(covers_until="2026-03-31")
     dataset_update(dataset=dataset, changes={"title": "Walks"})
     dataset_update(dataset=dataset, changes={"new_files": "replace"})
 

@@ -76,7 +76,7 @@ def test_all_syntaxes_say_the_same(release: Release) -> None:
     for syntax in SYNTAXES:
         read = graph(syntax)
         for view in list(read.subjects(lib.RDF.type, lib.URIRef(f"{HYDRA}PartialCollectionView"))):
-            # The page of the list has a URL that contains the syntax.
+            # The URL of the list's page contains the syntax, so it differs between syntaxes.
             read.remove((None, None, view))
             read.remove((view, None, None))
         graphs.append(read)
@@ -153,7 +153,7 @@ def ckan(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         return None
 
     def no_scheme(name: str) -> Any:
-        raise KeyError(name)  # as if ckanext-scheming were not installed
+        raise KeyError(name)  # ckanext-scheming is not installed
 
     def truth(value: Any) -> bool:
         return str(value).lower() in {"true", "1", "yes"}

@@ -144,7 +144,9 @@ print(json.dumps([s.CELERY_BROKER_TRANSPORT_OPTIONS, s.STORAGES, s.DATABASES["de
 
 @pytest.mark.django_db
 def test_programs_are_not_redirected_to_https_but_refused(settings: Any) -> None:
-    """A redirect would hide that a key has just been sent in the clear."""
+    """Programs that use http get an error, since a redirect would hide that a key was sent in the
+    clear.
+    """
     settings.HTTPS = settings.SECURE_SSL_REDIRECT = True
     settings.SECURE_REDIRECT_EXEMPT = production.SECURE_REDIRECT_EXEMPT
     for address in ("/api/v1/releases", "/ogc/"):
@@ -227,7 +229,7 @@ def test_collected_files_are_readable_by_all_and_private_folders_by_their_owner(
         assert any(path.suffix == ".gz" for path in collected)
         modes = {(path.is_dir(), stat.S_IMODE(path.stat().st_mode)) for path in collected}
         assert modes == {(True, 0o755), (False, 0o644)}
-        static.chmod(0o700)  # an earlier version left the folder like this
+        static.chmod(0o700)  # an earlier version left this folder private
     private = [tmp_path / "var", *(tmp_path / "var").iterdir()]
     assert {stat.S_IMODE(path.stat().st_mode) & 0o077 for path in private} == {0}
 
@@ -240,7 +242,7 @@ def test_the_compose_file_has_the_services_of_a_server() -> None:
         assert service.get("image"), service
         for volume in service.get("volumes", []):
             source = re.sub(r"\$\{\w+:-(\w+)\}", r"\1", volume).split(":")[0]
-            # The files of the ground are the operator's.
+            # The files of the basemap are the operator's, so nothing makes them.
             made = source in COMPOSE["volumes"] or source == "./ground"
             assert made or (ROOT / source).is_file()
         for needed, state in service.get("depends_on", {}).items():
@@ -254,7 +256,7 @@ def test_each_container_is_confined(name: str) -> None:
     service = SERVICES[name]
     assert service["read_only"] is True
     assert service["cap_drop"] == ["ALL"]
-    # Caddy's program asks for this capability, and its certificates belong to root.
+    # Caddy's program requires this capability, which lets it listen on port 443.
     assert service.get("cap_add", []) == (["NET_BIND_SERVICE"] if name == "tls" else [])
     assert service["security_opt"] == ["no-new-privileges:true"]
     assert re.search(r"\d+[mg]\}?$", service["mem_limit"])

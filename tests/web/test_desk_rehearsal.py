@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from dpgeo.budgets.services import Accounting
 from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Release
 from dpgeo.releases.states import ReleaseState
@@ -50,6 +51,18 @@ def test_it_has_the_noise_and_grid_of_the_quote(desk: Desk, dataset: Dataset) ->
     assert facts["threshold"] == drawn.quote.forecast.stands_out_from
     assert "100,000 invented people" in page
     assert "data-last" not in page
+
+
+def test_it_has_the_gaussian_noise_of_a_budget_in_rho(desk: Desk) -> None:
+    dataset = desk.declare(
+        ready=True, accounting=Accounting(delta_exponent=9, population=3_000_000)
+    )
+    drawn, page = rehearsal(desk, dataset)
+    facts = json.loads(drawn.document)
+    assert "rate" not in facts
+    assert facts["deviation"] ** 2 == pytest.approx(float(drawn.quote.forecast.noise.square_scale))
+    assert facts["margin"] == drawn.quote.forecast.noise.margin()
+    assert "data-rehearsal" in page
 
 
 def test_it_uses_the_guessed_number_of_people(desk: Desk, dataset: Dataset) -> None:

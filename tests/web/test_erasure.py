@@ -105,9 +105,9 @@ def test_an_erased_person_is_in_no_file_any_more(
 
 
 def test_two_waiting_erasures_are_both_made_in_any_order(dataset: Dataset) -> None:
-    """Two erasures of one dataset that wait at once are both carried out, in any order.
+    """Two erasures of one dataset that wait at the same time are carried out in any order.
 
-    Only a restore leaves two of them waiting; see `restoration.py`.
+    Only after a restore can two of them wait; see `restoration.py`.
     """
     current = ingest(dataset)
     ann, bob = (
@@ -323,7 +323,7 @@ def stored_but_not_committed(release: Release, monkeypatch: pytest.MonkeyPatch) 
     return name
 
 
-def interrupt(*_: object) -> bool:
+def interrupt(*_: object, **__: object) -> bool:
     raise KeyboardInterrupt
 
 
@@ -355,20 +355,23 @@ def test_a_stored_draw_that_holds_an_erased_person_is_paid_for_and_never_used(
 def test_a_release_is_not_drawn_again_if_the_budget_pays_for_one_draw_alone(
     monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any, swept: bool
 ) -> None:
-    """The older draw may have been published, so a second draw would exceed the total budget."""
+    """A release is not drawn again if the budget pays for only one draw.
+
+    The older draw may have been published, so a second draw would exceed the total budget.
+    """
     dataset = make_dataset(budget="1.5")
     ingest(dataset)
     release = make_request(dataset, epsilon="1")
     old = stored_but_not_committed(release, monkeypatch)
     erase(dataset, "ann")
-    if swept:  # reconciliation runs before a worker has the job
+    if swept:  # in this case, reconciliation runs before a worker leases the job
         with django_capture_on_commit_callbacks(execute=True):
             assert releases_sweep().debited == 1
     assert release_run(release_id=release.pk)
     release.refresh_from_db()
     assert (release.blob_name, release.job.state) == ("", JobState.FAILED)
     assert "does not pay for another one" in str(release.job.failure)
-    assert spent_on(dataset) == 1_500_000  # nothing is refunded
+    assert spent_on(dataset) == 1_500_000  # neither draw is refunded
     assert private_storage().exists(old)
 
 
@@ -393,7 +396,7 @@ def test_the_sweep_does_not_use_a_draw_that_holds_an_erased_person(
     ingest(dataset)
     release = make_request(dataset)
     old = stored_but_not_committed(release, monkeypatch)
-    # Names of draws had this form in version 0.1.0.
+    # In version 0.1.0, the names of stored draws had this form.
     unnamed = f"{old.rpartition('-')[0].rpartition('-')[0]}-{'0' * 32}"
     with private_storage().open(old) as file:
         private_storage().save(unnamed, file)
@@ -411,9 +414,9 @@ def test_a_draw_made_while_a_person_is_erased_is_not_committed(
     release = make_request(dataset)
     versions: list[Upload] = []
 
-    def erase_first(release: Release, name: str, blob: bytes) -> bool:
+    def erase_first(release: Release, name: str, blob: bytes, *, bound: int) -> bool:
         versions.append(erase(dataset, "ann"))
-        return commit_blob(release, name, blob)
+        return commit_blob(release, name, blob, bound=bound)
 
     with monkeypatch.context() as slow:
         slow.setattr("dpgeo.releases.release_job.commit_blob", erase_first)

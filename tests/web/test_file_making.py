@@ -85,7 +85,7 @@ def test_who_asks_first_is_told_to_wait_and_then_gets_the_file(
 
 
 def test_however_many_ask_there_is_one_job(client: Client, release: Release) -> None:
-    # Each of five requests has read the row before any of them has written to it.
+    # Five requests read the file's row before any of them writes to it.
     unmade = [row(release) for _ in range(5)]
     for file in unmade:
         file_want(file=file)
@@ -112,7 +112,7 @@ def test_readers_do_not_wait_for_jobs_that_read_private_data() -> None:
 def test_another_worker_finishes_the_file_of_a_killed_one(release: Release) -> None:
     file_want(file=row(release))
     job = Job.objects.get(task=MAKE_TASK)
-    assert job_lease(job_id=job.pk) is not None  # The worker that leased the job is killed
+    assert job_lease(job_id=job.pk) is not None  # The worker that leases this job is killed.
     assert not file_run(job_id=job.pk)
     Job.objects.filter(pk=job.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
     assert file_run(job_id=job.pk)
@@ -136,7 +136,7 @@ def test_nothing_is_made_of_a_withdrawn_map(client: Client, release: Release) ->
     late, job = row(release), Job.objects.get(task=MAKE_TASK)
     release_withdraw(release=release, by=None)
     assert not file_run(job_id=job.pk)
-    file_make(late)  # a worker that had begun before the withdrawal makes the file
+    file_make(late)  # A worker that began before the withdrawal now makes the file.
     assert not release.files.exists()
     assert client.get(address(release)).status_code == 410
     assert client.get(f"/maps/{release.pk}/files/{NAME}").status_code == 410
@@ -164,7 +164,10 @@ def test_a_withdrawal_while_files_are_moved_leaves_none(
 def test_two_processes_that_publish_at_once_keep_the_published_file(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One lists the file; the other moves it before the first goes on."""
+    """Two processes that publish a release at once do not lose its files.
+
+    One lists a file; the other moves that file before the first goes on.
+    """
     file = files.made_files(release)[0]
     stored = private_storage().save("artefacts/twice", ContentFile(b"content"))
     drafts = files.made_files(release).filter(pk=file.pk)
@@ -182,7 +185,10 @@ def test_two_processes_that_publish_at_once_keep_the_published_file(
 def test_a_copy_that_fails_halfway_is_deleted(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An object store raises errors of its own if a file vanishes while it is read."""
+    """If a copy of a file fails halfway, what was copied is deleted.
+
+    An object store raises errors of its own if a file vanishes while it is read.
+    """
     broken = True
 
     def opened(content: Any) -> File[bytes]:
@@ -218,7 +224,10 @@ class Listed:
 def test_what_is_made_public_while_other_files_are_deleted_is_deleted_too(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever moves a file finds its row before the withdrawal does, or not at all."""
+    """A file that is made public while others are deleted is deleted, too.
+
+    Whoever moves a file locks its row before the withdrawal does, or finds the row gone.
+    """
     made = files.made_files(release).order_by("pk")
     first, second = made[0], made[1]
     stored = second.stored_name
@@ -287,10 +296,13 @@ def test_a_page_waits_for_the_file_without_a_script(client: Client, release: Rel
     assert f'href="{waiting}" rel="nofollow"' in page
     answer = client.get(waiting)
     assert answer["Cache-Control"] == "no-store"
+    assert answer.status_code == 202
     assert "CSV is being prepared" in answer.content.decode()
     assert '<meta http-equiv="refresh" content="3;url=?waited=1">' in answer.content.decode()
     run_jobs()
-    ready = client.get(f"{waiting}?waited=1").content.decode()
+    answer = client.get(f"{waiting}?waited=1")
+    assert answer.status_code == 200
+    ready = answer.content.decode()
     assert f'content="0;url={address(release)}"' in ready
     assert client.get(waiting)["Location"] == address(release)
     assert (
@@ -350,7 +362,8 @@ def test_a_publisher_has_all_files_made_at_publication(client: Client) -> None:
     waiting = draft.files.get(stored_name="")
     assert (waiting.name, waiting.job) == (NAME, None)
     assert all(file.public for file in draft.files.exclude(name=NAME))
-    assert client.get(address(draft)).status_code == 202  # whoever asks has it made, too
+    # anybody who may see the draft can have this file made
+    assert client.get(address(draft)).status_code == 202
     assert run_jobs() == 1
 
 

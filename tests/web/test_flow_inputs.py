@@ -153,7 +153,7 @@ def test_visits_of_a_person_within_a_gap_become_flows(
     found = listed()
     if not way_on:
         assert agrees(found)
-    else:  # A person with two trips counts on only one of them.
+    else:  # A person with two trips counts in one pair of regions, so counts are only bounded here.
         on = {way: number for way, number in found.items() if way[1] == NAMES[10]}
         assert {way[0] for way in on} == {NAMES[end] for _, end in WAYS}
         assert abs(sum(found.values()) - sum(WAYS.values())) <= 10

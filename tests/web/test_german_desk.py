@@ -118,7 +118,7 @@ def everything(desk: Desk) -> dict[str, tuple[str, str]]:
         "upload": (f"/desk/uploads/{read.pk}/", "wird der Bericht nicht gezeigt"),
         "columns": (f"/desk/uploads/{received.pk}/", "So haben wir Ihre Datei gelesen"),
         "new release": (f"{dataset_page}release/", "Jede Person zählt höchstens an"),
-        "quote": (priced + guessed, "Aus Ihren Einstellungen; Ihre Datei wurde nicht gelesen"),
+        "quote": (priced + guessed, "Aus Ihren Einstellungen; Ihre Daten wurden nicht gelesen"),
         "wait": (f"/desk/datasets/{desk.declare(title='Leer').slug}/release/", "nichts zu zählen"),
         "draft": (f"/desk/releases/{draft.pk}/", "Den Entwurf der Karte ansehen"),
         "release": (f"/desk/releases/{published.pk}/", "Ihre Dateien werden nicht mehr"),

@@ -44,7 +44,7 @@ pytestmark = pytest.mark.django_db
 COLUMNS = Columns(longitude="lon", latitude="lat", person="who", time="seen")
 
 EXACT: dict[str, Any] = {"epsilon": "100", "bound": 1, "counting": "visits"}
-"""A request with an epsilon so large that noise is 0, except with probability e^-99 per cell."""
+"""A request whose noise is 0 in each cell, except with probability e^-99."""
 
 JANUARY = ("2026-01-01", "2026-01-31")
 
@@ -95,7 +95,7 @@ def test_a_release_counts_all_files_of_a_dataset_that_grows(dataset: Dataset) ->
     assert exactly(dataset) == 30
     second = add(dataset, month(2, range(20, 60)))
     assert (first.version, second.version) == (1, 2)
-    assert exactly(dataset) == 60  # twenty people are in both months, and count once
+    assert exactly(dataset) == 60  # twenty people are in both months, and count once each
     assert exactly(dataset, bound=2) == 70
     assert rows_of(second) == 70
 
@@ -112,7 +112,7 @@ def test_a_release_keeps_the_files_that_it_was_requested_from(dataset: Dataset) 
     late = confirm(dataset, month(2, range(30, 50)))
     waiting = make_request(dataset, **EXACT)
     add(dataset, month(3, range(50, 60)))
-    # The file was confirmed before the request, and is ready after it.
+    # The file was confirmed before the release was requested, but its rows are read after it.
     assert upload_ingest(upload_id=late.pk)
     assert release_run(release_id=waiting.pk)
     waiting.refresh_from_db()
@@ -224,7 +224,7 @@ def test_a_draw_from_files_of_an_erased_person_is_not_committed(
         return store_draw(*stored)
 
     monkeypatch.setattr("dpgeo.releases.release_job.store_draw", erase_first)
-    release_run(release_id=release.pk)  # the draw is deleted, and the job waits for its next turn
+    release_run(release_id=release.pk)  # the draw is deleted, and the job is queued again
     assert release_run(release_id=release.pk)
     release.refresh_from_db()
     assert counted(release) == 9
@@ -266,7 +266,7 @@ def test_of_two_equal_files_read_at_once_one_is_added(
 
     def check(upload: Upload) -> None:
         checked.append(upload)
-        if len(checked) == 1:  # The second file is added while the first is read.
+        if len(checked) == 1:  # Add the second file while the first one is being read.
             upload_ingest(upload_id=second.pk)
         else:
             check_new(upload)

@@ -76,7 +76,7 @@ ROUTES = sorted({one for one in routes(get_resolver().url_patterns) if "admin/" 
 
 @pytest.fixture
 def releases() -> list[Release]:
-    """Return published maps of several kinds, the last two of a series."""
+    """Return published maps of several kinds; the last two belong to a series."""
     dataset: Dataset = make_dataset(budget=Fraction(20), points_budget=make_level("ln 16", 200))
     kinds = (
         *(grid_release, contour_release, points_release, zones_release, flows_release),

@@ -1,6 +1,6 @@
-"""Protection of households: a person's part of epsilon is divided by their size, rho by its square.
+"""Protection of households: each person gets epsilon divided by the size, or rho by its square.
 
-The noise that is drawn, what the ledger debits, and what statement, pages, API and command say.
+Tested are the noise, the debit, and what the statement, pages, API and command say.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ def test_a_german_page_contains_no_english(client: Client, kind: str) -> None:
 
 
 ENGLISH_PAGES = {"page.html", "docs.html"}
-"""Pages for programmers, which quote the English API and set `lang` accordingly."""
+"""Pages for programmers, which are in English in every language and say so in `lang`."""
 
 
 def templates() -> Iterator[Path]:

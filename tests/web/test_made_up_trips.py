@@ -1,4 +1,4 @@
-"""Made-up trips of a real file: published with page and files, or refused at no cost."""
+"""Made-up trips of a file: published with their page and files, or refused at no cost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 @pytest.fixture
 def visits(tmp_path: Path) -> None:
-    """Ingest visits of 1,100 people, who walk from a square to another within two hours."""
+    """Ingest visits of 1,100 people, each of whom walks between two squares within two hours."""
     path = tmp_path / "visits.csv"
     visits_file(path)
     call_command(
@@ -46,8 +46,8 @@ def test_made_up_trips_of_visits_are_published_with_their_files(tmp_path: Path) 
     released = released_of(Release.objects.get())
     content = released.content
     assert isinstance(content, TripsRelease)
-    # The noise has the rate 18, so an entry differs from the truth by 1 or more with a chance of
-    # 3e-8, and any of the four by more than 1 with one of 2e-15.
+    # The noise has the rate 18: the chance that an entry is off by 1 or more is 3e-8. The chance
+    # that any of the four is off by more than 1 is 2e-15.
     for (start, end), number in WAYS.items():
         assert abs(int(content.ends[start, end]) - number) <= 1
     assert int(content.ends[0, 10]) <= 1, "a visit thirty hours later begins another trip"
@@ -55,6 +55,9 @@ def test_made_up_trips_of_visits_are_published_with_their_files(tmp_path: Path) 
     release = ask_for(Release.objects.get(), "trips-made-up.csv")
     page = client.get(f"/maps/{release.pk}/").content.decode()
     assert "Nobody made the trips on this map." in page
+    for ending in ("parquet", "gpx", "csv"):
+        # The part of the page above the list of files links to the made-up trips.
+        assert f"/files/trips-made-up.{ending}" in page.partition('<div class="use">')[0]
     german = client.get(f"/de/maps/{release.pk}/").content.decode()
     assert "Niemand hat die Fahrten auf dieser Karte gemacht." in german
     document = client.get(f"/api/v1/releases/{release.pk}").json()

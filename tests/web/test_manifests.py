@@ -34,13 +34,13 @@ MANIFESTS = list(manifests())
 
 
 def faults(manifest: dict[str, Any]) -> list[str]:
-    """Return what the fields of Kubernetes say against a manifest."""
+    """Return the errors of a manifest, according to the fields of Kubernetes."""
     validator = Draft7Validator(schema_of(manifest["kind"]))
     return [each.message for each in validator.iter_errors(manifest)]
 
 
 def pods(manifest: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the descriptions of the pods that a manifest asks for."""
+    """Yield the pod descriptions in a manifest."""
     spec = manifest.get("spec", {})
     if manifest["kind"] == "CronJob":
         spec = spec["jobTemplate"]["spec"]
@@ -86,7 +86,7 @@ def test_pods_run_without_privileges() -> None:
 
 def test_pods_run_the_commands_that_the_compose_file_runs() -> None:
     for name, container in CONTAINERS.items():
-        if name == "backup":  # the cluster repeats it
+        if name == "backup":  # the backup ends after one run, since the cluster repeats it
             continue
         assert container.get("command") == SERVICES[name].get("command"), name
     words = " ".join(SERVICES["backup"]["command"]).replace("--every 24 ", "")
@@ -107,7 +107,7 @@ def test_services_lead_to_pods() -> None:
 
 
 def in_profile(*profiles: str) -> set[str]:
-    """Return the names of the services that run in these profiles."""
+    """Return the names of the compose services that run if these profiles are chosen."""
     return {name for name, each in SERVICES.items() if set(each["profiles"]) & {*profiles}}
 
 

@@ -18,8 +18,9 @@ from dpgeo.accounts.services import organisation_create
 from dpgeo.core.epsilon import to_micro
 from dpgeo.core.errors import BudgetExceeded, Conflict
 from dpgeo.core.subjects import SUBJECTS
+from dpgeo.datasets.dataset_budgets import dataset_share_budget
 from dpgeo.datasets.models import Dataset, Upload, UploadState
-from dpgeo.datasets.services import dataset_create, dataset_share_budget, dataset_update
+from dpgeo.datasets.services import dataset_create, dataset_update
 from dpgeo.ground import names
 from dpgeo.ground.map_names import WorldNames
 from dpgeo.ground.regions import Region, region_save
@@ -48,7 +49,7 @@ def desk() -> Desk:
 
 
 def undecided(desk: Desk, *, ready: bool = False, **facts: Any) -> Dataset:
-    """Declare a dataset for which nobody has decided yet how much may be published."""
+    """Declare a dataset for which nobody has set a total budget yet."""
     if ready:
         dataset = desk.declare(ready=True, **facts)
         dataset.ledger.total_units = 0
@@ -164,6 +165,9 @@ def test_places_are_suggested_and_outlined(desk: Desk) -> None:
     assert "New York, United States" in suggestions["places"]
     outline = desk.client.get("/desk/place.json", {"name": "New York, United States"}).json()
     assert outline["kind"] == "city"
+    assert outline["words"].endswith(
+        "To follow the place more closely, draw an outline on the map."
+    )
     assert StudyArea.from_geojson(outline["area"]).covers([-74.0], [40.71]).all()
     assert desk.client.get("/desk/place.json", {"name": "Nowhere"}).status_code == 404
 
@@ -201,7 +205,11 @@ def test_the_lifetime_total_has_no_default(desk: Desk) -> None:
     assert not any("checked" in each for each in totals)
     unsaid = desk.client.get(address, {"kind": "heat", "go": "publish"})
     assert unsaid.status_code == 422
-    assert "Say how much may ever be published" in unsaid.content.decode()
+    # The script replaces this part when something is chosen, so that the refusal goes.
+    refused = re.search(r'<div data-live="problem">(.*?)</div>', unsaid.content.decode())
+    assert refused
+    assert "Say how much may ever be published" in refused[1]
+    assert '<div data-live="problem"></div>' in page
     wrong = desk.client.get(address, {"other": "much", "go": "publish"})
     assert "is not a number" in wrong.content.decode()
 
@@ -433,7 +441,10 @@ def test_every_other_method_is_named_under_its_picture(desk: Desk, language: str
 
 
 def test_an_owner_hears_how_close_means_will_be(desk: Desk) -> None:
-    """A margin of error beside means would be that of the number of rows, and be misread."""
+    """An owner is told how exact means will be, without a margin of error.
+
+    The margin would be that of the number of records, and would be misread as that of the mean.
+    """
     speed = {"column": "speed", "unit": "km/h", "low": 0, "high": 50}
     dataset = desk.declare(measures=[speed])
     page = desk.page(f"/desk/datasets/{dataset.slug}/map/cost/?kind=averages&total=1")
@@ -569,6 +580,35 @@ def test_places_of_the_sites_own_ground_come_first(tmp_path: Path) -> None:
     assert search.find("vad") is None
 
 
+def test_a_town_is_found_by_its_usual_name_where_the_ground_has_its_outline(
+    tmp_path: Path,
+) -> None:
+    """New York and New York City are one place, and only the second has an outline."""
+    city, away = shapely.box(-74.3, 40.5, -73.7, 40.9), shapely.box(-73.9, 44, -73, 44.5)
+    places = [
+        names.Place(name=name, kind="county", shape=shape, others=others, outline=shape)
+        for name, shape, others in (
+            ("New York City", city, ()),
+            ("New York Lakes", city, ()),
+            ("City of New York", away, ()),
+            ("Wien", shapely.box(16.18, 48.1, 16.6, 48.35), ("Vienna",)),
+        )
+    ]
+    names.build(tmp_path / "abc.sqlite", places, "an invented source")
+    region = Region(
+        name="here", attribution="", tiles="", names="abc", bounds=city.bounds, zooms=(0, 1)
+    )
+    region_save(tmp_path, region)
+    search = SitePlaces(tmp_path, place_search())
+    for typed, name in (("new york", "New York City"), ("Vienna", "Wien")):
+        place = search.find(typed)
+        assert place is not None
+        assert (place.name, place.square_kilometres) == (name, 0)
+    chosen = search.find("New York, United States")
+    assert chosen is not None
+    assert chosen.square_kilometres
+
+
 def test_mechanisms_are_offered_by_the_subjects_that_they_declare() -> None:
     assert all(mechanisms_about(subject) for subject in SUBJECTS.values())
     for mechanism in MECHANISMS.values():
@@ -578,6 +618,11 @@ def test_mechanisms_are_offered_by_the_subjects_that_they_declare() -> None:
 def test_a_city_without_a_boundary_is_said_to_be_a_square_and_has_names(desk: Desk) -> None:
     vienna = desk.client.get("/desk/place.json", {"name": "Vienna"}).json()
     assert "a square of 40 km around its middle" in vienna["words"]
+    # The page after it says so, too, where no script has said it before.
+    organisation = str(desk.organisation.pk)
+    sent = {"organisation": organisation, "place": "Vienna"}
+    page = desk.client.post("/desk/new/", sent, follow=True).content.decode()
+    assert "a square of 40 km around its middle" in page
     sides = (16, 48, 17, 48.5)
     query = {
         name: str(side)

@@ -78,7 +78,7 @@ def test_somebody_new_joins_by_the_link_in_a_mail(desk: Desk) -> None:
     assert Membership.objects.get(user=user).role == Role.APPROVER
     events = Event.objects.filter(kind=EventKind.INVITED)
     assert [(each.who, each.subject) for each in events] == [("owner", "somebody at example.org")]
-    # It works once.
+    # An invitation link works only once.
     assert follow(link_in_mail()).get(HELD).status_code == 404
 
 
@@ -102,7 +102,7 @@ def test_a_link_that_was_used_meanwhile_makes_no_account(
     invite(enter())
     dan = follow(link_in_mail())
     found = Invitation.objects.get()
-    # The other request ends between the look-up and the account.
+    # Another request accepts the invitation after this one has looked it up.
     monkeypatch.setattr("dpgeo.pages.desk.members.invitation_of", lambda _: found)
     Invitation.objects.all().delete()
     typed = {"username": "dan", "password1": NEW, "password2": NEW}
@@ -154,7 +154,7 @@ def test_without_mail_the_link_is_shown_once(desk: Desk, settings: Any) -> None:
     assert link[1] not in client.get(MEMBERS).content.decode()
     dan = follow(link[1])
     assert dan.get(HELD).status_code == 200
-    # Nobody has shown that the address is theirs, so no provider's word connects it.
+    # Nobody has proved that the address is theirs, so single sign-on must not connect to it.
     dan.post(HELD, {"username": "dan", "password1": NEW, "password2": NEW})
     assert User.objects.get(username="dan").email == ""
 
@@ -213,7 +213,7 @@ def test_roles_are_changed_on_the_desk(desk: Desk) -> None:
 
 
 def test_a_stolen_session_cannot_change_members(desk: Desk) -> None:
-    # This session has proved nothing within five minutes.
+    # This session has not proved its password within the last five minutes.
     assert desk.client.get(MEMBERS)["Location"].startswith("/desk/account/confirm/")
     assert invite(desk.client).status_code == 302
     assert not Invitation.objects.exists()

@@ -35,8 +35,9 @@ from dpgeo.budgets.services import (
 from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import GeoInd, Notion, PureDP, Unit
 from dpgeo.core.levels import make_level
+from dpgeo.datasets.dataset_budgets import dataset_merge_ledgers
 from dpgeo.datasets.models import Dataset
-from dpgeo.datasets.services import dataset_create, dataset_merge_ledgers
+from dpgeo.datasets.services import dataset_create
 from dpgeo.releases.reconciliation import releases_sweep
 from tests.makers import (
     AREA,
@@ -84,7 +85,7 @@ def test_a_merger_adds_up_what_was_spent_and_keeps_the_smaller_total() -> None:
     Ledger.objects.filter(pk=ledger.pk).update(promised_at=promised)
     merged = ledger_merge(ledger=ledger, into=into, who="ann")
     assert (merged.total_units, merged.spent_units, merged.left_units) == (2_000_000, 3_250_000, 0)
-    assert merged.total == Fraction(13, 4)  # the total for the whole lifetime
+    assert merged.total == Fraction(13, 4)  # the budgets for the whole lifetime are added up
     assert merged.promised_at == promised
     assert_sums(ledger, into)
     assert entries_of(merged).aggregate(sum=Sum("units"))["sum"] == merged.spent_units

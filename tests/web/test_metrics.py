@@ -1,4 +1,4 @@
-"""Metrics, messages to operators and `doctor`: what they say, and what they must not tell."""
+"""Metrics, alerts and the command `doctor`: what they tell operators, and what they must not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
-# The library reads this when it is imported, and then counts in files.
+# Prometheus' library reads this variable when it is imported, and then counts in files.
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(site_settings.DPGEO_METRICS_DIR)
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -179,7 +179,7 @@ def test_a_failed_job_is_told_once_by_mail_and_webhook(
     settings.DPGEO_ALERT_MAIL = ["operators@example.org"]
     settings.DPGEO_ALERT_URL, bodies = received
     make_job(JobState.FAILED, minutes=9, took=1)
-    assert alerts_send() == 0  # Jobs that failed before the first round are not reported.
+    assert alerts_send() == 0  # Jobs that failed before the first round of alerts are not reported.
     make_job(JobState.FAILED, minutes=9, took=1)
     assert alerts_send() == 1
     assert alerts_send() == 0
@@ -212,7 +212,7 @@ def test_a_webhook_that_answers_nonsense_stops_no_reaper(
         thread.join()
     assert (
         Alert.objects.get(name="space").level == 0
-    )  # The level is unchanged, so the next round tries again.
+    )  # The level of free space is unchanged, since sending failed, so the next round tries again.
 
 
 def test_a_webhook_that_redirects_is_not_followed(settings: Any, space: list[Reading]) -> None:

@@ -106,9 +106,9 @@ def migrate_as_before(end: int) -> Any:
     squashed = executor.loader.replacements
     targets = {app: (app, "0001_initial") for app in OURS if app in executor.loader.migrated_apps}
     targets |= {app: squash.replaces[end] for (app, _), squash in squashed.items() if app in OURS}
-    del targets["webhooks"]  # no older version had this app
+    del targets["webhooks"]  # older versions did not have this app
     if end == 0:
-        del targets["crowdsourcing"]  # this app needs later migrations of the others
+        del targets["crowdsourcing"]  # this app's migrations need later migrations of other apps
     state = executor.migrate(list(targets.values()))
     for node in squashed:  # the older version had no squashed migrations
         MigrationRecorder(connection).record_unapplied(*node)
@@ -215,7 +215,7 @@ def schema() -> set[tuple[Any, ...]]:
 def fresh(
     tmp_path_factory: pytest.TempPathFactory, django_db_blocker: DjangoDbBlocker
 ) -> set[tuple[Any, ...]]:
-    """The schema of a new database."""
+    """Return the schema of a new database."""
     folder = tmp_path_factory.mktemp("fresh")
     with django_db_blocker.unblock(), empty_database(folder, "fresh"):
         call_command("migrate", verbosity=0)

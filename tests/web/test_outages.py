@@ -51,7 +51,7 @@ def disk(
     with small_disk(tmp_path / "disk") as mounted:
         settings.INCOMING_DIR = settings.FILE_UPLOAD_TEMP_DIR = mounted.folder
         settings.DPGEO_LEAST_FREE = str(LEAST)
-        # Restored after the test, so that later tests read the disk again.
+        # monkeypatch restores this after the test, so that later tests read the disk again
         monkeypatch.setattr(disk_space, "_kept", None)
         monkeypatch.setattr(disk_space, "KEPT_SECONDS", 0)
         yield mounted
@@ -155,7 +155,7 @@ def test_a_file_that_fills_the_disk_on_its_way_is_answered_with_507(
     address = announce(program, slug).json()["url"]
     read = disk_space.read_disk_space()
     disk.fill(leave=0)
-    with pytest.MonkeyPatch.context() as patched:  # as if the disk filled up a moment later
+    with pytest.MonkeyPatch.context() as patched:  # the disk becomes full a moment later
         patched.setattr("dpgeo.api.outages.read_disk_space", lambda: read)
         sent = program.send("PATCH", address, CONTENT, Upload_Offset="0")
         with (disk.folder.parent / "trips.csv").open("rb") as file:
@@ -276,7 +276,7 @@ def test_keys_do_not_see_that_a_job_waits_for_space(disk: Disk, desk: Desk) -> N
 
 
 def test_an_attempt_that_lost_a_draw_for_want_of_space_is_counted() -> None:
-    """An attempt counts even if its draw was lost for lack of disk space.
+    """An attempt counts even if its draw is lost for lack of disk space.
 
     The number of attempts limits how often noise can be drawn and discarded.
     """
@@ -508,7 +508,7 @@ def test_a_reading_is_kept_for_a_minute(settings: Any, monkeypatch: pytest.Monke
 def test_a_release_is_refused_unpaid_while_space_is_short(desk: Desk) -> None:
     """While disk space is short, requests for releases are refused and not charged.
 
-    Releases that are already paid for wait.
+    Releases that are already paid for stay queued.
     """
     program, dataset = program_of(desk), desk.declare(ready=True)
     body = {**REQUEST, "dataset": dataset.slug, "title": "A map"}

@@ -34,7 +34,7 @@ def released(tmp_path: Path, settings: Any) -> Release:
 
 @pytest.fixture
 def outside(settings: Any) -> None:
-    """Name another server."""
+    """Name a tile server of another origin in the settings."""
     settings.DPGEO_GROUND_URL = f"{ORIGIN}/{{z}}/{{x}}/{{y}}.mvt"
     settings.DPGEO_GROUND_ATTRIBUTION = CREDIT
 

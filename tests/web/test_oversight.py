@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import pytest
 from django.contrib.auth.models import Permission
+from django.test import Client
 from django.utils import timezone
 
 from dpgeo.accounts.models import Role, User
@@ -21,10 +22,10 @@ from dpgeo.audit.models import EventKind
 from dpgeo.budgets.models import Entry, EntryKind
 from dpgeo.budgets.services import budget_debit
 from dpgeo.core.guarantees import Notion, Unit, guarantee
+from dpgeo.datasets.dataset_budgets import dataset_merge_ledgers
 from dpgeo.datasets.layers import public_layer_add
 from dpgeo.datasets.models import Dataset, PeopleAnswer, PeopleWarning
 from dpgeo.datasets.provenance import PublicSource
-from dpgeo.datasets.services import dataset_merge_ledgers
 from dpgeo.releases.oversight import findings_of, people_of, report_of, years_of
 from dpgeo.releases.services import release_publish
 from tests.makers import SOURCE, make_dataset, make_ready, make_release
@@ -42,7 +43,7 @@ def desk() -> Desk:
 
 
 def spend(dataset: Dataset, units: int, year: int, kind: EntryKind = EntryKind.DEBIT) -> None:
-    """Add an entry to a ledger at the very end of a year."""
+    """Add an entry to the dataset's ledger at the very end of a year."""
     at = datetime.datetime(year, 12, 31, 23, 59, tzinfo=datetime.UTC)
     entry = Entry(ledger=dataset.ledger, job=uuid4(), kind=kind, units=units, what="A map")
     with mock.patch("django.utils.timezone.now", return_value=at):
@@ -175,3 +176,18 @@ def test_officers_and_administrators_see_their_organisation_and_others_nothing(
     assert organisations_overseen_by(User.objects.get(pk=officer.pk)) == [desk.organisation]
     for year in (NOW + 1, NOW - 1, 0, 9999):
         assert desk.client.get(f"{PAGE}{desk.organisation.slug}/{year}/").status_code == 404
+
+
+def test_whoever_watches_over_nothing_is_told_why() -> None:
+    root = User.objects.create_superuser("root")
+    client = Client()
+    client.force_login(root)
+    page = client.get(PAGE).content.decode()
+    assert "There is no organisation yet" in page
+    assert "/admin/accounts/organisation/add/" in page
+    officer = User.objects.create_user("officer")
+    officer.user_permissions.add(Permission.objects.get(codename="view_event"))
+    client.force_login(officer)
+    page = client.get(PAGE).content.decode()
+    assert "belong to no organisation" in page
+    assert "/admin/" not in page

@@ -15,11 +15,13 @@ from django.test import Client
 from django.utils import timezone
 
 from dpgeo.accounts.breached import check_list, is_listed
-from dpgeo.accounts.models import ApiKey, Scope, SignedIn, User
+from dpgeo.accounts.models import ApiKey, Invitation, Scope, SignedIn, User
 from dpgeo.accounts.selectors import bearer_of
 from dpgeo.accounts.services import OVERLAP, key_create, key_revoke, key_rotate
 from dpgeo.audit.models import Event, EventKind
 from dpgeo.core.errors import Conflict
+from dpgeo.pages.desk import confirming
+from dpgeo.webhooks.models import Webhook
 from tests.web.desk import PASSWORD, Desk, make_desk
 
 pytestmark = pytest.mark.django_db
@@ -222,3 +224,52 @@ def test_keys_are_created_and_replaced_on_the_desk(desk: Desk) -> None:
     stranger = make_desk("Other house", "stranger").confirmed()
     assert stranger.post(f"/desk/keys/{key.pk}/rotate/").status_code == 404
     assert "Ihr Konto" in desk.page("/de/desk/account/")
+
+
+@pytest.mark.parametrize(
+    ("address", "typed"),
+    [
+        ("/desk/keys/", {"name": "nightly", "scopes": ["jobs:read", "budgets:read"], "days": "90"}),
+        ("/desk/webhooks/", {"url": "https://hooks.example.org/maps"}),
+        ("/desk/members/invented-house/", {"email": "ann@example.org", "role": "approver"}),
+    ],
+)
+def test_what_was_typed_is_there_again_after_the_password(
+    desk: Desk, address: str, typed: dict[str, Any]
+) -> None:
+    entries = {"organisation": desk.organisation.pk, **typed}
+    asked = desk.client.post(address, entries)["Location"]
+    proved = desk.client.post(asked, {"password": PASSWORD, "next": address})
+    assert proved["Location"] == address
+    page = desk.page(address)
+    assert "Your entries are here again" in page
+    for value in typed.values():
+        for each in value if isinstance(value, list) else [value]:
+            assert re.search(rf'value="{re.escape(each)}"', page)
+    for chosen in ("jobs:read", "budgets:read", "90", "approver"):
+        if chosen in str(typed):
+            assert re.search(rf'value="{chosen}"[^>]*(checked|selected)', page)
+    assert "Your entries are here again" not in desk.page(address)
+    assert not any(each.objects.exists() for each in (ApiKey, Webhook, Invitation))
+
+
+def test_entries_wait_for_their_own_page_alone_and_not_for_long(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address, typed = "/desk/webhooks/", {"url": "https://hooks.example.org/of-house"}
+    desk.client.post(address, typed)
+    desk.confirmed()
+    assert "Your entries" not in desk.page("/desk/keys/")
+    assert "of-house" not in desk.page(address)
+    late = Client()
+    late.force_login(desk.user)
+    late.post(address, typed)
+    monkeypatch.setattr(confirming, "RECENTLY", -1)
+    kept = late.session[confirming.KEPT]
+    assert kept["typed"] == {"url": [typed["url"]]}
+    monkeypatch.setattr(confirming, "is_confirmed", lambda request: True)
+    assert "of-house" not in late.get(address).content.decode()
+    # For visitors who have not signed in, sessions store nothing large.
+    monkeypatch.undo()
+    late.post(address, {"url": "x" * (confirming.MOST_KEPT + 1)})
+    assert confirming.KEPT not in late.session

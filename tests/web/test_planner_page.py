@@ -11,6 +11,7 @@ from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
+from dpgeo.accounts.models import Membership, Role
 from dpgeo.crowdsourcing.models import Campaign
 from dpgeo.crowdsourcing.planning import MOST_GEOCASTS
 from dpgeo.crowdsourcing.services import campaign_create
@@ -95,6 +96,16 @@ def test_members_open_a_campaign_and_anybody_a_shared_one(client: Client) -> Non
 def test_strangers_are_not_offered_to_save(client: Client) -> None:
     install(make_dataset(), contour_release())
     assert "Save this plan" not in client.get(reverse("plan")).content.decode()
+
+
+def test_a_plan_is_proposed_for_the_organisation_that_was_joined_last(client: Client) -> None:
+    install(make_dataset(), contour_release())
+    member = make_member(make_organisation("a-demo"), "Ada")
+    later = make_organisation("my-organisation")
+    Membership.objects.create(organisation=later, user=member, role=Role.STEWARD)
+    client.force_login(member)
+    page = client.get(reverse("plan")).content.decode()
+    assert f'<option value="{later.slug}" selected>' in page
 
 
 def test_members_list_rename_share_and_delete_campaigns(client: Client) -> None:

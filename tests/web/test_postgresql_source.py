@@ -11,30 +11,41 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
+import shapely
 from django.core.management import call_command
+from django.test import Client
+from numpy.typing import NDArray
+from psycopg.conninfo import conninfo_to_dict
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.levels import make_level
 from dpgeo.core.released import GridRelease
+from dpgeo.core.slices import SlicedGrid, Slicing
+from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.locations import locations
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.person_keys import hashing_key
-from dpgeo.datasets.postgresql import DEGREES, PERSONS, Column, _named, connected, quoted_table
+from dpgeo.datasets.postgresql.columns import DEGREES, PERSONS, Column, accepted_names
+from dpgeo.datasets.postgresql.errors import refusal
+from dpgeo.datasets.postgresql.session import connected, quoted_table
 from dpgeo.datasets.previews import upload_preview
 from dpgeo.datasets.registration import source_register
 from dpgeo.datasets.snapshots import Snapshot, SourceRows, rows_in_place
 from dpgeo.datasets.uploads import upload_confirm
 from dpgeo.engine.in_place import EVERYBODY, InPlaceView
-from dpgeo.engine.pushed_view import PushedView
+from dpgeo.engine.pushed_view import Asked, PushedView
+from dpgeo.engine.source_sql import Wanted
+from dpgeo.engine.source_zones import Ground
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import JobState
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_run
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.zones import Zones
 from tests.makers import make_dataset, make_organisation, make_release, make_request
 from tests.requirements import need
 from tests.servers import postgresql_installed, running_postgresql
@@ -45,7 +56,7 @@ pytestmark = pytest.mark.django_db
 
 COLUMNS = Columns(longitude="lon", latitude="lat", person="who", time="seen")
 EXACT: dict[str, Any] = {"epsilon": "100", "bound": 1, "counting": "visits"}
-"""A request with an epsilon so large that noise is 0, except with probability e^-99 per cell."""
+"""A request whose noise is 0 in each cell, except with probability e^-99."""
 
 LOGGED = (
     "log_statement=all",
@@ -64,7 +75,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
 
 @pytest.fixture
 def sql(server: tuple[str, Path], tmp_path: Path, settings: Any) -> Iterator[psycopg.Connection]:
-    """Return a connection to an empty database, which the settings name for `office`."""
+    """Yield a connection to an empty database, which the settings name for the organisation
+    `office`.
+    """
     use_empty_storages(settings, tmp_path)
     address = f"{server[0]}/postgres"
     settings.DPGEO_SOURCES = [f"office/warehouse={address}"]
@@ -137,7 +150,7 @@ def test_a_table_is_registered_and_counted_at_its_source(
 def test_a_page_does_not_wait_for_a_slow_view(
     sql: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpgeo.datasets.postgresql.PREVIEW_SECONDS", 1)
+    monkeypatch.setattr("dpgeo.datasets.postgresql.location.PREVIEW_SECONDS", 1)
     sql.execute("CREATE VIEW trips AS SELECT pg_sleep(120)::text AS who, 10.01 AS lon")
     upload = source_register(dataset=declared(), location="warehouse", folder="trips", by=None)
     with pytest.raises(Conflict, match="57014"):
@@ -173,6 +186,45 @@ def test_the_source_accepts_and_groups_exactly_the_rows_that_are_accepted_here(
     np.testing.assert_array_equal(counts, pushed)
 
 
+def test_rows_are_divided_by_hour_at_the_source_as_here(sql: psycopg.Connection) -> None:
+    """PostgreSQL divides rows by local hour as this machine does.
+
+    The test includes hours in which clocks change, and times that are not usable.
+    """
+    sql.execute(
+        "CREATE TABLE trips AS SELECT who::text, 10.01 AS lon, 50.01 AS lat, seen FROM"
+        " generate_series(1, 3) AS who, (SELECT generate_series('2026-03-27'::timestamptz,"
+        " '2026-03-31', '47 minutes') AS seen UNION ALL SELECT generate_series("
+        "'2026-10-23'::timestamptz, '2026-10-27', '47 minutes') UNION ALL SELECT unnest(ARRAY["
+        "'infinity', '-infinity', '4713-01-01 BC', '294000-01-01', NULL]::timestamptz[])) AS times"
+    )
+    upload = registered(declared())
+    rows = rows_in_place(upload)
+    counter = rows.counter()
+    assert counter is not None
+    grid = Grid.over(upload.dataset.area, 4)
+    for times in (TIME_SLICES["12 hours"], TIME_SLICES["days of the week"]):
+        sliced = SlicedGrid(grid, Slicing(times, "Europe/Berlin"))
+        for counting in Counting:
+            counts = view(rows, counting, 10**6).sliced_histogram(sliced)._read_by_meter()
+            pushed = view(rows, counting, 10**6, counter).sliced_histogram(sliced)
+            np.testing.assert_array_equal(pushed._read_by_meter(), counts)
+            assert (counts.sum(axis=(1, 2)) > 0).sum() >= 2
+            few = view(rows, counting, 3, counter).sliced_histogram(sliced)._read_by_meter()
+            items = 3 if counting is Counting.VISITS else min(3, len(sliced.slices))
+            assert few.sum() == 3 * items  # of three people
+    asked = Asked(
+        wanted=Wanted.COUNTS,
+        regions=SlicedGrid(grid, Slicing(TIME_SLICES["12 hours"], "Nowhere/Here")),
+        counting=Counting.VISITS,
+        bound=1,
+        draw=1,
+        domain=Domain(upload.dataset.area),
+    )
+    with pytest.raises(Conflict, match="22023"):
+        list(counter.answer(asked))
+
+
 def view(rows: SourceRows, counting: str, bound: int, counter: Any = None) -> Any:
     settings: dict[str, Any] = {
         "domain": Domain(rows.readers[0].schema.area),
@@ -188,9 +240,24 @@ def test_no_value_of_a_row_ends_a_query_with_an_error(sql: psycopg.Connection) -
     tiny = DEGREES["decimal"].format("degrees")
     query = f"SELECT {tiny} FROM unnest(ARRAY[1e-400, -1e-400, 'NaN', '-Infinity', 7.5]) AS degrees"
     assert [number for (number,) in sql.execute(query)] == [0, 0, None, None, 7.5]
-    conditions = " AND ".join(_named(PERSONS["text"].format("who"), Column("who", "text", "text")))
+    who = PERSONS["text"].format("who")
+    conditions = " AND ".join(accepted_names(who, Column("who", "text", "text")))
     query = "SELECT count(*) FROM (SELECT repeat('x', 270000000) AS who OFFSET 0) AS rows"
     assert sql.execute(f"{query} WHERE {conditions}").fetchone() == (0,)
+
+
+def test_no_position_is_too_near_the_corner_of_a_coarse_raster(sql: psycopg.Connection) -> None:
+    area = Zones(keys=("a",), names=("a",), shapes=np.array([shapely.box(10, 50, 11, 51)]))
+    ground = Ground.of(area)
+    assert ground
+    coarse = replace(ground, low=(0.0, 0.0), scale=(0.08, 0.08))
+
+    def give(numbers: NDArray[Any]) -> str:
+        kind = "float8" if numbers.dtype.kind == "f" else "bigint"
+        return f"ARRAY{numbers.tolist()}::{kind}[]"
+
+    rows = "SELECT 5e-324::float8 AS longitude, -1e-310::float8 AS latitude"
+    assert sql.execute(coarse.open_query(rows, give, " OFFSET 0")).fetchall() == []
 
 
 def test_records_of_a_table_always_come_in_the_same_order(sql: psycopg.Connection) -> None:
@@ -245,7 +312,8 @@ def test_a_column_that_only_grows_keeps_a_snapshot_as_it_was(sql: psycopg.Connec
     waiting = make_request(dataset, **EXACT)
     fill(sql, range(30, 50))
     assert exactly(dataset) == 30
-    registered(dataset)  # the column need not be named again
+    # the column was named at the first declaration, so it need not be named again
+    registered(dataset)
     fill(sql, range(90))
     assert exactly(dataset) == 50
     assert release_run(release_id=waiting.pk)
@@ -256,14 +324,10 @@ def test_a_column_that_only_grows_keeps_a_snapshot_as_it_was(sql: psycopg.Connec
 @pytest.mark.parametrize("as_of", ["none", "who", "lat"])
 def test_only_whole_numbers_and_times_can_grow(sql: psycopg.Connection, as_of: str) -> None:
     fill(sql, range(3))
-    upload = source_register(
-        dataset=declared(), location="warehouse", folder="trips", as_of=as_of, by=None
-    )
-    upload_confirm(upload=upload, columns=COLUMNS)
-    assert upload_ingest(upload_id=upload.pk)
-    upload.refresh_from_db()
-    assert upload.job is not None
-    assert "cannot say which rows are new" in str(upload.job.failure)
+    with pytest.raises(Conflict, match="cannot say which rows are new"):
+        source_register(
+            dataset=declared(), location="warehouse", folder="trips", as_of=as_of, by=None
+        )
 
 
 def test_a_column_that_grows_has_a_name_that_can_be_stored(sql: psycopg.Connection) -> None:
@@ -275,6 +339,19 @@ def test_a_column_that_grows_has_a_name_that_can_be_stored(sql: psycopg.Connecti
     assert not Upload.objects.exists()
 
 
+def test_rows_that_are_committed_late_with_a_smaller_number_are_noticed(
+    sql: psycopg.Connection,
+) -> None:
+    fill(sql, range(30))
+    dataset = declared()
+    registered(dataset, "id")
+    sql.execute("INSERT INTO trips VALUES (0, 'late', 10.01, 50.01, '2026-01-15T12:00:00Z')")
+    release = make_release(dataset, **EXACT)
+    assert "does not have the rows that were recorded" in str(release.job.failure)
+    registered(dataset)
+    assert exactly(dataset) == 31
+
+
 @pytest.mark.parametrize("name", ["none", "pg_catalog.pg_class", "a.b.c", "information_schema.x"])
 def test_only_tables_outside_the_catalogue_are_read(sql: psycopg.Connection, name: str) -> None:
     with pytest.raises((InvalidInput, Conflict)):
@@ -283,6 +360,57 @@ def test_only_tables_outside_the_catalogue_are_read(sql: psycopg.Connection, nam
 
 def test_a_names_quotes_do_not_end_it() -> None:
     assert quoted_table('a"; DROP TABLE b; --') == '"public"."a""; DROP TABLE b; --"'
+
+
+@pytest.mark.parametrize(
+    ("role", "port", "more", "said"),
+    [
+        ("reader:wrong", None, "trips", "refused the role or its password"),
+        ("reader", None, "trips", "refused the role or its password"),
+        ("reader:right", None, "none", "no database of that name"),
+        ("reader:right", None, "trips?sslmode=require", "no encrypted connection"),
+        ("reader:right", 1, "trips", "Nothing answers there"),
+    ],
+)
+def test_a_failed_connection_says_what_helps_without_its_address(
+    sql: psycopg.Connection,
+    server: tuple[str, Path],
+    settings: Any,
+    role: str,
+    port: int | None,
+    more: str,
+    said: str,
+) -> None:
+    number = port or int(server[0].rpartition(":")[2])
+    more = more.replace("trips", "postgres")
+    settings.DPGEO_SOURCES = [f"office/warehouse=postgresql://{role}@127.0.0.1:{number}/{more}"]
+    sql.execute("DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN PASSWORD 'right'")
+    with pytest.raises(Conflict, match=said) as raised:
+        source_register(dataset=declared(), location="warehouse", folder="trips", by=None)
+    shown = str(raised.value)
+    assert not [word for word in ("127.0.0.1", str(number), "wrong", "right") if word in shown]
+    assert "reader" not in shown
+
+
+def test_a_host_that_is_unknown_is_told_from_one_that_is_silent() -> None:
+    unknown = psycopg.OperationalError("failed to resolve host 'db.example': unknown")
+    assert "The host is unknown here" in str(refusal("trips", unknown)[1])
+    lost = psycopg.OperationalError("SSL SYSCALL error: EOF detected")
+    assert "There is no connection" in str(refusal("trips", lost)[1])
+
+
+@pytest.mark.parametrize(
+    ("table", "said"), [("none", "no such table.*42P01"), ("kept", "grant it USAGE.*42501")]
+)
+def test_a_table_that_cannot_be_read_says_what_helps(
+    sql: psycopg.Connection, server: tuple[str, Path], settings: Any, table: str, said: str
+) -> None:
+    sql.execute("DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN PASSWORD 'right'")
+    sql.execute("CREATE TABLE kept (who text); GRANT USAGE ON SCHEMA public TO reader")
+    host = server[0].rpartition("@")[2]
+    settings.DPGEO_SOURCES = [f"office/warehouse=postgresql://reader:right@{host}/postgres"]
+    with pytest.raises(Conflict, match=said):
+        source_register(dataset=declared(), location="warehouse", folder=table, by=None)
 
 
 def test_errors_of_the_database_are_passed_on_by_their_code(
@@ -300,7 +428,7 @@ def test_errors_of_the_database_are_passed_on_by_their_code(
     assert "secret" not in str(raised.value) + caplog.text
 
 
-def test_tables_are_read_here_for_what_their_source_cannot_count(sql: psycopg.Connection) -> None:
+def test_a_tables_points_are_moved_and_published(sql: psycopg.Connection) -> None:
     fill(sql, range(30))
     dataset = declared(points_budget=make_level("ln 16", 200))
     registered(dataset)
@@ -326,7 +454,7 @@ def test_no_secret_stands_in_the_databases_log(
     salt, key = bytes(release.salt), hashing_key(dataset)
     log = server[1].read_text(errors="replace")
     assert "width_bucket" in log
-    assert "Window" in log  # plans are logged, too
+    assert "Window" in log  # the database also logs query plans
     for start in range(0, 16, 8):
         for secret in (salt, key, key[16:], *(bytes(each.person) for each in erased(dataset))):
             half = secret[start : start + 8]
@@ -346,6 +474,13 @@ def test_addresses_and_passwords_are_in_no_text_of_a_location(settings: Any) -> 
     settings.DPGEO_SOURCES = ["office/warehouse=postgresql://reader:secret@db.example/trips"]
     (place,) = locations()
     assert "secret" not in repr(place) + str(place)
+    settings.DPGEO_SOURCES = ["office/two=postgresql://r:a%2Cb@a.example%2Cb.example/x?port=1%2C2"]
+    found = conninfo_to_dict(locations()[0].root)
+    assert [found[name] for name in ("host", "port", "password")] == [
+        "a.example,b.example",
+        "1,2",
+        "a,b",
+    ]
     for wrong in (
         ["warehouse=postgresql://reader:secret@db.example/trips"],
         ["office/warehouse=postgresql://reader:very", "secret@db.example/trips"],
@@ -387,18 +522,48 @@ def test_a_table_is_registered_at_the_console(sql: psycopg.Connection) -> None:
     assert "35 of 35 rows accepted" in output.getvalue()
 
 
-def test_a_table_is_registered_at_the_desk(sql: psycopg.Connection) -> None:
+def test_a_table_becomes_a_public_map_at_the_desk(sql: psycopg.Connection) -> None:
     fill(sql, range(30))
     desk = make_desk("office")
     dataset = desk.declare()
     assert "<option>warehouse</option>" in desk.page(f"/desk/datasets/{dataset.slug}/upload/")
     address = f"/desk/datasets/{dataset.slug}/register/"
-    fields = {"location": "warehouse", "folder": "public.trips", "as_of": "id"}
+    fields = {"location": "warehouse", "folder": "public.none", "as_of": "id"}
+    refused = desk.client.post(address, fields)
+    assert refused.status_code == 422
+    assert "There is no such table" in refused.content.decode()
+    assert 'value="public.none"' in refused.content.decode()
+    assert desk.client.get(address)["Location"] == f"/desk/datasets/{dataset.slug}/upload/"
+    fields["folder"] = "public.trips"
     found = desk.client.post(address, fields, follow=True).content.decode()
     assert "warehouse/public.trips" in found
     assert "<code>who</code>" in found
+    assert "We tried 30 of its rows" in found
+    assert "your file" not in found
     (upload,) = dataset.uploads.all()
     assert Snapshot.of(upload).as_of == "id"
+
+    columns = {"longitude": "lon", "latitude": "lat", "person": "who", "time": "seen"}
+    assert desk.client.post(f"/desk/uploads/{upload.pk}/", columns).status_code == 302
+    assert upload_ingest(upload_id=upload.pk)
+    report = desk.page(f"/desk/uploads/{upload.pk}/")
+    assert "rows whose <code>id</code> is at most 30" in report
+    assert "Read the data again" in desk.page(f"/desk/datasets/{dataset.slug}/")
+    again = desk.page(f"/desk/datasets/{dataset.slug}/upload/")
+    assert "data-upload" not in again
+    assert 'value="public.trips"' in again
+    assert 'value="id"' in again
+
+    address = f"/desk/datasets/{dataset.slug}/map/publish/?kind=heat"
+    token = desk.client.get(address).context["token"]
+    named = {"token": token, "title": "Riders of the city", "licence": "CC BY 4.0"}
+    assert desk.client.post(address, named).status_code == 302
+    release = dataset.releases.get()
+    assert release_run(release_id=release.pk)
+    shown = Client().get(f"/maps/{release.pk}/")
+    assert shown.status_code == 200
+    assert "Riders of the city" in shown.content.decode()
+    assert not [word for word in ("warehouse", "public.trips") if word in shown.content.decode()]
 
 
 def test_a_table_replaces_what_was_there(sql: psycopg.Connection) -> None:

@@ -18,11 +18,12 @@ from django.urls import reverse
 from dpgeo.artefacts.statement import statement
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.levels import make_level
+from dpgeo.datasets.dataset_budgets import dataset_merge_ledgers
 from dpgeo.datasets.layers import declared_before_upload
 from dpgeo.datasets.models import Dataset, PublicLayer, Transfer, Upload
 from dpgeo.datasets.previews import upload_preview
 from dpgeo.datasets.resumable_uploads import transfer_append, transfer_begin, transfer_complete
-from dpgeo.datasets.services import dataset_discard, dataset_merge_ledgers, dataset_update
+from dpgeo.datasets.services import dataset_discard, dataset_update
 from dpgeo.datasets.uploads import upload_confirm, upload_discard
 from dpgeo.ingest.schema import Columns
 from dpgeo.releases.models import Release

@@ -18,7 +18,7 @@ from django.urls import reverse
 
 from dpgeo.accounts.models import Membership, User
 from dpgeo.artefacts import map_array
-from dpgeo.core.released import PointsRelease
+from dpgeo.core.released import PhasedRelease, PointsRelease
 from dpgeo.pages import basemap as land
 from dpgeo.pages.privacy_diagrams import scale
 from dpgeo.pages.release_summary import summarise
@@ -30,6 +30,8 @@ from dpgeo.pages.templatetags.figures import (
     size,
     standing_words,
 )
+from dpgeo.postprocess.layers import BoxLayer, layers
+from dpgeo.postprocess.opening import coloured, opening_layer
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_reject
 from dpgeo.releases.states import ReleaseState
@@ -73,7 +75,7 @@ def member_of(release: Release) -> User:
 
 def test_the_catalogue_describes_each_map_and_its_noise(client: Client, published: Release) -> None:
     page = words(client, reverse("catalogue"))
-    assert "1 map, newest first" in page
+    assert "1 map, newest day first" in page
     assert "Where people are Vessby Transport" in page
     assert "± 12 people" in page
 
@@ -121,7 +123,7 @@ def test_a_release_shows_its_total_with_a_margin_and_the_bound(
     low = (figures.total - figures.total_margin) / 4
     high = figures.total + figures.total_margin
     assert f"± {figures.total_margin:,.0f} sightings" in page
-    # Limits are rounded away from each other, to three digits.
+    # The lower limit is rounded down and the upper one up, to three digits.
     least, most = math.floor(low / 100) * 100, math.ceil(high / 1000) * 1000
     assert (
         f"People were not counted themselves: they are at least {least:,} and at most {most:,}, as "
@@ -188,6 +190,26 @@ def test_a_map_of_cells_has_its_profiles_beside_it(client: Client, published: Re
         assert len(set(begins)) == len(begins)
         assert f'd="{values.columns}"' in page
         assert values.columns.count("M") == len(values.strips)
+
+
+def test_the_squares_that_show_clearly_are_those_that_the_map_colours() -> None:
+    released = releases.phased_release()
+    content = released.content
+    assert isinstance(content, PhasedRelease)
+    part = (content.surface > 0) & (np.indices(content.surface.shape)[0] < 4)
+    surface = np.where(part, 3600 / part.sum(), 0.0)
+    counts = np.full_like(content.counts, 900)
+    released = replace(released, content=replace(content, counts=counts, surface=surface))
+    shown = layers(released)
+    seen = opening_layer(shown)
+    assert isinstance(seen, BoxLayer)
+    assert seen.name == "estimate"
+    figures = summarise(released).figures
+    assert figures
+    assert figures.size == len(seen)
+    assert figures.standing == int(coloured(seen).sum())
+    # Every box stands out, but the map colours only a part of them.
+    assert 0 < figures.standing < figures.size
 
 
 def test_zones_and_clusters_are_ranked_beside_the_map(client: Client) -> None:
@@ -272,7 +294,10 @@ def test_the_privacy_page_describes_every_spend(client: Client) -> None:
 
 
 def test_the_effect_of_one_person_on_a_figure_is_not_understated() -> None:
-    """A person adds at most 1 to a cell, but may change all counts behind an estimate."""
+    """The effect of one person on a figure is not understated.
+
+    A person adds at most 1 to a cell, but may change all counts from which an estimate is made.
+    """
     cells = summarise(grid_release(AREA, 32))
     assert cells.shift_of_one == pytest.approx(1 / cells.spends[0].scale)
     for joined in (
@@ -561,7 +586,7 @@ def test_an_embedded_map_has_its_title_and_a_link_back(client: Client, published
     page = client.get(reverse("embed", args=[published.pk])).content.decode()
     assert f'href="http://testserver{reverse("release", args=[published.pk])}"' in page
     assert 'class="legend"' in page
-    # Nothing on it changes anything: the only form asks for places.
+    # The page changes nothing: its only form searches for places.
     assert 'method="post"' not in page
     assert page.count("<form") == page.count('<form class="find" role="search" action="/places/"')
 

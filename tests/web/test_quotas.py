@@ -1,4 +1,4 @@
-"""Quotas of an organisation and the cap on its budgets; refusals follow from no row."""
+"""Quotas of an organisation and the cap on its budgets; no refusal depends on any row."""
 
 from __future__ import annotations
 
@@ -71,12 +71,16 @@ def test_files_that_are_being_sent_count_with_the_size_announced() -> None:
         receive(dataset, 3)
     assert not isinstance(transfer, Upload)
     transfer_append(transfer=transfer, offset=0, stream=io.BytesIO(b"x" * 8), length=8)
-    transfer_complete(transfer=transfer, by=user)  # is not counted twice
+    # completing a transfer does not count it a second time
+    transfer_complete(transfer=transfer, by=user)
     assert bytes_of(dataset.organisation_id) == 8
 
 
 def test_what_becomes_of_a_file_does_not_change_what_counts(tmp_path: Path) -> None:
-    """Whether its rows could be read, and when a job ended, must not show in a refusal."""
+    """What becomes of a file does not change what counts towards quotas.
+
+    Otherwise, a refusal could show whether its rows could be read, or when a job ended.
+    """
     dataset = make_dataset()
     upload = make_ready(dataset, tmp_path)
     for state in (UploadState.RECEIVED, UploadState.QUEUED, UploadState.READY, UploadState.FAILED):
@@ -105,7 +109,7 @@ def test_jobs_beyond_the_quota_of_a_day_are_refused_and_never_given_back(tmp_pat
         make_request(dataset, by=user, epsilon="0.1")
     dataset.ledger.refresh_from_db()
     assert dataset.ledger.spent == Fraction("0.2")
-    make_request(dataset, by=None, epsilon="0.1")  # the operator has no limit
+    make_request(dataset, by=None, epsilon="0.1")  # the operator at the console has no limit
     assert use_of(dataset.organisation).jobs == 3
 
 
@@ -131,7 +135,10 @@ def test_the_keys_of_an_organisation_share_its_requests() -> None:
 
 @pytest.mark.parametrize("most_level", [None, Decimal("2.772")])
 def test_a_cap_holds_for_points_too(most_level: Decimal | None) -> None:
-    """A level within a smaller radius tells more, so levels are compared within one."""
+    """A cap on budgets holds for points, too.
+
+    The same level within a smaller radius reveals more, so levels are compared at one radius.
+    """
     dataset = make_dataset(budget=Fraction(2), points_budget=make_level("1.386", 200))
     allow(dataset, most_epsilon=Decimal("2.5"), most_level=most_level)
     for level in (make_level("ln 16", 200), make_level("1.387", 100)):

@@ -333,7 +333,7 @@ def test_an_installation_that_cannot_write_releases_draws_nothing_and_gives_the_
     """
     release = make_request(dataset)
     Release.objects.filter(pk=release.pk).update(by_key=True)
-    # No field is recognised as an array, as happened with NumPy 2.5.
+    # Let the codec recognise no field as an array, as happened with NumPy 2.5.
     monkeypatch.setattr("dpgeo.artefacts.codec._dtype", lambda hint: None)
     monkeypatch.setattr(release_job, "read_and_draw", lambda *args: pytest.fail("read"))
     release_run(release_id=release.pk)

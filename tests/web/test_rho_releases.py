@@ -29,10 +29,11 @@ from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace
 from dpgeo.core.released import GridRelease
 from dpgeo.core.series import Period, Protection, Terms
 from dpgeo.core.zcdp import delta_of, epsilon_at, nano_rho_for
+from dpgeo.datasets.dataset_budgets import accounting_open, dataset_share_budget
 from dpgeo.datasets.decisions import decisions
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.promises import lifetime_of
-from dpgeo.datasets.services import accounting_open, dataset_share_budget, dataset_update
+from dpgeo.datasets.services import dataset_update
 from dpgeo.pages.desk.cost import places, protection
 from dpgeo.pages.desk.kinds import lacks_points
 from dpgeo.pages.desk.settings import SHARES, MapSettings
@@ -240,7 +241,8 @@ def test_the_currency_is_fixed_with_the_first_upload(tmp_path: Path) -> None:
     with pytest.raises(Conflict) as refused:
         dataset_update(dataset=dataset, changes={"accounting": Accounting()})
     assert refused.value.field == "accounting"
-    dataset_update(dataset=dataset, changes={"accounting": RHO})  # no change
+    # the same budget again changes nothing
+    dataset_update(dataset=dataset, changes={"accounting": RHO})
 
 
 def test_a_restore_repeats_the_last_currency_alone() -> None:
@@ -251,7 +253,7 @@ def test_a_restore_repeats_the_last_currency_alone() -> None:
     before = ledger.values().get()
     restoration._set_currencies(journal)
     assert ledger.values().get() == before
-    ledger.update(delta_exponent=9)  # as in a backup from before the second change
+    ledger.update(delta_exponent=9)  # the rows are as in a backup made before the second change
     restoration._set_currencies(journal)
     assert ledger.values().get() == {**before, "total_units": 0}
 
@@ -328,7 +330,8 @@ def test_a_mechanism_without_gaussian_noise_is_compared_by_what_rho_pays_for() -
     compared = quote_release(dataset, **asked, totals=0).currencies
     assert compared is not None
     assert compared.alone.better is None
-    assert compared.better is Notion.PURE_DP  # two maps: epsilon 0.12 each for the same rho
+    # two maps of epsilon 0.12 each cost the same rho in either currency
+    assert compared.better is Notion.PURE_DP
 
 
 def test_no_currencies_are_compared_once_they_are_fixed(dataset: Dataset) -> None:
@@ -359,15 +362,15 @@ def test_the_declaration_compares_the_currencies_of_its_budget(desk: Desk) -> No
     assert '<table class="currencies">' not in desk.page(edit)
 
 
-def test_the_desk_names_the_delta_and_rehearses_no_gaussian_noise(
-    dataset: Dataset, desk: Desk
-) -> None:
+def test_the_desk_names_the_delta_of_gaussian_noise_alone(dataset: Dataset, desk: Desk) -> None:
     Dataset.objects.filter(pk=dataset.pk).update(organisation=desk.organisation)
     address = reverse("desk-quote", args=[dataset.slug])
     asked = "mechanism={}&bound=5&counting=people&bounding=random&epsilon=0.2"
     page = desk.page(f"{address}?{asked.format('uniform-grid')}&uniform-grid.cells=8")
     assert '</span> 0.2 at <span class="eps">δ</span> = 1e-9</h2>' in page
-    assert "data-rehearsal" not in page
+    form = desk.page(reverse("desk-release-new", args=[dataset.slug]))
+    assert "delta, 1e-9, and paid for in rho" in form
+    assert "with its square root where people" in form
     pure = desk.page(f"{address}?{asked.format('quadtree')}")
     assert "δ" not in pure.split("</header>")[0]
 
@@ -401,7 +404,10 @@ def test_moved_points_are_not_offered_in_rho(dataset: Dataset) -> None:
 
 
 def test_a_map_of_a_series_whose_terms_are_pure_stays_pure(dataset: Dataset) -> None:
-    """A series may have been declared before those of datasets in rho were paid in rho."""
+    """A map of a series that was declared with a pure epsilon is drawn with it.
+
+    Older versions allowed such series in datasets whose budget is in rho.
+    """
     terms = Terms(
         period=Period.MONTH, protection=Protection.ONE, each=1, most=1, epsilon=Fraction(1, 10)
     )
@@ -465,7 +471,9 @@ def monthly(folder: Path, accounting: Accounting) -> Dataset:
     dataset.refresh_from_db()
     rho = dataset.ledger.total_units // 12
     epsilon = Fraction(1, 4)
-    if accounting is RHO:  # An epsilon is rounded up: a millionth less fits twelve times.
+    # An epsilon is rounded up to units of the ledger, so one that is a millionth less fits twelve
+    # times.
+    if accounting is RHO:
         epsilon = epsilon_at(Fraction(rho, 10**9), DELTA) - Fraction(1, 10**6)
     for number in range(12):
         first = date(2026, number + 1, 1)

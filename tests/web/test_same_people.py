@@ -19,11 +19,11 @@ from django.urls import reverse
 from dpgeo.accounts.models import ApiKey, Organisation, Role, User
 from dpgeo.budgets.models import Ledger
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
+from dpgeo.datasets.dataset_budgets import dataset_merge_ledgers
 from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset, PeopleAnswer, PeopleWarning, Upload, UploadState
 from dpgeo.datasets.same_people import Comparison, open_warnings, people_answer
-from dpgeo.datasets.services import dataset_merge_ledgers
 from dpgeo.datasets.storage import private_storage
 from dpgeo.datasets.uploads import upload_confirm
 from dpgeo.ingest.schema import Columns
@@ -110,7 +110,7 @@ def test_files_too_small_to_be_compared_are_compared_together(first: Dataset) ->
         read(second, rows(range(start, start + 60)))
         assert warned(second) is (start == 60)
     third = make_dataset(first.organisation)
-    read(third, rows(range(60)))  # The files have fewer people than are ever compared.
+    read(third, rows(range(60)))  # The files have fewer people than are needed for a comparison.
     assert not warned(third)
 
 
@@ -119,7 +119,7 @@ def test_a_file_is_compared_with_all_files_of_another_dataset(organisation: Orga
     for start in (0, 150):
         read(grown, rows(range(start, start + 150)))
     later = make_dataset(organisation)
-    read(later, rows(range(100)))  # all of these people are in the older file
+    read(later, rows(range(100)))  # all of these people are in the older file, too
     assert warned(later)
 
 
@@ -142,7 +142,8 @@ def test_of_files_read_at_once_one_is_compared_with_the_other(
 
     def read_another_first(self: Comparison) -> list[Upload]:
         calls.append(1)
-        if len(calls) == 2:  # The first comparison has ended, but the file is not ready yet.
+        # At this point, the first comparison has ended, but the file is not marked as ready yet.
+        if len(calls) == 2:
             read(third, rows(range(1000, 1300)))
         return missing(self)
 
@@ -217,7 +218,7 @@ def test_an_answer_is_about_the_files_read_before_it(
     with caplog.at_level(logging.WARNING, logger="dpgeo"):
         read(second, rows(range(300)))
         read(second, rows(range(300)))
-    # The warning was already open the second time.
+    # The second time, the warning was already open, so it is logged only once.
     assert caplog.text.count("many of the same people") == 1
     assert warned(second)
     with pytest.raises(Conflict, match="The same people"):

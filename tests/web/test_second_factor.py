@@ -34,7 +34,7 @@ def desk() -> Desk:
 
 
 class Clock:
-    """The time as the codes' check sees it."""
+    """The clock that the check of codes reads; tests can set it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.step = 50_000_000
@@ -42,7 +42,7 @@ class Clock:
         monkeypatch.setattr(totp, "yield_hotp_counters_from_time", steps)
 
     def code(self, secret: str, *, step: int | None = None) -> str:
-        """Return the code that an app shows now, or at another step."""
+        """Return the code that an app shows for the current time step, or for another step."""
         wanted = self.step if step is None else step
         return str(totp.format_hotp_value(totp.hotp_value(secret, wanted)))
 
@@ -53,13 +53,13 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def enter(name: str = "owner", door: str = LOGIN, address: str = "192.0.2.1") -> tuple[Client, Any]:
-    """Send a right password and return the browser and the answer."""
+    """Sign in with the right password at the URL `door`; return the browser and the response."""
     client = Client(REMOTE_ADDR=address)
     return client, client.post(door, {"username": name, "password": PASSWORD})
 
 
 def set_up(client: Client, clock: Clock) -> tuple[str, list[str]]:
-    """Set up an app; return its secret and the recovery codes."""
+    """Add an authenticator app for a browser's user; return its secret and the recovery codes."""
     page = client.get(APP).content.decode()
     shown = re.search(r"<code>([A-Z2-7 ]+)</code>", page)
     assert shown, page
@@ -72,7 +72,7 @@ def set_up(client: Client, clock: Clock) -> tuple[str, list[str]]:
 
 @pytest.fixture
 def protected(desk: Desk, clock: Clock) -> tuple[str, list[str]]:
-    """Protect the owner's account; return the secret and the recovery codes."""
+    """Add an app to the owner's account; return the app's secret and the recovery codes."""
     client, _ = enter()
     return set_up(client, clock)
 
@@ -115,7 +115,7 @@ def test_codes_cannot_be_guessed(
 ) -> None:
     wrong = "abc"
     for number in range(codes.A_WINDOW):
-        # Each guess comes from another network, and from a session of its own.
+        # Each guess comes from another network and another session.
         client, _ = enter(address=f"198.51.{number}.9")
         assert client.post(PROVE, {"code": wrong}).status_code == 422
     client, _ = enter()
@@ -175,12 +175,15 @@ def test_a_first_factor_ends_all_other_sessions(desk: Desk, clock: Clock) -> Non
     assert here.get("/desk/").status_code == 200
     assert elsewhere.get("/desk/").status_code == 302
     assert elsewhere.get(LOGIN).status_code == 200
-    # A session that was made by other means is hidden, too.
+    # The user of a session that was made without the sign-in page is hidden, too.
     assert desk.client.get("/desk/").status_code == 302
 
 
 def test_a_session_that_began_in_anothers_is_listed_and_ends(desk: Desk, clock: Clock) -> None:
-    """Django drops the other account's session, so the new one has no key when it is listed."""
+    """A session that began in another account's session is listed and can be ended.
+
+    Django replaces the other account's session, so the new one has no key yet when it is listed.
+    """
     User.objects.filter(pk=desk.user.pk).update(is_staff=True)
     User.objects.create_user("eve", password=PASSWORD)
     client, _ = enter("eve")
@@ -192,9 +195,12 @@ def test_a_session_that_began_in_anothers_is_listed_and_ends(desk: Desk, clock: 
 
 
 def test_a_session_without_the_factor_changes_none(desk: Desk, clock: Clock) -> None:
-    """A session that survived the first factor, by whatever fault, can neither add nor remove."""
+    """A session that has not proved the second factor can neither add nor remove factors.
+
+    Such a session should not exist; here it was left over from before the first factor.
+    """
     client, _ = enter()
-    SignedIn.objects.all().delete()  # so it cannot be ended
+    SignedIn.objects.all().delete()  # the session is not listed, so it cannot be ended
     set_up(enter(address="198.51.100.9")[0], clock)
     factor = Authenticator.objects.get(type=Authenticator.Type.TOTP)
     for page in (FACTORS, APP, f"{FACTORS}passkey/", "/desk/account/confirm/"):
@@ -304,7 +310,7 @@ def test_the_administration_demands_the_factor(clock: Clock, desk: Desk, setting
     answer = client.post(PROVE, {"code": clock.code(secret)})
     assert answer["Location"] == "/admin/accounts/user/"
     assert client.get("/admin/").status_code == 200
-    # Factors are no rows to be edited there.
+    # The admin has no pages in which second factors could be edited.
     assert client.get("/admin/mfa/authenticator/").status_code == 404
     settings.DPGEO_SECOND_FACTOR = "staff"
     assert desk.client.get("/desk/").status_code == 200

@@ -29,7 +29,7 @@ ADDED_14 = (
     ("guarantee", (*GUESSES, "sentence")),
     ("dataset_guarantee", GUESSES),
 )
-"""Members that version 1.4 of the statement added, with the object that contains each."""
+"""Members that version 1.4 of the statement added, each with the object that contains it."""
 
 HOST = "http://testserver"
 

@@ -36,6 +36,7 @@ from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.releases import private_draw, release_job, series_state
 from dpgeo.releases.blobs import commit_blob, new_blob_name
+from dpgeo.releases.file_making import MAKE_TASK
 from dpgeo.releases.models import Release, Series
 from dpgeo.releases.reconciliation import releases_sweep
 from dpgeo.releases.selectors import released_of
@@ -115,6 +116,7 @@ def declare(dataset: Dataset, **changes: Any) -> Series:
         "title": "Weekly visits",
         "first_day": FIRST.isoformat(),
         "publish_when_done": False,
+        "all_files": False,
         **changes,
     }
     terms = read_terms(
@@ -128,7 +130,7 @@ def declare(dataset: Dataset, **changes: Any) -> Series:
         terms=terms,
         request=request,
         by=None,
-        **{key: asked[key] for key in ("title", "first_day", "publish_when_done")},
+        **{key: asked[key] for key in ("title", "first_day", "publish_when_done", "all_files")},
     )
 
 
@@ -214,7 +216,7 @@ def test_further_periods_leave_the_ledger_unchanged(dataset: Dataset) -> None:
     dataset.ledger.refresh_from_db()
     assert dataset.ledger.spent_units == 1_500_000
     assert Entry.objects.filter(kind=EntryKind.DEBIT).count() == 1
-    releases_sweep()  # No map is debited again.
+    releases_sweep()  # This debits no map a second time.
     dataset.ledger.refresh_from_db()
     assert dataset.ledger.spent_units == 1_500_000
     last = release_publish(release=releases[-1], by=None)
@@ -223,7 +225,7 @@ def test_further_periods_leave_the_ledger_unchanged(dataset: Dataset) -> None:
 
 def test_the_calendar_and_the_owner_close_periods_and_rows_never(dataset: Dataset) -> None:
     add(dataset, week(1, range(5)))
-    add(dataset, week(9, range(5)))  # rows of a later week close nothing
+    add(dataset, week(9, range(5)))  # rows of a later week do not close a period
     series = declare(dataset)
     assert series_draw_due() == 0
     with pytest.raises(InvalidInput, match="not over yet"):
@@ -247,9 +249,10 @@ def accepted(upload: Upload) -> int:
 def test_rows_of_closed_periods_are_refused_by_name(dataset: Dataset) -> None:
     add(dataset, week(1, range(10)))
     series = declare(dataset)
-    complete(series, 2)  # Week 2 is closed although no map is drawn.
+    complete(series, 2)  # This closes week 2, although no map of it is drawn.
     late = b"p0,50.005,10.005,2026-01-18T22:59:59Z\np0,50.005,10.005,2026-01-18T23:00:00Z\n"
-    upload = add(dataset, week(2, range(3)) + late)  # in Berlin, the second late row is on Monday
+    # In Berlin's time, the second of the late rows is on Monday, so in the next week.
+    upload = add(dataset, week(2, range(3)) + late)
     assert upload.report
     assert upload.report["refused"] == {
         "the time is in a period of a series whose data were said to be complete": 4
@@ -273,9 +276,9 @@ def test_a_period_waits_for_the_one_before(dataset: Dataset) -> None:
     series = declare(dataset)
     complete(series, 2)
     assert series_draw_due() == 1
-    assert series_draw_due() == 0  # the first map is not committed yet
+    assert series_draw_due() == 0  # the draw of the first map is not committed yet
     assert series_request_period(series, 2) is None
-    assert series_request_period(series, 1) is None  # the first map was requested already
+    assert series_request_period(series, 1) is None  # the first map has been requested already
     assert Release.objects.filter(series=series).count() == 1
 
 
@@ -296,7 +299,8 @@ def test_erased_and_readmitted_people_get_no_second_allowance(
     person_readmit(dataset=dataset, person="p3", by=None)
     add(dataset, week(3, range(12)))
     complete(series, 3)
-    assert counted(draw_all(series)[2]) == 2  # Only people who were never there before are counted.
+    # Only the two people who had no row in an earlier week are counted.
+    assert counted(draw_all(series)[2]) == 2
 
 
 def test_a_draw_of_a_killed_worker_is_used_with_its_state(
@@ -444,7 +448,10 @@ def test_a_series_goes_on_after_a_failure_before_noise_was_drawn(
 def test_a_failed_series_does_not_go_on_after_a_restore_that_forgets_draws(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The series may have been resumed after the backup, and its map may have been published."""
+    """A failed series does not go on after a restore that forgets draws.
+
+    The series may have been resumed after the backup, and its map may have been published.
+    """
     add(dataset, week(1, range(10)))
     series = declare(dataset)
     complete(series, 1)
@@ -491,7 +498,7 @@ def test_a_draw_from_another_state_is_not_committed(dataset: Dataset) -> None:
     Series.objects.filter(pk=series.pk).update(drawn=1, state_name="series/other")
     name = new_blob_name(release)
     private_storage().save(series_state.state_name(release), ContentFile(b"state"))
-    assert not commit_blob(release, name, b"blob")
+    assert not commit_blob(release, name, b"blob", bound=release.bound)
     release.refresh_from_db()
     assert release.blob_name == ""
 
@@ -594,6 +601,22 @@ def test_a_map_outside_a_series_says_nothing_of_one(dataset: Dataset) -> None:
     assert "series" not in statement(released_of(make_release(dataset)))
 
 
+@pytest.mark.parametrize("all_files", [True, False])
+def test_a_series_may_have_all_files_of_each_map_made_when_it_is_published(
+    dataset: Dataset, all_files: bool
+) -> None:
+    add(dataset, week(1, range(5)))
+    series = declare(dataset, all_files=all_files)
+    complete(series, 1)
+    [release] = draw_all(series)
+    assert not Job.objects.filter(task=MAKE_TASK).exists()  # of a draft, none is made
+    release_publish(release=release, by=None)
+    assert release.all_files == all_files
+    unmade = release.files.filter(stored_name="")
+    assert unmade.exists()
+    assert unmade.exclude(job=None).exists() == all_files
+
+
 def test_the_command_declares_completes_lists_and_ends(dataset: Dataset, capsys: Any) -> None:
     add(dataset, week(1, range(10)))
     terms = ["--first-day", str(FIRST), "--most", "20", "--epsilon", "1"]
@@ -604,8 +627,9 @@ def test_the_command_declares_completes_lists_and_ends(dataset: Dataset, capsys:
     assert "at most 20 times in all maps" in told
     assert "95 %" in told
     assert not Series.objects.exists()
-    call_command(*asked)
+    call_command(*asked, "--all-files")
     series = Series.objects.get()
+    assert series.all_files
     call_command("series", "complete", str(series.pk), "--through", "2026-01-18")
     assert "0 drawn, 2 due" in capsys.readouterr().out
     call_command("reap", "--once")
@@ -777,7 +801,9 @@ def test_a_series_ends_when_keys_may_know_of_the_failure(dataset: Dataset, setti
     job = Job.objects.filter(release__series=series)
     job.update(state=JobState.FAILED, started_at=timezone.now(), finished_at=timezone.now())
     series_draw_due()
-    complete(series, 2)  # The series has not ended for keys yet, so this is not refused.
+    # API keys may not know yet that the series has ended, so declaring days complete is not
+    # refused.
+    complete(series, 2)
     hour_passes(job)
     series_draw_due()
     with pytest.raises(Conflict, match="has ended"):
@@ -816,7 +842,7 @@ def test_a_series_in_rho_is_paid_once_and_has_the_noise_of_its_allowance() -> No
     stated = told["series"]
     assert stated["rho"] == stated["rho_of_map"] == f"{rho / 10**9:.9f}"
     assert stated["delta"] == "1e-9"
-    releases_sweep()  # No map is debited again.
+    releases_sweep()  # This debits no map a second time.
     assert spent(dataset) == rho
 
 

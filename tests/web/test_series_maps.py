@@ -1,4 +1,4 @@
-"""Files, feeds and area queries over all maps of a series, as readers get them."""
+"""Files, feeds and area queries over all maps of a series, as visitors get them."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_the_desk_shows_what_a_series_promises_before_it_is_paid(
     answer = desk.client.post(address, FORM | {"action": "declare"})
     assert answer.status_code == 302
     series = Series.objects.get()
-    assert series.created_by == desk.user
+    assert (series.created_by, series.all_files) == (desk.user, False)
     assert "Nobody has said yet" in desk.page(address)
     desk.client.post(
         address, {"action": "complete", "series": str(series.pk), "through": "2026-01-18"}
@@ -81,6 +81,18 @@ def test_the_desk_shows_what_a_series_promises_before_it_is_paid(
     assert series.title in desk.page(reverse("desk-dataset", args=[dataset.slug]))
     desk.client.post(address, {"action": "end", "series": str(series.pk)})
     assert "It was ended by its owner." in desk.page(address)
+
+
+def test_the_desk_asks_whether_all_files_are_made_at_publication(
+    desk: Desk, dataset: Dataset
+) -> None:
+    address = reverse("desk-series", args=[dataset.slug])
+    chosen = FORM | {"all_files": "on"}
+    shown = desk.client.post(address, chosen | {"action": "check"}).content.decode()
+    assert re.search(r'name="all_files"[^>]* checked', shown)
+    desk.client.post(address, chosen | {"action": "declare"})
+    assert Series.objects.get().all_files
+    assert "All files of each map are made when it is published." in desk.page(address)
 
 
 def test_the_desk_refuses_at_the_field_at_fault(desk: Desk, dataset: Dataset) -> None:
@@ -100,7 +112,7 @@ def test_strangers_neither_see_nor_declare_series(desk: Desk, dataset: Dataset) 
     stranger = desk.signed_in("stranger", role=None)
     assert stranger.get(address).status_code == 404
     assert stranger.post(address, FORM | {"action": "declare"}).status_code == 404
-    # Redirected to the sign-in page.
+    # Strangers are redirected to the sign-in page.
     assert Client().post(address, FORM | {"action": "declare"}).status_code == 302
     assert not Series.objects.exists()
 

@@ -52,7 +52,10 @@ def forget_debits() -> None:
 
 @pytest.mark.parametrize("protection", ["person", "one"])
 def test_a_map_that_the_database_forgot_is_not_drawn_from_other_data(protection: str) -> None:
-    """The map drawn before the restore may be public, so a second draw would exceed the total."""
+    """A map that the database forgot is not drawn again from other data.
+
+    The map drawn before the restore may be public, so a second draw would exceed the total.
+    """
     dataset = make_dataset(budget=1, new_files="append")
     add(dataset, week(1, range(10)))
     series = declare(dataset, protection=protection, epsilon="1")
@@ -63,7 +66,8 @@ def test_a_map_that_the_database_forgot_is_not_drawn_from_other_data(protection:
     if protection == "one":
         forget_debits()
     draws_settle()
-    add(dataset, week(2, range(10)))  # The data of that draw were uploaded after the backup.
+    # The data of the forgotten draw were uploaded after the backup.
+    add(dataset, week(2, range(10)))
     again = draw_all(series)
     assert not [each for each in again if each.blob_name not in ("", old)]
     assert series.ending == "restored"
@@ -89,7 +93,10 @@ def test_a_map_that_was_debited_again_is_found_and_not_paid_twice() -> None:
 def test_a_failed_series_is_not_resumed_after_any_restore(
     ended: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The series may have been resumed after the backup, and have drawn noise that was lost."""
+    """A failed series is not resumed after any restore.
+
+    It may have been resumed after the backup, and noise may have been drawn that was lost.
+    """
     dataset = make_dataset(budget=10, new_files="append")
     add(dataset, week(1, range(10)))
     series = declare(dataset, epsilon="1")
@@ -112,7 +119,7 @@ def test_a_failed_series_is_not_resumed_after_any_restore(
 
 
 def test_the_state_of_an_ended_series_is_deleted() -> None:
-    """The state of an ended series, which lists the hashes of all people, is deleted."""
+    """The state of an ended series, which contains the hashes of all people, is deleted."""
     dataset = make_dataset(budget=10, new_files="append")
     add(dataset, week(1, range(10)))
     ended, going_on = declare(dataset, epsilon="1"), declare(dataset, epsilon="1")

@@ -88,7 +88,7 @@ def test_no_limit_counts_nothing(settings: Any) -> None:
 
 
 def signed_in_before(door: str = DESK) -> Client:
-    """Return a browser in which ann has already signed in and out again."""
+    """Return a browser in which the user ann has already signed in, at the URL `door`, and out."""
     device = Client(REMOTE_ADDR="192.0.2.1")
     assert device.post(door, {"username": "ann", "password": PASSWORD}).status_code == 302
     device.post("/accounts/logout/")

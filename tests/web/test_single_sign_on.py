@@ -1,28 +1,37 @@
-"""Single sign-on by OpenID Connect, against a provider by others that runs during the test."""
+"""Single sign-on by OpenID Connect, with a provider from another project that runs in the test."""
 
 from __future__ import annotations
 
+import html
 import json
+import re
+import time
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import jwt
 import pytest
 import requests
 from allauth.mfa.models import Authenticator
+from allauth.mfa.totp.internal import auth as totp
 from allauth.mfa.totp.internal.auth import TOTP
 from allauth.socialaccount.models import SocialAccount
 from allauth.socialaccount.providers import registry
 from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
 from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from django.core.cache import caches
 from django.test import Client
 
+from dpgeo.accounts import single_sign_on
 from dpgeo.accounts.models import Membership, Role, User
-from dpgeo.accounts.providers import check_providers
-from dpgeo.accounts.single_sign_on import trusted_account
+from dpgeo.accounts.providers import ENDPOINTS, check_providers
+from dpgeo.accounts.single_sign_on import OneCallback, trusted_account
 from dpgeo.audit.models import Event, EventKind
+from dpgeo.commands.management.commands import doctor
 from tests.web.desk import PASSWORD, Desk, make_desk
 
 oidc_provider_mock = pytest.importorskip("oidc_provider_mock")
@@ -34,13 +43,13 @@ BEGIN = "/accounts/oidc/city/"
 
 @dataclass
 class Provider:
-    """A running provider, and how this site is set up to use it."""
+    """A running provider, and functions by which somebody signs in with it."""
 
     address: str
     facts: dict[str, Any] = field(default_factory=dict)
 
     def knows(self, sub: str, **claims: Any) -> None:
-        """Let the provider know somebody."""
+        """Add a person to the provider."""
         body = json.dumps(claims).encode()
         request = urllib.request.Request(  # noqa: S310
             f"{self.address}/users/{sub}",
@@ -51,7 +60,7 @@ class Provider:
         urllib.request.urlopen(request, timeout=10).close()  # noqa: S310
 
     def sends_back(self, client: Client, sub: str, begin: str = BEGIN) -> str:
-        """Sign in at the provider; return the address to which it sends the browser back."""
+        """Sign in at the provider; return the URL to which it sends the browser back."""
         answer = client.get(begin)
         assert answer.status_code == 302, answer.content
         sent = requests.post(
@@ -60,7 +69,7 @@ class Provider:
         return str(sent.headers["Location"])
 
     def enters(self, sub: str, begin: str = BEGIN) -> tuple[Client, Any]:
-        """Sign in here by the provider; return the browser and this site's answer."""
+        """Sign in to this site by the provider; return the browser and the site's last response."""
         client = Client(REMOTE_ADDR="192.0.2.1")
         back = urlsplit(self.sends_back(client, sub, begin))
         return client, client.get(f"{back.path}?{back.query}")
@@ -141,7 +150,7 @@ def test_an_existing_account_is_connected_only_by_a_trusted_address(
     provider.knows("1", email_verified=True, **claims)
     provider.enters("1")
     assert not SocialAccount.objects.filter(user=desk.user).exists()
-    # A stranger who has the same name gets an account of their own.
+    # A stranger with the same user name gets another account.
     assert User.objects.exclude(pk=desk.user.pk).get().username != "owner"
     User.objects.exclude(pk=desk.user.pk).delete()
     provider.facts["trust_email"] = True
@@ -163,7 +172,10 @@ def test_an_existing_account_is_connected_only_by_a_trusted_address(
 def test_an_account_with_a_subject_is_not_connected_to_another(
     provider: Provider, desk: Desk
 ) -> None:
-    """Neither by an address claimed beforehand without proof, nor by one that was handed on."""
+    """An account that a subject is connected to is not connected to another subject.
+
+    This holds if the address was claimed without proof before, and if it has a new owner.
+    """
     provider.facts["trust_email"] = True
     claims = {"email": "eve@example.org", "groups": ["gis"]}
     provider.knows("21", email_verified=False, **claims)
@@ -210,7 +222,7 @@ def test_a_second_factor_is_asked_for_unless_the_provider_does(
     provider.facts["second_factor"] = True
     client, _ = provider.enters("7")
     assert client.get("/desk/").status_code == 200
-    # Somebody with a factor of their own is asked for it all the same.
+    # Somebody who has a second factor here is asked for it even after single sign-on.
     TOTP.activate(User.objects.get(username="cleo"), "A" * 32)
     client, answer = provider.enters("7")
     assert answer["Location"] == "/accounts/second-factor/"
@@ -239,7 +251,7 @@ def test_the_request_is_bound_to_state_and_challenge(provider: Provider, desk: D
     assert sent["code_challenge_method"] == ["S256"]
     assert len(sent["state"][0]) >= 16
     assert set(sent["scope"][0].split()) == {"openid", "profile", "email"}
-    # One address to come back to, in every language.
+    # In every language, the provider sends browsers back to the same URL.
     assert sent["redirect_uri"] == [f"http://testserver{BEGIN}callback/"]
 
 
@@ -263,15 +275,96 @@ def test_a_provider_that_does_not_answer_signs_nobody_in(provider: Provider, des
     assert Client().get("/accounts/oidc/other/callback/").status_code == 404
 
 
+def test_strangers_cannot_fill_the_audit_list(
+    provider: Provider, desk: Desk, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.DPGEO_FAILED_SIGN_INS = 3
+    monkeypatch.setattr(single_sign_on, "WINDOW", 10**10)  # none ends while the test runs
+    caches["throttle"].clear()
+    client = Client(REMOTE_ADDR="198.51.100.1")
+    refused = Event.objects.filter(kind=EventKind.SIGN_IN_FAILED)
+    for _ in range(4):
+        assert client.get(f"{BEGIN}callback/?code=x&state=y").status_code == 403
+    provider.facts["server_url"] = "http://127.0.0.1:9"
+    assert client.get(BEGIN).status_code == 403
+    assert refused.count() == 3
+    assert Client(REMOTE_ADDR="198.51.100.2").get(BEGIN).status_code == 403
+    assert refused.count() == 4
+
+
 def test_a_provider_that_says_it_is_another_is_refused(
     provider: Provider, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = ("authorization_endpoint", "token_endpoint")
-    config = {"issuer": "https://other.example.org", **dict.fromkeys(names, provider.address)}
+    config = {"issuer": "https://other.example.org", **dict.fromkeys(ENDPOINTS, provider.address)}
     monkeypatch.setattr(OpenIDConnectOAuth2Adapter, "openid_config", config)
     assert Client().get(BEGIN).status_code == 403
     config["issuer"] = provider.address
     assert Client().get(BEGIN).status_code == 302
+
+
+@pytest.mark.parametrize("lacking", ENDPOINTS)
+def test_a_provider_that_does_not_say_what_is_needed_is_named_in_the_audit_list(
+    provider: Provider, desk: Desk, monkeypatch: pytest.MonkeyPatch, lacking: str
+) -> None:
+    config = {"issuer": provider.address, **dict.fromkeys(ENDPOINTS, provider.address)}
+    del config[lacking]
+    monkeypatch.setattr(OpenIDConnectOAuth2Adapter, "openid_config", config)
+    answer = Client().get(BEGIN)
+    assert answer.status_code == 403
+    assert "not set up for signing in here" in answer.content.decode()
+    reason = f"single sign-on: the provider's description of itself has no {lacking}"
+    assert Event.objects.get(kind=EventKind.SIGN_IN_FAILED).detail == reason
+    described = {"issuer": provider.address, **config}
+    monkeypatch.setattr(requests.Response, "json", lambda self: described)
+    ((state, remedy),) = [(each.state, each.remedy) for each in doctor.check_single_sign_on()]
+    assert (state, bool(remedy)) == (f"it names no {lacking}", True)
+    monkeypatch.setattr(OpenIDConnectOAuth2Adapter, "openid_config", [])
+    assert Client().get(BEGIN).status_code == 403
+
+
+APP = "/desk/account/second-factor/app/"
+
+
+def test_an_open_session_at_the_provider_confirms_nothing(
+    provider: Provider, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before an account's protection changes, the provider has to ask for a proof."""
+    provider.knows("7", groups=["gis"], preferred_username="cleo")
+    provider.knows("8", groups=["gis"], preferred_username="eve")
+    decode = OneCallback._decode_id_token
+    proved: dict[str, Any] = {}
+
+    def decoded(self: Any, app: Any, id_token: str) -> Any:
+        claims = decode(self, app, id_token)
+        claims.pop("auth_time", None)
+        return claims | proved
+
+    monkeypatch.setattr(OneCallback, "_decode_id_token", decoded)
+    client, _ = provider.enters("7")
+    confirm = client.get(APP)["Location"]
+    page = client.get(confirm).content.decode()
+    begin = html.unescape(re.findall(f'href="({BEGIN}[^"]+)"', page)[0])
+    asked = parse_qs(urlsplit(client.get(begin)["Location"]).query)
+    assert (asked["prompt"], asked["max_age"]) == (["login"], ["0"])
+
+    def again(sub: str = "7") -> Any:
+        back = urlsplit(provider.sends_back(client, sub, begin))
+        return client.get(f"{back.path}?{back.query}")
+
+    answer = again()
+    assert answer.status_code == 403
+    assert "does not say when" in answer.content.decode()
+    for moment in (time.time() - 180, "now"):
+        proved["auth_time"] = moment
+        assert again().status_code == 403
+    proved["auth_time"] = time.time()
+    assert again("8").status_code == 403
+    assert client.get(APP)["Location"] == confirm
+    assert again()["Location"] == APP
+    assert client.get(APP).status_code == 200
+    # A proof at sign-in serves as well as one that was asked for later.
+    client, _ = provider.enters("7")
+    assert client.get(APP).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -281,3 +374,107 @@ def test_a_provider_that_says_it_is_another_is_refused(
 def test_settings_that_cannot_work_are_reported(provider: Provider, change: Any) -> None:
     provider.facts |= change
     assert [each.id for each in check_providers()] == ["dpgeo.accounts.E002"]
+
+
+def test_doctor_asks_providers_to_describe_themselves(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def found() -> list[tuple[str, str]]:
+        return [(each.state, each.remedy) for each in doctor.check_single_sign_on()]
+
+    assert found() == [("it describes itself", "")]
+    monkeypatch.setitem(provider.facts, "server_url", "http://127.0.0.1:9")
+    assert found()[0][0] == "ConnectionError"
+    described = {"issuer": "https://b.example"}
+    monkeypatch.setattr(requests.Response, "json", lambda self: described)
+    provider.facts["server_url"] = provider.address
+    ((state, remedy),) = found()
+    assert (state, "Set server_url" in remedy) == ("it names another issuer", True)
+
+
+def test_a_sign_in_is_read_back_where_two_providers_know_the_site_by_one_id(
+    provider: Provider, desk: Desk, settings: Any
+) -> None:
+    settings.DPGEO_OIDC = [{**provider.facts, "id": "other"}, provider.facts]
+    provider.knows("7", groups=["gis"], preferred_username="cleo")
+    provider.enters("7")
+    user = User.objects.get(username="cleo")
+    TOTP.activate(user, "A" * 32)
+    client, answer = provider.enters("7")
+    assert answer["Location"] == "/accounts/second-factor/"
+    step = next(iter(totp.yield_hotp_counters_from_time()))
+    code = totp.format_hotp_value(totp.hotp_value("A" * 32, step))
+    assert client.post("/accounts/second-factor/", {"code": code})["Location"] == "/desk/"
+
+
+def test_an_id_token_must_be_signed_by_a_key_of_the_provider(
+    provider: Provider, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider.knows("7", groups=["gis"], preferred_username="cleo")
+    decode = OneCallback._decode_id_token
+
+    def forge(change: Any) -> None:
+        def changed(self: Any, app: Any, id_token: str) -> Any:
+            return decode(self, app, change(id_token))
+
+        monkeypatch.setattr(OneCallback, "_decode_id_token", changed)
+
+    def signed(key: Any, algorithm: str, **changes: Any) -> Any:
+        def change(token: str) -> str:
+            claims = jwt.decode(token, options={"verify_signature": False})
+            return jwt.encode({**claims, **changes}, key, algorithm=algorithm)
+
+        return change
+
+    other = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    for change in (
+        signed(other, "RS256"),
+        signed("words" * 10, "HS256"),
+        signed(None, "none"),
+        lambda token: token.rpartition(".")[0] + ".",
+        lambda token: "nonsense",
+    ):
+        forge(change)
+        assert provider.enters("7")[1].status_code == 403
+    assert not User.objects.filter(username="cleo").exists()
+    forge(lambda token: token)
+    monkeypatch.setitem(provider.facts, "client_id", "maps")
+    assert provider.enters("7")[1]["Location"] == "/desk/"
+    # The provider's keys do not name an algorithm, and one is of another type than the token's.
+    of_curve = ec.generate_private_key(ec.SECP256R1()).public_key()
+    mine = [
+        json.loads(jwt.algorithms.ECAlgorithm.to_jwk(of_curve)),
+        json.loads(jwt.algorithms.RSAAlgorithm.to_jwk(other.public_key())),
+    ]
+    keys = jwt.PyJWKSet.from_dict({"keys": mine})
+    monkeypatch.setattr(jwt.PyJWKSet, "from_dict", lambda *_: keys)
+    for algorithm in ("RS256", "RS512", "PS256"):
+        forge(signed(other, algorithm))
+        assert provider.enters("7")[1]["Location"] == "/desk/"
+    # The provider's clock may be a little ahead of this site's.
+    now = int(time.time())
+    forge(signed(other, "RS256", iat=now + 30))
+    assert provider.enters("7")[1]["Location"] == "/desk/"
+    for wrong in (
+        {"aud": "other"},
+        {"iss": "https://b.example"},
+        {"exp": 1},
+        {"iat": now + 3600},
+        {"sub": "8"},
+    ):
+        forge(signed(other, "RS256", **wrong))
+        assert provider.enters("7")[1].status_code == 403
+
+
+def test_an_answer_without_an_id_token_is_refused(
+    provider: Provider, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    complete = OneCallback.complete_login
+
+    def without(self: Any, *args: Any, response: dict[str, Any]) -> Any:
+        return complete(self, *args, response={**response, "id_token": None})
+
+    monkeypatch.setattr(OneCallback, "complete_login", without)
+    provider.knows("7", groups=["gis"], preferred_username="cleo")
+    assert provider.enters("7")[1].status_code == 403
+    assert not User.objects.filter(username="cleo").exists()

@@ -20,9 +20,10 @@ from dpgeo.audit.models import Event, EventKind
 from dpgeo.budgets.services import Accounting
 from dpgeo.core.errors import BudgetExceeded, Conflict, NotAllowed
 from dpgeo.core.levels import make_level
+from dpgeo.datasets.dataset_budgets import proposal_approve
 from dpgeo.datasets.models import Dataset, Proposal
 from dpgeo.datasets.proposals import lacks_second, proposal_decide
-from dpgeo.datasets.services import dataset_update, proposal_approve
+from dpgeo.datasets.services import dataset_update
 from dpgeo.releases.models import Release
 from dpgeo.releases.publication import publish_due
 from dpgeo.releases.services import release_publish, release_reject
@@ -149,7 +150,10 @@ def invited(by: User, organisation: Organisation, name: str) -> User:
 def test_whoever_invites_accounts_stays_one_person(
     desk: Desk, second: User, tmp_path: Path
 ) -> None:
-    """Until an operator vouches, an account may be its inviter's, along any chain."""
+    """Accounts stay one person with their inviter until an operator vouches for them.
+
+    This holds along any chain of invitations.
+    """
     organisation = desk.organisation
     child = invited(desk.user, organisation, "child")
     sibling = invited(desk.user, organisation, "sibling")
@@ -178,10 +182,10 @@ def test_whoever_invites_accounts_stays_one_person(
     assert are_two_persons(grandchild, desk.user)
     assert not are_two_persons(grandchild, child)
     proposal_approve(proposal=proposal, by=child)
-    # Nobody knows whose account this was: it counts as nobody's.
+    # The inviter is unknown, so nobody knows whose account this was; it counts as no person.
     User.objects.filter(pk=sibling.pk).update(invited_by=None)
     assert not are_two_persons(User.objects.get(pk=sibling.pk), second)
-    # A circle, which only a database can hold, vouches for nobody.
+    # An account that invited itself counts as no person; only an edited database can contain one.
     User.objects.filter(pk=sibling.pk).update(invited_by=sibling)
     assert not are_two_persons(User.objects.get(pk=sibling.pk), second)
 
@@ -256,7 +260,8 @@ def test_a_key_counts_as_its_owner(desk: Desk, second: User, tmp_path: Path) -> 
 def test_nothing_is_published_by_itself(desk: Desk, tmp_path: Path) -> None:
     draft = draft_of(desk, tmp_path, desk.user, publish_when_done=True)
     assert (draft.state, draft.publish_when_done) == ("draft", False)
-    Release.objects.filter(pk=draft.pk).update(publish_when_done=True)  # asked for before
+    # publication was requested before two persons were required
+    Release.objects.filter(pk=draft.pk).update(publish_when_done=True)
     draft.refresh_from_db()
     publish_due(draft)
     draft.refresh_from_db()
@@ -307,7 +312,10 @@ def test_the_form_says_that_a_budget_waits(desk: Desk) -> None:
 
 
 def test_a_budget_raised_on_the_desk_names_who_asked(desk: Desk, second: User) -> None:
-    """The service is not told who acts; the request says it."""
+    """When a budget is raised on the desk, the audit list names who requested it.
+
+    The service is not told who acts; it takes the user from the request.
+    """
     dataset, proposal = proposed(desk, budget=Fraction(1))
     proposal_approve(proposal=proposal, by=second)
     typed = desk.declaration(budget="2")
@@ -316,7 +324,10 @@ def test_a_budget_raised_on_the_desk_names_who_asked(desk: Desk, second: User) -
 
 
 def test_the_currency_of_an_approved_budget_stays(desk: Desk, second: User) -> None:
-    """An epsilon at a delta promises less than the same epsilon that was approved."""
+    """An approved budget cannot be changed from epsilon to rho.
+
+    An epsilon at a delta promises less than the same epsilon without one.
+    """
     dataset, proposal = proposed(desk, budget=Fraction(3))
     rho = {"accounting": Accounting(delta_exponent=9)}
     with pytest.raises(Conflict, match="second person"):

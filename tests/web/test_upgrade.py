@@ -56,7 +56,7 @@ SPENT = {"Trips through Vessby": 1_500_000, "Reports of Vessby": 0}
 
 @pytest.fixture
 def upgraded(tmp_path: Path) -> Iterator[Path]:
-    """An installation of 0.1.0, migrated as `docs/upgrade.md` says; yields its folder."""
+    """Yield the folder of a 0.1.0 installation that was migrated as `docs/upgrade.md` says."""
     if connection.vendor != "sqlite":
         pytest.skip("The installation of 0.1.0 has an SQLite database.")
     folder = tmp_path / "var"

@@ -46,7 +46,7 @@ PAGE = "/desk/webhooks/"
 
 
 class Receiver:
-    """A real HTTP server that keeps what it receives and answers with `status`."""
+    """A real HTTP server that stores what it receives and responds with `status`."""
 
     def __init__(self) -> None:
         self.status = 204
@@ -94,12 +94,14 @@ def run_due() -> list[bool]:
 
 
 def later(delivery: Delivery) -> None:
-    """Let the time of the next attempt come."""
+    """Make a message's next attempt due now."""
     Delivery.objects.filter(pk=delivery.pk).update(due_at=timezone.now())
 
 
 def is_signed(secret: str, headers: dict[str, str], body: bytes) -> bool:
-    """Check a signature as the Standard Webhooks specification says, without our code."""
+    """Return whether a signature is valid by the Standard Webhooks specification, without our
+    code.
+    """
     key = base64.b64decode(secret.removeprefix("whsec_"))
     signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
     digest = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
@@ -153,7 +155,7 @@ def test_a_message_is_tried_with_growing_waits_and_then_given_up(
         delivery.refresh_from_db()
         assert delivery.due_at is not None
         assert before + wait <= delivery.due_at <= timezone.now() + wait
-        assert not delivery_run(delivery_id=delivery.pk)  # not due
+        assert not delivery_run(delivery_id=delivery.pk)  # the message is not due
         later(delivery)
     assert delivery_run(delivery_id=delivery.pk)
     delivery.refresh_from_db()
@@ -185,7 +187,7 @@ def test_a_worker_that_dies_while_sending_loses_no_message(
     assert not delivery_run(delivery_id=delivery.pk)
     later(delivery)
     assert deliveries_wake() == 1
-    assert deliveries_wake() == 0  # offered a moment ago
+    assert deliveries_wake() == 0  # the message was queued a moment ago
     assert delivery_run(delivery_id=delivery.pk)
     assert len(receiver.got) == 1
 
@@ -236,7 +238,9 @@ def test_public_addresses_are_allowed(address: str) -> None:
 
 
 def named(monkeypatch: pytest.MonkeyPatch, *answers: str) -> list[str]:
-    """Let every look-up of a name return the next of the addresses; return the names."""
+    """Let each look-up of a host name return the next of the `answers`; return the names looked
+    up.
+    """
     asked: list[str] = []
 
     def look_up(host: str, port: int, **_: Any) -> list[Any]:
@@ -295,7 +299,7 @@ def test_nonsense_and_slow_answers_count_as_none(
             with visitor:
                 visitor.recv(65536)
                 visitor.sendall(answer)
-                if answer == b"H":  # one byte, and then silence until the sender has given up
+                if answer == b"H":  # send one byte, then nothing until the sender gives up
                     done.wait(30)
 
         thread = threading.Thread(target=talk, daemon=True)
@@ -353,7 +357,7 @@ def test_the_page_shows_the_secret_once_and_the_deliveries(desk: Desk, receiver:
     assert "accepted" in again
     key = base64.b64decode(secret[0].removeprefix("whsec_"))
     (stored,) = Webhook.objects.values_list("nonce", flat=True)
-    assert bytes(stored) not in key  # the database does not hold the secret
+    assert bytes(stored) not in key  # the database does not contain the secret
     assert key not in bytes(stored)
     assert desk.client.post(PAGE, {**typed, "url": "nowhere"}).status_code == 422
     delivery = Delivery.objects.get()

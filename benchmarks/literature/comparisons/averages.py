@@ -29,7 +29,7 @@ LEAST = 100
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line with the figures of each method."""
+    """Yield one line for each method, with its figures."""
     random = np.random.default_rng(11)
     sizes = (random.pareto(1.0, REGIONS) * 60 + 1).astype(np.int64)
     level = random.uniform(1, 9, REGIONS)

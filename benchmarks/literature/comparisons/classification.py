@@ -1,8 +1,8 @@
-"""Decision trees for a class of two, from four attributes of invented people.
+"""Decision trees that predict one of two classes from four attributes of invented people.
 
-30,162 people to learn from and 15,060 to test with, 7 x 7 x 5 x 2 combinations of attributes, as in
-the Adult data of the source; shares of values and of classes are invented. `accuracy` is the share
-of the tested people whose class is predicted.
+The trees learn from 30,162 people and are tested with 15,060 others. There are 7 x 7 x 5 x 2
+combinations of attributes, as in the source's Adult data; how often each value and class occurs is
+invented. `accuracy` is the share of the tested people whose class is predicted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ATTRIBUTES = ((7, 0.5), (7, 1.3), (5, 0.4), (2, 0.5))
 """Number of values of each attribute, and how much they matter for the class (logits)."""
 
 SELDOM = -1.6
-"""Logit of the rarer class where no attribute says otherwise."""
+"""Logit (log-odds) of the rarer class for a person whose attributes have no effect on it."""
 
 
 def compare(options: Options) -> Iterator[Line]:

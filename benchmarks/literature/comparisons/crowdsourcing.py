@@ -6,8 +6,9 @@ limit, `success` (ASR) the share of tasks that some worker accepts, with workers
 positions, and `asked` (ANW) the mean number of workers asked to do a task; all three are computed
 over all tasks. `rejected` (RejR) is the share of tasks to which nobody would travel. Over the
 planned tasks, `travel` (WTD) is the mean distance in metres of the nearest worker who accepts,
-`distance_error` (DE) the mean difference between 2r/3 and the true mean distance of those asked, in
-metres, and `cost` (EC) the rewards paid and 0.01 for each worker asked, for each task.
+`spread` that between the quartiles of 2r/3 (the source's boxplot), `distance_error` (DE) the mean
+difference between 2r/3 and the true mean distance of those asked, in metres, and `cost` (EC) the
+rewards paid and 0.01 for each worker asked, for each task.
 """
 
 from __future__ import annotations
@@ -41,17 +42,21 @@ SIDE_DEGREES = 0.144
 CELLS = 64
 WORKERS, TASKS = 3_000, 150
 METRES_IN_KILOMETRE = 1000.0
+TARGET, REWARD = 0.9, 4.0
+"""Task success probability that is planned for (E), and the mean reward of a task."""
+
 SETTINGS = Settings(
-    target=0.9,
-    total_reward=4.0 * TASKS,
+    target=TARGET,
+    total_reward=REWARD * TASKS,
     willingness=250.0,
     least_reward=1.0,
     travel_metres=5_000.0,
 )
 
 
-def compare(options: Options) -> Iterator[Line]:
+def compare(options: Options, target: float = TARGET, reward: float = REWARD) -> Iterator[Line]:
     """Yield a line with the figures of each method."""
+    asked = dataclasses.replace(SETTINGS, target=target, total_reward=reward * TASKS)
     area = StudyArea.from_bounds(0.0, 0.0, SIDE_DEGREES, SIDE_DEGREES)
     lon, lat = _people(WORKERS, 1)
     longitude, latitude = _people(TASKS, 2)
@@ -72,32 +77,36 @@ def compare(options: Options) -> Iterator[Line]:
     ) -> Plan:
         entropy = SeededEntropy(int(random.integers(1 << 32)))
         surface = density_surface(run(mechanism, view, params, options.epsilon, entropy, {}))
-        settings = dataclasses.replace(SETTINGS, model=model)
+        settings = dataclasses.replace(asked, model=model)
         [plan] = plan_tasks(surface, area, tasks, settings, [allocation])
         return plan
 
     def judged(plan: Plan, radius: Floats) -> Mapping[str, float]:
-        usable = (radius > 0) & (radius <= SETTINGS.travel_metres)
+        usable = (radius > 0) & (radius <= asked.travel_metres)
         chosen = dataclasses.replace(plan, radius=np.where(usable, radius, np.nan))
         if not usable.any():
             return {"planned": 0.0, "success": 0.0, "asked": 0.0, "rejected": 1.0}
-        result = outcome(chosen, tasks, SETTINGS.acceptance, lon, lat)
-        return {
+        result = outcome(chosen, tasks, asked.acceptance, lon, lat)
+        figures = {
             "planned": float(usable.mean()),
             "success": result.success_rate * float(usable.mean()),
             "asked": result.notified * float(usable.mean()),
             "rejected": result.rejected,
             "travel": result.travel_metres,
+            "spread": _spread(chosen.radius),
             "distance_error": result.distance_error,
             "cost": result.cost,
         }
+        # Figures that are not finite are left out: if nobody is asked or nobody accepts, the mean
+        # distance is NaN.
+        return {name: value for name, value in figures.items() if np.isfinite(value)}
 
     def published(random: Generator, formula: str) -> Mapping[str, float]:
         plan = planned(Model.CIRCLE, random)
         density = np.maximum(plan.density, 1e-12) * METRES_IN_KILOMETRE**2
-        pull = np.full(TASKS, SETTINGS.willingness * 4.0 / METRES_IN_KILOMETRE)
+        pull = np.full(TASKS, asked.willingness * reward / METRES_IN_KILOMETRE)
         solve = expanded_radius if formula == "13.16" else printed_radius
-        return judged(plan, solve(SETTINGS.target, density, pull) * METRES_IN_KILOMETRE)
+        return judged(plan, solve(target, density, pull) * METRES_IN_KILOMETRE)
 
     def own(
         random: Generator, model: Model, allocation: Allocation = Allocation.UNIFORM
@@ -115,6 +124,15 @@ def compare(options: Options) -> Iterator[Line]:
         ("dpgeo, rewards by radius", Model.FIELD, "dpgeo"),
     ):
         yield line(name, whose, partial(own, model=model, allocation=Allocation.OPTIMISED), options)
+
+
+def _spread(radius: Floats) -> float:
+    """Return the distance in metres between the quartiles of 2r/3.
+
+    For a radius r, 2r/3 is the mean distance from a task to the people asked.
+    """
+    first, third = np.nanquantile(radius, [0.25, 0.75])
+    return float(third - first) * 2 / 3
 
 
 def _people(number: int, seed: int) -> tuple[Floats, Floats]:

@@ -2,9 +2,9 @@
 
 `moved_metres` is the mean distance from a true position to the published one, and `map_metres` the
 earth mover's distance between the maps of all true and all published positions (64 x 64 cells, by
-sliced projection). For systems with the promise "geo", the guarantee is ln 4 within 500 m, that is,
-epsilon = 0.00277 per metre and record. Only for the system "plain" is the requested epsilon used;
-it is the epsilon of one record.
+sliced projection). For systems marked "geo", which promise geo-indistinguishability, the guarantee
+is ln 4 within 500 m, that is, epsilon = 0.00277 per metre and record. Only for the system "plain"
+is the requested epsilon used; it is the epsilon of one record.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def compare(options: Options) -> Iterator[Line]:
 
 
 class _Own:
-    """dpgeo's own noise, truncation and recovered density."""
+    """dpgeo's own mechanism: planar Laplace noise, truncation to the square, and deconvolution."""
 
     def __init__(self, x: Floats, y: Floats, truth: Floats) -> None:
         self._x, self._y, self._truth = x, y, truth

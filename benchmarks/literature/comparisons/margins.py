@@ -1,8 +1,8 @@
 """Relative errors of several tables of the same people: counts of rows, columns and blocks of a
 map.
 
-`relative_error` is the mean over the tables of a table's mean error divided by the count, or by
-SANITY where the count is less. The file is a .npy array of square counts.
+`relative_error` is the mean over the tables of a table's mean error divided by the count, or by the
+constant SANITY if the count is smaller than it. The file is a .npy array of square counts.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def compare(options: Options) -> Iterator[Line]:
 
 
 def margins(cells: NDArray[np.int64] | Floats) -> list[Floats]:
-    """Return the counts of rows, of columns, of 8 x 8 blocks and of quarters."""
+    """Return four arrays: the counts of rows, of columns, of blocks of 8 x 8 cells and of
+    quarters.
+    """
     return [
         np.asarray(table, dtype=np.float64)
         for table in (

@@ -58,10 +58,11 @@ def measured(counts: NDArray[np.int64], epsilon: Fraction, random: Generator) ->
 def measured_shares(
     sums: NDArray[np.int64], numbers: NDArray[np.int64], epsilon: Fraction, random: Generator
 ) -> NDArray[np.int64]:
-    """Return the noisy sums (2, n) above and below of regions, as `averages` publishes them.
+    """Return the noisy sums (2, n) of regions from which `averages` computes means.
 
-    `sums` (n,) are the sums of steps from 0 to NUMBER_STEPS, over `numbers` (n,) records; each
-    person has one record.
+    For each region, one sum adds up the values' distances from the lowest value, the other those
+    from the highest. `sums` (n,) are the true sums of values in steps from 0 to NUMBER_STEPS, over
+    `numbers` (n,) records; each person has one record.
     """
     shares = PrivateShares(numbers, sums, steps=NUMBER_STEPS, bound=1)
     entropy = SeededEntropy(int(random.integers(1 << 32)))
@@ -72,16 +73,16 @@ def measured_shares(
 def heatmap(
     mechanism: str, counts: NDArray[np.int64], epsilon: Fraction, random: Generator
 ) -> Floats:
-    """Return the estimate of a heatmap's last layer, for every cell of square counts."""
+    """Return the inferred counts of square cells from a release of a heatmap mechanism."""
     return spread(_layers(mechanism, counts, epsilon, random)[-1])
 
 
 def partitioned(
     mechanism: str, counts: NDArray[np.int64], epsilon: Fraction, random: Generator
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Return the number of the box of every cell, and the boxes' counts (k,), of the first layer.
+    """Return the partition of every cell, as a number, and the measured counts (k,) of partitions.
 
-    That is the layer of measured partitions. Every cell is in a box.
+    Every cell is in one partition.
     """
     layer = _layers(mechanism, counts, epsilon, random)[0]
     label = box_image(layer.boxes, layer.grid.shape).astype(np.int64)

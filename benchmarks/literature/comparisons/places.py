@@ -1,10 +1,11 @@
 """Visits to 4,096 places by people with very different numbers of visits.
 
-LPA, DFT and GS count all visits, so their noise depends on the largest number of visits of any
+LPA (noise on every count), DFT (noise on Fourier coefficients) and GS (grouping and smoothing)
+count all visits, so their noise depends on the largest number of visits of any
 person. The three use that number without noise although it is private, so their errors are too
 favourable. dpgeo keeps BOUND visits of each person: at random (SRA) or those to popular places
 (HPA). `rmse` is the root mean square error of a place against all visits, `kl` the divergence in
-nats, and `precision` the share of the 50 busiest places that is found. The file is Parquet with
+nats, and `precision` the share of the 50 busiest places that is found. The input is Parquet with
 columns user, lon and lat; places are cells.
 """
 

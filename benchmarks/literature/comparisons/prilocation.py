@@ -1,16 +1,19 @@
 """Distance errors of PriLocation, of plain Laplace noise and of k-anonymity, in a city of 16 km.
 
-200 people with 16 records each around a home of their own, and 32 x 32 places. Errors are shares
-of the largest distance of two places. `de` is the source's equation, `de_true` its text, and
-`honest` the distance of every drawn place, fakes included, from the nearest true place of its
-virtual user (see `benchmarks.prilocation`). `fakes` is their number for each virtual user. Epsilon
-is for one record.
+The data are 200 people with 16 records each around their own homes, and 32 x 32 places, or the
+records of a Parquet file with columns user, lon and lat, whose places are its `poi`, or else 64 x
+64 cells. Errors are shares of the largest distance of two places, and means over people. `de` is
+the source's equation, `de_true` its text, and `honest` the distance of every drawn place, fakes
+included, from the nearest true place of its virtual user (see `benchmarks.prilocation`); for the
+other methods, which publish no fakes, it equals `de`. `fakes` is their number for each virtual
+user. Epsilon is for one record.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 from numpy.random import Generator
@@ -37,12 +40,13 @@ SPREAD = 0.01
 
 def compare(options: Options) -> Iterator[Line]:
     """Yield a line with the figures of each method."""
-    records = _invented()
+    records = _invented() if options.file is None else _read(options.file)
     wide = diameter(records.places.positions)
 
     def errors(moved: Centres) -> Mapping[str, float]:
         away = ground_metres(records.at, moved) / wide
-        return {"de": float(away.mean()), "de_true": float(away.mean())}
+        error = prilocation.mean_of_persons(records.persons, away, records.people)
+        return {"de": error, "de_true": error, "honest": error}
 
     def crowded(crowd: int, random: Generator) -> Mapping[str, float]:
         return errors(Centres(*k_anonymous(records.at.x, records.at.y, records.persons, crowd)))
@@ -68,6 +72,13 @@ def compare(options: Options) -> Iterator[Line]:
     for clusters in prilocation.CLUSTERS:
         name = f"dpgeo, PriLocation, {clusters} clusters"
         yield line(name, "Xiong et al. 2014", partial(own, clusters), options, "eps a record")
+
+
+def _read(file: Path) -> prilocation.Records:
+    import pyarrow.parquet as pq
+
+    venues = "poi" in pq.read_schema(file).names
+    return prilocation.read(file, cells=0 if venues else CELLS)
 
 
 def _invented() -> prilocation.Records:

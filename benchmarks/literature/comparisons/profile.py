@@ -35,7 +35,7 @@ BINS = DAYS * HOURS
 PADDED = 256
 BOUND = 5
 PARTS, MOST = 14, 100.0
-"""StructureFirst's number of parts, two a day, and its public limit on a bin."""
+"""Number of parts for StructureFirst (two a day), and its public limit on a bin's count."""
 
 PEOPLE = 1_100
 RANGES = 500
@@ -74,7 +74,8 @@ def compare(options: Options) -> Iterator[Line]:
     def haar(counts: Floats, random: Generator) -> Floats:
         padded = np.zeros(PADDED)
         padded[:BINS] = measured(counts, random)
-        # Repeat the beginning of the week instead of ending it in zeros, which are no hours.
+        # Fill the padding with the beginning of the week: zeros would look like hours without
+        # visits.
         padded[BINS:] = padded[: PADDED - BINS]
         return shrunken(padded, noise.variance)[:BINS]
 
@@ -87,7 +88,7 @@ def compare(options: Options) -> Iterator[Line]:
         ("NoiseFirst", "Xu et al. 2013", lambda counts, r: noise_first(counts, each, r)),
         ("StructureFirst", "Xu et al. 2013", structured),
         ("AHP", "Zhang et al. 2014", lambda counts, r: clustered(counts, each, r)),
-        ("Privelet", "Xiao et al. 2011", wavelet),
+        ("Privelet", "Xiao et al. 2010", wavelet),
         ("measured bins, wavelets shrunk", "Efron and Morris 1973", haar),
     )
     for name, source, estimate in systems:

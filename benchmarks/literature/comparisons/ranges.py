@@ -25,7 +25,7 @@ BINS = 256
 PEOPLE = 10_000
 QUERIES = 1000
 PARTS = 16
-"""Number of StructureFirst's parts."""
+"""Number of parts into which StructureFirst divides the bins."""
 
 MOST = 200.0
 """Public limit on a bin for StructureFirst."""

@@ -1,4 +1,4 @@
-"""Sizes of bins without their places: 256 sorted counts, as in "how busy is the busiest".
+"""Sizes of bins without their positions: 256 sorted counts, which say how busy the busiest are.
 
 `size_error` is the root mean square error of a sorted count. The file is a .npy array of square
 counts.

@@ -46,7 +46,7 @@ DRAWN = 3_000
 """Number of made-up trips of each system."""
 
 BOUND = 10
-"""Trips of a person that count, where persons are protected."""
+"""Most trips of one person that count, if persons are the privacy unit."""
 
 GAP = 360
 BOXES = 300
@@ -74,7 +74,7 @@ class Trips:
         self.trip = np.unique(trip[inside], return_inverse=True)[1].astype(np.int64)
 
     def ways(self) -> list[Way]:
-        """Return the way of each trip that moves, cut off after MOST_MOVES moves."""
+        """Return the cells of each trip with at least one move, cut off after MOST_MOVES moves."""
         rows = OrderedRows(
             unit=self.trip,
             trip=self.trip,
@@ -89,7 +89,7 @@ class Trips:
         ]
 
     def of_ways(self) -> Ints:
-        """Return the person (t,) of each trip that moves."""
+        """Return the person (t,) of each trip with at least one move."""
         changes = np.flatnonzero(np.diff(self.cell) * (np.diff(self.trip) == 0))
         _, row = np.unique(self.trip[changes], return_index=True)
         return self.person[changes[row]]
@@ -106,7 +106,9 @@ class TripsView:
         self._keys = keys[data.trip]
 
     def trip_features(self, paths: TripPaths) -> PrivateTripFeatures:
-        """Return the features of at most `bound` trips of each unit."""
+        """Return the features of trips that `paths` declares, of at most `bound` trips of each
+        unit.
+        """
         features = TripFeatures(paths.grid, self.bound, distinct=False)
         data = self._data
         features.add(OrderedRows(unit=self._unit, trip=data.trip, cell=data.cell, key=self._keys))
@@ -186,11 +188,11 @@ def made_up(data: Trips, unit: Ints, bound: int, random: Generator, epsilon: Fra
 
 
 SIZES = ((12, 1.0), (12, 0.5), (12, 0.25), (12, 0.125), (8, 0.15), (8, 0.04))
-"""Cells a side, and share of the trips of a file, of each line of `sizes`."""
+"""Cells along each side, and share of the file's trips that is kept, for each line of `sizes`."""
 
 
 def sizes(file: Path, trials: int = 2) -> Iterator[str]:
-    """Yield lines of the table in docs/mechanisms/trips.md: fewer and fewer trips of a file.
+    """Yield lines of the table in docs/mechanisms/trips.md, for ever fewer trips of a file.
 
     Each trip is as if it were of another person, except in the last line. Figures are means.
     """
@@ -220,7 +222,7 @@ def sizes(file: Path, trials: int = 2) -> Iterator[str]:
 
 
 def errors_of(real: Sequence[Way], grid: Grid) -> Callable[[Sequence[Way]], Mapping[str, float]]:
-    """Return a function that compares made-up trips with the real ones."""
+    """Return a function that takes made-up trips and returns their errors against the real ones."""
     random = np.random.default_rng(7)
     corners = np.sort(random.integers(0, grid.columns, (BOXES, 2, 2)), axis=1)
     truth, asked = _statistics(real, grid), _touching(real, corners, grid.columns)
@@ -272,7 +274,7 @@ def _statistics(ways: Sequence[Way], grid: Grid) -> dict[str, Floats]:
 
 
 def _touching(ways: Sequence[Way], corners: Ints, side: int) -> Floats:
-    """Return how many trips touch each of the boxes (n,) of cells."""
+    """Return how many trips have a cell in each of the boxes (n,), given by their corner cells."""
     trip = np.repeat(np.arange(len(ways)), [len(way) for way in ways])
     row, column = np.divmod(np.concatenate(ways), side)
     counts = []

@@ -137,8 +137,11 @@ class Release:
         if several_slices:
             names = ", ".join(each.layer for each in self.slices)
             raise LookupError(f"This map has a file for each slice; choose a layer: {names}.")
-        there = sorted({f"{file['layer']} {file['format']}" for file in self.facts["files"]})
-        raise LookupError(f"There is no {form} of layer {wanted!r}; there are {', '.join(there)}.")
+        there = sorted(
+            {f"{file['layer']} {file['format']}".strip() for file in self.facts["files"]}
+        )
+        of_layer = f" of layer {wanted!r}" if wanted else ""
+        raise LookupError(f"There is no {form}{of_layer}; there are {', '.join(there)}.")
 
     def download(self, folder: Path | str, form: str = PREFERRED, layer: str | None = None) -> Path:
         """Save a file in a folder, which is made if it is missing, and return the file's path.
@@ -151,7 +154,8 @@ class Release:
         path = Path(folder) / Path(file["name"]).name
         path.parent.mkdir(parents=True, exist_ok=True)
         self._connection.download(file["url"], path)
-        if file["sha256"] is None:  # The file has been made since these facts were read.
+        # The file has been made since these facts were read, so they lack its checksum.
+        if file["sha256"] is None:
             self.facts = self._connection.get(self.facts["url"])
             file = self.file(form, layer)
         with path.open("rb") as content:

@@ -110,7 +110,7 @@ CountingEnum = Literal["people", "visits"]
 
 
 class Currencies(TypedDict):
-    """The map with a budget in epsilon and with one in rho, from public inputs alone."""
+    """The noise to expect with a budget in epsilon and in rho, from public inputs alone."""
 
     delta: str
     margin_in_epsilon: int
@@ -345,6 +345,7 @@ class Quote(TypedDict):
     epsilon: str | None
     rho: Rho | None
     bound: int
+    choose_bound: int
     counting: CountingEnum
     bounding: BoundingEnum
     totals: TotalsPlan | None
@@ -440,6 +441,7 @@ class Release(TypedDict):
     epsilon: str | None
     rho: Rho | None
     bound: int
+    choose_bound: int
     counting: CountingEnum
     bounding: BoundingEnum
     totals: TotalsPlan | None

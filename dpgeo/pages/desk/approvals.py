@@ -15,9 +15,9 @@ from django.views.decorators.http import require_POST, require_safe
 from dpgeo.accounts.models import Organisation, Role
 from dpgeo.accounts.selectors import may, organisations_of
 from dpgeo.core.errors import DpgeoError
+from dpgeo.datasets.dataset_budgets import proposal_approve
 from dpgeo.datasets.models import Proposal
 from dpgeo.datasets.proposals import lacks_second, proposal_decide, proposals_seen_by
-from dpgeo.datasets.services import proposal_approve
 from dpgeo.jobs.models import JobState
 from dpgeo.pages.desk.access import person
 from dpgeo.pages.rendering import say
@@ -27,7 +27,9 @@ from dpgeo.releases.states import ReleaseState
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """An organisation in which too few members may approve budgets or publications."""
+    """An organisation in which so few members may approve something that nobody else could
+    approve it.
+    """
 
     organisation: Organisation
     budgets: bool

@@ -3,7 +3,7 @@
 Exact figures and the rows' positions are shown only here, not on later pages, where they could be
 used to tune what becomes public. If most rows lie outside the study area, the area may be replaced
 by another named place. From then on the page shows neither points nor counts, since an owner could
-fit the area to the rows with their help, and the public outline would reveal where there are rows.
+use them to fit the area to the rows, and the public outline would then reveal where there are rows.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from dpgeo.pages.desk.access import awaits_decision, person, upload_for
 from dpgeo.pages.desk.columns_form import ColumnsForm, file_formats
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.path import steps
-from dpgeo.pages.desk.places import place_search
+from dpgeo.pages.desk.places import place_search, square_words
 from dpgeo.pages.desk.where import PlaceForm
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import figure
@@ -161,7 +161,7 @@ def form_for(request: HttpRequest, upload: Upload, preview: Preview) -> ColumnsF
 
 
 def exchanged(data: QueryDict) -> dict[str, str]:
-    """Return the submitted form data with the columns of longitude and latitude swapped."""
+    """Return the submitted form data, but with the columns of longitude and latitude swapped."""
     values: dict[str, str] = {member.name: data.get(member.name, "") for member in fields(Columns)}
     values |= {"longitude": values["latitude"], "latitude": values["longitude"]}
     declared = ("unit", "measures", "categories")
@@ -197,7 +197,7 @@ def understand(upload: Upload, form: ColumnsForm) -> Understanding | None:
 def stops(
     request: HttpRequest, form: ColumnsForm, understanding: Understanding | None, hidden: bool
 ) -> bool:
-    """Return whether the page is shown again: the form has errors, or too few rows are usable.
+    """Return whether to show the page again: the form has errors, or too few rows are usable.
 
     Too few usable rows do not stop an owner who has chosen to continue anyway.
     """
@@ -258,7 +258,8 @@ def understood(dataset: Dataset, understanding: Understanding, hidden: bool) -> 
         "left_out": understanding.left_out,
         "alternatives": [answer_of(each, understanding) for each in understanding.alternatives],
         "points": understanding.points,
-        # Another place would not help if longitude and latitude seem to be swapped.
+        # Offer another place if few rows lie inside the study area, unless longitude and latitude
+        # seem to be swapped: then another place would not help.
         "outside": not dataset.frozen_at
         and inside < MOSTLY
         and all(each.kind != "swapped" for each in understanding.questions),
@@ -305,7 +306,8 @@ def other_place(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
             form.add_error(None, say(refusal))
         else:
             words = gettext("The map now covers {name}. Its record says that the area was changed.")
-            messages.success(request, words.format(name=form.named.name))
+            words = words.format(name=form.named.name)
+            messages.success(request, f"{words} {square_words(form.named)}".strip())
             return redirect("desk-upload", upload_id=upload.pk)
     context = {"upload": upload, "dataset": dataset, "form": form, "steps": steps(3)}
     status = REFUSED if form.errors else 200

@@ -74,7 +74,7 @@ class ColumnsForm(DeskForm):
         required=False,
         label=_("Person"),
         help_text=_(
-            "Any identifier. It is turned into a keyed hash; only the file you sent still holds it."
+            "Any identifier. It is turned into a keyed hash; only your own data still hold it."
         ),
     )
     time = forms.ChoiceField(

@@ -1,20 +1,27 @@
 """Repeated proof of identity before a change to how an account is protected.
 
 A session may be stolen, or a screen left unlocked. Whoever changes a second factor must therefore
-have given the password, a code or a passkey in this session within `RECENTLY`.
+have given the password, a code or a passkey in this session within `RECENTLY`. An account that has
+none of them is asked by its provider of single sign-on (`accounts.single_sign_on`).
+
+Whoever takes longer over a form is asked in between. What was typed is then kept in the session,
+for views decorated with `keeps`, and shown again afterwards. It takes effect only when the button
+is pressed again, because whoever typed it had not proved who they are.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 from allauth.account.authentication import get_authentication_records
 from allauth.account.internal.flows.login import record_authentication
+from allauth.socialaccount.models import SocialAccount
 from django import forms
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
@@ -28,6 +35,7 @@ from django.views.decorators.http import require_http_methods
 
 from dpgeo.accounts.codes import code_use
 from dpgeo.accounts.models import User
+from dpgeo.accounts.providers import Facts, ways_in
 from dpgeo.accounts.rate_counters import count
 from dpgeo.accounts.second_factor import has_second_factor, opens_before_second_factor
 from dpgeo.accounts.sign_in_limits import WINDOW
@@ -39,25 +47,64 @@ from dpgeo.pages.desk.desk_form import DeskForm
 RECENTLY = 5 * 60
 """Seconds after which a change needs a new proof."""
 
-PROOFS = {"password", "mfa", "socialaccount"}
-"""Names under which allauth records a password, a second factor and single sign-on."""
+KEPT, CSRF_FIELD = "unconfirmed", "csrfmiddlewaretoken"
+
+MOST_KEPT = 2000
+"""Largest number of characters of entries that a session keeps; the forms have fewer."""
+
+PROOFS = {"password", "mfa", "provider"}
+"""Names of records of a password, a second factor, and a proof that a provider asked for.
+
+allauth's own record of single sign-on is none of them: the provider may have known the browser.
+"""
 
 View = Callable[..., HttpResponse]
 
 
-def confirmed(view: View) -> View:
-    """Return a view that first asks for the password or a code, unless that was given recently."""
+def confirmed(view: View, *, keeps: bool = False) -> View:
+    """Return a view that first asks for the password or a code, unless that was given recently.
+
+    With `keeps`, the posted entries are kept in the session, and `kept_entries` puts them back into
+    the form.
+    """
 
     @wraps(view)
     def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if is_confirmed(request):
             return view(request, *args, **kwargs)
-        # What was posted is not kept: after the proof, the page with the form is shown again.
-        sender = request.headers.get("Referer", "")
-        back = request.get_full_path() if request.method == "GET" else sender
+        back = request.get_full_path()
+        if request.method == "POST" and keeps:
+            _keep(request)
+        elif request.method == "POST":
+            back = request.headers.get("Referer", "")
         return redirect(f"{reverse('desk-confirm')}?{urlencode({'next': back})}")
 
     return inner
+
+
+confirmed_form = partial(confirmed, keeps=True)
+"""`confirmed` for pages with a form that holds no secret."""
+
+
+def _keep(request: HttpRequest) -> None:
+    typed = {name: values for name, values in request.POST.lists() if name != CSRF_FIELD}
+    if sum(len(each) for values in typed.values() for each in values) <= MOST_KEPT:
+        request.session[KEPT] = {"of": request.path, "at": time.time(), "typed": typed}
+
+
+def kept_entries(request: HttpRequest, form: forms.Form) -> None:
+    """Fill a page's form with the entries that were kept while the password was asked for.
+
+    A message says so.
+    """
+    kept = request.session.pop(KEPT, None)
+    if not kept or kept["of"] != request.path or time.time() - kept["at"] > RECENTLY:
+        return
+    for name, values in kept["typed"].items():
+        if name in form.fields and values:
+            several = isinstance(form.fields[name], forms.MultipleChoiceField)
+            form.initial[name] = values if several else values[-1]
+    messages.info(request, gettext("Your entries are here again. Nothing was done with them yet."))
 
 
 def is_confirmed(request: HttpRequest) -> bool:
@@ -67,7 +114,7 @@ def is_confirmed(request: HttpRequest) -> bool:
 
 
 class PasswordForm(DeskForm):
-    """Asks for the password."""
+    """The form that asks for the password."""
 
     password = forms.CharField(
         label=_("Password"),
@@ -77,7 +124,7 @@ class PasswordForm(DeskForm):
 
 
 class CodeForm(DeskForm):
-    """Asks for a code of the authenticator app or a recovery code."""
+    """The form that asks for a code of the authenticator app or a recovery code."""
 
     code = forms.CharField(
         label=_("Code"),
@@ -93,7 +140,7 @@ class CodeForm(DeskForm):
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def confirm(request: HttpRequest) -> HttpResponse:
-    """Ask for the password, or for a code of an account without one."""
+    """Ask for the password, for a code of an account without one, or send to a provider."""
     user = person(request)
     has_password = user.has_usable_password()
     form_class = PasswordForm if has_password else CodeForm
@@ -108,8 +155,15 @@ def confirm(request: HttpRequest) -> HttpResponse:
         "form": form,
         "next": back,
         "possible": has_password or has_second_factor(user),
+        "providers": ways_of(user),
     }
     return render(request, "desk/confirm.html", context, status=REFUSED if form.errors else 200)
+
+
+def ways_of(user: User) -> list[Facts]:
+    """Return the providers that know an account, as `ways_in` does."""
+    known = set(SocialAccount.objects.filter(user=user).values_list("provider", flat=True))
+    return [each for each in ways_in() if each["id"] in known]
 
 
 def _check(request: HttpRequest, user: User, form: DeskForm) -> bool:

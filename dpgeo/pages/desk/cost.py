@@ -1,4 +1,6 @@
-"""Page on privacy and cost, where the detail is chosen and a map of invented people is shown."""
+"""Page on privacy and cost, where the owner chooses the detail and sees a map of invented
+people.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ ADDRESSED = (
     "column",
     "household",
 )
-"""Settings that the address of a rehearsed map contains, in this order."""
+"""Settings that are part of a rehearsed map's URL, in this order."""
 
 TOTAL = translatable(
     "{verdict}, if all of it is used: a guess is right at most {times} times in 100."
@@ -147,7 +149,7 @@ def total_problem(request: HttpRequest, settings: MapSettings) -> str:
 
 
 def totals(settings: MapSettings) -> list[tuple[str, str, bool]]:
-    """Return the suggested lifetime totals: epsilon, its meaning, and whether it is chosen."""
+    """Return the suggested lifetime totals: each epsilon, its meaning, and whether it is chosen."""
     delta = settings.dataset.ledger.delta or Fraction(0)
     return [
         (
@@ -160,8 +162,10 @@ def totals(settings: MapSettings) -> list[tuple[str, str, bool]]:
 
 
 def places(settings: MapSettings) -> list[tuple[int, bool, str]]:
-    """Return the offered numbers of places to count a person in, whether each is chosen, and by
-    what factor its noise is larger than that of one place.
+    """Return the offered numbers of places in which a person may count.
+
+    Each comes with whether it is chosen, and the factor by which its noise is larger than with one
+    place.
 
     Laplace noise grows with the number, Gaussian noise with its square root, which is rounded up.
     """

@@ -32,7 +32,7 @@ def _area(rows: int) -> forms.Textarea:
 
 
 class DataProtectionForm(DeskForm):
-    """The form of what the public is told about the processing."""
+    """The form for what owners tell the public about the processing."""
 
     controller = forms.CharField(
         max_length=300, label=_("Who"), help_text=_("The controller: name and postal address.")
@@ -67,7 +67,7 @@ class DataProtectionForm(DeskForm):
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def data_protection(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the form with what is stated, and store it when the form is sent."""
+    """Show the form with the statements made so far, and store them when the form is sent."""
     dataset = dataset_for(request, slug, "edit")
     stated = data_protection_of(dataset)
     initial: dict[str, Any] = (

@@ -21,8 +21,9 @@ from dpgeo.core.number_text import number_text
 from dpgeo.core.zcdp import delta_text
 from dpgeo.datasets.declaration import time_zones
 from dpgeo.datasets.erasure import person_erase
-from dpgeo.datasets.models import Dataset, UploadState
+from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.same_people import open_warnings
+from dpgeo.datasets.selectors import ready_upload
 from dpgeo.datasets.services import PLACE, dataset_create, dataset_update
 from dpgeo.pages.basemap import basemap_names, plain_land
 from dpgeo.pages.desk.access import dataset_for, person, sees_counts
@@ -128,7 +129,7 @@ def changes_of(form: DatasetForm) -> dict[str, Any]:
     if not changes.get("new_files"):
         changes.pop("new_files", None)
     if changes.get("budget", 0) is None:
-        del changes["budget"]  # Nobody has set a budget yet, so there is none to change.
+        del changes["budget"]  # Nobody has set a budget yet, so no budget can be changed.
     if form.currency is not None and {*CURRENCY} & set(form.changed_data):
         changes["accounting"] = form.currency
     if form.points_budget and {"points_level", "points_radius"} & set(form.changed_data):
@@ -200,7 +201,7 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         "points": points_ledger(the_dataset.ledger),
         "uploads": the_dataset.uploads.select_related("job", "created_by"),
         "releases": releases,
-        "ready": the_dataset.uploads.filter(state=UploadState.READY).exists(),
+        "ready": ready_upload(the_dataset),
         "layers": the_dataset.layers.all(),
         "entries": entries_of(the_dataset.ledger),
         "shares": the_dataset.ledger.datasets.exclude(id=the_dataset.id),

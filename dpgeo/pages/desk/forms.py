@@ -301,7 +301,9 @@ class DatasetForm(AreaForm):
         return self.fields[name]
 
     def _keep_what_stands(self, dataset: Dataset, sets_budget: bool) -> None:
-        """Remove fields that can no longer be changed, and fields that this user may not change."""
+        """Remove the fields of facts that are fixed, and of budgets unless the user may set
+        them.
+        """
         names = ["organisation", "ledger"]
         if dataset.frozen_at:
             names += self.frozen_fields
@@ -382,7 +384,7 @@ class DatasetForm(AreaForm):
     def _read_accounting(self, values: Mapping[str, Any]) -> None:
         given = [values.get(name) or "" for name in CURRENCY]
         if values.get("ledger") and not any(given[1:]) and given[0] != Notion.ZCDP.value:
-            return  # The budget that it shares has a currency.
+            return  # The dataset shares a budget, which has a currency already.
         try:
             self.currency = parse_accounting(given[0], delta=given[1], population=given[2])
         except DpgeoError as refusal:
@@ -391,7 +393,7 @@ class DatasetForm(AreaForm):
     def _read_budget(self, values: Mapping[str, Any]) -> None:
         shared, own = values.get("ledger"), values.get("budget")
         if self.dataset and not self.dataset.ledger.total and own is None:
-            return  # No budget is needed now, since an administrator can set one later.
+            return  # The dataset needs no budget yet, since an administrator can set one later.
         if own is None and shared is None:
             self.add_error("budget", gettext("Give the total budget, such as 2."))
         if own is not None and shared is not None:

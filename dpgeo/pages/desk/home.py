@@ -79,7 +79,7 @@ def work_of(user: User, subjects: Iterable[Release | Upload]) -> list[Work]:
 
 
 def unread_of(datasets: Iterable[Dataset]) -> list[Upload]:
-    """Return each dataset's newest upload if it could not be read."""
+    """Return, of each dataset, the newest upload if that upload could not be read."""
     newest = (dataset.uploads.order_by("-created_at").first() for dataset in datasets)
     return [upload for upload in newest if upload and upload.state == UploadState.FAILED]
 

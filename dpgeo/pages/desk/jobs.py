@@ -35,7 +35,7 @@ STEPS = {
     "releases.run": (_("Counting"), _("Drawing noise"), _("Writing files")),
     "datasets.ingest": (_("Reading rows"), _("Storing")),
 }
-"""For each kind of job, the words with which progress messages of its steps start, in order."""
+"""Beginnings of the progress messages of each step, in order, for each kind of job."""
 
 OTHER_STEPS = (
     _("Moving points"),
@@ -48,7 +48,7 @@ OTHER_STEPS = (
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A job's progress in words and per cent. It can contain row counts, which are private."""
+    """A job's progress in words and per cent. It can contain numbers of rows, which are private."""
 
     id: uuid.UUID
     state: str

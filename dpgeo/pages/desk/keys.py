@@ -17,12 +17,12 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from dpgeo.accounts.models import Organisation, Scope
-from dpgeo.accounts.selectors import keys_managed_by, may_administer, organisations_of
+from dpgeo.accounts.models import Organisation, Scope, User
+from dpgeo.accounts.selectors import joined_last, keys_managed_by, may_administer, organisations_of
 from dpgeo.accounts.services import key_create, key_revoke, key_rotate
 from dpgeo.core.errors import DpgeoError
 from dpgeo.pages.desk.access import person
-from dpgeo.pages.desk.confirming import confirmed
+from dpgeo.pages.desk.confirming import confirmed, confirmed_form, kept_entries
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.rendering import say
@@ -62,8 +62,8 @@ class KeyForm(DeskForm):
         help_text=_("Replace it in time: the old key then works for a week more."),
     )
 
-    def __init__(self, data: Any, *, organisations: QuerySet[Organisation]) -> None:
-        super().__init__(data)
+    def __init__(self, data: Any, *, organisations: QuerySet[Organisation], user: User) -> None:
+        super().__init__(data, initial={"organisation": joined_last(user)})
         choice: Any = self.fields["organisation"]
         choice.queryset = organisations
 
@@ -71,7 +71,7 @@ class KeyForm(DeskForm):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
-@confirmed
+@confirmed_form
 def keys(request: HttpRequest) -> HttpResponse:
     """List the API keys of the organisations that the user administers.
 
@@ -82,7 +82,9 @@ def keys(request: HttpRequest) -> HttpResponse:
     if not mine.exists():
         raise Http404("No such page.")
     managed = mine.filter(pk__in=[each.pk for each in mine if may_administer(user, each)])
-    form = KeyForm(request.POST or None, organisations=managed)
+    form = KeyForm(request.POST or None, organisations=managed, user=user)
+    if request.method == "GET":
+        kept_entries(request, form)
     secret = make(request, form) if request.method == "POST" and form.is_valid() else ""
     return _page(request, form, secret)
 
@@ -94,7 +96,7 @@ def _page(request: HttpRequest, form: KeyForm, secret: str) -> HttpResponse:
     context = {
         "today": timezone.now().astimezone(UTC).date(),
         "nav": "keys",
-        "form": KeyForm(None, organisations=managed) if secret else form,
+        "form": KeyForm(None, organisations=managed, user=user) if secret else form,
         "secret": secret,
         "manages": managed.exists(),
         "keys": keys_managed_by(user),
@@ -119,7 +121,9 @@ def rotate(request: HttpRequest, key_id: int) -> HttpResponse:
     """Replace an API key, and show the new one's secret once."""
     user = person(request)
     key = get_object_or_404(keys_managed_by(user), pk=key_id)
-    form = KeyForm(None, organisations=organisations_of(user).filter(pk=key.organisation_id))
+    form = KeyForm(
+        None, organisations=organisations_of(user).filter(pk=key.organisation_id), user=user
+    )
     try:
         secret = key_rotate(key=key, by=user)[1]
     except DpgeoError as refusal:

@@ -125,7 +125,9 @@ def lacks_categories(dataset: Dataset) -> Missing | None:
 
 
 def lacks_points(dataset: Dataset) -> Missing | None:
-    """Return what to tell the owner if there is no budget for points; None if there is one."""
+    """Return what to tell the owner if there is no budget for moved points; None if there is
+    one.
+    """
     if points_ledger(dataset.ledger) is not None:
         return None
     if dataset.ledger.is_zcdp:
@@ -173,7 +175,7 @@ class Choice:
 class Offer:
     """The subjects of maps for a dataset: those that can be chosen, and those that lack something.
 
-    Subjects in `kinds` (the common ones) and `more` can be chosen. Subjects in `wanting` need
+    Subjects in `kinds` (the common ones) and in `more` can be chosen. Subjects in `wanting` need
     something that the owner can still add, and subjects in `impossible` something that these data
     will never have.
     """

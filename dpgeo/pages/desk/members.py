@@ -41,19 +41,19 @@ from dpgeo.accounts.rate_counters import address_of, count
 from dpgeo.accounts.selectors import may_administer, organisations_of
 from dpgeo.core.errors import DpgeoError, InvalidInput
 from dpgeo.pages.desk.access import person
-from dpgeo.pages.desk.confirming import confirmed
+from dpgeo.pages.desk.confirming import confirmed, confirmed_form, kept_entries
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.desk_form import DeskForm, DeskRenderer
 from dpgeo.pages.rendering import say
 
 HELD = "invitation"
-"""Name under which a session holds the secret of an invitation."""
+"""Key of a session under which it holds the secret of an invitation."""
 
 ROLES = [(role, _(role.label)) for role in Role]
 
 
 class InviteForm(DeskForm):
-    """Whom to invite, and as what."""
+    """The form that says whom to invite, and with which role."""
 
     email = forms.CharField(
         label=_("E-mail address"), widget=forms.EmailInput(attrs={"autocomplete": "off"})
@@ -62,7 +62,7 @@ class InviteForm(DeskForm):
 
 
 class DemandForm(DeskForm):
-    """Who needs a second factor."""
+    """The form that says from which role on members need a second factor."""
 
     role = forms.ChoiceField(
         label=_("Needed by"),
@@ -78,13 +78,13 @@ class DemandForm(DeskForm):
 
 
 class RoleForm(DeskForm):
-    """A member's role."""
+    """The form for a member's role."""
 
     role = forms.ChoiceField(choices=ROLES)
 
 
 class AccountForm(UserCreationForm):  # type: ignore[type-arg]
-    """The name and password of somebody who was invited."""
+    """The form for the account of somebody who was invited: its name and password."""
 
     default_renderer = DeskRenderer
     use_required_attribute = False
@@ -106,7 +106,7 @@ def managed(request: HttpRequest, slug: str) -> Organisation:
 @require_safe
 @never_cache
 def organisations(request: HttpRequest) -> HttpResponse:
-    """Lead to the members of the organisation that the user administers, or list several."""
+    """Redirect to the members of the organisation that the user administers, or list several."""
     mine = [each for each in organisations_of(request.user) if may_administer(request.user, each)]
     if not mine:
         raise Http404("No such page.")
@@ -118,11 +118,13 @@ def organisations(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
-@confirmed
+@confirmed_form
 def members(request: HttpRequest, slug: str) -> HttpResponse:
     """List members and open invitations, and invite somebody."""
     organisation = managed(request, slug)
     form = InviteForm(request.POST or None)
+    if request.method == "GET":
+        kept_entries(request, form)
     link = ""
     if request.method == "POST" and form.is_valid():
         try:
@@ -147,7 +149,7 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _invite(request: HttpRequest, organisation: Organisation, form: InviteForm) -> str:
-    """Invite somebody by mail. Without a mail server, return the link to hand over instead."""
+    """Invite somebody by mail; without a mail server, return the link for the user to hand over."""
     email, role = form.cleaned_data["email"], Role(form.cleaned_data["role"])
     user = person(request)
     try:
@@ -238,9 +240,11 @@ def _do(request: HttpRequest, service: Any, **facts: Any) -> None:
 @require_safe
 @never_cache
 def invitation_link(request: HttpRequest, secret: str) -> HttpResponse:
-    """Keep an invitation's secret in the session, so that no later address or log has it."""
+    """Store an invitation's secret in the session, so that later URLs and logs do not contain
+    it.
+    """
     if invitation_of(secret) is None:
-        request.session.pop(HELD, None)  # no session for guesses
+        request.session.pop(HELD, None)  # a wrong secret gets no session
     else:
         request.session[HELD] = secret
     return redirect("invitation")
@@ -250,7 +254,7 @@ def invitation_link(request: HttpRequest, secret: str) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def invitation(request: HttpRequest) -> HttpResponse:
-    """Accept an invitation, with one's account or with a new one."""
+    """Show an invitation, and accept it with the user's own account or a new one."""
     found = invitation_of(request.session.get(HELD, ""))
     if found is None:
         return render(request, "registration/invitation.html", {"gone": True}, status=404)
@@ -294,6 +298,6 @@ def _begin(request: HttpRequest, found: Invitation, form: AccountForm) -> HttpRe
 
 def _account_create(found: Invitation, form: AccountForm) -> User:
     account: User = form.save(commit=False)
-    # A link that was handed over does not show whose address it is.
+    # If the link was handed over, nobody has proved that the address is theirs.
     account.email = found.email if sends_mail() else ""
     return account_create(invitation=found, account=account)

@@ -49,31 +49,31 @@ def lines_of(user: User) -> list[Line]:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """An organisation with its limits and what it uses of them; sizes are in whole MiB."""
+    """An organisation with its limits, and how much of each it uses; sizes are in whole MiB."""
 
     organisation: Organisation
     use: Use
 
     @property
     def used_mib(self) -> int:
-        """The size of its uploaded files, rounded up."""
+        """The size of the organisation's uploaded files, rounded up."""
         return -(-self.use.bytes // MIB)
 
     @property
     def most_mib(self) -> int | None:
-        """The most that its files may take, or None without a limit."""
+        """The largest size of all of its files, or None without a limit."""
         most = self.organisation.quota_bytes
         return None if most is None else most // MIB
 
     @property
     def most_epsilon(self) -> Fraction | None:
-        """The largest budget for the same people, or None without a limit."""
+        """The largest total epsilon for one set of people, or None without a limit."""
         most = self.organisation.most_epsilon
         return None if most is None else Fraction(most)
 
     @property
     def most_level(self) -> Fraction | None:
-        """The largest budget for points, as a level within 200 m, or None if none is named."""
+        """The largest budget for points, as a level within 200 m; None if the operator set none."""
         most = self.organisation.most_level
         return None if most is None else Fraction(most)
 

@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from dpgeo.accounts.models import Organisation
-from dpgeo.accounts.selectors import organisations_overseen_by
+from dpgeo.accounts.selectors import may_see_events, organisations_overseen_by
 from dpgeo.budgets.models import Ledger
 from dpgeo.datasets.models import Dataset
 from dpgeo.pages.desk.access import person
@@ -28,7 +28,9 @@ from dpgeo.releases.oversight import (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A budget as a row of the table: units spent in each year, and the datasets that share it."""
+    """A budget as a row of the table: the units spent in each year, and the datasets that share
+    it.
+    """
 
     ledger: Ledger
     datasets: Sequence[Dataset]
@@ -37,7 +39,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Office:
-    """What a privacy officer sees of one organisation."""
+    """The part of a privacy officer's page that is about one organisation."""
 
     organisation: Organisation
     findings: Sequence[Finding]
@@ -51,9 +53,9 @@ class Office:
 @never_cache
 def oversight(request: HttpRequest) -> HttpResponse:
     """Show all budgets and findings of the organisations that the user watches over."""
-    offices = [_office(each) for each in organisations_overseen_by(person(request))]
-    if not offices:
+    if not may_see_events(request.user):
         raise Http404("No such page.")
+    offices = [_office(each) for each in organisations_overseen_by(person(request))]
     return render(request, "desk/oversight.html", {"nav": "oversight", "offices": offices})
 
 
@@ -73,7 +75,7 @@ def _office(organisation: Organisation) -> Office:
 @require_safe
 @never_cache
 def report(request: HttpRequest, slug: str, year: int) -> HttpResponse:
-    """Show the report on a year."""
+    """Show the privacy officer's report on one year of an organisation."""
     watched = organisations_overseen_by(person(request))
     organisation = next((each for each in watched if each.slug == slug), None)
     if organisation is None or not first_year(organisation) <= year <= years_of([])[-1]:

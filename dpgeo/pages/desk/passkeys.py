@@ -39,7 +39,7 @@ from dpgeo.pages.desk.second_factor import read_credential, show_codes
 
 
 class PasskeyForm(DeskForm):
-    """The name of a new passkey, and what the browser answered."""
+    """The form of a new passkey: its name, and the browser's answer."""
 
     name = forms.CharField(
         max_length=60,
@@ -56,7 +56,7 @@ class PasskeyForm(DeskForm):
 @never_cache
 @confirmed
 def passkey(request: HttpRequest) -> HttpResponse:
-    """Add a passkey."""
+    """Show the form that adds a passkey, and add it when the form is sent."""
     from allauth.mfa.webauthn.internal.auth import begin_registration
 
     user = person(request)
@@ -81,7 +81,7 @@ def passkey(request: HttpRequest) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @never_cache
 def enter(request: HttpRequest) -> HttpResponse:
-    """Give a challenge for any passkey of this site, and sign in whoever answers it."""
+    """Return a challenge for any passkey of this site, and sign in whoever answers it."""
     from allauth.mfa.webauthn.internal import auth, flows
 
     if request.method == "GET":
@@ -108,6 +108,6 @@ def enter(request: HttpRequest) -> HttpResponse:
 
 
 def _refuse(request: HttpRequest) -> HttpResponse:
-    """Return to the page for signing in, with a message."""
+    """Redirect to the sign-in page, with an error message."""
     messages.error(request, gettext("This passkey does not open an account here."))
     return redirect("login")

@@ -20,9 +20,9 @@ from dpgeo.accounts.selectors import may, may_administer, organisations_of
 from dpgeo.budgets.models import Ledger
 from dpgeo.core.errors import DpgeoError, InvalidInput
 from dpgeo.core.guarantees import Notion
+from dpgeo.datasets.dataset_budgets import dataset_merge_ledgers
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.same_people import open_warnings, others_of, people_answer
-from dpgeo.datasets.services import dataset_merge_ledgers
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.rendering import say
 

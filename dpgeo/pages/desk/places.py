@@ -45,6 +45,9 @@ DISTRICTS = ("country", "county", "municipality", "district")
 WIDEST_TOWN = 10_000
 """Largest size in square kilometres at which a drawn area may be named after a town."""
 
+TOWN_WORDS = {"city", "of", "town", "stadt"}
+"""Words that a town's name on the map may have besides the name that people type."""
+
 OPEN_STREET_MAP = "https://www.openstreetmap.org/copyright"
 
 
@@ -69,6 +72,8 @@ class SitePlaces:
 
         Places in this site's basemap come first. In the world list, the match must be unambiguous.
         If the text is only the beginning of a name in the basemap, the world list is not searched.
+        A town without an outline there is looked for in the basemap under its other names, unless
+        the text says in which country it is.
         """
         wanted, matches = fold(name), list(self._outlined(name.partition(",")[0]))
         for of_place in (full_name, lambda place: place.name):
@@ -76,6 +81,13 @@ class SitePlaces:
                 if fold(of_place(place)) == wanted:
                     return self._place(place, region)
         meant = self._added_town(name) or self._world.find(name)
+        if matches and meant and meant.square_kilometres and fold(meant.name) == wanted:
+            middle = meant.area.shape.centroid
+            for place, region in matches:
+                if place.is_exact or is_town(place.name, wanted):
+                    found = self._place(place, region)
+                    if found and found.area.covers([middle.x], [middle.y]).all():
+                        return found
         if not matches or meant is None or _head(meant.name) == _head(name):
             return meant
         same = (each for each in matches if fold(each[0].name) == _head(meant.name))
@@ -132,6 +144,12 @@ class SitePlaces:
             source=ground_source(region, file),
             time_zone=self.time_zone_at(place.longitude, place.latitude),
         )
+
+
+def is_town(name: str, wanted: str) -> bool:
+    """Return whether a name is the folded text `wanted` and words for a town: "New York City"."""
+    words, typed = set(fold(name).split()), set(wanted.split())
+    return typed <= words and words - typed <= TOWN_WORDS
 
 
 def _head(name: str) -> str:
@@ -241,17 +259,18 @@ def suggestions(request: HttpRequest) -> HttpResponse:
 def place(request: HttpRequest) -> HttpResponse:
     """Return a place's name, outline and kind as JSON, or 404 for an unknown name.
 
-    If a square replaces an unknown outline, the member `words` says so.
+    If a square replaces an unknown outline, the member `words` says so, and what to do.
     """
     match = place_search().find(request.GET.get("name", "")[:200])
     if match is None:
         return HttpResponseNotFound()
+    closer = gettext("To follow the place more closely, draw an outline on the map.")
     return JsonResponse(
         {
             "name": match.name,
             "kind": say(match.kind),
             "area": match.area.to_geojson(),
-            "words": square_words(match),
+            "words": f"{replaced} {closer}" if (replaced := square_words(match)) else "",
         }
     )
 
@@ -262,6 +281,6 @@ def square_words(match: NamedPlace) -> str:
         return ""
     words = gettext(
         "The boundary of {name} is not known here, so this is a square of {side} km around its "
-        "middle. To follow the place more closely, draw an outline on the map."
+        "middle."
     )
     return words.format(name=match.name, side=match.square_kilometres)

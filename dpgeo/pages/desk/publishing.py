@@ -18,9 +18,10 @@ from django.views.decorators.http import require_http_methods
 
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
+from dpgeo.datasets.dataset_budgets import dataset_share_budget
 from dpgeo.datasets.models import Dataset, UploadState
 from dpgeo.datasets.same_people import open_warnings
-from dpgeo.datasets.services import dataset_share_budget, dataset_update
+from dpgeo.datasets.services import dataset_update
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.cost import first_problem, picture_address, protection
 from dpgeo.pages.desk.datasets import REFUSED

@@ -73,7 +73,7 @@ def quote_context(dataset: Dataset, form: ReleaseForm) -> dict[str, Any]:
 
 
 def promise_to_household(quote: Quote) -> tuple[Phrase, ...]:
-    """Return the sentence on a protected household; empty if single people are protected."""
+    """Return the sentence on a protected household; empty if the map protects single people."""
     return (
         () if isinstance(quote.cost, GeoInd) else of_household(quote.cost, quote.request.household)
     )
@@ -124,7 +124,8 @@ def like(release: Release) -> dict[str, Any]:
     """Return form values that request a release with the same settings."""
     values: dict[str, Any] = {
         "mechanism": release.mechanism,
-        "bound": release.bound,
+        "bound": release.most_bound or release.bound,
+        "choose_bound": bool(release.bound_percent),
         "counting": release.counting,
         "bounding": release.bounding,
         "totals": bool(release.totals),
@@ -132,7 +133,7 @@ def like(release: Release) -> dict[str, Any]:
         "to_day": release.to_day,
         "household": release.household,
     }
-    # For points the field keeps its own initial value, not "".
+    # A release of points has no household, so the field keeps its own initial value.
     if release.of_household is not None:
         values["epsilon"] = format_epsilon(release.of_household)
     return values | {f"{release.mechanism}.{k}": v for k, v in release.parameters.items()}

@@ -7,13 +7,14 @@ private table is not read.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.http import require_safe
 
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import CountNoise, DiscreteGaussian, PlanarLaplace
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.basemap import basemap, basemap_names
@@ -38,7 +39,7 @@ class Rehearsal:
 
     quote: Quote
     grid: Grid
-    noise: DiscreteLaplace
+    noise: CountNoise
     last: Release | None
     """The newest public map with counts of cells; None before there is one."""
 
@@ -50,9 +51,14 @@ class Rehearsal:
     @property
     def document(self) -> str:
         """Return what the browser needs to draw the simulated map, as JSON."""
+        noise = (
+            {"deviation": math.sqrt(self.noise.variance)}
+            if isinstance(self.noise, DiscreteGaussian)
+            else {"rate": float(self.noise.rate)}
+        )
         facts = {
             "grid": self.grid.to_json(),
-            "rate": float(self.noise.rate),
+            **noise,
             "margin": self.noise.margin(),
             "threshold": self.noise.threshold(),
             "counting": self.quote.request.counting.value,
@@ -64,10 +70,10 @@ class Rehearsal:
 def rehearsal_of(dataset: Dataset, quote: Quote) -> Rehearsal | None:
     """Return the simulated map for a quote, or None if it cannot be shown.
 
-    It can be shown for maps of at most MOST_ACROSS cells along a side, with discrete Laplace noise.
+    It can be shown for maps of cells, at most MOST_ACROSS of them along a side.
     """
     noise = quote.forecast.noise
-    if not quote.mechanism.kind.cells or not isinstance(noise, DiscreteLaplace):
+    if not quote.mechanism.kind.cells or isinstance(noise, PlanarLaplace):
         return None
     across = cells_across(dataset.area, quote.forecast.ground_metres)
     if across > MOST_ACROSS:

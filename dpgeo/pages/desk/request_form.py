@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from dpgeo.core.advice import Guess
+from dpgeo.core.bound_choice import USUAL_PERCENT
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Bounding, Counting, Unit
@@ -23,6 +24,12 @@ from dpgeo.pages.desk.method_form import MethodForm
 from dpgeo.pages.desk.number_fields import RealField, WholeField
 from dpgeo.pages.rendering import say
 from dpgeo.releases.requests import ReleaseRequest, has_times, read_request
+
+IN_RHO = _(
+    "Smaller is more private and noisier. Meant at the budget's delta, {delta}, and paid for in "
+    "rho."
+)
+"""Help text on the epsilon that a budget in rho pays for."""
 
 COUNTING_WORDS = [
     (Counting.PEOPLE.value, _("People: each person once per place")),
@@ -78,6 +85,14 @@ class ReleaseForm(MethodForm):
             "invalid": _("Must be a whole number, such as 10."),
             "min_value": _("Must be at least 1, such as 10."),
         },
+    )
+    choose_bound = forms.BooleanField(
+        required=False,
+        label=_("Choose that number from the data"),
+        help_text=_(
+            "Privately, for a twentieth of the cost: near the number that nine people in ten do "
+            "not exceed, and at most the number above, such as 200. It is published with the map."
+        ),
     )
     bounding = forms.ChoiceField(
         label=_("Which places of a person are kept, if there are more"),
@@ -157,7 +172,7 @@ class ReleaseForm(MethodForm):
             self.fields["counting"].widget = forms.HiddenInput()
             self.fields["counting"].initial = Counting.VISITS.value
             self.fields["bounding"].widget = forms.HiddenInput()
-            del self.fields["totals"], self.fields["household"]
+            del self.fields["totals"], self.fields["household"], self.fields["choose_bound"]
             return
         bound.label = gettext("Each person adds to at most")
         bound.help_text = gettext(
@@ -165,6 +180,16 @@ class ReleaseForm(MethodForm):
             "are kept. A larger number keeps more of busy people and makes every count noisier "
             "in proportion."
         )
+        if self.dataset.ledger.is_zcdp:
+            bound.help_text = gettext(
+                "places (or rows, when visits are counted). Of people who have more, only this "
+                "many are kept. A larger number keeps more of busy people and makes every count "
+                "noisier: with its square root where people are counted, in proportion where "
+                "visits are."
+            )
+            self.fields["epsilon"].help_text = str(IN_RHO).format(
+                delta=self.dataset.ledger.delta_text
+            )
 
     def guess(self) -> Guess | None:
         """Return the publisher's estimates; None unless all are entered and valid."""
@@ -185,6 +210,7 @@ class ReleaseForm(MethodForm):
         fields |= {
             name: self.cleaned_data.get(name) for name in ("from_day", "to_day", "household")
         }
+        fields["choose_bound"] = USUAL_PERCENT if self.cleaned_data.get("choose_bound") else 0
         totals = None if self.cleaned_data.get("totals") else 0
         return read_request(self.dataset, parameters=self.parameters, totals=totals, **fields)
 

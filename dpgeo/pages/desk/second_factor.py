@@ -51,7 +51,7 @@ DETAIL = "second factor"
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def prove(request: HttpRequest) -> HttpResponse:
-    """Ask for the second factor of somebody whose password was right, and sign them in."""
+    """Ask somebody whose password was right for their second factor, then sign them in."""
     stage: Any = request._login_stage  # type: ignore[attr-defined]
     user = stage.login.user
     if not user.is_active:
@@ -114,7 +114,7 @@ def factors(request: HttpRequest) -> HttpResponse:
 @never_cache
 @confirmed
 def app(request: HttpRequest) -> HttpResponse:
-    """Show a secret for an authenticator app, and add the app once it has made a right code."""
+    """Show a secret for an authenticator app; add the app once it has produced a valid code."""
     user = person(request)
     if any(each.type == Authenticator.Type.TOTP for each in factors_of(user)):
         return redirect("desk-second-factor")
@@ -146,7 +146,7 @@ def app(request: HttpRequest) -> HttpResponse:
 
 
 def read_credential(request: HttpRequest) -> dict[str, Any]:
-    """Return what the browser answered for a passkey; {} if that is not an object of JSON."""
+    """Return the browser's answer about a passkey; {} if it is not a JSON object."""
     try:
         credential = json.loads(request.POST.get("credential", ""))
     except ValueError:

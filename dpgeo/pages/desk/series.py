@@ -32,9 +32,10 @@ from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.pages.desk.access import dataset_for, person
+from dpgeo.pages.desk.desk_form import all_files_field
 from dpgeo.pages.desk.method_form import MethodForm
 from dpgeo.pages.desk.number_fields import WholeField
-from dpgeo.pages.desk.request_form import COUNTING_WORDS
+from dpgeo.pages.desk.request_form import COUNTING_WORDS, IN_RHO
 from dpgeo.pages.rendering import say
 from dpgeo.phrases import Phrase
 from dpgeo.releases.models import PeriodChoice, ProtectionChoice, Series
@@ -107,10 +108,13 @@ class SeriesForm(MethodForm):
         widget=forms.TextInput(attrs={"inputmode": "decimal"}),
     )
     publish_when_done = forms.BooleanField(required=False, label=_("Publish each map when done"))
+    all_files = all_files_field()
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, dataset: Dataset) -> None:
         super().__init__(data)
         self.dataset = dataset
+        if dataset.ledger.is_zcdp:
+            self.fields["epsilon"].help_text = str(IN_RHO).format(delta=dataset.ledger.delta_text)
         kinds = set(layer_kinds(dataset).values())
         offered = [
             key
@@ -129,7 +133,10 @@ class SeriesForm(MethodForm):
             field.choices = choices
 
     def read(self) -> tuple[Terms, ReleaseRequest]:
-        """Return the terms and the request of one map. Raises InvalidInput."""
+        """Return the terms of the series, and the request that each of its maps repeats.
+
+        Raises InvalidInput if one of them is not allowed.
+        """
         sent = self.cleaned_data
         names = ("period", "protection", "each", "most", "epsilon")
         terms = read_terms(self.dataset, **{name: sent[name] for name in names})
@@ -161,12 +168,12 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A series as the page lists it."""
+    """An entry in the page's list of series."""
 
     series: Series
     due: int
     next: Window | None
-    """The days of the next map; None after the last."""
+    """The days of the next map; None after the last map."""
     coming: Sequence[Window]
     """The next periods that are not over yet."""
     ending: str
@@ -244,6 +251,7 @@ def _declare(form: SeriesForm, user: User) -> Series:
         first_day=sent["first_day"],
         request=request,
         publish_when_done=sent["publish_when_done"],
+        all_files=sent["all_files"],
         by=user,
     )
 

@@ -83,9 +83,10 @@ class Card:
     """A level of detail to choose from, with its cost and the expected noise.
 
     `shows_from` is the smallest count that stands out from the noise, and `region` the noun for the
-    regions in which people are counted. Of averages, `shows_from` is the smallest number of rows
-    from which a mean is told, `margin` is None, since it would be that of a number of rows, and
-    `means` says how close means are. `asked` is the epsilon of a whole household, or `amount`.
+    regions in which people are counted. For averages, `shows_from` is the smallest number of rows
+    with which a mean is shown, `margin` is None, since it would be the margin of a number of rows,
+    and `means` says how exact means are. `asked` is the epsilon at which a whole household is
+    protected or, if single people are, `amount`.
     """
 
     key: str
@@ -169,7 +170,9 @@ class MapSettings:
 
     @cached_property
     def household(self) -> int:
-        """How many people of a household are protected like one; 1 if it is not valid."""
+        """Number of people of a household who are protected together; 1 if the typed one is
+        invalid.
+        """
         return 1 if self.household_problem or not self.asks_places else self._parsed_household()
 
     @cached_property
@@ -315,9 +318,10 @@ class MapSettings:
         return self.guessed_people * self.bound // shows_from
 
     def epsilon(self, detail: str, method: str = "") -> Fraction | None:
-        """Return the epsilon that an amount of detail spends on counts; None without a budget.
+        """Return the epsilon that a level of detail spends on counts; None without a budget.
 
-        The amount is a share of what is left, be it epsilon or rho. `method` is as for `request`.
+        The detail is a share of the remaining budget, in epsilon or rho. `method` is as for
+        `request`.
         """
         ledger = self.ledger
         if ledger is None:

@@ -1,10 +1,11 @@
-"""Addresses that lead to a provider of single sign-on and back.
+"""Views that send a browser to an OpenID Connect provider, and sign in who comes back.
 
-The client of providers is imported by the first request that needs it.
+The client library for providers is imported by the first request that needs it.
 """
 
 from __future__ import annotations
 
+import time
 from typing import cast
 
 from allauth.core.exceptions import ImmediateHttpResponse
@@ -16,14 +17,19 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 from requests import RequestException
 
+from dpgeo.accounts.second_factor import opens_before_second_factor
+
 
 @require_GET
 @never_cache
 def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Send the visitor to a provider. Nothing else of the query is passed on than `next`."""
+    """Send the visitor to a provider. Of the query, only `next` and AGAIN are kept.
+
+    With the latter, the provider has to ask for a proof even where it knows the browser.
+    """
     from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 
-    from dpgeo.accounts.single_sign_on import OneCallback
+    from dpgeo.accounts.single_sign_on import AGAIN, OneCallback
 
     try:
         provider = get_adapter().get_provider(request, provider_id)
@@ -32,25 +38,33 @@ def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
     provider.oauth2_adapter_class = OneCallback
     after = request.GET.get("next", "")
     safe = url_has_allowed_host_and_scheme(after, {request.get_host()}, request.is_secure())
+    again = AGAIN in request.GET
     try:
-        answer = provider.redirect(request, process="login", next_url=after if safe else None)
-    except (OAuth2Error, RequestException):
-        return _failed(request)
+        answer = provider.redirect(
+            request,
+            process="login",
+            next_url=after if safe else None,
+            data={AGAIN: time.time()} if again else None,
+            auth_params={"prompt": "login", "max_age": "0"} if again else None,
+        )
+    except (OAuth2Error, RequestException) as error:
+        return _failed(request, error)
     return cast(HttpResponse, answer)
 
 
-def _failed(request: HttpRequest) -> HttpResponse:
+def _failed(request: HttpRequest, error: Exception) -> HttpResponse:
     try:
-        get_adapter().on_authentication_error(request)
+        get_adapter().on_authentication_error(request, exception=error)
     except ImmediateHttpResponse as answer:
         return cast(HttpResponse, answer.response)
     raise AssertionError
 
 
+@opens_before_second_factor
 @require_GET
 @never_cache
 def callback(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Sign in whom a provider sends back."""
+    """Sign in the person whom a provider has confirmed and sent back."""
     from allauth.socialaccount.providers.oauth2.client import OAuth2Error
     from allauth.socialaccount.providers.oauth2.views import OAuth2CallbackView
 
@@ -59,7 +73,7 @@ def callback(request: HttpRequest, provider_id: str) -> HttpResponse:
     try:
         view = OAuth2CallbackView.adapter_view(OneCallback(request, provider_id))
         return cast(HttpResponse, view(request))
-    except (OAuth2Error, RequestException):
-        return _failed(request)
+    except (OAuth2Error, RequestException) as error:
+        return _failed(request, error)
     except SocialApp.DoesNotExist:
         raise Http404("No such provider.") from None

@@ -24,6 +24,7 @@ from dpgeo.datasets.previews import upload_look
 from dpgeo.datasets.registration import registered, source_register
 from dpgeo.datasets.selectors import ready_upload
 from dpgeo.datasets.size_limit import check_size
+from dpgeo.datasets.snapshots import Snapshot
 from dpgeo.datasets.uploads import upload_discard, upload_receive
 from dpgeo.ingest.understanding import ASK_BELOW
 from dpgeo.pages.desk.access import (
@@ -95,7 +96,8 @@ def _context(request: HttpRequest, dataset: Dataset, form: UploadForm) -> dict[s
     current = ready_upload(dataset)
     context = {"dataset": dataset, "form": form, "steps": steps(2), "ready": current is not None}
     context["folders"] = folders_for(person(request), dataset)
-    context["folder"] = current.source.get("folder", "") if current else ""
+    context["again"] = bool(context["folders"] and current and current.source)
+    context["source"] = current.source if current else {}
     return context
 
 
@@ -107,10 +109,12 @@ def folders_for(user: User, dataset: Dataset) -> list[str]:
 
 
 @login_required
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def register(request: HttpRequest, slug: str) -> HttpResponse:
     """Register a folder or table that the settings name, or have it read again."""
     dataset = dataset_for(request, slug, "upload")
+    if request.method != "POST":  # a refused form's page was opened again
+        return redirect("desk-upload-new", slug=slug)
     try:
         upload = source_register(
             dataset=dataset,
@@ -121,8 +125,9 @@ def register(request: HttpRequest, slug: str) -> HttpResponse:
         )
         upload_look(upload=upload)
     except DpgeoError as refusal:
-        messages.error(request, say(refusal))
-        return redirect("desk-upload-new", slug=slug)
+        context = _context(request, dataset, UploadForm())
+        context |= {"source": request.POST, "unregistered": say(refusal)}
+        return render(request, "desk/upload_new.html", context, status=REFUSED)
     return redirect("desk-upload", upload_id=upload.pk)
 
 
@@ -148,6 +153,7 @@ def upload(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
     context["sees_counts"] = sees_counts(user, the_upload.dataset)
     if the_upload.report and context["sees_counts"]:
         context |= shares_of(the_upload)
+        context["snapshot"] = Snapshot.of(the_upload) if the_upload.source else None
     if the_upload.job:
         context |= job_context(user, the_upload.job)
     return render(request, "desk/upload.html", context)

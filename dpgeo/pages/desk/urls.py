@@ -31,6 +31,7 @@ from dpgeo.pages.desk import (
     rehearsal,
     release,
     requesting,
+    saml,
     second_factor,
     series,
     single_sign_on,
@@ -45,7 +46,8 @@ UPLOAD = "desk/uploads/<uuid:upload_id>"
 
 urlpatterns = [
     path("accounts/login/", SignIn.as_view(), name="login"),
-    path("accounts/login/", SignIn.as_view(), name="account_login"),  # allauth's name for it
+    # the name under which allauth looks up the sign-in page
+    path("accounts/login/", SignIn.as_view(), name="account_login"),
     path("accounts/logout/", opens_before_second_factor(doors.LogoutView.as_view()), name="logout"),
     path("accounts/oidc/<slug:provider_id>/", single_sign_on.begin, name="single-sign-on"),
     path(
@@ -53,6 +55,10 @@ urlpatterns = [
         single_sign_on.callback,
         name="openid_connect_callback",
     ),
+    path("accounts/saml/<slug:provider_id>/", saml.begin, name="saml"),
+    path("accounts/saml/<slug:provider_id>/answer/", saml.answer, name="saml-answer"),
+    path("accounts/saml/<slug:provider_id>/finish/", saml.finish, name="saml-finish"),
+    path("accounts/saml/<slug:provider_id>/metadata/", saml.metadata, name="saml-metadata"),
     path("accounts/passkey/", passkeys.enter, name="passkey"),
     path("accounts/invitation/", members.invitation, name="invitation"),
     path("accounts/invitation/<str:secret>/", members.invitation_link, name="invitation-link"),

@@ -20,7 +20,7 @@ from dpgeo.accounts.models import Organisation
 from dpgeo.accounts.selectors import may_administer, organisations_of
 from dpgeo.core.errors import DpgeoError
 from dpgeo.pages.desk.access import person
-from dpgeo.pages.desk.confirming import confirmed
+from dpgeo.pages.desk.confirming import confirmed_form, kept_entries
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.rendering import say
@@ -41,7 +41,7 @@ OUTCOMES = {
     Outcome.NO_ANSWER: _("no answer"),
     Outcome.NO_TLS: _("no valid certificate"),
 }
-"""Why a message was not answered with a status, in words."""
+"""Sentences on why a message got no response with a status."""
 
 
 class WebhookForm(DeskForm):
@@ -63,7 +63,7 @@ class WebhookForm(DeskForm):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
-@confirmed
+@confirmed_form
 def webhooks(request: HttpRequest) -> HttpResponse:
     """List the webhooks of the organisations that the user administers.
 
@@ -75,6 +75,8 @@ def webhooks(request: HttpRequest) -> HttpResponse:
     if not managed.exists():
         raise Http404("No such page.")
     form = WebhookForm(request.POST or None, organisations=managed)
+    if request.method == "GET":
+        kept_entries(request, form)
     secret = _make(request, form) if request.method == "POST" and form.is_valid() else ""
     hooks = webhooks_managed_by(user)
     deliveries = Delivery.objects.filter(webhook__in=hooks).select_related("webhook")
@@ -113,7 +115,7 @@ def delete(request: HttpRequest, webhook_id: int) -> HttpResponse:
 @login_required
 @require_POST
 def repeat(request: HttpRequest, delivery_id: UUID) -> HttpResponse:
-    """Send a message once more."""
+    """Send a webhook's message again."""
     user = person(request)
     deliveries = Delivery.objects.filter(webhook__in=webhooks_managed_by(user))
     delivery = get_object_or_404(deliveries.select_related("webhook__organisation"), pk=delivery_id)

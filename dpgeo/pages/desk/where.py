@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
@@ -19,7 +20,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
 from dpgeo.accounts.models import Organisation
-from dpgeo.accounts.selectors import organisations_of
+from dpgeo.accounts.selectors import joined_last, organisations_of
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.declaration import time_zones
@@ -31,7 +32,7 @@ from dpgeo.pages.desk.area_form import AreaForm
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.desk_form import DeskForm
 from dpgeo.pages.desk.path import steps
-from dpgeo.pages.desk.places import MOST_SUGGESTED, name_of, place_search
+from dpgeo.pages.desk.places import MOST_SUGGESTED, name_of, place_search, square_words
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.named_places import NamedPlace
 
@@ -170,14 +171,13 @@ def where(request: HttpRequest) -> HttpResponse:
     organisations = organisations_of(person(request))
     if not organisations.exists():
         raise Http404("No such page.")
-    publisher = organisations_of(person(request)).filter(memberships__user=person(request))
-    # Use the organisation that the user joined last: in the demo, which has two, this is the one
-    # for real data.
-    newest = publisher.order_by("-memberships__pk").first()
+    newest = joined_last(person(request))
     form = WhereForm(request.POST or None, organisations=organisations, publisher=newest)
     if request.method == "POST" and form.is_valid():
         dataset = declare(request, form)
         if dataset:
+            if form.named and (words := square_words(form.named)):
+                messages.info(request, words)
             return redirect("desk-upload-new", slug=dataset.slug)
     context = {
         "form": form,

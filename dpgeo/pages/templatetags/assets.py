@@ -26,3 +26,19 @@ def asset(path: str) -> SafeString:
         return SafeString()
     # The tags are safe HTML: django-vite builds them from the manifest of this project.
     return SafeString(tags)
+
+
+@register.simple_tag
+def preloaded_asset(path: str, priority: str = "low") -> SafeString:
+    """Return the HTML tags that preload a script which the page's own scripts will import later.
+
+    With the priority "low" they come after the page's own assets. Returns "" if the frontend is not
+    built.
+    """
+    try:
+        tags = DjangoViteAssetLoader.instance().preload_vite_asset(path)
+    except DjangoViteAssetNotFoundError:
+        return SafeString()
+    # Scripts ask for their styles as for themselves, without credentials.
+    tags = tags.replace('as="style"', 'as="style" crossorigin')
+    return SafeString(tags.replace("<link ", f'<link fetchpriority="{priority}" '))

@@ -141,7 +141,8 @@ def left_after(quote: Quote) -> str:
 def _units(quote: Quote, level: Callable[[int], str], units: int) -> str:
     """Format units of a quote's ledger; `level` formats those of a ledger for points.
 
-    Amounts in rho are not shown as epsilons, because a receipt subtracts them.
+    Amounts in rho are not shown as epsilons, because a receipt subtracts amounts, and epsilons at a
+    delta must not be subtracted.
     """
     ledger = quote.ledger
     if ledger.is_zcdp:

@@ -296,7 +296,7 @@ def _slice(content: FlowsRelease, layer: str) -> Content:
 
 
 def content_of(content: FlowsRelease, number: int) -> FlowsRelease:
-    """Return the flows of one slice as a release of their own."""
+    """Return one slice's flows as a release's content without slices."""
     part, one = slices_of(content)[number], slice(number, number + 1)
     return replace(
         content,

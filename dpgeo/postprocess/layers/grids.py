@@ -65,8 +65,8 @@ def cells_layer(content: GridRelease, area: StudyArea) -> BoxLayer:
 def _counts_inside(content: GridRelease, inside: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the counts (n,) of the cells in a mask.
 
-    Large grids fill the memory, so the result is a view where the area is a box as wide as the
-    grid: the mask then consists of whole rows.
+    To save memory on large grids, the result is a view of the counts, not a copy, if the mask
+    consists of whole rows, as for a rectangular study area as wide as the grid.
     """
     rows = np.flatnonzero(inside.any(axis=1))
     whole = slice(rows[0], rows[-1] + 1) if len(rows) else slice(0)

@@ -86,7 +86,7 @@ def _estimate(
 
 
 PER_ROOT = 8.0
-"""How fast the margins of even shares grow with the square root of the share; see `calibrated`.
+"""Margins of even shares in units of the square root of the share; see `calibrated`.
 
 The constant was chosen on generated maps (all kinds of `benchmarks/generated.py`, 1e4 to 1e6
 people, epsilon 0.1 and 1): in each of them, and in each tenth of the cells by value and by true

@@ -1,4 +1,5 @@
-"""Layers of a release in phases: boxes of the last phase, and the inferred surface."""
+"""Layers of a release whose mechanism measures in phases: the boxes of the last phase, and the
+surface inferred from the counts of all phases."""
 
 from __future__ import annotations
 

@@ -142,7 +142,8 @@ class DensitySurface:
             angle = 2 * math.pi * index / points
             radius = np.sqrt(inner**2 + index * GOLDEN_SHARE % 1 * (outer**2 - inner**2))
             east, north = radius * np.cos(angle), radius * np.sin(angle)
-            # To save time, positions are scaled here, before there is one for every point.
+            # The centres are converted to cells before the ring's points are added to them, because
+            # a ring has many points.
             column, row = self._place(x, y, level)
             step = scale / 2**level
             density = self._read(column + step * east, row - step * north, level)

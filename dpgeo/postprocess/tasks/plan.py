@@ -295,8 +295,10 @@ def _planned(
         columns["acceptance"][feasible] = expected.acceptance
         noise = surface.noise_at(tasks.longitude[feasible], tasks.latitude[feasible])
         deviation = np.sqrt(math.pi * within**2 * noise) * settings.worker_share
-        # ln 20 / sqrt 2 standard errors cover 95 % of Laplace noise, and more than that for a sum
-        # of several Laplace variables.
+        # A margin of ln 20 / sqrt 2 standard errors covers 95 % of Laplace noise, and more than
+        # that of a sum of several Laplace variables. For Gaussian noise, the surface's variances
+        # were computed from margins with the same factor, so the factor cancels out and the margins
+        # of sums are exact.
         columns["margin"][feasible] = deviation * math.log(20) / math.sqrt(2)
     return Plan(allocation=allocation, density=density, reasons=list(reason), **columns)
 

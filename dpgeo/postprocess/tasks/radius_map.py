@@ -177,7 +177,8 @@ def radius_map(
     The total reward in the settings is not used. Raises InvalidInput for an invalid reward.
     """
     check_number(reward, "reward", 0.0, LARGEST)
-    # Radii in the circle model follow the cells, so that half the spacing would help little.
+    # In the circle model, radii change only where cells do, so a lattice of half the spacing would
+    # improve little.
     step = 1 if settings.model is Model.CIRCLE else 2
     solved = lattice if step == 1 else lattice.halved
     longitude, latitude = solved.positions

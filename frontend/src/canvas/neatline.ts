@@ -18,15 +18,22 @@ export type Edges = {
   y: (latitude: number) => number;
 };
 
-export function drawNeatline(canvas: HTMLCanvasElement, edges: Edges, palette: Palette): void {
+/**
+ * Draws the frame on a canvas along each side of an element: one over the whole map would have the
+ * browser mix all its pixels with the map's whenever that is drawn.
+ */
+export function drawNeatline(frame: HTMLElement, edges: Edges, palette: Palette): void {
   const ratio = devicePixelRatio || 1;
-  const width = canvas.clientWidth;
-  const height = canvas.clientHeight;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
-  const pen = canvas.getContext("2d")!;
-  pen.scale(ratio, ratio);
-  drawFrame(pen, width, height, edges, palette);
+  const { clientWidth: width, clientHeight: height } = frame;
+  if (!frame.childElementCount) frame.append(...Array.from({ length: 4 }, () => document.createElement("canvas")));
+  for (const side of frame.querySelectorAll("canvas")) {
+    side.width = Math.round(side.clientWidth * ratio);
+    side.height = Math.round(side.clientHeight * ratio);
+    const pen = side.getContext("2d", { willReadFrequently: true })!;
+    pen.scale(ratio, ratio);
+    pen.translate(-side.offsetLeft, -side.offsetTop);
+    drawFrame(pen, width, height, edges, palette);
+  }
 }
 
 export function drawFrame(

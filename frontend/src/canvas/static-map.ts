@@ -26,7 +26,7 @@ export function drawStaticMap(
   if (width === 0 || height === 0) return;
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(height * ratio);
-  const pen = canvas.getContext("2d")!;
+  const pen = canvas.getContext("2d", { alpha: false, willReadFrequently: true })!;
   pen.scale(ratio, ratio);
   drawPicture(pen, scene, layer, palette, placed(width, height), ratio);
 }

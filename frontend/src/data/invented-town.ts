@@ -40,6 +40,12 @@ export function noise(epsilon: number, uniform: () => number): number {
   return geometric() - geometric();
 }
 
+/** Normal noise of a standard deviation, rounded (Box and Muller); it serves for pictures alone, too. */
+export function gaussianNoise(deviation: number, uniform: () => number): number {
+  const size = Math.sqrt(-2 * Math.log(1 - uniform()));
+  return Math.round(deviation * size * Math.cos(2 * Math.PI * uniform()));
+}
+
 /** The 95 % margin of error: the least k with P(|X| > k) = 2 a^(k+1) / (1 + a) at most 0.05, a = e^-epsilon. */
 export function margin(epsilon: number): number {
   return tailPoint(epsilon, 0.05 / 2);

@@ -7,11 +7,14 @@ import type { Scene } from "./scene";
 
 export type OpenRelease = { release: ReleaseArray; scene: Scene };
 
-/** Loads a release; `array` is the address of its `map.bin`, and other files stand beside that. */
-export async function openRelease(array: string, basemap: string): Promise<OpenRelease> {
+/**
+ * Loads a release; `array` is the address of its `map.bin`, and other files stand beside that.
+ * `basemap` is an address, or the basemap while it loads.
+ */
+export async function openRelease(array: string, basemap: string | Promise<Basemap>): Promise<OpenRelease> {
   const [release, ground] = await Promise.all([
     fetchArray(array),
-    fetchBasemap(basemap).catch(() => withoutOutlines()),
+    typeof basemap === "string" ? fetchGround(basemap) : basemap,
   ]);
   const { bounds, area, counting, nouns } = release;
   const urlOf = (file: string): string => array.replace(/[^/]*$/, encodeURIComponent(file));
@@ -26,6 +29,11 @@ export async function fetchArray(url: string): Promise<ReleaseArray> {
     ),
   );
   return decodeReleaseArray(await response.arrayBuffer());
+}
+
+/** Loads a basemap, or takes an empty one where it does not load. */
+export function fetchGround(url: string): Promise<Basemap> {
+  return fetchBasemap(url).catch(() => withoutOutlines());
 }
 
 /** An empty basemap: a map without a coast is better than none. */

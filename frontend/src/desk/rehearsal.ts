@@ -1,7 +1,7 @@
 /** Rehearsal of a release before it is paid: public or invented counts with simulated noise. */
 import { drawStaticMap } from "../canvas/static-map";
 import { onThemeChange, readPalette } from "../colour/ramps";
-import { INVENTED_HOODS, noise } from "../data/invented-town";
+import { gaussianNoise, INVENTED_HOODS, noise } from "../data/invented-town";
 import { fetchArray } from "../data/open-release";
 import { formerNouns, type ReleaseArray } from "../data/release-array";
 import type { Ground } from "../data/scene";
@@ -15,8 +15,10 @@ import { t } from "../ui/translate";
 
 type Plan = {
   grid: Grid;
-  /** Epsilon over sensitivity. */
-  rate: number;
+  /** Epsilon over sensitivity, of Laplace noise. */
+  rate?: number;
+  /** Standard deviation of Gaussian noise. */
+  deviation?: number;
   margin: number;
   threshold: number;
   counting: ReleaseArray["counting"];
@@ -130,10 +132,9 @@ export function inventedCounts(
 
 function noisySurface(plan: Plan, counts: Float64Array, inside: Uint8Array): Surface {
   // Math.random serves for a picture; the server draws published noise with an exact sampler.
-  const stored = Int32Array.from(counts, (count, at) =>
-    inside[at] ? Math.floor(count + Math.random()) + noise(plan.rate, Math.random) : 0,
-  );
-  const { margin, threshold } = plan;
+  const { margin, threshold, deviation, rate = Infinity } = plan;
+  const draw = (): number => (deviation ? gaussianNoise(deviation, Math.random) : noise(rate, Math.random));
+  const stored = Int32Array.from(counts, (count, at) => (inside[at] ? Math.floor(count + Math.random()) + draw() : 0));
   return new Surface(plan.grid, inside, {
     ...{ name: "rehearsal", title: "", kind: "measured", shape: "cells", step: 1, stored },
     ...{ boxes: null, cells: null, noise: [{ margin, threshold, label: "" }], noiseIndex: null },

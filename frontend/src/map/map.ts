@@ -1,5 +1,6 @@
 /** Interactive map of a release: the basemap, and one layer at a time on it. */
-import { Map as MapLibre, setWorkerCount, setWorkerUrl } from "maplibre-gl";
+import "maplibre-gl/dist/maplibre-gl.css";
+import { type GeoJSONSource, Map as MapLibre, setWorkerCount, setWorkerUrl } from "maplibre-gl";
 import workerUrl from "virtual:map-worker";
 import { drawNeatline } from "../canvas/neatline";
 import type { Palette } from "../colour/ramps";
@@ -26,6 +27,7 @@ export class DrawnMap {
   private readonly basemap: Basemap;
   private mounted = false;
   private streets = true;
+  private area: OpenRelease["scene"]["area"] | null = null;
 
   /** The layer is added once the basemap is drawn, so that it never appears without it. */
   constructor(
@@ -59,8 +61,20 @@ export class DrawnMap {
     this.map.on("style.load", () => {
       this.layer.mount(this.map, firstOver(this.basemap));
       this.mounted = true;
+      this.outline();
       if (!this.streets) showStreets(this.map, this.basemap, false);
     });
+  }
+
+  /** Takes the data of a map that was put up without them. */
+  take({ release, scene }: OpenRelease): void {
+    this.map.setMaxZoom(closest(release));
+    this.area = scene.area;
+    if (this.mounted) this.outline();
+  }
+
+  private outline(): void {
+    if (this.area) void this.map.getSource<GeoJSONSource>("area")!.setData(this.area);
   }
 
   show(layer: MapLayer): void {
@@ -90,11 +104,11 @@ export class DrawnMap {
 }
 
 /** Draws the neatline again whenever the view changes. */
-export function frameMap(map: MapLibre, canvas: HTMLCanvasElement, palette: () => Palette): void {
+export function frameMap(map: MapLibre, frame: HTMLElement, palette: () => Palette): void {
   const draw = (): void => {
     const bounds = map.getBounds();
     drawNeatline(
-      canvas,
+      frame,
       {
         west: bounds.getWest(),
         east: bounds.getEast(),

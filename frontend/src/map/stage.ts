@@ -1,6 +1,7 @@
 /** Stage of a release page: draws its layer on an interactive map, or without WebGL on a canvas. */
 import type { Map as MapLibre } from "maplibre-gl";
 import { drawStaticMap } from "../canvas/static-map";
+import { hasWebGL } from "../canvas/webgl";
 import { type Palette, readPalette } from "../colour/ramps";
 import type { OpenRelease } from "../data/open-release";
 import { toMercator } from "../geometry/mercator";
@@ -11,6 +12,8 @@ import { installFindPlace } from "./find-place";
 import { Hover } from "./hover";
 import type { DrawnMap } from "./map";
 import { installZoomButtons } from "./zoom-buttons";
+
+export type MapModule = typeof import("./map");
 
 /**
  * Draws a still picture of what the map begins with, so that readers need not wait for the map
@@ -40,39 +43,6 @@ export function openingView(frame: HTMLElement, bounds: Bounds): View {
   if (!controls.some((each) => coversArea(each, place, bounds))) return viewOf(place);
   const strip = Math.max(...controls.map(({ bottom }) => bottom));
   return viewOf(fitBeside(bounds, width, height, covered, PADDING, strip));
-}
-
-/** Where the legend stands below the map (map.css), and the preload of the picture (release.html). */
-const NARROW = "(max-width: 720px)";
-
-/** Size of the server's picture, its margin, and where its map begins, as in `artefacts/preview.py`. */
-const PICTURED = { width: 1200, height: 800, margin: 40, head: 110 };
-
-/**
- * Lays the picture that the server keeps over the place where the map will be, so that readers see
- * it before its data have come. Not on wide screens, where the legend, which grows with the data,
- * has a say in that place; and not if a link chooses how the map looks.
- */
-export function showPicture(frame: HTMLElement): void {
-  const { picture, bounds, pictured } = frame.dataset;
-  if (!picture || !bounds || !pictured || location.hash || !matchMedia(NARROW).matches) return;
-  const { clientWidth, clientHeight } = need<HTMLElement>(frame, ".sheet");
-  const shown = placeOf(openingView(frame, JSON.parse(bounds) as Bounds), clientWidth, clientHeight);
-  const { width, height, margin, head } = PICTURED;
-  const drawn = fit(JSON.parse(pictured) as Bounds, width, height, margin);
-  const scale = drawn.perPixel / shown.perPixel;
-  const image = document.createElement("img");
-  image.className = "ahead pictured";
-  image.alt = "";
-  image.src = picture;
-  image.style.width = `${width * scale}px`;
-  image.style.left = `${(drawn.west - shown.west) / shown.perPixel}px`;
-  image.style.top = `${(shown.north - drawn.north) / shown.perPixel - head * scale}px`;
-  need(frame, ".canvas").after(image);
-  image.decode().then(
-    () => requestAnimationFrame(() => performance.mark("dpgeo:picture")),
-    () => image.remove(),
-  );
 }
 
 type Control = { left: number; right: number; bottom: number };
@@ -115,33 +85,60 @@ export class InteractiveStage implements Stage {
   readonly drawn: DrawnMap;
   readonly hover: Hover;
   private palette: Palette;
+  private hooks: Hooks | null = null;
 
-  constructor(
+  private constructor(
     private readonly frame: HTMLElement,
     opened: OpenRelease,
     private layer: MapLayer,
     view: View,
-    module: typeof import("./map"),
-    hooks: Hooks,
+    module: MapModule,
   ) {
     this.palette = readPalette(frame);
     this.drawn = new module.DrawnMap(need(frame, ".canvas"), opened, layer, this.palette, view);
     const { map } = this;
     name(map.getCanvas(), frame);
     map.getCanvas().setAttribute("aria-describedby", "map-keys");
-    module.frameMap(map, need<HTMLCanvasElement>(frame, ".neatline"), () => this.palette);
-    const seenAt = (x: number): MapLayer => hooks.seenAt(x) ?? this.layer;
+    module.frameMap(map, need(frame, ".neatline"), () => this.palette);
+    const seenAt = (x: number): MapLayer => this.hooks?.seenAt(x) ?? this.layer;
     this.hover = new Hover(map, need(frame, ".sheet"), layer, seenAt);
     installZoomButtons(frame, map);
     installFindPlace(frame, map);
     map.on("moveend", (event) => {
-      if (!("settling" in event)) hooks.moved();
+      if (!("settling" in event)) this.hooks?.moved();
     });
     const bare = (): void => frame.querySelector(".ahead")?.remove();
     map.once("movestart", bare);
     map.once("idle", () => {
-      frame.dataset.state = "idle";
       bare();
+      performance.mark("dpgeo:map");
+    });
+  }
+
+  /**
+   * Puts up a map; null without WebGL, which only the failure tells: to ask before would have every
+   * page wait twice for the graphics processor.
+   */
+  static put(frame: HTMLElement, opened: OpenRelease, layer: MapLayer, view: View, module: MapModule): InteractiveStage | null {
+    try {
+      return new InteractiveStage(frame, opened, layer, view, module);
+    } catch (error) {
+      if (hasWebGL()) throw error;
+      return null;
+    }
+  }
+
+  /** Shows the layer of a release, which a map may be put up without, and tells its page of moves. */
+  take(opened: OpenRelease, layer: MapLayer, hooks: Hooks): void {
+    this.hooks = hooks;
+    if (layer !== this.layer) {
+      this.layer = layer;
+      this.drawn.take(opened);
+      this.drawn.show(layer);
+      this.hover.use(layer);
+    }
+    this.map.once("idle", () => {
+      this.frame.dataset.state = "idle";
       performance.mark("dpgeo:drawn");
     });
   }
@@ -211,7 +208,8 @@ function name(canvas: HTMLCanvasElement, frame: HTMLElement): void {
   canvas.setAttribute("aria-label", frame.dataset.label ?? "");
 }
 
-const SETTLING = { settling: true };
+/** Data of the events of a move that no reader has made. */
+export const SETTLING = { settling: true };
 
 /** Moves the map to the nearest view that a link can hold, so that links are exact. */
 function settle(map: MapLibre): View {

@@ -102,7 +102,7 @@ export class TaskMap {
     this.drawn = drawn;
     const { map } = drawn;
     map.getCanvas().setAttribute("aria-label", frame.dataset.label!);
-    frameMap(map, need<HTMLCanvasElement>(frame, ".neatline"), () => palette);
+    frameMap(map, need(frame, ".neatline"), () => palette);
     const circles = new Circles(map, need(frame, ".circles"), () => palette);
     this.circles = circles;
     this.hover = new Hover(map, need(frame, ".sheet"), this.layer!);

@@ -3,12 +3,14 @@ import { onThemeChange, readPalette } from "../colour/ramps";
 import type { OpenRelease } from "../data/open-release";
 import { groundPerPixel, placeOf, type View } from "../geometry/place";
 import { CHOSEN } from "../map/hover";
+import type { EarlyMap } from "../map/early-map";
 import type { DrawnMap } from "../map/map";
 import { showNotice } from "../map/notice";
 import { type Note, NotePins, notesOn, readNotes } from "../map/notes";
-import { drawAhead, InteractiveStage, openingView, type Stage, StillStage } from "../map/stage";
+import { drawAhead, InteractiveStage, type MapModule, openingView, type Stage, StillStage } from "../map/stage";
 import { need } from "../ui/dom";
 import { messageOf } from "../ui/errors";
+import { pause, shown } from "../ui/pause";
 import { t } from "../ui/translate";
 import type { AreaTool } from "./area-tool";
 import type { Comparison, Other } from "./compare";
@@ -20,8 +22,6 @@ import { installSharing } from "./share";
 import { installMultiples, sliceControls } from "./slices";
 import { sharedStyle, type StyledLayer, StyledLayers } from "./styled-layers";
 import { describe } from "./words";
-
-type MapModule = typeof import("../map/map");
 
 export class Page {
   private readonly layers: StyledLayers;
@@ -37,6 +37,7 @@ export class Page {
     private readonly frame: HTMLElement,
     private readonly opened: OpenRelease,
     private link: Link,
+    private readonly early: EarlyMap | null,
   ) {
     this.layers = new StyledLayers(frame, opened);
     this.notes = readNotes(frame);
@@ -46,9 +47,11 @@ export class Page {
   async open(library: Promise<MapModule | null> | null): Promise<void> {
     const { frame, opened } = this;
     await this.restyle();
-    if (library) drawAhead(frame, opened, this.shown.layer, this.firstView());
+    await (this.early ? pause() : shown());
+    const stage = this.early?.end() ?? null;
+    if (library && !stage) drawAhead(frame, opened, this.shown.layer, this.firstView());
     need<HTMLElement>(frame, ".map-loading").hidden = true;
-    const standing = this.stand(library);
+    const standing = this.stand(library, stage);
     // What a reader chooses while the map library loads is applied once the map stands.
     const change = (part: Partial<Link>): void => void standing.then(() => this.change(part));
     installOptions(this.link, this.shown.layer, opened.scene.basemap.ground.length > 0, change);
@@ -62,16 +65,17 @@ export class Page {
     });
     await standing;
     this.pinNotes();
-    const panel = document.querySelector<HTMLElement>("#share");
-    if (panel) installSharing(panel, frame, () => this.picture());
+    installSharing(frame, () => this.picture());
     onThemeChange(() => change({}));
   }
 
   /** Puts up the map, or a still picture where there can be none. */
-  private async stand(library: Promise<MapModule | null> | null): Promise<void> {
+  private async stand(library: Promise<MapModule | null> | null, early: InteractiveStage | null): Promise<void> {
     const module = await library;
-    if (module) await this.showInteractive(module);
-    else if (library) this.showStill(t("Part of this page did not load, so the map is a still picture; reload the page to try again."));
+    await (early ? pause() : shown());
+    const stage = early ?? (module && InteractiveStage.put(this.frame, this.opened, this.shown.layer, this.firstView(), module));
+    if (stage) await this.showInteractive(stage, module!);
+    else if (library && !module) this.showStill(t("Part of this page did not load, so the map is a still picture; reload the page to try again."));
     else this.showStill(t("This browser has no WebGL, so the map is a still picture. The table has its figures."));
   }
 
@@ -84,12 +88,11 @@ export class Page {
     this.frame.addEventListener(CHOSEN, () => change({}));
   }
 
-  private async showInteractive(module: MapModule): Promise<void> {
-    const hooks = {
+  private async showInteractive(stage: InteractiveStage, module: MapModule): Promise<void> {
+    stage.take(this.opened, this.shown.layer, {
       moved: () => this.moved(),
-      seenAt: (x: number) => this.comparison?.seenAt(x) ?? null,
-    };
-    const stage = new InteractiveStage(this.frame, this.opened, this.shown.layer, this.firstView(), module, hooks);
+      seenAt: (x) => this.comparison?.seenAt(x) ?? null,
+    });
     this.stage = stage;
     this.map = stage.drawn;
     this.showGround();
@@ -151,7 +154,7 @@ export class Page {
   }
 
   private firstView(): View {
-    return this.link.view ?? openingView(this.frame, this.opened.scene.bounds);
+    return this.link.view ?? this.early?.view() ?? openingView(this.frame, this.opened.scene.bounds);
   }
 
   private async restyle(): Promise<void> {

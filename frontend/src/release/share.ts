@@ -3,11 +3,9 @@ import { need } from "../ui/dom";
 import { download } from "../ui/download";
 import { t } from "../ui/translate";
 
-export function installSharing(
-  panel: HTMLElement,
-  frame: HTMLElement,
-  draw: () => HTMLCanvasElement,
-): void {
+export function installSharing(frame: HTMLElement, draw: () => HTMLCanvasElement): void {
+  const panel = document.querySelector<HTMLElement>("#share");
+  if (!panel) return;
   panel.hidden = false;
   const status = need<HTMLElement>(panel, "[role=status]");
   const say = (words: string): void => void (status.textContent = words);

@@ -5,6 +5,7 @@ import type { BoxLayer, Layer } from "../data/release-array";
 import type { Basis, MapLayer, Style } from "../layers/map-layer";
 import { layerByZoom, type Opening, openingLayer, openingStyle, readOpening } from "../layers/opening";
 import { loadLayer, readLooks } from "../layers/registry";
+import { pause } from "../ui/pause";
 import type { Link } from "./permalink";
 import { busiest, slicesOf } from "./slices";
 
@@ -70,6 +71,7 @@ export class StyledLayers {
     const data = release.layers.find((each) => each.name === name)!;
     const layer = await loadLayer(data, release, scene, readLooks(this.frame.dataset.looks));
     this.loaded.set(data.name, layer);
+    await pause();
     return layer;
   }
 }

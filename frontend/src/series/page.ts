@@ -4,13 +4,14 @@ import { type OpenSeries, periodBefore, yearBefore } from "../data/series-array"
 import type { Corners, Ends } from "../geometry/area-shape";
 import type { Flows } from "../layers/flows/flows";
 import type { MapLayer } from "../layers/map-layer";
-import { drawAhead, InteractiveStage, openingView, type Stage, StillStage } from "../map/stage";
+import { drawAhead, InteractiveStage, type MapModule, openingView, type Stage, StillStage } from "../map/stage";
 import { showNotice } from "../map/notice";
 import { AreaTool } from "../release/area-tool";
 import { Comparison } from "../release/compare";
 import { describe } from "../release/words";
 import { choices } from "../ui/controls";
 import { need } from "../ui/dom";
+import { pause } from "../ui/pause";
 import { t } from "../ui/translate";
 import { type Counted, formatSeriesLink, parseSeriesLink, type SeriesLink, type Shows } from "./link";
 import type { PeriodLayers } from "./period-layers";
@@ -18,8 +19,6 @@ import { placeName } from "./place-name";
 import { Profile } from "./profile";
 import { Timeline } from "./timeline";
 import { daysOf, listChanges, tell } from "./words";
-
-type MapModule = typeof import("../map/map");
 
 export class SeriesPage {
   private link: SeriesLink = parseSeriesLink(location.hash);
@@ -59,9 +58,10 @@ export class SeriesPage {
     this.tell();
     if (this.link.place !== null) this.showPlace(this.link.place);
     const module = await library;
-    if (module) {
-      const hooks = { moved: () => {}, seenAt: (x: number) => this.comparison?.seenAt(x) ?? null };
-      const stage = new InteractiveStage(frame, opened, this.layer, view, module, hooks);
+    await pause();
+    const stage = module && InteractiveStage.put(frame, opened, this.layer, view, module);
+    if (stage) {
+      stage.take(opened, this.layer, { moved: () => {}, seenAt: (x) => this.comparison?.seenAt(x) ?? null });
       this.stage = stage;
       const sheet = need<HTMLElement>(frame, ".sheet");
       const side = (name: string): HTMLElement => need(frame, `[data-side=${name}]`);

@@ -1,6 +1,5 @@
 // Entry of the page of a series: its map, its time line, and what follows them.
-import "maplibre-gl/dist/maplibre-gl.css";
-import { hasWebGL } from "../canvas/webgl";
+import { knowsWebGL } from "../canvas/webgl";
 import { openSeries } from "../data/series-array";
 import { showNotice } from "../map/notice";
 import { need } from "../ui/dom";
@@ -9,7 +8,7 @@ import { PeriodLayers } from "./period-layers";
 import { SeriesPage } from "./page";
 
 async function start(frame: HTMLElement): Promise<void> {
-  const library = hasWebGL() ? import("../map/map").catch(() => null) : null;
+  const library = knowsWebGL() ? import("../map/map").catch(() => null) : null;
   const opened = await openSeries(frame.dataset.series!, frame.dataset.basemap!, frame.dataset.files!);
   const page = new SeriesPage(frame, opened, await PeriodLayers.load(opened));
   await page.open(library);

@@ -74,7 +74,9 @@ ABOUT = {
 def grid_release(
     cells: int = 8, *, area: StudyArea = TRIANGLE, epsilon: str = "0.5", bound: int = 3
 ) -> Released:
-    """Return a uniform grid with invented noisy counts, computed from the cells' positions."""
+    """Return a uniform-grid release whose invented noisy counts follow from the cells'
+    positions.
+    """
     grid = Grid.over(area, cells)
     noise = DiscreteLaplace(Fraction(epsilon), bound)
     values = (np.arange(grid.size, dtype=np.int64) * 7919 % 401 - 40).reshape(grid.shape)
@@ -84,7 +86,7 @@ def grid_release(
 
 
 def slices_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
-    """Return a grid in two time slices, before and after noon."""
+    """Return a release of a grid in two time slices, before and after noon."""
     grid = Grid.over(area, cells)
     noise = DiscreteLaplace(Fraction(1, 2), 3)
     values = np.arange(2 * grid.size, dtype=np.int64) * 7919 % 401 - 40
@@ -103,7 +105,10 @@ def slices_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
 
 
 def category_slices_release(cells: int = 4, *, area: StudyArea = TRIANGLE) -> Released:
-    """Return a grid for each of two values of a category and the others, by halves of the day."""
+    """Return a release of a grid by category and half of the day.
+
+    The category has two declared values and "other".
+    """
     grid = Grid.over(area, cells)
     noise = DiscreteLaplace(Fraction(1, 2), 3)
     names = Slicing(TIME_SLICES["12 hours"], "UTC", Category("mode", "Mode", ("On foot", "Bus")))
@@ -193,7 +198,9 @@ def tree_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
 
 
 def phased_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
-    """Return a release in two phases with an even surface: the whole grid, then its quarters."""
+    """Return a release in two phases with an even surface: first the whole grid, then its
+    quarters.
+    """
     grid = Grid.over(area, cells)
     mask = grid.inside(area)
     root = np.array([[0, cells, 0, cells]], dtype=np.int32)
@@ -215,13 +222,13 @@ def phased_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
 
 
 def phased_slices_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
-    """Return two time slices in two phases: the grid and its quarters, different in each slice."""
+    """Return a release of two time slices in two phases: the grid, then quarters that differ."""
     grid = Grid.over(area, cells)
     mask = grid.inside(area)
     root = np.array([[0, cells, 0, cells]], dtype=np.int32)
     parts, _ = tiles(root, 2, summed_area(mask))
     noises = (DiscreteLaplace(Fraction(1, 8), 3), DiscreteLaplace(Fraction(1, 4), 3))
-    # In the second phase, the second slice is one box again.
+    # In the second phase, the second slice is one box, as in the first phase.
     sizes = [1, 1, len(parts), 1]
     content = PhasedSlicesRelease(
         grid=grid,
@@ -377,7 +384,7 @@ def grid_quartiles_release(cells: int = 4, *, area: StudyArea = TRIANGLE) -> Rel
 
 
 def flows_release(*, sparse: bool = False, area: StudyArea = TRIANGLE) -> Released:
-    """Return flows between three zones, before and after noon; if `sparse`, only those listed."""
+    """Return flows between three zones before and after noon; if `sparse`, only listed ones."""
     zones = Zones(
         keys=("n", "m", "s"),
         names=("North, Upper", "Middle", "Söder"),
@@ -413,7 +420,7 @@ def flows_release(*, sparse: bool = False, area: StudyArea = TRIANGLE) -> Releas
 
 
 def trips_release(cells: int = 4, *, area: StudyArea = TRIANGLE) -> Released:
-    """Return tables of trips that lead eastwards, and a few that go anywhere."""
+    """Return a release of made-up trips: tables of trips eastwards, and of a few others."""
     grid = Grid.over(area, cells)
     inside = grid.inside(area).ravel()
     to = neighbours(grid)
@@ -448,7 +455,7 @@ _NO_PAIRS = np.empty((0, 6), dtype=np.int64)
 
 
 def places_release(*, area: StudyArea = TRIANGLE, by_time: bool = False) -> Released:
-    """Return counts of six places, before and after noon, too, if `by_time`."""
+    """Return counts of six places; if `by_time`, also before and after noon."""
     share = Fraction("0.5") if by_time else Fraction(1)
     noise = DiscreteLaplace(share, 2)
     longitude, latitude = area.shape.representative_point().coords[0]
@@ -517,7 +524,7 @@ def contour_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
 
 
 def points_release(*, area: StudyArea = TRIANGLE) -> Released:
-    """Return five perturbed points with times, one of them unknown, and a density."""
+    """Return five perturbed points with times, one of which is unknown, and a density."""
     noise = PlanarLaplace(2 * make_level("ln 4", 200).epsilon, 2, 2)
     grid = Grid.over(area, 8)
     longitude, latitude = area.shape.representative_point().coords[0]

@@ -124,7 +124,9 @@ def test_fields_missing_from_older_releases_have_their_defaults() -> None:
 
 @pytest.mark.parametrize(("mechanism", "fixed"), [("quadtree", True), ("auto", False)])
 def test_squares_of_older_quadtrees_do_not_depend_on_the_data(mechanism: str, fixed: bool) -> None:
-    """Releases in phases from before `fixed` existed answer ranges as they always did."""
+    """Old releases in phases, which lack the field `fixed`, answer range queries as they always
+    did.
+    """
     data = encode(phased_release())
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         content = json.loads(archive["header"].tobytes())["content"]
@@ -135,7 +137,7 @@ def test_squares_of_older_quadtrees_do_not_depend_on_the_data(mechanism: str, fi
 
 
 def test_trees_that_still_say_whether_they_are_fixed_are_read() -> None:
-    """Trees once stored the field `fixed`, which nothing reads any more."""
+    """Old tree releases, which store the field `fixed`, can be read although nothing uses it."""
     released = tree_release()
     with np.load(io.BytesIO(encode(released)), allow_pickle=False) as archive:
         content = json.loads(archive["header"].tobytes())["content"]
@@ -173,7 +175,7 @@ def test_every_content_type_is_tried_here() -> None:
 
 
 def test_releases_of_the_first_version_are_read() -> None:
-    """Version 1 kept zones in the header, as GeoJSON."""
+    """Releases of version 1, which kept zones as GeoJSON in the header, can be read."""
     for released in examples():
         data = encode(released, version=1)
         assert facts(decode(data).content) == facts(released.content)

@@ -246,7 +246,7 @@ def test_a_layer_without_features_gives_a_valid_archive(tmp_path: Path) -> None:
             layer_format.write(released, layer, tmp_path / f"cells{layer_format.suffix}")
     assert read_tiles(tmp_path / "cells.pmtiles")[2]
     assert geopandas.read_file(tmp_path / "cells.gpkg").empty
-    preview.write(released, [layer], tmp_path / "preview.png")
+    preview.write(released, View.opening([layer]), tmp_path / "preview.png")
 
 
 def test_tiles_stay_within_what_browsers_can_draw(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_tiles_stay_within_what_browsers_can_draw(tmp_path: Path) -> None:
 def test_the_preview_colours_counts_above_the_threshold(
     released: Released, layer: Layer, tmp_path: Path
 ) -> None:
-    preview.write(released, [layer], tmp_path / "preview.png")
+    preview.write(released, View.opening([layer]), tmp_path / "preview.png")
     with Image.open(tmp_path / "preview.png") as image:
         assert image.size == (preview.WIDTH, preview.HEIGHT)
         pixels = np.asarray(image.convert("RGB"))[HEAD : HEAD + preview.MAP_HEIGHT]
@@ -284,7 +284,7 @@ def test_the_preview_colours_counts_above_the_threshold(
 def test_the_preview_paints_each_cell_where_it_lies(tmp_path: Path) -> None:
     released = grid_release(8, area=StudyArea.from_bounds(0, 0, 1, 1))
     (layer,) = box_layers(released)
-    preview.write(released, [layer], tmp_path / "preview.png")
+    preview.write(released, View.opening([layer]), tmp_path / "preview.png")
     with Image.open(tmp_path / "preview.png") as image:
         pixels = np.asarray(image.convert("RGB"))[HEAD:]
     frame = preview._Frame.around(list(layer.grid.bounds), preview.WIDTH, preview.MAP_HEIGHT)

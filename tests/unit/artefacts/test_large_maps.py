@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from dpgeo.artefacts import map_array, preview
+from dpgeo.artefacts.view import View
 from dpgeo.core.released import GridRelease, Released
 from dpgeo.postprocess.layers import layers
 from dpgeo.spatial.grid import Grid
@@ -21,7 +22,9 @@ CELLS = 1024
 
 @pytest.fixture(scope="module")
 def large() -> Released:
-    """A grid over the whole of its area, so that every cell is in every file."""
+    """Return a release of a grid whose cells all lie in the area, so that every file has them
+    all.
+    """
     released = grid_release()
     content = released.content
     assert isinstance(content, GridRelease)
@@ -33,7 +36,7 @@ def large() -> Released:
 
 
 def bytes_a_cell(work: Callable[[], object]) -> float:
-    """Return the most bytes a cell that some work has allocated at any one time."""
+    """Return the largest memory that `work` has allocated at any time, in bytes per cell."""
     tracemalloc.start()
     try:
         work()
@@ -46,7 +49,8 @@ def test_layers_do_not_copy_the_counts_of_a_whole_grid(large: Released) -> None:
     content = large.content
     assert isinstance(content, GridRelease)
     assert np.shares_memory(layers(large)[0].value, content.counts)
-    # 16 bytes for the box, 8 for the non-negative count, and as many twice while it is computed.
+    # A cell takes 16 bytes for its box and 8 for its non-negative count, and as many while
+    # computing.
     assert bytes_a_cell(lambda: layers(large)) < 50
 
 
@@ -57,5 +61,6 @@ def test_a_map_array_takes_less_than_three_numbers_a_cell(large: Released) -> No
 
 def test_a_picture_does_not_sort_cells_that_are_in_order(large: Released, tmp_path: Path) -> None:
     shown = layers(large)
-    # A third of this is for the pixels, however many cells there are.
-    assert bytes_a_cell(lambda: preview.write(large, shown, tmp_path / "preview.png")) < 48
+    # A third of this memory is for the pixels, whose number does not depend on the cells.
+    path = tmp_path / "preview.png"
+    assert bytes_a_cell(lambda: preview.write(large, View.opening(shown), path)) < 48

@@ -15,6 +15,7 @@ from PIL import Image
 
 from dpgeo.artefacts import card, preview
 from dpgeo.artefacts.picture_names import INK, NAMES
+from dpgeo.artefacts.view import View
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import layers
 from dpgeo.spatial.area import StudyArea
@@ -22,7 +23,7 @@ from tests.unit.artefacts.releases import grid_release
 
 AREA = StudyArea.from_bounds(0, 0, 1, 1)
 
-Writer = Callable[[Released, Any, Path], None]
+Writer = Callable[[Released, View, Path], None]
 
 
 def drawn(write: Writer, folder: Path, places: list[Any]) -> NDArray[np.int16]:
@@ -31,7 +32,7 @@ def drawn(write: Writer, folder: Path, places: list[Any]) -> NDArray[np.int16]:
     stored = json.dumps({"places": places, "sources": ["GeoNames"]})
     about = {**released.about, **({NAMES: stored} if places else {})}
     path = folder / "picture.png"
-    write(replace(released, about=about), layers(released), path)
+    write(replace(released, about=about), View.opening(layers(released)), path)
     with Image.open(path) as image:
         return np.asarray(image.convert("RGB")).astype(np.int16)
 
@@ -45,8 +46,7 @@ def test_the_largest_places_are_named_and_their_source_is_told(
     alone = drawn(write, tmp_path, [["Oddtown", 0.5, 0.5]])
     changed = (named != bare).any(axis=2)
     assert (named[changed] == INK).all(axis=1).sum() > 50
-    # A name that would overlap a more important one is left out. The source of the names is in the
-    # corner.
+    # A name that would overlap a more important one is left out, so nothing is drawn for it.
     np.testing.assert_array_equal(named, alone)
     down, across = np.nonzero(changed)
     assert across.max() > named.shape[1] - 60

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from dpgeo.artefacts.preview import margin_words, source_words
+from dpgeo.artefacts.preview import margin_words, position, source_words
 from dpgeo.artefacts.view import views
 from dpgeo.postprocess.layers import layers
 from tests.unit.artefacts.releases import grid_release, partition_release
@@ -39,3 +39,12 @@ def test_margins_have_no_more_digits_than_on_pages() -> None:
     margin = np.linspace(0.083_71, 1234.5, len(view.layer))
     spread = dataclasses.replace(view, layer=dataclasses.replace(view.layer, margin=margin))
     assert margin_words(spread) == ", each count ± 0.084 to 1,234"
+
+
+def test_a_position_in_the_picture_is_that_of_its_map() -> None:
+    # On the equator, a square of Mercator has the same width and height in degrees, nearly.
+    extent = (-0.01, -0.01, 0.01, 0.01)
+    # 800 pixels high, of which 40 on each side are margin, below a head of 110.
+    assert position(extent, extent) == pytest.approx((600, 510, 720, 720), abs=0.01)
+    corner = position((-0.01, 0.0, 0.0, 0.01), extent)  # the north-western quarter
+    assert corner == pytest.approx((420, 330, 360, 360), abs=0.01)

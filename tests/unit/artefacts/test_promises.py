@@ -81,8 +81,8 @@ def test_places_are_bounded_by_counts_twice_and_all_points() -> None:
 def test_points_promise_where_and_never_whether() -> None:
     loss = make_level("ln 4", 200).epsilon * snapped_apart(200, 1000)
     one, three = of_points(loss, 200, 1), of_points(loss, 200, 3)
-    # Snapping may move two places up to 1.5 m further apart. The number in the sentence allows
-    # for that.
+    # Snapping may move two places up to 1.5 m further apart, which the number in the sentence
+    # allows for.
     assert one.sentence == (
         "Moderate protection of where you were. Suppose someone has to guess: did you make your "
         "report here or 200 m away? A coin toss gets it right 50 times in 100; a guess from this "

@@ -16,8 +16,10 @@ from dpgeo.core.noise import DiscreteLaplace
 
 
 def test_errors_are_those_of_a_random_choice_of_contributions() -> None:
-    """With one person of four visits and a bound of 2, every choice of two visits is equally
-    likely."""
+    """Errors are those of a random choice of contributions.
+
+    One person has four visits, and with a bound of 2, every choice of two visits is equally likely.
+    """
     pairs = np.array([[7, 0], [7, 0], [7, 0], [7, 2]])
     people = People.of(pairs, 3)
     choices = np.array([[2, 0, 0]] * 3 + [[1, 0, 1]] * 3)
@@ -44,7 +46,8 @@ def test_a_line_is_printed_for_each_row_and_rule(
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     rows = [line for line in lines if "best_bound" in line]
     summaries = {(line["error"], line["rule"]): line for line in lines if "rule" in line}
-    assert len(rows) == 4  # people and visits, all cells and the busiest one
+    # one line each for people and visits, and for all cells and the busiest one
+    assert len(rows) == 4
     assert len(summaries) == 6
     worst = max(row["one"] for row in rows if row["error"] == "all cells")
     assert summaries["all cells", "one"]["largest"] == worst

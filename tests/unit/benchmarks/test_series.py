@@ -1,4 +1,4 @@
-"""The benchmark of series: its counts, its filter and the variances of the tree."""
+"""The benchmark of series: its true counts, and the published mechanisms that it runs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_weeks_are_counted_in_the_cells_of_the_box(tmp_path: Path) -> None:
     assert weeks.truth.sum() == 16
     exact = Scheme(name="", each=1, allowance=2, epsilon=Fraction(200))
     drawn = draw(exact, weeks, grid_of(4), tmp_path, 1)
-    assert drawn[:, 0, 0].tolist() == [5, 5, 0]  # two weeks use the allowance up
+    assert drawn[:, 0, 0].tolist() == [5, 5, 0]  # two weeks use up the person's allowance
     alone = draw(Scheme(name="", each=1, epsilon=Fraction(200)), weeks, grid_of(4), tmp_path, 1)
     np.testing.assert_array_equal(alone, weeks.truth)
     for kind in kinds(4, weeks.venues):
@@ -68,7 +68,8 @@ def test_the_tree_is_worse_than_single_counts_up_to_a_hundred_periods() -> None:
 def test_sums_of_the_tree_use_the_fewest_nodes() -> None:
     """The numbers of nodes that add up to runs of 8 periods, counted by hand."""
     assert [nodes_in(0, 8), nodes_in(0, 7), nodes_in(1, 7), nodes_in(3, 4)] == [1, 3, 4, 1]
-    assert tree_variances(2)["p-sums, a range"] == 8  # the root, with the noise of two levels
+    # the root is used, with the noise of two levels
+    assert tree_variances(2)["p-sums, a range"] == 8
 
 
 def test_a_tree_without_noise_gives_back_each_week() -> None:
@@ -85,7 +86,7 @@ def test_absorbed_budgets_never_spend_more_in_any_weeks_in_a_row() -> None:
     levels = 20.0 * random.integers(0, 4, 60).repeat(random.integers(1, 6, 60))
     exact = np.broadcast_to(levels[:, None, None], (levels.size, 6, 6))
     maps, spent = absorbed(exact, scheme, weeks=3, seed=2)
-    assert max(spent) == 3  # some week spends skipped weeks' shares
+    assert max(spent) == 3  # some week spends the shares of weeks that were skipped
     assert max(sum(spent[week : week + 3]) for week in range(len(spent))) == 3
     for week, shares in enumerate(spent[1:], start=1):
         assert (maps[week] == maps[week - 1]).all() == (shares == 0)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 
+from benchmarks.crowdsourcing import table
 from benchmarks.evaluation.tasks import NOTICE_COST, cast_outcome, outcome
 from dpgeo.postprocess.tasks.acceptance import Acceptance
 from dpgeo.postprocess.tasks.geocast import Geocast, Partition
@@ -72,3 +75,24 @@ def test_a_geocast_notifies_the_workers_in_its_regions() -> None:
     assert result.regions == 1
     missed = (1 - math.tanh(500 / 400)) * (1 - math.tanh(500 / 2000))
     assert result.success_rate == pytest.approx(1 - missed)
+
+
+def test_a_table_has_a_row_for_each_model_and_leaves_out_what_had_no_plan() -> None:
+    def lines(target: float, model: str, allocations: Sequence[str]) -> list[dict[str, Any]]:
+        return [
+            {
+                **{"epsilon": "1", "target": target, "model": model, "allocation": each},
+                **{"source_rejected": number / 8, "notified": 2.0 * number},
+            }
+            for number, each in enumerate(allocations)
+        ]
+
+    every = ["uniform", "optimised", "optimal"]
+    found = [
+        *lines(0.9, "field", every),
+        *lines(0.85, "field", every),
+        *lines(0.9, "circle", every[1:]),
+    ]
+    assert table(found, "rejected")[2:] == [
+        "| 1 | 0.9 | field | 0.000 / 0.125 / 0.250 | 0.0 / 2.0 / 4.0 |"
+    ]

@@ -1,4 +1,4 @@
-"""A declared delta: a power of ten, and never above a tenth of one over the population."""
+"""A declared delta, which is a power of ten and at most a tenth of one over the population."""
 
 from __future__ import annotations
 

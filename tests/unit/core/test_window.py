@@ -44,8 +44,10 @@ def test_anything_else_is_refused_at_its_field(first: Any, last: Any, field: str
         ("UTC", date(2026, 3, 29), 24),
         ("Europe/Berlin", date(2026, 3, 29), 23),
         ("Europe/Berlin", date(2026, 10, 25), 25),
-        ("America/Havana", date(2026, 11, 1), 25),  # the clock goes back to midnight at one
-        ("Asia/Beirut", date(2026, 3, 29), 23),  # the day has no midnight
+        # the clock is set back from one to midnight, so the day has 25 hours
+        ("America/Havana", date(2026, 11, 1), 25),
+        # this day has no midnight, since the clock is set forward then
+        ("Asia/Beirut", date(2026, 3, 29), 23),
     ],
 )
 def test_days_follow_local_clocks_and_meet_without_gap_or_overlap(

@@ -1,4 +1,4 @@
-"""Rho as epsilon and delta: safe, tight, and equal to what others compute."""
+"""Conversion of rho to epsilon and delta: safe, tight, and equal to what others compute."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ rhos = st.integers(1, MOST_RHO * NANO).map(lambda nano: Fraction(nano, NANO)) | 
 
 
 def delta_at(rho: Fraction, epsilon: Fraction) -> mpmath.mpf:
-    """Return the least delta of corollary 13, at the best of many orders, with 60 digits."""
+    """Return the least delta that corollary 13 (Canonne et al. 2020) gives, to 60 digits."""
     with mpmath.workdps(60):
         r, e = mpmath.mpf(rho.numerator) / rho.denominator, mpmath.mpf(float(epsilon))
 
@@ -62,7 +62,10 @@ def test_the_epsilon_is_the_least_millionth_that_keeps_delta(rho: str, delta: Fr
 @pytest.mark.parametrize("delta", DELTAS, ids=float)
 @pytest.mark.parametrize("rho", ["0.0001", "0.015", "0.12", "2"])
 def test_a_continuous_gaussian_of_that_rho_keeps_delta(rho: str, delta: Fraction) -> None:
-    """Compare with the exact curve of one Gaussian count (Balle and Wang 2018, theorem 8)."""
+    """A Gaussian count of this rho keeps the delta that the conversion gives.
+
+    It is compared with the exact curve of one Gaussian count (Balle and Wang 2018, theorem 8).
+    """
     with mpmath.workdps(50):
         epsilon = mpmath.mpf(float(epsilon_at(Fraction(rho), delta)))
         mu = mpmath.sqrt(2 * mpmath.mpf(float(Fraction(rho))))
@@ -82,7 +85,10 @@ def test_some_figures_that_others_can_check() -> None:
 @given(rhos, st.sampled_from(DELTAS))
 @settings(max_examples=60, deadline=None)
 def test_the_simpler_bound_is_never_smaller(rho: Fraction, delta: Fraction) -> None:
-    """Compare with rho + 2 sqrt(rho ln(1/delta)) of Bun and Steinke 2016, proposition 1.3."""
+    """The simpler bound is never smaller than the conversion used here.
+
+    It is rho + 2 sqrt(rho ln(1/delta)) (Bun and Steinke 2016, proposition 1.3).
+    """
     simple = float(rho) + 2 * math.sqrt(float(rho) * -math.log(delta))
     assert float(epsilon_at(rho, delta)) <= simple * (1 + 1e-9) + 1e-6
 

@@ -24,8 +24,8 @@ Row = tuple[int, float, float, int | None]
 def write(path: Path, rows: Sequence[Row], *, person_high: int = 3) -> Path:
     """Write a canonical file with these rows; the person number is the low half of the hash.
 
-    The high half is `person_high` beyond a number that follows from the low one, so that passes
-    over the file divide the people.
+    The high half is `person_high` plus a number that follows from the low half, so that the people
+    differ in it and can be divided among several passes over the file.
     """
     highs = [(person_high + row[0] * SPREAD) % 2**64 for row in rows]
     table = pa.table(

@@ -122,7 +122,8 @@ def test_zones_and_values_of_a_measure_are_divided(tmp_path: Path, unit: Unit) -
     assert above.shape == below.shape == (3, 3)
     numbers = (above + below) // SPEED.steps
     if unit is Unit.RECORD:
-        assert numbers.sum() == len(rows)  # a record in two zones counts in one of them
+        # a record that lies in two zones counts in only one of them
+        assert numbers.sum() == len(rows)
         return
     whole = view.value_shares(OVERLAPPING, SPEED)._read_by_meter()
     assert above.sum(axis=0).tolist() == whole[0].tolist()

@@ -383,7 +383,7 @@ def test_public_attributes_stay_with_their_reports_and_do_not_affect_the_choice(
 ) -> None:
     """Reports keep their public attributes, and attributes do not affect which reports are kept.
 
-    Whether the attributes are published makes no difference either.
+    The same reports are kept whether or not the attributes are published.
     """
     rows: list[Row] = [(person, 1.0 * person, 2.0, time) for person in range(9) for time in (1, 2)]
     path = write(tmp_path / "rows.parquet", rows)

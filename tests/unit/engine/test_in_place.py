@@ -113,7 +113,8 @@ def test_records_are_counted_in_overlapping_zones(path: Path) -> None:
     rows = FileRows(path, shuffled=False)
     counts = counts_of(InPlaceView(rows, **settings), ZONES)
     np.testing.assert_array_equal(counts, counts_of(DuckDBView(path, **settings), ZONES))
-    assert rows.read == [rows.number] * 3  # a record has no hash by which to choose it earlier
+    # A record has no hash by which it could be chosen earlier, so every pass reads all rows.
+    assert rows.read == [rows.number] * 3
 
 
 def test_totals_and_popularity_are_those_of_one_file(path: Path) -> None:
@@ -123,12 +124,17 @@ def test_totals_and_popularity_are_those_of_one_file(path: Path) -> None:
     for name in ("people", "sightings", "visits"):
         here, there = (getattr(each, name)._read_by_meter() for each in totals)
         np.testing.assert_array_equal(here, there)
+    here, there = (view.contributions(GRID, 7)._read_by_meter() for view in both)
+    np.testing.assert_array_equal(here, there)
     here, there = (view.popularity(ZONES)._read_by_meter() for view in both)
     np.testing.assert_array_equal(here, there)
 
 
 def divided(rows: Rows, shards: int, asked: list[Question], **changes: Any) -> InPlaceView:
-    """Return a view whose passes are counted by other views, which know the question's bytes."""
+    """Return a view whose passes are counted in shards by other views.
+
+    The other views get only the bytes of the question that the first one asks.
+    """
     settings = settings_of(**changes)
 
     def ask(question: Question) -> Iterator[Answer]:
@@ -173,6 +179,9 @@ def test_shards_add_up_to_the_counts_of_one_worker(path: Path, counting: Countin
     for name in ("people", "sightings", "visits"):
         here, there = (getattr(each, name)._read_by_meter() for each in totals)
         np.testing.assert_array_equal(here, there)
+    here, there = (each.contributions(GRID, 7)._read_by_meter() for each in (several, alone))
+    np.testing.assert_array_equal(here, there)
+    assert there.sum() > 0
     assert [question.passes for question in asked] == [4] * len(asked)
     salt = alone._file.salt_words().values()
     assert not any(str(word) in str(question) for word in salt for question in asked)

@@ -90,8 +90,7 @@ def test_a_person_adds_at_most_the_bound_over_all_places_and_contexts(
         left = written(path, [row for row, _ in own], [code for _, code in own])
         view = view_of(left, domain=domain, counting=counting, bound=2)
         rest = view.sliced_histogram(sliced)._read_by_meter()
-        # Other people's rows are chosen as before: only the person's own contributions are missing,
-        # at most the bound.
+        # Other people's chosen rows are unchanged: only the person's own contributions are missing.
         assert (counts - rest).min() >= 0
         assert 0 < (counts - rest).sum() <= 2
 
@@ -102,7 +101,8 @@ def test_popular_bounding_ranks_by_the_whole_list(tmp_path: Path, counting: Coun
     view = view_of(write(tmp_path / "a.parquet", rows), counting=counting, bound=1)
     popularity = view.popularity(NEAR)
     assert (popularity.sensitivity, popularity.shape) == (1, (len(STOPS),))
-    order = np.arange(len(STOPS))[::-1].astype(np.int64)  # the first place is the most popular
+    # popularity falls from the first place to the last
+    order = np.arange(len(STOPS))[::-1].astype(np.int64)
     preferring = view.preferring(Popularity(NEAR, order))
     index, place = located(rows)
     best: dict[object, int] = {}

@@ -1,4 +1,4 @@
-"""Periods of a series: each person has one allowance for all of them."""
+"""Periods of a series: each person has one allowance of contributions for all of them."""
 
 from __future__ import annotations
 
@@ -234,9 +234,10 @@ def test_records_have_no_allowance(tmp_path: Path) -> None:
 
 
 def used_by(gone: int, name: str, folder: Path, states: Sequence[str], **changes: Any) -> int:
-    """Return how much the counts of three equal periods change without one person.
+    """Return how much one person changes the counts of three equal periods, summed over all.
 
-    `states` names, for each period, the file with what each person used before it; "" means none.
+    `gone` is the person. `states` names, for each period, the file that says what each person has
+    used of the allowance before it; "" means none.
     """
     [rows] = weeks(1)
     moved = 0
@@ -253,7 +254,7 @@ def used_by(gone: int, name: str, folder: Path, states: Sequence[str], **changes
 
 
 def test_each_planted_fault_lets_a_person_add_more_than_the_allowance(tmp_path: Path) -> None:
-    """A person stays within the allowance, but exceeds it with any planted fault in the state."""
+    """Without a fault, a person stays within the allowance; each fault in the state exceeds it."""
     built = used_by(3, "built", tmp_path, ["", "built0", "built1"])
     assert built == 5
     lost = used_by(3, "lost", tmp_path, ["", "lost0", ""])

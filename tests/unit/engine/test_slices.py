@@ -54,7 +54,7 @@ def counts_of(view: DuckDBView, sliced: SlicedGrid) -> NDArray[np.int64]:
 def regions(sliced: SlicedGrid, rows: list[Row]) -> list[int | None]:
     """Return the region of each row, or None for a row without a time.
 
-    A region combines the cell found by `Grid.locate` with the time slice found with `zoneinfo`.
+    The region combines the cell found by `Grid.locate` with the time slice found with `zoneinfo`.
     """
     zone = ZoneInfo(sliced.slices.time_zone)
     assert sliced.slices.times is not None

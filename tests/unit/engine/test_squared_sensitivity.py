@@ -65,9 +65,9 @@ def rows_of_people() -> list[Row]:
 
 
 def values_of(path: Path, rows: list[Row], door: str, counting: Counting) -> tuple[Any, int]:
-    """Return the values of one way to count, which only tests may read, and the claim.
+    """Return the values of one method of a view, and the squared L2 sensitivity that it claims.
 
-    `door` names the way in DOORS; the claim is the squared L2 sensitivity.
+    `door` names the method, as a key of DOORS. Only tests may read the values.
     """
     table = pq.read_table(write(path, rows))
     speeds = [SPEED.steps] * len(rows)

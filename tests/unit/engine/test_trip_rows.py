@@ -21,7 +21,7 @@ EVERYTHING = 10**6
 
 
 def ways(rows: Sequence[Trip], paths: TripPaths) -> list[tuple[int, list[int]]]:
-    """Return each trip's person and cells, found by a loop."""
+    """Return each trip's person and cells, found by a plain loop."""
 
     def cell(x: float, y: float) -> int:
         return int(paths.grid.locate(x, y))

@@ -119,7 +119,7 @@ def divided_by(times: str | None, *, category: bool) -> Slicing | None:
 
 
 def trips_of(pairs: TripPairs, rows: Sequence[Trip]) -> list[tuple[int, int]]:
-    """Return the person and the pair of every trip, by a loop."""
+    """Return the person and the pair of regions of every trip, found by a plain loop."""
     ends: list[tuple[Trip, float | None, float | None]] = [(row, row[4], row[5]) for row in rows]
     if pairs.gap_hours:
         timed = [row for row in rows if row[3] is not None]
@@ -186,7 +186,9 @@ def test_removing_a_person_takes_away_at_most_the_bound_and_changes_no_other(
 def test_a_person_adds_the_bound_on_one_pair_on_many_and_in_a_chain(
     tmp_path: Path, trips: int
 ) -> None:
-    """The bound holds for `trips` trips of a person on one pair, on many, or in a chain."""
+    """The bound holds whether a person's trips are on one pair of regions, on many, or in a
+    chain.
+    """
     centre = GRID.west + 0.5 * GRID.cell, GRID.north - 0.5 * GRID.cell
 
     def at(cell: int) -> tuple[float, float]:
@@ -242,7 +244,7 @@ def test_the_bound_of_trips_holds_over_all_values_together(
 ) -> None:
     """The bound holds over all values of a category together.
 
-    Each person is removed in turn; rows that differ only in the value keep their order.
+    Each person is removed in turn; the rows that are left keep their order.
     """
     slices = divided_by("6 hours", category=True)
     pairs, bound = TripPairs(GRID, gap_hours, True, slices), 2

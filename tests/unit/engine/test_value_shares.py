@@ -1,4 +1,4 @@
-"""Numbers and sums of a measure by region, as the engine bounds and adds them up."""
+"""Numbers of records and sums of a measure by region, as the engine bounds and adds them up."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ OVERLAPPING = Zones(
 
 
 def written(path: Path, rows: list[Row], steps: list[int | None]) -> Path:
-    """Write rows with the steps of two measures; those of the first are all 7."""
+    """Write rows with values of two measures, in steps; those of the first measure are all 7."""
     table = pq.read_table(write(path, rows))
     seven = pa.array([7] * len(rows), pa.int32())
     table = table.append_column("measure_0", seven)
@@ -45,7 +45,7 @@ def written(path: Path, rows: list[Row], steps: list[int | None]) -> Path:
 def shares(
     path: Path, regions: Grid | Zones = GRID, *, measure: Measure = SPEED, **changes: Any
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the numbers and sums, which only tests may read."""
+    """Return the numbers of records and the sums of regions, which only tests may read."""
     facts: dict[str, Any] = {
         "domain": Domain(AREA, measures=(WAIT, SPEED)),
         "unit": Unit.PERSON,
@@ -174,7 +174,7 @@ def test_a_histogram_counts_the_values_of_the_same_records(
     numbers, sums = shares(path, regions, counting=counting)
     counts = histogram(path, regions, bins, counting=counting)
     assert counts.sum(axis=1).tolist() == numbers.tolist()
-    # A bin's values lie between its edges, the last step being in the last bin.
+    # A bin's values lie between its edges; the highest possible value is in the last bin.
     lowest, highest = counts @ np.arange(bins), counts @ np.arange(1, bins + 1)
     assert (1000 / bins * lowest <= sums).all()
     assert (sums <= 1000 / bins * highest).all()

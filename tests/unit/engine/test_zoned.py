@@ -1,4 +1,4 @@
-"""Counts of zones by position; the contribution bound also holds across overlapping zones."""
+"""Counts of zones by position, where the contribution bound also holds across overlapping zones."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_names_that_could_be_paths_are_refused(tmp_path: Path, name: str) -> Non
 
 
 def test_temporary_files_lie_beside_the_ground(tmp_path: Path) -> None:
-    """A container has little room for temporary files elsewhere."""
+    """Temporary files are put beside the basemap, since containers have little room elsewhere."""
     folder = tmp_path / "ground"
     run = "import sys; from pathlib import Path; from dpgeo.ground.adding import ground_add; "
     run += "ground_add(Path(sys.argv[1]), Path(sys.argv[2]), name='here')"

@@ -97,7 +97,9 @@ def people(rows: Any) -> list[tuple[int, int]]:
 
 
 def clustered(rows: pa.Table) -> pa.Table:
-    """Return rows in the order in which a canonical file of one run holds them."""
+    """Return the rows of each person next to each other, as a canonical file of one run has
+    them.
+    """
     bits_of_person = rows["person_high"].to_numpy() >> np.uint64(48)
     return rows.take(pa.array(np.argsort(bits_of_person, kind="stable")))
 

@@ -107,7 +107,10 @@ def test_records_of_several_shapes_are_read_as_by_the_parser(
 def test_coordinates_in_properties_are_read_as_by_the_parser(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crs: str, position_format: str
 ) -> None:
-    """As text, "412.500" may have another meaning than "412.5", which the parser gives for it."""
+    """A number in a property is read as JSON's parser reads it.
+
+    "412.500" and "412.5" are one number to the parser, but would be two texts.
+    """
     columns = Columns(
         longitude="e", latitude="n", person="who", crs=crs, position_format=position_format
     )

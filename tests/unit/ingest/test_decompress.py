@@ -153,7 +153,7 @@ def misplaced() -> bytes:
         (b"PK\x03\x04" + bytes(1_000), "damaged or cut short"),
         (misplaced(), "damaged or cut short"),
     ],
-    # Compressed test data contains the time of compression, so it must not be used in test ids.
+    # Compressed data contain the time of compression, so they must not be part of test ids.
     ids=lambda value: value if isinstance(value, str) else "file",
 )
 def test_archives_without_exactly_one_plain_file_are_refused(

@@ -117,7 +117,7 @@ def test_the_first_point_of_an_mds_trip_says_where_it_ends(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("form", ["mds", "mds.gz", "mds.zip"])
 def test_no_record_of_an_mds_trip_decides_where_another_goes(form: str) -> None:
-    """In MDS files, one row is another's destination, so single records have no destinations."""
+    """In MDS files a trip would end at the next record, so its records have no destinations."""
     columns = replace(
         Columns(longitude="longitude", latitude="latitude", person="trip_id", file_format=form),
         destination_longitude="destination_longitude",

@@ -6,7 +6,11 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import zipfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +22,7 @@ import pytest
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
-from dpgeo.ingest import canonical
+from dpgeo.ingest import canonical, cores, csv_lines
 from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.report import Report
 from dpgeo.ingest.schema import Columns
@@ -84,8 +88,10 @@ def test_the_canonical_file_is_clustered_by_person_in_runs_of_row_groups(
     target = tmp_path / "c.parquet"
     run(upload(tmp_path, HEADER + "".join(lines)), target)
     file = pq.ParquetFile(target)
-    groups = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
-    assert groups == [10] * 10 + [7]
+    groups = [file.read_row_group(i)["person_high"].to_numpy() for i in range(file.num_row_groups)]
+    assert len(groups) == 12
+    for number, people in enumerate(groups):
+        assert set(people >> np.uint64(62)) == {number % 4}, "a group holds a quarter of all hashes"
     rows = file.read()
     bits = rows["person_high"].to_numpy() >> np.uint64(48)
     x = rows["x"].to_numpy()
@@ -93,8 +99,53 @@ def test_the_canonical_file_is_clustered_by_person_in_runs_of_row_groups(
         assert np.all(np.diff(bits[first:last].astype(int)) >= 0)
         assert len(set(bits[first:last])) > 20
         assert x[first:last].max() < x[last : last + 40].min(initial=np.inf)
-    same = np.diff(bits.astype(int)) == 0  # the rows of one person keep their order in a run
+    same = np.diff(bits.astype(int)) == 0  # within a run, the rows of one person keep their order
     assert np.all(np.diff(x)[same] > 0)
+
+
+def test_the_number_of_threads_changes_neither_rows_nor_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = ("p,45,5,6\n", '"p,45,5\n', "p,91,5\n", ",45,5\n", "p,45,x\n")
+    lines = [
+        odd[i // 5000 % 5] if i % 5000 == 0 else f"p{i},45,{i % 80 / 100}\n" for i in range(200_000)
+    ]
+    path = upload(tmp_path, HEADER + "".join(lines))
+    assert path.stat().st_size > csv_lines.BLOCK_BYTES, "there are several blocks"
+    results = []
+    for threads in (1, 4):
+        monkeypatch.setattr(cores, "thread_count", lambda threads=threads: threads)
+        report = run(path, tmp_path / "c.parquet")
+        assert report.read == 200_000
+        assert len(report.refused) == 5
+        results.append((report, (tmp_path / "c.parquet").read_bytes()))
+    assert results[0] == results[1]
+
+
+def test_results_come_in_the_order_of_their_tasks_and_so_do_errors() -> None:
+    first = threading.Event()
+
+    def task(number: int) -> int:
+        if number == 0:
+            first.wait(60)
+        elif number == 1:
+            first.set()  # so the second task has ended before the first one
+        elif number == 7:
+            raise Lost
+        return number
+
+    started: list[int] = []
+
+    def tasks() -> Iterator[Callable[[], int]]:
+        for number in range(20):
+            started.append(number)
+            yield partial(task, number)
+
+    results = cores.in_order(tasks(), threads=3)
+    assert list(islice(results, 7)) == list(range(7))
+    with pytest.raises(Lost):
+        next(results)
+    assert len(started) <= 12, "tasks are not read far ahead"
 
 
 def test_records_keep_their_order(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ BROKEN = [
     "}" * 9,
     '{"type": "Feature", "properties": {"who": "u',
 ]
-"""Lines that would swallow neighbouring lines if the file were read as one document."""
+"""Lines that would be joined with neighbouring lines if the file were read as one document."""
 
 
 def record(row: tuple[Any, ...]) -> str:

@@ -145,7 +145,11 @@ def test_hashes_kept_between_batches_are_the_same_also_when_there_are_too_many(
 
 
 def test_a_person_has_one_mark_however_stored_and_wherever() -> None:
-    """A pass reads the persons with some marks, so two marks would mean two samples."""
+    """A person has one mark, whatever type the identifier is stored as and in whichever file.
+
+    A pass over a file reads the persons with certain marks, so a person with two marks would be
+    counted twice.
+    """
     alike = [
         pa.array([7], pa.int8()), pa.array([None, 7.0])[1:], pa.array(["7"]),
         pa.array(["a" * 90, " 7.00 "])[1:], pa.array(["7"]).dictionary_encode(),

@@ -59,7 +59,7 @@ def test_it_shows_the_first_rows_of_parquet(tmp_path: Path) -> None:
     assert shown.columns == ["who", "at", "tags", "geom", "raw"]
     assert len(shown.rows) == 7
     assert shown.rows[1][:4] == ["1", "1970-01-01 00:00:01", "['x']", "POINT (5 45)"]
-    assert shown.suggested == Columns(geometry="geom", file_format="parquet")
+    assert shown.suggested == Columns(geometry="geom", time="at", file_format="parquet")
 
 
 def test_the_geometry_column_may_be_named_by_the_file(tmp_path: Path) -> None:
@@ -132,6 +132,9 @@ def test_it_reads_only_the_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyP
             Columns("lng", "lat", "", "started_at"),
         ),
         ("user_type lat lon rider age_group", Columns("lon", "lat", "rider")),
+        ("rider lon lat at", Columns("lon", "lat", "rider", "at")),
+        ("rider lon lat TS", Columns("lon", "lat", "rider", "TS")),
+        ("rider lon lat at_home ts_id", Columns("lon", "lat", "rider", "")),
         ("user geometry", Columns(person="user", geometry="geometry")),
         ("user geometry lat lon", Columns("lon", "lat", "user")),
     ],

@@ -46,7 +46,7 @@ ROWS: tuple[Row, ...] = (
     ("u", 13.45, 52.55, "2024-03-31T02:30:00"),
     ("7", 13.41, 52.51, DAY),
 )
-"""Rows of which some are outside the area, without a person, or of no time at all."""
+"""Rows, some of which are outside the area, without a person, or without a usable time."""
 
 
 def archive(files: Sequence[tuple[str, bytes]]) -> bytes:
@@ -140,7 +140,9 @@ def declared(what: str) -> Schema:
 
 
 def canonical(tmp_path: Path, what: str, rows: Sequence[Row], sandboxed: bool = True) -> pa.Table:
-    """Return the canonical rows of a file, read as an upload or else in this process."""
+    """Return the canonical rows of a file, read in the sandbox, as uploads are, or in this
+    process.
+    """
     name, write, _ = CASES[what]
     source, target = tmp_path / name, tmp_path / "out"
     source.write_bytes(write(rows))

@@ -20,7 +20,9 @@ ORGANISATION = os.urandom(32)
 
 
 def write(path: Path, people: range) -> People:
-    """Write a canonical file with two rows for each person, hashed with the dataset's own key."""
+    """Write a canonical file with two rows for each person, hashed with a key that only this
+    dataset has.
+    """
     key = ORGANISATION + os.urandom(32)
     names = pa.array([f"p{number}" for number in people for _ in range(2)])
     sieve = Sieve(np.arange(len(names)), Tally())
@@ -33,7 +35,8 @@ def write(path: Path, people: range) -> People:
     ("one", "other", "many"),
     [
         (range(200), range(200), True),
-        (range(200), range(180, 5000), True),  # They share a tenth of the smaller file's people.
+        # The two files share a tenth of the smaller file's people.
+        (range(200), range(180, 5000), True),
         (range(200), range(181, 5000), False),
         (range(1000), range(995, 1095), False),
         (range(1000), range(990, 1090), True),

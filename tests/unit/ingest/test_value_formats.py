@@ -1,4 +1,6 @@
-"""Every declared format of times and positions: what it reads, and that it reads rows singly."""
+"""Every declared format of times and positions: what is read, and that each row is read by
+itself.
+"""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_numbers_of_squares_and_partitions_follow_the_source_with_the_bound() ->
     assert adaptive_grid.squares_along(40_000_000, 1.0) == 500
     assert adaptive_grid.squares_along(-5, 1.0) == 10
     counts = np.array([-7, 0, 3, 500, 50_000])
-    # sqrt(500/10) = 7.07, sqrt(50,000/10) = 70.7
+    # sqrt(500/10) = 7.07 rounds up to 8, sqrt(50,000/10) = 70.7 to 71
     assert adaptive_grid.partitions_along(counts, 0.5).tolist() == [1, 1, 1, 8, 71]
 
 

@@ -158,7 +158,11 @@ def test_large_totals_get_a_coarse_grid_and_small_ones_a_second_partition() -> N
 def test_counts_of_equal_squares_decide_how_often_areas_are_chosen(
     crowd: bool, phases: list[int]
 ) -> None:
-    """With 20,000 people and noise of scale 3 or more, chance moves concentrations by far less."""
+    """The concentrations of squares decide how often areas are chosen, not noise.
+
+    With 20,000 people and noise of scale 3 or more, the concentrations differ by far more than
+    noise changes them.
+    """
     counts = np.full((64, 64), 5)
     if crowd:
         counts[:], counts[20, 20] = 0, 20_000
@@ -189,7 +193,10 @@ def test_it_is_the_default() -> None:
 
 
 def test_more_cells_take_no_more_calls() -> None:
-    """NumPy does all work on cells, in whole arrays, so Python functions are called as often."""
+    """A map of more cells takes no more calls of Python functions.
+
+    NumPy does all work on cells, in whole arrays.
+    """
 
     def calls(side: int) -> int:
         counts = town(side, side * side)
@@ -197,7 +204,7 @@ def test_more_cells_take_no_more_calls() -> None:
         profile.runcall(release, counts, "1")
         return sum(entry.callcount for entry in profile.getstats())
 
-    release(town(64, 64 * 64), "1")  # fills caches
+    release(town(64, 64 * 64), "1")  # fills caches, so that the calls counted below are comparable
     small, large = calls(64), calls(256)
     assert large < 2 * small
 
@@ -206,7 +213,10 @@ def test_more_cells_take_no_more_calls() -> None:
 def test_under_zcdp_every_cell_is_counted_if_people_are_in_several(
     bound: int, squared: int
 ) -> None:
-    """Squares that add up cells would have noise for the square of the bound."""
+    """Under zCDP, every cell is counted by itself if people may be in several cells.
+
+    If squares were counted, their noise would have to grow with the square of the bound.
+    """
     params, rho = auto.Params(cells=16), Fraction(1, 50)
     seen, delta = people_at(300, bound), Fraction(1, 10**9)
     released = run(auto.MECHANISM, seen, params, rho, SeededEntropy(1), {}, delta=delta)

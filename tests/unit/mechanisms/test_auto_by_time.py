@@ -138,7 +138,9 @@ def test_an_area_adds_up_the_requested_slices() -> None:
 
 
 def test_its_range_errors_are_far_below_those_of_raw_grids() -> None:
-    """In three releases, errors of boxes are below half of those of grids with the same cells."""
+    """In three releases, range errors are below half of those of uniform grids with the same
+    cells.
+    """
     view = commuters()
     truth = true_counts(view)
     errors: dict[str, float] = {"raw": 0.0, "inferred": 0.0}
@@ -158,7 +160,10 @@ def test_its_range_errors_are_far_below_those_of_raw_grids() -> None:
 
 
 def test_values_of_a_category_and_times_divide_together() -> None:
-    """Walkers and riders swap their places at noon, and each slice shows its own people only."""
+    """A map can be divided by a category and by time together.
+
+    Walkers and riders swap places at noon, and each slice shows only its own people.
+    """
     mode = Category("mode", "Mode of transport", ("walk", "bike"))
     view = dataclasses.replace(
         commuters(), categories=(mode,), codes=np.repeat(np.arange(4000) % 2, 2)

@@ -1,4 +1,4 @@
-"""The edges of Fan and Jin's graphs, as flows or as counts by context.
+"""Edge counts of Fan and Jin's graphs, obtained as flows or as counts by context.
 
 Edges between two items are flows; edges between an item and an attribute are counts by context.
 """
@@ -36,7 +36,7 @@ AROUND = Zones(
     names=KEYS,
     shapes=shapely.box(LONGITUDE - 0.01, LATITUDE - 0.01, LONGITUDE + 0.01, LATITUDE + 0.01),
 )
-"""The same items as regions, between which trips are counted."""
+"""The places of the visits as zones, between which trips are counted."""
 
 GAP = 6
 PEOPLE, VISITS = 30, 8

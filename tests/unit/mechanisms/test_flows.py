@@ -156,7 +156,9 @@ def test_a_dataset_without_trips_is_told_what_it_lacks() -> None:
 def test_as_many_false_flows_as_told_are_found_on_an_empty_truth(
     monkeypatch: pytest.MonkeyPatch, sparse: bool
 ) -> None:
-    """Releases without trips list as many false flows as stated: Poisson with the stated mean.
+    """From data without trips, as many false flows are listed as the release states.
+
+    Their number is a Poisson variable with the stated mean.
 
     The test draws 200 releases of data without people, by day and night.
     """
@@ -324,8 +326,7 @@ def test_pairs_asked_for_are_the_same_whether_all_or_some_were_measured(within: 
 
 def test_both_ends_of_a_query_share_one_limit_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = FlowAnswers(drawn(travellers(ORIGIN, DESTINATION)))
-    # The outline of a box over all sixteen squares has five vertices, and so has that of each
-    # square.
+    # a box has five vertices, and so has the box around all sixteen squares
     one_end = 16 * (5 + 5)
     monkeypatch.setattr(flow_answers, "MOST_CLIPPED", one_end)
     everywhere = shapely.box(-1, -1, 1, 1)
@@ -381,7 +382,10 @@ def test_the_matrix_and_flowmap_files_hold_the_flows(tmp_path: Path) -> None:
 
 
 def test_kepler_draws_arcs_between_the_columns_of_the_file(tmp_path: Path) -> None:
-    """Its arc layer needs lat0, lng0, lat1 and lng1, which name columns of the dataset."""
+    """kepler.gl draws arcs between the columns of the file.
+
+    Its arc layer needs lat0, lng0, lat1 and lng1, which name columns of the dataset.
+    """
     build_files(drawn(travellers(ORIGIN, DESTINATION), None), tmp_path)
     state = json.loads((tmp_path / "flows.kepler.json").read_text())["config"]["visState"]
     [arcs] = state["layers"]

@@ -211,7 +211,7 @@ def test_rank_intervals_hold_in_19_of_20_draws() -> None:
         held += bool(np.all(best <= first) and np.all(last <= worst))
         told += int(np.sum(worst <= 20))
     assert held >= 190
-    assert told > 200  # Not all intervals are so wide that they say nothing.
+    assert told > 200  # Not all intervals are so wide as to be useless.
 
 
 def test_too_narrow_intervals_of_ranks_would_be_noticed() -> None:
@@ -267,7 +267,7 @@ def test_popular_bounding_keeps_the_places_that_most_people_visit() -> None:
         content_of(run(MECHANISM, view, params, Fraction(1), ZeroNoise(), {}, bounding)).counts
         for bounding in (Bounding.POPULAR, Bounding.RANDOM)
     ]
-    assert both[0].sum() == both[1].sum()  # everybody still counts once
+    assert both[0].sum() == both[1].sum()  # with and without contexts, everybody counts once
     assert np.sort(both[0])[-5:].sum() > np.sort(both[1])[-5:].sum()
     other = NearPlaces(STOPS, 400)
     with pytest.raises(ValueError, match="other regions"):

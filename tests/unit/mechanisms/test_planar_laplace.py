@@ -155,7 +155,7 @@ APP = Attribute("app", ("1.4", "2.0"))
 
 
 def telling(size: int = 300, bound: int = 3) -> ArrayView:
-    """Return a view whose reports name an app; for a third of them it is none of the declared."""
+    """Return a view whose reports name an app; for a third of them it is not a declared one."""
     numbers = (np.arange(size) * 3 // size + 2) % 3
     return dataclasses.replace(view(size, bound), attributes=(APP,), combination=numbers)
 
@@ -169,7 +169,8 @@ def test_public_attributes_are_published_beside_their_points(tmp_path: Path) -> 
     assert Counter(table["app"].to_pylist()) == {"1.4": 100, "2.0": 100, "other": 100}
     order = np.argsort(np.asarray(telling().longitude), kind="stable")
     values = np.array(["1.4", "2.0", "other"])[np.asarray(telling().combination)[order]]
-    assert np.mean(np.array(table["app"].to_pylist()) == values) > 0.95  # snapping reorders a few
+    # snapping changes the order of a few points
+    assert np.mean(np.array(table["app"].to_pylist()) == values) > 0.95
     assert "app" in (tmp_path / "points.csv").read_text().splitlines()[0]
     features = json.loads((tmp_path / "points.geojson").read_text())["features"]
     assert {each["properties"]["app"] for each in features} == {"1.4", "2.0", "other"}
@@ -242,7 +243,7 @@ def test_padding_gives_at_most_a_hundred_points_per_person() -> None:
 
 
 def test_padding_gives_equal_numbers_of_points_at_the_same_price() -> None:
-    few = view(size=301, bound=3)  # 150 people have two reports, one has one
+    few = view(size=301, bound=3)  # 150 people have two reports each, one has one
     plain, padded = released(Params(cells=16), few), released(Params(cells=16, padded=True), few)
     assert (padded.guarantee, padded.trace) == (plain.guarantee, plain.trace)
     assert isinstance(padded.content, PointsRelease)

@@ -31,7 +31,7 @@ def content(released: Released) -> ClustersRelease:
 
 
 def truth(clusters: ClustersRelease, people: int = 4000) -> list[int]:
-    """Return the number of bounded records nearest to each centre."""
+    """Return the number of bounded records nearest to each centre, without noise."""
     grid = Grid.over(TRIANGLE, 128)
     cells, counts = view(people).sparse_histogram(grid)._read_by_meter()
     cluster = nearest(grid, cells, Centres.from_degrees(clusters.longitude, clusters.latitude))

@@ -42,7 +42,8 @@ def test_each_slice_has_the_people_of_its_time() -> None:
     night, day = content.counts
 
     assert (night.max(), night.sum(), day.max(), day.sum()) == (50, 50, 50, 50)
-    assert night.argmax() > day.argmax()  # rows are numbered from north to south
+    # rows are numbered from north to south, so the south has the higher numbers
+    assert night.argmax() > day.argmax()
     assert (content.keys, content.time_zone) == (("00-12", "12-24"), "UTC")
 
 

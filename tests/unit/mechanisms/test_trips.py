@@ -62,7 +62,7 @@ def content_of(released: Released) -> TripsRelease:
 
 
 def test_without_noise_the_three_tables_are_those_of_the_trips() -> None:
-    # A trip from 0 over 1 to 2, and after a longer gap one from 15 to 7.
+    # The first trip leads from cell 0 over 1 to 2; after a longer gap, another leads from 15 to 7.
     view = walkers([0, 1, 2, 15, 7], [1, 2, 3, 9, 10], bound=2)
     content = content_of(drawn(view))
     assert (content.ends[0, 2], content.ends[15, 7], content.ends.sum()) == (30, 30, 60)

@@ -47,8 +47,8 @@ def test_a_clear_box_never_makes_its_neighbours_look_busy() -> None:
 def test_groups_end_where_they_would_no_longer_tell_where_people_are() -> None:
     boxes = squares(1)
     assert SIDE // COARSEST == 8
-    # 64 boxes with a count of 2 stand out together, and 16 do not; 256 boxes with a count of 1
-    # would, and 64 do not.
+    # Together, 64 boxes with a count of 2 stand out, but 16 do not; of boxes with a count of 1, 64
+    # do not stand out.
     assert (least(boxes, np.full(len(boxes), 2)) <= 2).all()
     assert (least(boxes, np.full(len(boxes), 1)) == ALONE).all()
 

@@ -42,7 +42,7 @@ def test_it_has_smaller_errors_where_places_are_alike(level: float, most: float)
 
     shrunk, raw = np.mean((mean - truth) ** 2), np.mean((values - truth) ** 2)
     assert shrunk < most * raw
-    # The posterior variance equals the mean squared error or is slightly larger.
+    # The posterior variance should equal the mean squared error, or be slightly larger.
     assert 0.8 < variance.mean() / shrunk < 3
 
 

@@ -71,13 +71,15 @@ def test_margins_of_even_shares_allow_for_uneven_spread_but_not_beyond_the_whole
     margin = box_layers(released(spread))[1].margin
 
     assert margin is not None
-    # The root of a share of 1500 grows slower than the share; the unit of all is the noise scale.
+    # Square roots grow more slowly than shares, so the share of 1500 decides; noise is in units of
+    # its scale.
     scale = spread.totals_noise.scale
     assert margin[0] == pytest.approx(8 * np.sqrt(1500 * scale) + 0.1 * scale, rel=0.1)
     # All 73 people may be in either cell of their partition, and the noise may hide more.
     assert margin[3] <= 1.1 * (73 + noise)
     assert margin[3] > 36.5
-    # A cell that is a partition of its own has its noise, and a negative share its part of it.
+    # A cell that is a partition by itself has its noise; a cell with a negative share, a part of
+    # it.
     assert margin[2] == pytest.approx(noise, rel=0.1)
     assert margin[4] >= noise / 4
 

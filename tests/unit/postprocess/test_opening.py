@@ -212,6 +212,14 @@ def test_a_single_value_is_one_class() -> None:
     assert class_edges(np.array([]), np.array([])) == ()
 
 
+@pytest.mark.parametrize("least", [5e-324, 1e-310, 1e-300])
+def test_values_near_the_smallest_number_have_classes(least: float) -> None:
+    edges = class_edges(np.array([least, 1.0, 1e300]), np.ones(3))
+    assert edges[0] == least
+    assert list(edges) == sorted(set(edges))
+    assert edges[-1] <= 1e300
+
+
 @pytest.mark.parametrize("released", examples(), ids=lambda each: each.mechanism)
 def test_every_release_opens_on_one_of_its_layers(released: Released) -> None:
     shown = layers(released)

@@ -80,7 +80,7 @@ def test_margins_and_thresholds_of_the_surface_hold_on_generated_maps(name: str)
 
 
 def test_the_picture_of_a_faint_surface_keeps_its_shape() -> None:
-    """A faint surface keeps its shape in the picture, although its values are far below a count's
+    """A faint surface keeps its shape in the picture, although its values are far below the
     noise.
     """
     _, _, estimate = shown(flat(), 3)
@@ -95,7 +95,7 @@ def test_the_map_colours_the_surface_inside_boxes_that_stand_out() -> None:
     seen, alone = coloured(estimate), standing(estimate)
     assert seen.sum() > 1.1 * alone.sum()
     assert (seen >= alone).all()
-    # Elsewhere only cells in boxes that stand out together with their neighbours are coloured.
+    # Where no cell stands out by itself, only cells of groups of boxes that stand out are coloured.
     together = estimate.coloured_from < estimate.threshold
     assert (loud | alone | together)[seen].all(), "none in a box that may be empty"
     true = clustered()[estimate.columns["row"], estimate.columns["column"]]

@@ -103,8 +103,8 @@ def test_an_even_prior_leaves_points_unchanged() -> None:
     put = Remapping(NOISE, prior, AREA).apply(*noisy)
     inner = AREA.shape.buffer(-0.02)
     far = shapely.contains_xy(inner, *noisy)
-    # Small differences are allowed: the prior's cells are not all covered by the same number of
-    # fine cells.
+    # Small differences are allowed: the fine grid does not have equally many cells in each of the
+    # prior's cells.
     assert metres(put, noisy)[far].max() < 30
     assert metres(put, noisy)[far].mean() < 10
 

@@ -72,7 +72,10 @@ def test_measurements_are_read_back_from_the_release(cells: int) -> None:
 
 
 def test_the_variance_is_that_of_the_posterior_given_all_counts() -> None:
-    """The recursion agrees with the normal posterior that is computed from matrices."""
+    """The variance equals that of the posterior given all counts.
+
+    The recursion is compared with the normal posterior that is computed from matrices.
+    """
     released = survey(crowd(), cells=8)
     content = content_of(released)
     measurements = measurements_of(content, released.area)
@@ -103,7 +106,7 @@ def test_the_variance_is_that_of_the_posterior_given_all_counts() -> None:
         cells = np.zeros((8, 8), dtype=bool)
         cells[top:bottom, left:right] = True
         share = np.bincount(label[cells.ravel()], minlength=len(size)) / size
-        # Shares of ground differ slightly between the rows of a leaf.
+        # The cells of a leaf differ slightly in ground area from row to row.
         assert noise[index] == pytest.approx(share @ covariance @ share, rel=1e-3, abs=1e-6)
         expected = (share * (1 - share)) @ np.square(leaf_counts)
         assert uneven[index] == pytest.approx(expected, rel=1e-2, abs=1e-6)

@@ -1,4 +1,4 @@
-"""Trips drawn from a model end where they should, by ways that the model has."""
+"""Trips drawn from a model: they end where they should, along ways that the model allows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def bits(seed: int) -> np.random.Generator:
 
 
 def line(**facts: object) -> TripModel:
-    """Return a model of three cells in a row; from the middle one, a quarter of moves lead back."""
+    """Return a model of three cells in a row; a quarter of the moves from the middle cell lead
+    back.
+    """
     to = np.full((3, 8), -1)
     to[0, 2], to[1, 2], to[1, 6], to[2, 6] = 1, 2, 0, 1
     chances = np.zeros((3, 8))
@@ -48,10 +50,11 @@ def line(**facts: object) -> TripModel:
 
 
 def test_a_bridge_ends_where_its_pair_says_after_as_many_moves() -> None:
-    """From cell 0 to 2, two moves have the chance 0.75, and four 0.75 (0.25 + 0.25 + ...).
+    """A drawn way ends at its pair's end after the given number of moves.
 
-    P^4[0, 2] sums the ways 0-1-0-1-2 and 0-1-2-1-2: 0.25 * 0.75 + 0.75 * 0.75 = 0.75. So both
-    lengths have the same weight, and of the long trips a quarter turns back at cell 1.
+    Two moves lead from cell 0 to 2 with probability 0.75. Four moves do so along 0-1-0-1-2 or
+    0-1-2-1-2, with probability 0.25 * 0.75 + 0.75 * 0.75 = 0.75. So both lengths are equally
+    likely, and a quarter of the long trips turns back at cell 1.
     """
     ways = draw_ways(line(), 20_000, bits(1))
     trips = Counter(
@@ -59,15 +62,16 @@ def test_a_bridge_ends_where_its_pair_says_after_as_many_moves() -> None:
         for start, end in zip(ways.start[:-1], ways.start[1:], strict=True)
     )
     assert set(trips) == {(0, 1, 2), (0, 1, 0, 1, 2), (0, 1, 2, 1, 2)}
-    # The bits are fixed; 5 standard errors of these shares are 0.018 at most.
+    # The random bits are fixed; 5 standard errors of these shares are at most 0.018.
     assert trips[0, 1, 2] / 20_000 == pytest.approx(0.5, abs=0.018)
     assert trips[0, 1, 0, 1, 2] / 20_000 == pytest.approx(0.125, abs=0.018)
 
 
 def test_trips_are_chosen_so_that_cells_are_left_as_the_moves_say() -> None:
-    """Only the way 0-1-2-1-2 moves on from cell 2, which nobody does by the sums.
+    """Trips are chosen so that as many moves leave each cell as the measured moves say.
 
-    Three eighths of the trips go that way otherwise; the bits are fixed.
+    By the measured moves, nobody leaves cell 2, which only the way 0-1-2-1-2 does. Without that
+    choice, three eighths of the trips would go that way. The random bits are fixed.
     """
     drawn, made = draw_ways(line(), 4_000, bits(4)), make_ways(line(), 4_000, bits(4))
 
@@ -89,7 +93,8 @@ def test_sums_that_no_trip_reaches_choose_among_all() -> None:
 
 def test_pairs_without_a_way_are_never_drawn() -> None:
     ends = np.zeros((3, 3))
-    ends[0, 1] = ends[0, 2] = 1  # an odd number of moves from 0 to 1, but the lengths are even
+    # from cell 0 to 1, every way has an odd number of moves, but the declared lengths are even
+    ends[0, 1] = ends[0, 2] = 1
     ways = draw_ways(line(ends=ends), 500, bits(2))
     assert set(ways.cell[ways.start[1:] - 1].tolist()) == {2}
     ends[0, 2] = 0

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from dpgeo.core.errors import PrivacyError
-from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.core.spend import Spend
+from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace
+from dpgeo.core.spend import RhoSpend, Spend
 from dpgeo.privacy.clustering import run_kmeans, update_centres
 from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.gaussian_meter import GaussianMeter
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.sparse import PrivateSparseCounts
@@ -69,10 +70,13 @@ def test_a_person_changes_sums_by_at_most_three_times_the_bound(bound: int) -> N
         change = np.abs(with_person._read_by_meter() - without._read_by_meter()).sum(axis=0)
         joint = (change / np.array(with_person.reach)).sum()
         assert joint <= with_person.sensitivity == 3 * bound
+        each = with_person._read_by_meter() - without._read_by_meter()
+        squares = ((each / np.array(with_person.reach)) ** 2).sum()
+        assert squares <= with_person.squared_sensitivity == 3 * bound**2
         if extra is corner:
             # Some change is exactly as large as the sensitivity, so the sensitivity is not
             # overstated.
-            assert joint == 3 * bound
+            assert (joint, squares) == (3 * bound, 3 * bound**2)
 
 
 def test_each_column_has_noise_for_its_sensitivity() -> None:
@@ -88,6 +92,19 @@ def test_each_column_has_noise_for_its_sensitivity() -> None:
     assert np.abs(correlation).max() < 0.03
 
 
+def test_each_column_has_gaussian_noise_for_its_squared_sensitivity() -> None:
+    sums = PrivateSums(np.zeros((40_000, 3), dtype=np.int64), reach=(1, 50, 200), sensitivity=2)
+    meter = GaussianMeter([RhoSpend(label="sums", rho=Fraction(1, 2))], SeededEntropy(3))
+    drawn = meter.measure_sums("sums", sums)
+
+    # 3 columns and 2 contributions: the noise's parameter is s = 3 * 2^2/(2 rho). Each column's
+    # part is scaled by its reach.
+    assert meter.finish()[0].noise == DiscreteGaussian(Fraction(1, 2), 12)
+    assert np.std(drawn, axis=0) == pytest.approx(np.sqrt(12) * np.array([1, 50, 200]), rel=0.03)
+    correlation = np.corrcoef(drawn.T) - np.eye(3)
+    assert np.abs(correlation).max() < 0.03
+
+
 def test_the_trace_names_the_joint_sensitivity() -> None:
     sums = PrivateSums(np.zeros((2, 3), dtype=np.int64), reach=(1, 5, 5), sensitivity=4)
     one = meter(ZeroNoise())
@@ -99,6 +116,9 @@ def test_the_trace_names_the_joint_sensitivity() -> None:
 def test_only_private_sums_are_measured_as_sums() -> None:
     entropy = CountingEntropy()
     plain = PrivateCounts(np.zeros((2, 3), int), sensitivity=1)
+    gaussian = GaussianMeter([RhoSpend(label="first", rho=Fraction(1))], entropy)
+    with pytest.raises(PrivacyError):
+        gaussian.measure_sums("first", plain)  # type: ignore[arg-type]
     with pytest.raises(PrivacyError):
         meter(entropy).measure_sums("first", plain)  # type: ignore[arg-type]
     sums = PrivateSums(np.zeros((2, 1), int), reach=[1], sensitivity=1)

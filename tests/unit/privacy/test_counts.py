@@ -114,7 +114,7 @@ def test_distinct_counts_change_less_in_squares() -> None:
     distinct = PrivateCounts(values, sensitivity=10, distinct=True)
     assert PrivateCounts(values, sensitivity=10).squared_sensitivity == 100
     assert distinct.squared_sensitivity == distinct.flat().squared_sensitivity == 10
-    # One person may have been in all four cells, which are now one region.
+    # One person may have been in all four cells, and is then counted several times in one region.
     assert distinct.regroup(np.zeros((2, 2), int), 1).squared_sensitivity == 100
     with pytest.raises(TypeError, match="never changed"):
         distinct._distinct = True
@@ -150,7 +150,10 @@ def test_a_fractional_sensitivity_is_refused() -> None:
 
 def test_only_the_meter_reads_private_counts() -> None:
     package = Path(dpgeo.__file__).parent
-    private = {"counts", "person_records", "positions", "sparse", "value_shares", "vector_sums"}
+    private = {
+        *("bound_choice", "counts", "person_records", "positions", "sparse"),
+        *("value_shares", "vector_sums"),
+    }
     readers = {
         str(path.relative_to(package))
         for path in package.rglob("*.py")

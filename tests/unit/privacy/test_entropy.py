@@ -1,4 +1,4 @@
-"""Production randomness: keys from the operating system, and non-overlapping streams."""
+"""Randomness in production: keys from the operating system, and streams that do not overlap."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def test_a_proposal_beyond_the_table_is_compared_exactly() -> None:
 
 
 def test_a_rejected_proposal_is_drawn_again() -> None:
-    # Room for one value means ten proposals: ten signs, ten sizes, ten acceptances. All sizes are
+    # To get one value, ten proposals are made: ten signs, ten sizes, ten acceptances. All sizes are
     # 0, whose probability is exp(-(1/2)^2/2) = 0.88, and all but the last two are rejected.
     words = [0] * 20 + [MAX] * 8 + [0, 0]
     assert sample(of_square(1), 1, CraftedWords(words)).tolist() == [0]

@@ -79,7 +79,8 @@ def test_a_candidate_passes_by_the_exact_chance(monkeypatch: pytest.MonkeyPatch)
         ([first, second - 1], True),
         ([first, second + 1], False),
     ]:
-        # Words are inverted; those that settle a tie are read as they are.
+        # The inverted words are those that decide a comparison; those that settle a tie are not
+        # inverted.
         crafted = CraftedWords([words[0] ^ flip, *words[1:]])
         assert sample_passing(noise, 6, 1, crafted).size == passes
 

@@ -206,7 +206,7 @@ def test_padding_reports_lie_in_the_study_area() -> None:
     )
     lon, lat = scatter(triangle, 4000, SeededWords(1))
     inside = triangle.covers(lon, lat)
-    assert 0.95 < inside.mean() < 1  # only parts of the cells on its edge are in the area
+    assert 0.95 < inside.mean() < 1  # the cells on the area's edge lie only partly within it
     assert scatter(CITY, 0, SeededWords(1))[0].size == 0
     ones = CraftedWords([(1 << 64) - 1] * 3)
     lon, lat = scatter(CITY, 1, ones)

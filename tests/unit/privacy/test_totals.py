@@ -52,6 +52,25 @@ def totals_of(path: Path, regions: CountedRegions) -> list[int]:
     return [int(counts._read_by_meter()[0]) for counts in each]
 
 
+@pytest.mark.parametrize(
+    ("counting", "expected"), [(Counting.PEOPLE, [0, 1, 1, 1]), (Counting.VISITS, [0, 0, 1, 2])]
+)
+def test_contributions_are_counted_up_to_a_limit(
+    tmp_path: Path, counting: Counting, expected: list[int]
+) -> None:
+    west, south, east, north = AREA.mercator_bounds
+    width, height = (east - west) / 4, (north - south) / 4
+    seen = {1: [0, 0], 2: [0, 1, 1], 3: [0, 1, 2, 3]}
+    rows: list[Row] = [
+        (person, west + (column + 0.5) * width, south + 0.5 * height, None)
+        for person, columns in seen.items()
+        for column in columns
+    ]
+    view = view_of(write(tmp_path / "rows.parquet", rows), counting=counting)
+    people = view.contributions(Grid.over(AREA, 4), 2)
+    assert people._read_by_meter().tolist() == expected
+
+
 def clipped(rows: list[tuple[int, int]]) -> list[int]:
     """Return the clipped totals of rows, each of which is a (person, region) pair."""
     people = {person for person, _ in rows}

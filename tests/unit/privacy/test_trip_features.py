@@ -21,7 +21,7 @@ def features(
     distinct: bool = False,
     keys: list[int] | None = None,
 ) -> PrivateTripFeatures:
-    """Return what is counted of trips, each given as its person and the cells it visits."""
+    """Return the features counted of trips, each given as its person and the cells it visits."""
     counted = TripFeatures(GRID, bound, distinct=distinct)
     sizes = [len(cells) for _, cells in trips]
     chosen = list(range(len(trips))) if keys is None else keys
@@ -59,13 +59,13 @@ def test_every_trip_weighs_the_same_however_long() -> None:
     for cells in (short, long):
         private = features([(0, cells)])
         assert private.moves._read_by_meter().sum() == UNITS
-    # 24 moves: 60 units are 2.5 for each, in turn 2 and 3.
+    # The trip has 24 moves; it has 60 units, so each move gets 2.5, alternately 2 and 3.
     moves = features([(0, long)]).moves._read_by_meter()
     assert set(moves[moves > 0].tolist()) <= {2, 3, 4, 5, 6}
 
 
 def test_a_trip_is_cut_off_and_ends_where_it_is_cut() -> None:
-    there_and_back = [0, 4] * 20  # 39 ways of 4 moves
+    there_and_back = [0, 4] * 20  # 39 trips of 4 moves each
     private = features([(0, there_and_back)])
     assert np.flatnonzero(private.lengths._read_by_meter()).tolist() == [MOST_MOVES - 1]
     assert pairs_of(private) == {(0, 0): 1}

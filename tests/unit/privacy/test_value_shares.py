@@ -1,4 +1,4 @@
-"""The two sums of which averages are made, and the noise that the Meter adds to them."""
+"""The two sums from which averages are computed, and the noise that the Meter adds to them."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ def test_places_may_be_in_no_hierarchy() -> None:
     table = "key,name,lon,lat\na,Post,1,1\nb,,2,2\n"
     stops = Places.from_geojson(read_gazetteer(table))
     assert (stops.levels, stops.units) == (("place",), (("a",), ("b",)))
-    assert stops.names == ("Post", "b")  # the key stands in where there is no name
+    assert stops.names == ("Post", "b")  # the place has no name, so its key takes the name's place
     again = Places.from_geojson(stops.to_geojson())
     assert (again.keys, again.names, again.units) == (stops.keys, stops.names, stops.units)
     assert again.within(StudyArea.from_bounds(0, 0, 3, 3)).names == stops.names

@@ -37,7 +37,7 @@ def test_squares_of_a_kilometre_cover_the_area_once() -> None:
 @pytest.mark.parametrize(
     ("grid", "side", "longitude", "latitude", "key"),
     [
-        (BRITISH, 1000, -0.1276, 51.5072, "TQ3080"),  # Charing Cross
+        (BRITISH, 1000, -0.1276, 51.5072, "TQ3080"),  # the position of Charing Cross, London
         (BRITISH, 10_000, -3.1883, 55.9533, "NT27"),  # Edinburgh
         (BRITISH, 100_000, -3.1883, 55.9533, "NT"),
         (SWISS, 1000, 7.43864, 46.95108, "1kmE2600N1200"),  # the old observatory of Berne

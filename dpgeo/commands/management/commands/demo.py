@@ -31,7 +31,7 @@ class Command(BaseCommand):
             if logins:
                 self._tell(logins)
             demo.publish()
-        # Print the passwords again, because the first copy has scrolled away by now.
+        # Print the passwords again, because the first print has scrolled away by now.
         self._tell(logins)
 
     def _tell(self, logins: dict[str, str]) -> None:

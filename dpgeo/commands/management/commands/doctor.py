@@ -1,4 +1,4 @@
-"""`python manage.py doctor`: check this installation, and say what to do about each fault."""
+"""`python manage.py doctor`: check this installation, and say how to fix each fault."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import django
+import requests
 from django.conf import settings
 from django.core import checks
 from django.core.mail import get_connection
@@ -23,6 +24,7 @@ from django.utils import timezone
 
 import dpgeo
 from dpgeo.accounts.mail import sends_mail
+from dpgeo.accounts.providers import ENDPOINTS, Facts, ends_of_certificates
 from dpgeo.api.health import broker_state, database_state, disk_state
 from dpgeo.audit.models import Event
 from dpgeo.jobs.models import Job, JobState
@@ -32,6 +34,9 @@ MOST_SECONDS_APART = 5.0
 
 LONGEST_WAIT = timedelta(minutes=10)
 """Longest time that a job may wait while no job is running."""
+
+ENDS_SOON = timedelta(days=30)
+"""Least time for which a provider's certificate must still be valid without a warning."""
 
 LOCAL = {"127.0.0.1", "localhost", "::1", "[::1]"}
 
@@ -60,7 +65,10 @@ class Finding:
 
 
 class Command(BaseCommand):
-    help = "Checks mail, disk, clock, permissions, broker, database, workers, versions, settings."
+    help = (
+        "Checks mail, disk, clock, permissions, broker, database, workers, versions, providers of "
+        "single sign-on, settings."
+    )
     # Do not let Django stop the command at faults that `check_settings` is to report with their
     # remedies.
     requires_system_checks: list[str] = []
@@ -208,6 +216,41 @@ def check_mail() -> Iterator[Finding]:
         yield Finding("mail", "the server answers")
 
 
+def check_single_sign_on() -> Iterator[Finding]:
+    """Check that OIDC providers respond with their description, and SAML certificates are valid."""
+    for facts in settings.DPGEO_OIDC:
+        yield Finding(f"provider {facts['id']}", *_state_of_provider(facts))
+    for facts in settings.DPGEO_SAML:
+        try:
+            end = max(ends_of_certificates(facts))
+        except ValueError:
+            continue  # `check_settings` reports it
+        good = end > timezone.now() + ENDS_SOON
+        state = f"its certificate ends on {end:%Y-%m-%d}"
+        remedy = "Name its next certificate besides in DPGEO_SAML, from its new metadata."
+        yield Finding(f"provider {facts['id']}", state, "" if good else remedy)
+
+
+def _state_of_provider(facts: Facts) -> tuple[str, str]:
+    """Return whether a provider of DPGEO_OIDC responds with its description, and what to do if
+    not.
+    """
+    base = facts["server_url"].partition("/.well-known/")[0].rstrip("/")
+    try:
+        answer = requests.get(f"{base}/.well-known/openid-configuration", timeout=5)
+        described = answer.json()
+        issuer = str(described["issuer"]).rstrip("/")
+        lacking = [name for name in ENDPOINTS if not described.get(name)]
+    except (requests.RequestException, ValueError, KeyError, TypeError) as error:
+        remedy = "Check server_url in DPGEO_OIDC, and whether it can be reached from here."
+        return type(error).__name__, remedy
+    if issuer != base:
+        return "it names another issuer", "Set server_url in DPGEO_OIDC to the issuer it names."
+    if lacking:
+        return f"it names no {lacking[0]}", "This site needs it; set it up at the provider."
+    return "it describes itself", ""
+
+
 def check_settings() -> Iterator[Finding]:
     """Run Django's checks and, if others can reach the site, those for deployment."""
     reached = settings.HTTPS or bool({*settings.ALLOWED_HOSTS} - LOCAL)
@@ -231,5 +274,6 @@ CHECKS: list[Callable[[], Iterator[Finding]]] = [
     check_clock,
     check_permissions,
     check_mail,
+    check_single_sign_on,
     check_settings,
 ]

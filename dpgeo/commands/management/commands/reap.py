@@ -1,4 +1,6 @@
-"""`python manage.py reap`: wake idle jobs, draw and publish what is due, delete orphan files."""
+"""`python manage.py reap`: queue lost jobs again, draw and publish what is due, delete orphan
+files.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ from dpgeo.releases.series import series_draw_due
 from dpgeo.webhooks.services import deliveries_forget, deliveries_wake
 
 SWEEP_SECONDS = 3600.0
-"""Seconds between two searches for orphan files; these are less urgent than waking jobs."""
+"""Seconds between two searches for orphan files; these are less urgent than queueing lost jobs
+again.
+"""
 
 CARD_SECONDS = 2.0
 """Seconds of each round that may be spent on making missing cards of maps."""
@@ -70,7 +74,12 @@ class Command(BaseCommand):
             close_old_connections()
 
     def _round(self, sweeps: bool, sweeps_work: bool) -> None:
-        """Recover lost draws before waking jobs, since woken jobs would otherwise draw again."""
+        """Run one round of the reaper; `sweeps` and `sweeps_work` say whether to search for old
+        files.
+
+        Lost draws are recovered before jobs are queued again, since those jobs would draw noise
+        again.
+        """
         done: dict[str, int] = {}
         try:
             if sweeps:
@@ -84,7 +93,7 @@ class Command(BaseCommand):
             done["published"] = releases_publish_due()
             done["webhooks"] = deliveries_wake()
             cards_make(seconds=CARD_SECONDS)
-            if sweeps_work:  # Send alerts last, since a mail server or webhook may be slow.
+            if sweeps_work:  # Alerts are sent last, since a mail server or webhook may be slow.
                 done["alerts"] = alerts_send()
         except (DatabaseError, OSError) as error:
             self.stderr.write(f"No answer ({type(error).__name__}); trying on.")

@@ -50,14 +50,14 @@ class Command(BaseCommand):
         with plain_errors(OPTIONS):
             upload = self._register(options)
         if upload.job_id is None:
-            raise CommandError("The folder has no job.")
+            raise CommandError("The registered data have no job.")
         job = job_wait(
             job_id=upload.job_id,
             run=lambda on_progress: upload_ingest(upload_id=upload.pk, on_progress=on_progress),
             output=self.stdout,
         )
         if job.state != JobState.DONE:
-            raise CommandError(f"The folder was not registered. {job.failure}")
+            raise CommandError(f"The data were not registered. {job.failure}")
         upload.refresh_from_db()
         show_report(upload, self.stdout)
 

@@ -25,6 +25,7 @@ PRICED = ("mechanism", "epsilon", "bound", "counting", "bounding")
 TOTALS = ("totals", "most_sightings", "most_visits")
 WINDOW = ("from_day", "to_day")
 HOUSEHOLD = "household"
+CHOICE = "choose_bound"
 
 
 class Command(BaseCommand):
@@ -84,6 +85,12 @@ class Command(BaseCommand):
             metavar="K",
             help="Protect households of up to K people as one person would be at this epsilon.",
         )
+        parser.add_argument(
+            "--choose-bound",
+            default="0",
+            metavar="PERCENT",
+            help="Share of epsilon for a private choice of the bound, of at most L; by default 0.",
+        )
         parser.add_argument("--title", default="", help="By default the dataset's.")
         parser.add_argument("--description", default="")
         parser.add_argument("--publish", action="store_true", help="Publish when done.")
@@ -105,7 +112,9 @@ class Command(BaseCommand):
                     dataset=options["dataset"],
                     field="slug",
                 )
-            fields = {name: options[name] for name in (*PRICED, *TOTALS, *WINDOW, HOUSEHOLD)}
+            fields = {
+                name: options[name] for name in (*PRICED, *TOTALS, *WINDOW, HOUSEHOLD, CHOICE)
+            }
             fields["counting"] = fields["counting"] or usual_counting(dataset)
             request = read_request(dataset, parameters=parameters, **fields)
             quote = release_quote(dataset=dataset, request=request)
@@ -159,12 +168,19 @@ class Command(BaseCommand):
         self.stdout.write("  Other formats are made when somebody first asks for them.")
         if release.rules.public:
             self.stdout.write(self.style.SUCCESS(f"Published: {address(release)}"))
+        elif release.publish_when_done:
+            self.stdout.write(
+                self.style.SUCCESS(
+                    f"Made, not published yet: `serve` or `manage.py reap` publishes it from "
+                    f"{job.end_shown_at:%Y-%m-%d %H:%M:%S} UTC on, at {address(release)}"
+                )
+            )
         else:
             self.stdout.write(self.style.SUCCESS(f"Draft, not published: {release.pk}"))
 
 
 def _household(quote: Quote) -> list[str]:
-    """Return a line on the households that are protected; none for single people."""
+    """Return a line on the households that are protected; no line if single people are."""
     request = quote.request
     if request.household == 1:
         return []

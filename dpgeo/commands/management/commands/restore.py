@@ -52,9 +52,8 @@ class Command(BaseCommand):
         self.stdout.write("Done. Run `manage.py reap --once`, then start the site.")
 
     def _report(self, restored: Restored) -> None:
+        self.stdout.write(f"{restored.rows:,} rows and {restored.files:,} files are back.")
         lines = {
-            "rows and": restored.rows,
-            "files are back.": restored.files,
             "draws were adopted.": restored.adopted,
             "draws were debited again.": restored.debited,
             "budgets are closed: what was left is debited.": restored.held,
@@ -63,5 +62,5 @@ class Command(BaseCommand):
             "people are erased again.": restored.erased,
         }
         for words, number in lines.items():
-            if number or words in {"rows and", "files are back."}:
+            if number:
                 self.stdout.write(f"{number:,} {words}")

@@ -73,6 +73,11 @@ class Command(BaseCommand):
         )
         declare.add_argument("--epsilon", required=True, metavar="E")
         declare.add_argument("--publish", action="store_true", help="Publish each map when done.")
+        declare.add_argument(
+            "--all-files",
+            action="store_true",
+            help="Make all files of each map once it is published.",
+        )
         declare.add_argument("--dry-run", action="store_true", help="Say what it promises only.")
         declare.add_argument("--user", default="")
         complete = actions.add_parser(
@@ -120,6 +125,7 @@ class Command(BaseCommand):
             first_day=options["first_day"],
             request=request,
             publish_when_done=options["publish"],
+            all_files=options["all_files"],
             by=acting_user(options["user"]),
         )
         if options["publish"] and not series.publish_when_done:

@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from dpgeo.api.health import database_state
 from dpgeo.commands.supervisor import Program, Supervisor
 
 
@@ -38,6 +39,8 @@ class Command(BaseCommand):
                 f"Port {port} on {host} is taken or not allowed. "
                 f"Choose another: --port {other}, or make run PORT={other}"
             )
+        if database_state() == "not migrated":
+            raise CommandError("Run `manage.py migrate` and `manage.py collectstatic` first.")
         # The child processes look for the project in the working folder.
         os.chdir(settings.BASE_DIR)
         programs = [
@@ -84,7 +87,7 @@ class Greeting:
             self.command._say(f"\ndpgeo is at {address}  (Ctrl-C stops it)\n")
         elif not self.responded:
             self.command._say(
-                f"  {address} answers. The demo maps appear there one by one, within some minutes."
+                f"  {address} answers. Missing demo maps appear there one by one, within minutes."
             )
         self.responded = True
 

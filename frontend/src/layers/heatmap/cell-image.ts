@@ -32,57 +32,64 @@ export type CellImage = {
 export function paintCells(surface: Surface, { show, scale, metres, basis }: Style): CellImage {
   const { rows, columns } = surface.grid;
   const square = squareOf(basis?.metres ?? metres, groundCell(surface.grid));
+  const boxes = surface.visible();
+  const shown = show === "margin" ? boxes : standing(surface, boxes);
+  const values = new Float64Array(shown.length);
+  for (let index = 0; index < shown.length; index++) {
+    const box = shown[index]!;
+    values[index] = (show === "margin" ? surface.marginDensity(box) : surface.density(box)) * square.cells;
+  }
   const edges = basis
     ? [...basis.edges]
-    : classEdges(
-        densities(surface, show).map((value) => value * square.cells),
-        show === "estimate" && surface.layer.kind === "measured" && square.cells === 1,
-        scale,
-      );
+    : classEdges(values, show === "estimate" && surface.layer.kind === "measured" && square.cells === 1, scale);
   const steps = rampSteps(edges.length);
-  const looks = new Uint8Array(surface.length);
-  let coloured = 0;
-  let hatched = 0;
-  for (const box of surface.visible()) {
-    if (show === "estimate" && !surface.standsOut(box)) {
-      looks[box] = HATCHED;
-      hatched += surface.cellsOf(box);
-    } else {
-      const value = show === "margin" ? surface.marginDensity(box) : surface.density(box);
-      looks[box] = steps[classOf(value * square.cells, edges)]!;
-      coloured += surface.cellsOf(box);
-    }
-  }
+  const looks = new Uint8Array(surface.length).fill(HATCHED);
+  for (let index = 0; index < shown.length; index++) looks[shown[index]!] = steps[classOf(values[index]!, edges)]!;
+  const coloured = cellsOf(surface, shown);
+  const hatched = cellsOf(surface, boxes) - coloured;
   const pixels = fill(surface, looks);
   return { columns, rows, pixels, edges, square, steps, coloured, hatched };
 }
 
-/** Counts or margins per cell of the boxes that are coloured. */
-function densities(surface: Surface, show: Style["show"]): number[] {
-  const values: number[] = [];
-  for (const box of surface.visible()) {
-    if (show === "margin") values.push(surface.marginDensity(box));
-    else if (surface.standsOut(box)) values.push(surface.density(box));
-  }
-  return values;
+function standing(surface: Surface, boxes: Int32Array): Int32Array {
+  const found = new Int32Array(boxes.length);
+  let length = 0;
+  for (let index = 0; index < boxes.length; index++) if (surface.standsOut(boxes[index]!)) found[length++] = boxes[index]!;
+  return found.subarray(0, length);
+}
+
+function cellsOf(surface: Surface, boxes: Int32Array): number {
+  if (!surface.layer.cells) return boxes.length;
+  return boxes.reduce((sum, box) => sum + surface.cellsOf(box), 0);
 }
 
 function fill(surface: Surface, looks: Uint8Array): Uint8Array<ArrayBuffer> {
   const { rows, columns } = surface.grid;
+  const { boxOf, layer } = surface;
   const pixels = new Uint8Array(4 * rows * columns);
-  const shapes = surface.layer.boxes && boxShapes(surface.layer.boxes);
-  for (let cell = 0, at = 0; at < pixels.length; cell++, at += 4) {
-    const box = surface.boxOf[cell]!;
+  if (!layer.boxes) {
+    // Each cell is a box of its own, one cell wide and high: four bytes at once, the lowest first.
+    const square = ((RIGHT_EDGE | LOWER_EDGE) << 8) | (1 << 16) | (1 << 24);
+    const words = new Uint32Array(pixels.buffer);
+    for (let cell = 0; cell < boxOf.length; cell++) {
+      const box = boxOf[cell]!;
+      words[cell] = box === NOWHERE ? NOTHING : looks[box]! | square;
+    }
+    return pixels;
+  }
+  const shapes = boxShapes(layer.boxes);
+  for (let cell = 0, at = 0; cell < boxOf.length; cell++, at += 4) {
+    const box = boxOf[cell]!;
     if (box === NOWHERE) {
       pixels[at] = NOTHING;
       continue;
     }
     pixels[at] = looks[box]!;
-    const right = (cell + 1) % columns === 0 || surface.boxOf[cell + 1] !== box;
-    const lower = surface.boxOf[cell + columns] !== box;
+    const right = (cell + 1) % columns === 0 || boxOf[cell + 1] !== box;
+    const lower = boxOf[cell + columns] !== box;
     pixels[at + 1] = (right ? RIGHT_EDGE : 0) | (lower ? LOWER_EDGE : 0);
-    pixels[at + 2] = shapes ? shapes[2 * box]! : 1;
-    pixels[at + 3] = shapes ? shapes[2 * box + 1]! : 1;
+    pixels[at + 2] = shapes[2 * box]!;
+    pixels[at + 3] = shapes[2 * box + 1]!;
   }
   return pixels;
 }

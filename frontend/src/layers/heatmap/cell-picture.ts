@@ -12,7 +12,8 @@ export function landMask(land: Geometry, place: Place, ratio: number): Uint8Clam
   const canvas = document.createElement("canvas");
   canvas.width = Math.round(place.width * ratio);
   canvas.height = Math.round(place.height * ratio);
-  const pen = canvas.getContext("2d")!;
+  // Its pixels are read at once, which would keep the page waiting for the graphics processor.
+  const pen = canvas.getContext("2d", { willReadFrequently: true })!;
   pen.fill(shapePath(land, { ...place, perPixel: place.perPixel / ratio }), "evenodd");
   return pen.getImageData(0, 0, canvas.width, canvas.height).data;
 }
@@ -29,33 +30,33 @@ export function cellsPicture(
   const canvas = document.createElement("canvas");
   canvas.width = Math.round(place.width * ratio);
   canvas.height = Math.round(place.height * ratio);
-  const pen = canvas.getContext("2d")!;
+  const pen = canvas.getContext("2d", { willReadFrequently: true })!;
   const picture = pen.createImageData(canvas.width, canvas.height);
-  const ramp = palette.ramp.map(parseHex);
-  const hatch = parseHex(palette.hatch);
+  const pixels = new Uint32Array(picture.data.buffer);
+  const ramp = palette.ramp.map((colour) => packed(parseHex(colour), 1));
+  const [hatch, hatchAtSea] = hatches(parseHex(palette.hatch), canvas.width + canvas.height, ratio);
   const cellSize = (grid.cell / place.perPixel) * ratio;
   const left = ((grid.west - place.west) / place.perPixel) * ratio;
   const top = ((place.north - grid.north) / place.perPixel) * ratio;
-  for (let y = 0; y < canvas.height; y++) {
+  const columns = Int32Array.from({ length: canvas.width + 1 }, (_, x) => Math.floor((x + 0.5 - left) / cellSize));
+  const [width, height] = [canvas.width, canvas.height];
+  for (let y = 0; y < height; y++) {
     const row = Math.floor((y + 0.5 - top) / cellSize);
     if (row < 0 || row >= image.rows) continue;
     const lastRow = Math.floor((y + 1.5 - top) / cellSize) !== row;
-    for (let x = 0; x < canvas.width; x++) {
-      const column = Math.floor((x + 0.5 - left) / cellSize);
+    for (let x = 0; x < width; x++) {
+      const column = columns[x]!;
       if (column < 0 || column >= image.columns) continue;
       const cell = 4 * (row * image.columns + column);
       const look = image.pixels[cell]!;
       if (look === NOTHING) continue;
-      const at = 4 * (y * canvas.width + x);
+      const at = y * width + x;
       if (look === HATCHED) {
-        const cover = hatchCover((x + 0.5) / ratio, (y + 0.5) / ratio, ratio);
-        put(picture.data, at, hatch, !land || land[at + 3]! > 127 ? cover : cover * AT_SEA);
+        pixels[at] = (!land || land[4 * at + 3]! > 127 ? hatch : hatchAtSea)[x + y]!;
         continue;
       }
-      const lastColumn = Math.floor((x + 1.5 - left) / cellSize) !== column;
-      if (!isGap(image.pixels, cell, cellSize / ratio, lastColumn, lastRow)) {
-        put(picture.data, at, ramp[look]!, 1);
-      }
+      const lastColumn = columns[x + 1] !== column;
+      if (!isGap(image.pixels, cell, cellSize / ratio, lastColumn, lastRow)) pixels[at] = ramp[look]!;
     }
   }
   pen.putImageData(picture, 0, 0);
@@ -70,17 +71,20 @@ function isGap(
   lastRow: boolean,
 ): boolean {
   const flags = pixels[cell + 1]!;
-  const narrow = (extent: number) => extent * cellSize <= GAP_FROM;
   return (
-    (lastColumn && (flags & RIGHT_EDGE) !== 0 && !narrow(pixels[cell + 2]!)) ||
-    (lastRow && (flags & LOWER_EDGE) !== 0 && !narrow(pixels[cell + 3]!))
+    (lastColumn && (flags & RIGHT_EDGE) !== 0 && pixels[cell + 2]! * cellSize > GAP_FROM) ||
+    (lastRow && (flags & LOWER_EDGE) !== 0 && pixels[cell + 3]! * cellSize > GAP_FROM)
   );
 }
 
-function put(data: Uint8ClampedArray, at: number, colour: readonly number[], cover: number): void {
-  data[at] = colour[0]!;
-  data[at + 1] = colour[1]!;
-  data[at + 2] = colour[2]!;
-  data[at + 3] = Math.round(255 * cover);
+/** The hatch on land and at sea by a pixel's `x + y`, on which alone it depends. */
+function hatches(colour: readonly number[], length: number, ratio: number): [Uint32Array, Uint32Array] {
+  const covers = Float64Array.from({ length }, (_, along) => hatchCover((along + 1) / ratio, 0, ratio));
+  return [Uint32Array.from(covers, (cover) => packed(colour, cover)), Uint32Array.from(covers, (cover) => packed(colour, cover * AT_SEA))];
+}
+
+/** A pixel of an image as one number: red in the lowest byte, on all machines with a browser. */
+function packed([red, green, blue]: readonly number[], cover: number): number {
+  return (Math.round(255 * cover) << 24) | (blue! << 16) | (green! << 8) | red!;
 }
 

@@ -168,24 +168,23 @@ function landMask(grid: Grid, land: Geometry): HTMLCanvasElement {
   canvas.height = Math.round((MASK * grid.rows) / grid.columns);
   const perPixel = (grid.cell * grid.columns) / MASK;
   const corner = { west: grid.west, north: grid.north, perPixel };
-  canvas.getContext("2d")!.fill(shapePath(land, corner), "evenodd");
+  // It is copied at once: drawn by the graphics processor, it would have to be waited for.
+  canvas.getContext("2d", { willReadFrequently: true })!.fill(shapePath(land, corner), "evenodd");
   return canvas;
 }
 
 function build(gl: WebGL2RenderingContext, mask: HTMLCanvasElement): Program {
   const program = gl.createProgram();
-  for (const [kind, source] of [
-    [gl.VERTEX_SHADER, VERTEX],
-    [gl.FRAGMENT_SHADER, FRAGMENT],
-  ] as const) {
+  const shaders = [
+    [gl.VERTEX_SHADER, VERTEX] as const,
+    [gl.FRAGMENT_SHADER, FRAGMENT] as const,
+  ].map(([kind, source]) => {
     const shader = gl.createShader(kind)!;
     gl.shaderSource(shader, source);
     gl.compileShader(shader);
     gl.attachShader(program, shader);
-    if (!gl.getShaderParameter(shader, gl.COMPILE_STATUS)) {
-      throw new Error(gl.getShaderInfoLog(shader) ?? "the heatmap's shader does not compile");
-    }
-  }
+    return shader;
+  });
   gl.bindAttribLocation(program, 0, "corner");
   gl.linkProgram(program);
   const uniforms = new Map<string, WebGLUniformLocation | null>();
@@ -195,10 +194,19 @@ function build(gl: WebGL2RenderingContext, mask: HTMLCanvasElement): Program {
     texture: texture(gl, gl.NEAREST),
     land: maskTexture(gl, mask),
     uniform: (name) => {
+      // Whoever asks waits for the graphics processor: so not before the layer is drawn.
+      if (!uniforms.size) check(gl, program, shaders);
       if (!uniforms.has(name)) uniforms.set(name, gl.getUniformLocation(program, name));
       return uniforms.get(name)!;
     },
   };
+}
+
+/** Throws the compiler's message if the program could not be linked. */
+function check(gl: WebGL2RenderingContext, program: WebGLProgram, shaders: readonly WebGLShader[]): void {
+  if (gl.getProgramParameter(program, gl.LINK_STATUS) || gl.isContextLost()) return;
+  const messages = shaders.map((shader) => gl.getShaderInfoLog(shader));
+  throw new Error(messages.find(Boolean) ?? "the heatmap's shader does not compile");
 }
 
 function quad(gl: WebGL2RenderingContext): WebGLVertexArrayObject {

@@ -1,4 +1,4 @@
-"""Random generators that draw no noise and record the scales that they were asked for."""
+"""Random generators that draw no noise and record the noise scales that were requested."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class WithoutLaplace(Generator):
 
     @property
     def scales(self) -> list[float]:
-        """The scales that were asked for, in order."""
+        """The requested scales, in order."""
         return [float(scale) for scale, _ in self.asked]
 
 
@@ -36,5 +36,5 @@ class WithoutNoise(WithoutLaplace):
 
 
 def rare(happened: int, draws: int, chance: float) -> bool:
-    """Return whether a number of events is over five standard deviations from its expectation."""
+    """Return whether a number of events is more than five standard deviations from the expected."""
     return bool(abs(happened - draws * chance) > 5 * (draws * chance * (1 - chance)) ** 0.5)

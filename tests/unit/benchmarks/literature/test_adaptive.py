@@ -30,7 +30,7 @@ def test_threshold_and_answers_cost_epsilon_together(one_way: bool, factor: int)
 
 
 def chances(answers: list[float], mechanism: str, draws: int = 30_000) -> float:
-    """Return how often the first of two answers is above 0 and the second is not."""
+    """Return how often, of two answers, the first is reported above 0 and the second is not."""
     random = np.random.default_rng(1)
     happened = 0
     for _ in range(draws):
@@ -76,7 +76,7 @@ def test_mwem_chooses_queries_with_the_right_odds() -> None:
     random = WithoutLaplace(3)
     for _ in range(draws):
         estimate = weights.mwem(counts, queries, 1 / 0.95, random, rounds=1)
-        # Measuring the second query separates its cell from the two cells that no query has
+        # If the second query was measured, its cell differs from the two cells that no query
         # measured.
         worse += bool(np.isclose(estimate[1], estimate[2]))
     assert not rare(worse, draws, 1 / (1 + np.exp(-0.5 * (6 - 3) / 2)))
@@ -122,6 +122,6 @@ def test_a_kd_tree_cuts_with_the_right_odds(levels: int) -> None:
     random = WithoutLaplace(4)
     for _ in range(draws):
         label, _ = trees.kd_tree_boxes(np.array([[5.0, 1, 0]]), epsilon, random, levels=levels)
-        # Leaves are numbered level by level, so the first cell shows where the root was cut.
+        # These labels mean that the root was cut after its first cell.
         first += label.tolist() in ([[0, 1, 1]], [[0, 1, 2]])
     assert not rare(first, draws, 1 / (1 + np.exp(-0.3 * epsilon / levels * (6 - 4) / 2)))

@@ -156,7 +156,11 @@ def test_refining_spends_epsilon_and_no_more_and_favours_small_counts() -> None:
 
 
 def test_coarser_answers_of_a_chain_have_laplace_noise_of_their_own_scale() -> None:
-    """Variance and tail of every step are those of one Laplace draw, though noise was added up."""
+    """Every answer of a chain has Laplace noise of its own scale.
+
+    The variance and the tail are those of one Laplace variable, although noise was added step by
+    step.
+    """
     chain = refining._chain(np.zeros(40_000), 10.0, 2.0, np.random.default_rng(9))
     scales = 10.0 * refining.STEP ** np.arange(len(chain))
     assert scales[-1] >= 2.0

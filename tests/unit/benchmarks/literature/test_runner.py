@@ -8,11 +8,12 @@ from fractions import Fraction
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
 
 from benchmarks import __main__ as benchmarks
 from benchmarks.literature import figures
-from benchmarks.literature.runner import TASKS, table, write
+from benchmarks.literature.runner import BLOCK, TASKS, table, write
 from benchmarks.literature.trials import Options, line
 from tests.requirements import need
 
@@ -58,6 +59,27 @@ def test_tables_are_written_between_their_comments(tmp_path: Path) -> None:
     )
     with pytest.raises(ValueError, match="boxes"):
         write(tmp_path, {"boxes": rows})
+
+
+def test_a_table_of_a_files_data_has_a_place_of_its_own(tmp_path: Path) -> None:
+    need(importlib.util.find_spec("scipy"), "SciPy: make packages-full")
+    file, page = tmp_path / "city.npy", tmp_path / "page.md"
+    np.save(file, np.arange(64 * 64).reshape(64, 64))
+    page.write_text(
+        "<!-- table: sizes -->\n<!-- end -->\n<!-- table: sizes city 0.5 -->\n<!-- end -->\n"
+    )
+    options = ["--task", "sizes", "--trials", "2", "--file", str(file), "--pages", str(tmp_path)]
+    assert benchmarks.main(["literature", *options]) == 0
+    text = page.read_text()
+    assert text.startswith("<!-- table: sizes -->\n<!-- end -->\n")
+    assert "--task sizes --file city.npy --epsilon 0.5 --trials 2" in text
+    assert str(tmp_path) not in text
+
+
+def test_every_place_for_a_table_is_filled() -> None:
+    for page in PAGES.glob("*.md"):
+        for block in BLOCK.finditer(page.read_text()):
+            assert f"--task {block[2].partition(' ')[0]} " in block[0], block[2]
 
 
 def test_a_file_is_refused_where_it_would_not_be_read(capsys: pytest.CaptureFixture[str]) -> None:

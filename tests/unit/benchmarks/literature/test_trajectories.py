@@ -1,4 +1,4 @@
-"""Models of trips after DPT and AdaTrace, on trips that can be told by hand."""
+"""Models of trips after DPT and AdaTrace, on trips that can be checked by hand."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ def test_the_walk_pays_half_for_moves_and_half_for_ends() -> None:
 
 
 def test_prefix_trees_pay_for_the_length_of_trips() -> None:
-    """A trip adds 1 to starts and up to `most` + 1 to each of two tables, a third of epsilon each.
+    """Prefix trees pay for the length of trips.
 
-    Every tree gets this noise, since a trip is in one of them.
+    A trip adds 1 to the table of starts and up to `most` + 1 to each of two other tables; each
+    table gets a third of epsilon. Every tree gets this noise, since a trip may be in any of them.
     """
     random = WithoutLaplace()
     trajectories.prefix_trees(EAST, 4, 0.5, random, most=9, number=1)
@@ -40,7 +41,7 @@ def test_prefix_trees_pay_for_the_length_of_trips() -> None:
 
 @pytest.mark.parametrize("length", [1, 5, 39, 60])
 def test_a_trip_adds_to_a_tree_at_most_what_its_noise_allows(length: int) -> None:
-    way = np.arange(length + 1) % 2  # there and back between two cells
+    way = np.arange(length + 1) % 2  # a trip there and back between two cells
     tree = trajectories._tree([way], 4, 39)
     assert tree.first.sum() == 1
     assert tree.second.sum() == min(length + 1, 40)

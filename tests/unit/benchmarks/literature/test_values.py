@@ -69,12 +69,40 @@ def test_a_concave_objective_still_has_a_finite_line() -> None:
 
 
 def test_means_are_composed_of_sums_and_counts_that_cost_epsilon() -> None:
-    """The first two regions of table 5.2 of Srivastava 2016, and one without anybody."""
+    """Means are made of sums and counts that cost epsilon together.
+
+    The data are the first two regions of table 5.2 of Srivastava 2016, and one region without
+    anybody.
+    """
     sums, counts = np.array([14.4, 27.7, 0.0]), np.array([3.0, 5.0, 0.0])
     random = WithoutNoise()
     means = averages.perturb_then_compose(sums, counts, 10.0, 2.0, random, sum_share=0.75)
     assert means == pytest.approx([4.8, 5.54, 5.0])
     assert 10 / random.scales[0] + 1 / random.scales[1] == pytest.approx(2.0)
+
+
+def test_the_errors_of_table_5_7_are_far_from_those_of_the_stated_noise() -> None:
+    """Two of tables 5.3 to 5.6 have mean squared errors other than those in table 5.7.
+
+    With the stated noise, no run of 20,000 comes near any of them.
+    """
+    means = np.array([4.8, 5.54, 6.34, 7.5, 8.575, 9.367])
+    printed = (
+        ([4.4550, 5.0235, 6.2314, 7.4078, 8.7093, 9.6608], 0.085),
+        ([4.837, 5.294, 6.374, 7.695, 8.270, 9.079], 0.046),
+        ([4.209, 5.129, 6.15, 7.924, 8.8208, 9.804], 0.164),
+        ([4.819, 5.345, 6.20, 7.41, 8.629, 9.308], 0.012),
+        ([4.819, 5.345, 6.20, 36.309 / 4.4901, 8.629, 9.308], 0.068),
+    )
+    for noisy, error in printed:
+        assert np.mean((noisy - means) ** 2) == pytest.approx(error, abs=5e-4)
+    random, counts = np.random.default_rng(0), np.array([3, 5, 5, 4, 4, 3])
+    for first, median in ((1.5, 63), (0.1, 1_100), (1.0, 22)):
+        sums = means * counts + random.laplace(0, 10 / first, (20_000, 6))
+        people = counts + random.laplace(0, 1 / (2 - first), (20_000, 6))
+        errors = ((sums / people - means) ** 2).mean(axis=1)
+        assert np.median(errors) == pytest.approx(median, rel=0.05)
+        assert errors.min() > 0.17
 
 
 def test_means_perturbed_at_the_end_need_noise_as_wide_as_the_values() -> None:

@@ -143,7 +143,7 @@ def test_the_circle_model_is_solved_over_many_orders_of_magnitude() -> None:
 
 
 def test_the_circle_model_is_certain_with_fewer_than_one_worker() -> None:
-    """The circle model can be certain of success even with fewer than one worker.
+    """The circle model may state success as certain although fewer than one worker is expected.
 
     This is why the field model is the default: it does not treat a tenth of a worker as a whole
     one.

@@ -54,7 +54,7 @@ def test_the_optimal_allocation_notifies_fewest(reach: Reach) -> None:
         others = reach.radius(other)
         met = np.isfinite(others)
         # An allocation that reaches fewer tasks also notifies fewer people. For a fair comparison,
-        # the people around the tasks that it misses are added.
+        # the people around the tasks that it fails to reach are added.
         rest = reach.curves(np.array([LIMIT]))[~met, 0].sum()
         assert people <= reach.notified(np.where(met, others, 0.0)).sum() + rest + 1e-6
 

@@ -1,0 +1,105 @@
+"""Visits to places: errors of their counts, and the share of the K busiest that is found.
+
+As in the source, half of epsilon is for places and half for `edges`; HPA spends a tenth of it on
+popularity and 45 % on either. `top_K` is the share of the K busiest places that is found, `kept`
+that of visits which are counted at all, and `week` the largest deviation, by day, of the counted
+visits' share from that of all visits, in points. The line *HPA's popularity* is the noisy count of
+one visit of each person. The file is Parquet with columns user, minute, and poi or lon and lat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from functools import partial
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from benchmarks.evaluation.distributions import divergence, precision_at
+from benchmarks.literature.comparisons.own import measured
+from benchmarks.literature.contributions import fourier, grouped, laplace
+from benchmarks.literature.trials import Line, Options, line
+from benchmarks.literature.visits import Visits, read
+
+Floats = NDArray[np.float64]
+Estimate = Callable[[Generator], Floats]
+"""Type of a function that returns noisy counts."""
+
+KEPT, GROUP = 20, 64
+"""Number of DFT's coefficients, and of places in a group of GS."""
+
+BOUND = 10
+TOPS = (1, 10, 100, 1000)
+
+POPULARITY = Fraction(1, 10)
+"""HPA's share of epsilon for the popularity of places."""
+
+TOLD = "eps, if told the most visits"
+
+
+def compare(options: Options, bound: int = BOUND) -> Iterator[Line]:
+    """Yield a line with the figures of each method; `bound` is l."""
+    visits = read(options.file)
+    truth, days, epsilon = visits.of_places(), visits.of_days(), options.epsilon
+    half = options.budget / 2
+
+    def errors(estimate: Floats) -> dict[str, float]:
+        return {
+            "rmse": float(np.sqrt(np.mean((estimate - truth) ** 2))),
+            "kl": divergence(truth, estimate),
+            **{f"top_{top}": precision_at(truth, estimate, top) for top in TOPS},
+        }
+
+    def rival(estimate: Estimate, random: Generator) -> Mapping[str, float]:
+        return errors(estimate(random))
+
+    def own(random: Generator, *, popular: bool) -> Mapping[str, float]:
+        kept, share = sampled(visits, bound, epsilon, random, popular=popular)
+        noisy = measured(kept.of_places().astype(np.int64), share / bound, random)
+        week = 100 * float(np.abs(kept.of_days() - days).max())
+        return {**errors(noisy), "kept": kept.day.size / visits.day.size, "week": week}
+
+    def popularity(random: Generator) -> Mapping[str, float]:
+        return errors(popular_places(visits, epsilon, random))
+
+    for name, source, estimate in rivals(visits, Visits.of_places, half):
+        yield line(name, source, partial(rival, estimate), options, TOLD)
+    yield line("HPA's popularity", "Fan and Jin 2015", popularity, options, "eps / 10")
+    for name, popular in (("SRA", False), ("HPA", True)):
+        trial = partial(own, popular=popular)
+        yield line(f"dpgeo's noise, {name}", "Fan and Jin 2015", trial, options)
+
+
+def rivals(
+    visits: Visits, count: Callable[[Visits], Floats], epsilon: float
+) -> Iterator[tuple[str, str, Estimate]]:
+    """Yield the name, source and estimate of each method that counts all visits; see `places`."""
+    truth, most = count(visits), visits.largest()
+
+    def similar(random: Generator) -> Floats:
+        sample = count(visits.bounded(1, random))
+        return grouped(truth, sample, most, epsilon, random, size=GROUP)
+
+    yield "LPA", "Dwork et al. 2006", lambda r: laplace(truth, most, epsilon, r)
+    yield "DFT", "Rastogi and Nath 2010", lambda r: fourier(truth, most, epsilon, r, kept=KEPT)
+    yield "GS", "Kellaris and Papadopoulos 2013", similar
+
+
+def popular_places(visits: Visits, epsilon: Fraction, random: Generator) -> Floats:
+    """Return HPA's estimate of the popularity of places, from one visit of each person."""
+    counts = visits.bounded(1, random).of_places().astype(np.int64)
+    return np.maximum(measured(counts, epsilon * POPULARITY, random), 0)
+
+
+def sampled(
+    visits: Visits, bound: int, epsilon: Fraction, random: Generator, *, popular: bool
+) -> tuple[Visits, Fraction]:
+    """Return the visits kept by SRA or HPA (`popular`), and the epsilon that is left for each
+    table.
+    """
+    if not popular:
+        return visits.bounded(bound, random), epsilon / 2
+    known = popular_places(visits, epsilon, random)
+    return visits.bounded(bound, random, known), epsilon * (1 - POPULARITY) / 2

@@ -1,0 +1,15 @@
+"""Public constants of the private choice of the contribution bound (`privacy.bound_choice`)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+PARTS = 10
+
+QUANTILE = Fraction(9, PARTS)
+"""Share of the people whose contributions are to be kept in full."""
+
+USUAL_PERCENT = 5
+"""Default share of epsilon or rho, in per cent, that pays for a private choice of the bound."""
+
+MOST_PERCENT = 20

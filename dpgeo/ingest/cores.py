@@ -1,0 +1,53 @@
+"""Work on the parts of a file on several processors, with results in the order of the parts.
+
+Threads suffice, since NumPy and Arrow let other threads run while they compute. Each part is worked
+on alone, so the result is the same for any number of threads.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+T = TypeVar("T")
+
+MOST_THREADS = 8
+"""Largest number of threads.
+
+Each one holds a part of a file in memory, and more would mostly wait for the interpreter.
+"""
+
+
+def thread_count() -> int:
+    """Return how many threads to use: as many as Arrow may, which a sandbox limits."""
+    import pyarrow as pa
+
+    return min(int(pa.cpu_count()), MOST_THREADS)
+
+
+def in_order(tasks: Iterable[Callable[[], T]], threads: int | None = None) -> Iterator[T]:
+    """Yield the results of tasks in their order, which run on several threads.
+
+    Memory holds the results of at most one task more than there are threads; `tasks` is read on
+    the calling thread, and no further than that. By default, there are `thread_count()` threads.
+    Raises what a task raises, when its turn has come.
+    """
+    threads = thread_count() if threads is None else threads
+    if threads == 1:
+        for task in tasks:
+            yield task()
+        return
+    waiting: deque[Future[T]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for task in tasks:
+                waiting.append(pool.submit(task))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for left in waiting:
+                left.cancel()

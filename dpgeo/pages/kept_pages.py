@@ -1,0 +1,93 @@
+"""Public pages, kept in memory for strangers and written again when a fact changes.
+
+Writing the page of a map takes six times as long as finding out that nothing on it has changed. The
+proxy asks for a page once a second, and while it waits, all readers wait.
+
+Privacy argument. A page is kept under a digest of everything that it shows: the public facts of its
+release (`releases.list_cache`), its language and address, the installed basemaps, and what the view
+adds. Only pages that are the same for everybody are kept. Whether a page was kept, which its time
+tells, therefore depends on public facts alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.translation import get_language
+
+from dpgeo.ground.regions import regions
+from dpgeo.pages.outside_ground import outside_ground
+from dpgeo.pages.shared_caches import is_stranger
+from dpgeo.releases.list_cache import TextCache, Texts, make_of_releases, release_rows
+from dpgeo.releases.models import Release
+from dpgeo.releases.selectors import releases_public_with
+
+MOST_KEPT = 256
+"""Largest number of kept pages, each of some 50 kB."""
+
+FURTHER = ("dataset__study_area", "dataset__data_protection__updated_at")
+"""What pages of maps show besides the facts of lists: the credits of the names in this area, and
+who is responsible for the data, which changes with the second column.
+"""
+
+_pages = TextCache(MOST_KEPT)
+
+
+def kept_page(
+    request: HttpRequest,
+    release_id: str,
+    write: Callable[[Release], HttpResponse],
+    *,
+    beside: Callable[[Any], object] = lambda _: "",
+) -> HttpResponse | None:
+    """Return the page of a published map as strangers get it; None for any other request.
+
+    `write` renders the page of a release. `beside` returns what the page shows apart from the
+    release, such as the titles of other maps; it is called with the release's facts, a named tuple.
+    """
+    if not _may_keep(request):
+        return None
+    rows = list(release_rows(releases_public_with(release_id), *FURTHER))
+    if not rows:
+        return None
+
+    def write_text(release: Release) -> bytes:
+        page = write(release)
+        return page.content if page.status_code == 200 else b""
+
+    make = make_of_releases(write_text, *FURTHER)
+    texts = _pages.texts(rows, make, beside=(*_seen_by_all(request), beside(rows[0])))
+    return HttpResponse(texts[0]) if texts else None
+
+
+def kept_rendering(
+    request: HttpRequest, template: str, context: Mapping[str, Any], *, shown: object
+) -> HttpResponse:
+    """Return a page of a template, for strangers the one that was rendered when it showed the same.
+
+    `shown` is everything that the context has the page show, in a form whose `repr` tells all.
+    """
+    if not _may_keep(request):
+        return render(request, template, context)
+
+    def write(_: object) -> Texts:
+        yield render(request, template, context).content, True
+
+    (text,) = _pages.texts([(template, shown)], write, beside=_seen_by_all(request))
+    return HttpResponse(text)
+
+
+def _may_keep(request: HttpRequest) -> bool:
+    # A page whose basemap another server has also sets the security policy of its answer.
+    return is_stranger(request) and not request.GET and not outside_ground()
+
+
+def _seen_by_all(request: HttpRequest) -> tuple[object, ...]:
+    """Return what every page shows: its address, its language and the installed basemaps."""
+    basemaps = regions(Path(settings.GROUND_DIR))
+    return (request.build_absolute_uri(), get_language(), basemaps)
