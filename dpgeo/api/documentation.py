@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import threading
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -71,11 +72,16 @@ def docs(request: HttpRequest) -> HttpResponse:
     return render(request, "api/docs.html", context)
 
 
+_GENERATING = threading.Lock()
+"""Held while the document is generated: drf-spectacular fails if two threads generate at once."""
+
+
 @functools.cache
 def schema() -> dict[str, Any]:
     """Return the OpenAPI document. It is cached, because it depends on the code alone."""
     generator = SchemaGenerator()  # type: ignore[no-untyped-call]
-    document: dict[str, Any] = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    with _GENERATING:
+        document: dict[str, Any] = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     return document
 
 
