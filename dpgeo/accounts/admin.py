@@ -35,7 +35,7 @@ class SuperusersAlone(ModelAdmin):
     """An admin page for superusers alone, whatever Django's permissions say."""
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        """Return True for superusers only, as do the methods below."""
+        """Return True for superusers only."""
         return bool(request.user.is_superuser)
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -55,7 +55,7 @@ class SuperusersAlone(ModelAdmin):
         return self.has_module_permission(request)
 
 
-admin.site.unregister(Group)  # Django's module, imported above, has registered it
+admin.site.unregister(Group)  # Django has already registered its own page for groups
 
 
 @admin.register(Group)
@@ -100,8 +100,8 @@ class AccountAdmin(SuperusersAlone, AnyUserAdmin):
 class MembershipInline(TabularInline):
     """The list of an organisation's members, which only superusers edit here.
 
-    Administrators do so on the desk, where newcomers are invited, the last administrator stays and
-    the password is asked for.
+    Administrators use the desk instead, which sends invitations, keeps the last administrator and
+    asks for the password.
     """
 
     model = Membership
@@ -136,10 +136,10 @@ LIMITS = (
 """Fields that hold limits and requirements which only the site's operators set."""
 
 OPERATORS = (*LIMITS, "slug", "second_factor")
-"""Fields that only the operators set here.
+"""Fields that only the site's operators can edit in the admin.
 
-DPGEO_SOURCES, DPGEO_OIDC and DPGEO_SAML name organisations by slugs. Administrators demand second
-factors on the desk, which asks for their password first.
+A changed slug would break the settings DPGEO_SOURCES, DPGEO_OIDC and DPGEO_SAML, which contain it.
+Administrators demand second factors on the desk, which asks for their password first.
 """
 
 

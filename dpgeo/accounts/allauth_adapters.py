@@ -21,10 +21,10 @@ from dpgeo.accounts.second_factor import proof_record
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
-    """Rules for accounts: nobody can sign up uninvited, and sign-ins make devices known.
+    """Rules for accounts: nobody can sign up uninvited, and each sign-in marks its device as known.
 
-    A sign-in by a provider counts as a proof of who somebody is, made at the time at which the
-    provider asked for one.
+    Single sign-on proves who the user is as of the time at which the provider last checked, not as
+    of the sign-in.
     """
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
@@ -35,7 +35,9 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         """Show none of allauth's messages; the pages say what happened."""
 
     def post_login(self, request: HttpRequest, user: User, **facts: Any) -> HttpResponse:
-        """Remember the device of a completed sign-in, and when a provider had proof."""
+        """Remember the device after a sign-in, and when the provider last checked who the user
+        is.
+        """
         response: HttpResponse = super().post_login(request, user, **facts)
         remember_device(request, response, user)
         login = (facts.get("signal_kwargs") or {}).get("sociallogin")
@@ -61,8 +63,8 @@ class FactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
         try:
             return _cipher().decrypt(encrypted_text.encode()).decode()
         except InvalidToken:
-            # The secret cannot be read, as after a change of keys. With a random secret in its
-            # place every code is wrong, and the page says so as for any wrong code.
+            # SECRET_KEY has changed, so the secret cannot be read. With a random secret in its
+            # place, every code is wrong, and the page shows the usual error for a wrong code.
             return base64.b32encode(Fernet.generate_key()).decode()
 
     def get_totp_issuer(self) -> str:

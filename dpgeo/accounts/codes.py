@@ -38,7 +38,7 @@ class TooManyCodes(InvalidInput):
 
 
 def code_use(*, user: User, code: str) -> Authenticator:
-    """Use up a code of an account, and return the app or the recovery codes that it belongs to.
+    """Use up a code of an account, and return the factor it belongs to (app or recovery codes).
 
     Raises InvalidInput for a wrong or used code, or TooManyCodes beyond the limits.
     """
@@ -85,7 +85,7 @@ def _use_step(authenticator: Authenticator, code: str) -> bool:
 
 
 def matching_step(secret: str, code: str) -> int | None:
-    """Return the time step, of those valid now, whose code this is; None if it is none of them."""
+    """Return the currently valid time step that has this code, or None if no step has it."""
     for step in totp.yield_hotp_counters_from_time():
         expected = totp.format_hotp_value(totp.hotp_value(secret, step))
         if compare_user_code(actual=code, expected=expected):

@@ -24,7 +24,7 @@ from dpgeo.core.errors import Conflict, InvalidInput
 def app_add(*, request: HttpRequest, user: User, secret: str, code: str) -> list[str]:
     """Add an authenticator app whose first code is given; return fresh recovery codes.
 
-    The codes are empty if the account has some already. All other sessions end, because they did
+    No codes are returned if the account already has some. All other sessions end, because they did
     not prove the new factor. Raises InvalidInput for a wrong code, or Conflict if there is an app.
     """
     User.objects.select_for_update().get(pk=user.pk)
@@ -48,8 +48,8 @@ def passkey_add(
 ) -> list[str]:
     """Add a passkey that answered this session's challenge; return fresh recovery codes.
 
-    All other sessions end, as in `app_add`. Raises InvalidInput for a wrong answer, and for a
-    passkey that does not check who uses it.
+    All other sessions end, because they did not prove the new factor. Raises InvalidInput for a
+    wrong answer, and for a passkey that does not ask its user for a PIN or fingerprint.
     """
     from allauth.mfa.webauthn.internal import auth
 

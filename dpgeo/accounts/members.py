@@ -92,9 +92,9 @@ def invitation_accept(*, invitation: Invitation, user: User) -> Membership:
 def account_create(*, invitation: Invitation, account: User) -> User:
     """Store an account that somebody made by accepting an invitation.
 
-    Where two persons are required, the account counts as the inviter's own until an operator
-    vouches for it, because the inviter may have opened the link. Raises Conflict as
-    `invitation_accept`.
+    Where a second person must approve budgets and maps, the account counts as the inviter's own
+    until an operator vouches for it, because the inviter may have opened the link. Raises Conflict
+    if the invitation was used meanwhile.
     """
     account.vouched = False
     account.invited_by = invitation.invited_by
@@ -105,7 +105,10 @@ def account_create(*, invitation: Invitation, account: User) -> User:
 
 @transaction.atomic
 def invitation_withdraw(*, invitation: Invitation, by: User) -> None:
-    """End an invitation that nobody has accepted. Raises NotAllowed as `invitation_create`."""
+    """End an invitation that nobody has accepted.
+
+    Raises NotAllowed if `by` does not administer the organisation.
+    """
     _check_administers(by, invitation.organisation)
     invitation.delete()
     _record(invitation, by, "withdrawn")

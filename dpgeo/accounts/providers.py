@@ -1,6 +1,6 @@
-"""Providers of single sign-on as the settings name them, and what they say about somebody.
+"""Single sign-on providers declared in the settings, and the claims that they make about users.
 
-DPGEO_OIDC names those that speak OpenID Connect, DPGEO_SAML those that speak SAML.
+DPGEO_OIDC lists the providers that speak OpenID Connect, DPGEO_SAML those that speak SAML.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from dpgeo.accounts.models import Role
 from dpgeo.accounts.selectors import RANK
 
 NEEDED = ("id", "name", "server_url", "client_id", "secret")
-"""What DPGEO_OIDC says about every provider."""
+"""Keys that every provider in DPGEO_OIDC must have."""
 
 NEEDED_BY_SAML = ("id", "name", "entity_id", "sso_url", "certificates")
-"""What DPGEO_SAML says about every provider."""
+"""Keys that every provider in DPGEO_SAML must have."""
 
 MAY_BE_SAID_OF_SAML = (
     *("site_id", "roles", "trust_email", "second_factor", "idp_initiated"),
     *("groups_claim", "subject_claim", "email_claim", "name_claim", "username_claim"),
 )
-"""Optional members of a provider in DPGEO_SAML, besides those in NEEDED_BY_SAML."""
+"""Keys that a provider in DPGEO_SAML may have besides those in NEEDED_BY_SAML."""
 
 ENDPOINTS = ("authorization_endpoint", "token_endpoint", "userinfo_endpoint", "jwks_uri")
-"""Addresses that the description of a provider in DPGEO_OIDC must name."""
+"""URLs that an OpenID Connect provider must list in its own description (discovery document)."""
 
 LOCAL = {"localhost", "127.0.0.1", "::1"}
 
@@ -41,12 +41,12 @@ Facts = dict[str, Any]
 
 
 def providers() -> dict[str, Facts]:
-    """Return what the settings say about each provider, by its id."""
+    """Return the settings of all providers, by the provider's id."""
     return {each["id"]: each for each in [*settings.DPGEO_OIDC, *settings.DPGEO_SAML]}
 
 
 def facts_of(provider: str) -> Facts:
-    """Return what the settings say about a provider. Raises KeyError for an unknown one."""
+    """Return the settings of a provider, given its id. Raises KeyError for an unknown id."""
     return providers()[provider]
 
 
@@ -61,15 +61,15 @@ def ways_in() -> list[Facts]:
 
 
 def claims_of(account: Any) -> Facts:
-    """Return what the provider said about somebody at this sign-in."""
+    """Return the claims that the provider made about the user at this sign-in, such as groups."""
     claims = getattr(account, "claims", account.extra_data)
     return {**claims.get("id_token", {}), **claims.get("userinfo", {})}
 
 
 def authenticated_at(account: Any) -> float | None:
-    """Return when a provider says that somebody proved to it who they are, in seconds since 1970.
+    """Return when the user last proved their identity to the provider, in seconds since 1970.
 
-    Only what the provider has signed counts. Returns None where it does not say.
+    Only a time that the provider has signed counts. Returns None if there is none.
     """
     claims = getattr(account, "claims", account.extra_data)
     moment = claims.get("id_token", {}).get("auth_time")
@@ -84,7 +84,10 @@ def drop_claims(sender: object, instance: Any, **_: Any) -> None:
 
 
 def roles_of(facts: Facts, claims: Facts) -> dict[str, Role | None]:
-    """Return the role in each organisation that a provider's groups name, by its slug."""
+    """Return the user's role in each organisation that the provider's settings name, by its slug.
+
+    The claims list the user's groups. The role is None if no group gives one.
+    """
     groups = claims.get(facts.get("groups_claim", "groups"), [])
     groups = {groups} if isinstance(groups, str) else set(groups)
     roles: dict[str, Role | None] = {}
@@ -103,12 +106,15 @@ def groups_in_use(facts: Facts) -> set[str]:
 
 
 def ends_of_certificates(facts: Facts) -> list[datetime]:
-    """Return when the certificates of a provider of DPGEO_SAML end. Raises ValueError."""
+    """Return when the certificates of a provider in DPGEO_SAML expire.
+
+    Raises ValueError if a certificate cannot be read.
+    """
     return [_certificate(each).not_valid_after_utc for each in facts["certificates"]]
 
 
 def _certificate(text: str) -> x509.Certificate:
-    """Read a certificate as metadata have it: base64, with or without the lines around it."""
+    """Parse a certificate in base64, with or without its BEGIN and END lines."""
     body = "".join(re.sub("-----[A-Z ]+-----", "", text).split())
     try:
         return x509.load_der_x509_certificate(base64.b64decode(body, validate=True))

@@ -36,7 +36,7 @@ def record_sign_in(sender: object, user: User, request: Any = None, **_: Any) ->
     if session is None:
         return
     if not session.session_key:
-        # Django replaced another account's session by this new one, which it has not stored
+        # another account was signed in, so Django made a new session, which it has not stored yet
         session.create()
     list_session(user, session.session_key)
 

@@ -1,35 +1,35 @@
-"""Single sign-on by SAML 2.0: what is asked of an identity provider, and which answers are taken.
+"""Single sign-on by SAML 2.0: requests to identity providers, and checks of their responses.
 
-django-allauth keeps the sign-in, python3-saml reads answers and xmlsec verifies signatures. Both
-libraries take more than this site needs, and SAML has a long history of answers that were read
-otherwise than they were verified. So an answer must first have the one shape that `_check_shape`
-allows, and its facts are then read from the assertion that is signed, by rules stricter than those
-of the libraries.
+A response is called an answer here. django-allauth completes the sign-in, python3-saml parses
+answers and xmlsec verifies signatures. These libraries accept more than this site needs, and SAML
+has a long history of attacks in which one part of an answer was verified and another one read. So
+an answer must first have the one shape that `_check_shape` allows. Its facts are then read from the
+signed assertion, by rules stricter than those of the libraries.
 
-Argument. Nothing is processed but one document without a document type, comments, entities and
-encrypted parts, in which no two elements have the same id, with exactly one assertion. The
-assertion itself is signed: its signature lies directly in it, refers to it alone, and has no
-transforms but those that leave out the signature and write the rest in canonical form. What was
-verified and what is read are therefore the same element (no signature wrapping), and no address, no
-file and no program in a signature (XPath, XSLT) is ever opened by xmlsec, which would do so before
-it verifies anything. The key is the one in the settings, whatever the document says, and nothing
-rests on SHA-1.
+Argument. An answer must be one XML document without document type, comments, entities or encrypted
+parts, with exactly one assertion and no id used twice. The assertion itself is signed: the
+signature is its child, refers to it alone, and uses only the transforms that leave out the
+signature and write the rest in canonical form. The element that is verified is therefore the one
+that is read (no signature wrapping). Nor does xmlsec ever open a URL, file or program (XPath, XSLT)
+named in a signature, which it would do before verifying anything. The key is always the one in the
+settings, and SHA-1 is not accepted.
 
-The assertion must name this site as its audience, the address that received it, an end that has not
-passed, and the request that it answers, which the same browser must have made within ten minutes.
-Its id is stored until that end, so that it serves once (`assertion_use`), even where the settings
-allow a provider to begin (`idp_initiated`). The subject is a persistent name or an attribute chosen
-in the settings, because other names are handed out again.
+The assertion must name this site as its audience, the URL that received it, an expiry time in the
+future, and the request that it answers, which the same browser must have sent within ten minutes.
+The assertion's id is stored until it expires, so that it can be used only once (`assertion_use`),
+even if the settings allow sign-ins that begin at the provider (`idp_initiated`). The subject is a
+persistent name or an attribute chosen in the settings, because a provider may give other names to
+somebody else later.
 
-An answer is posted by another site, so browsers send no session with it (`SameSite=Lax`). What it
-confirms waits in a signed cookie for the page on this site that the browser is sent to, so
-strangers store nothing here.
+Browsers post an answer from the provider's site, so they send no session cookie with it
+(`SameSite=Lax`). The accepted assertion travels in a signed cookie to the next page of this site,
+so strangers cannot fill the database.
 
-A request carries a ticket (RelayState), which the answer to it brings back. It proves nothing about
-anybody and only chooses the limit that an answer counts against: answers with a ticket have a few
-attempts of their own, and those without share the limit of their network. Whoever posts nonsense
-therefore uses up the attempts of nobody who has asked. More tickets give more attempts, each for
-the price of a request, which takes this site longer than to refuse an answer.
+Each request carries a ticket (RelayState), which comes back with the answer. A ticket proves
+nothing about anybody; it only decides which limit an answer counts against. Answers with a ticket
+have a few attempts of their own, while those without one share the limit of their network. Whoever
+posts nonsense therefore uses up no attempts of people who did send a request. More tickets give
+more attempts, but each costs a request, which takes this site longer than refusing an answer.
 
 References: SAML 2.0 Profiles, sections 4.1.4.3 and 4.1.4.5; Somorovsky et al., "On Breaking SAML:
 Be Whoever You Want to Be" (USENIX Security 2012).
@@ -63,7 +63,9 @@ from dpgeo.accounts.providers import Facts, groups_in_use
 from dpgeo.accounts.single_sign_on import saml_app
 
 MOST_BYTES = 256 * 1024
-"""Largest answer that is read; a thousand groups take less than half of it."""
+"""Largest answer that is read, in bytes; one that lists a thousand groups has less than half of
+it.
+"""
 
 COOKIE = f"{settings.COOKIE_PREFIX}dpgeo_saml"
 COOKIE_SECONDS = 300
@@ -77,7 +79,7 @@ After the same time, allauth deletes what it stored about the request.
 """
 
 LONGEST_SUBJECT = 191
-"""Characters of allauth's column for subjects."""
+"""Maximum length of a subject, in characters, in allauth's database column."""
 
 SUBJECT_ID = "urn:oasis:names:tc:SAML:attribute:subject-id"
 PERSISTENT = "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent"
@@ -100,7 +102,7 @@ USERNAME_ATTRIBUTES = (
     "urn:oid:0.9.2342.19200300.100.1.1",
     "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/name",
 )
-"""Names under which providers send an address, a name for people and a name to sign in with."""
+"""SAML attributes in which providers send an e-mail address, a full name and a user name."""
 
 ENVELOPED = "http://www.w3.org/2000/09/xmldsig#enveloped-signature"
 CANONICAL = "http://www.w3.org/2001/10/xml-exc-c14n#"
@@ -111,7 +113,7 @@ SIGNATURES = {Names.RSA_SHA256, Names.RSA_SHA384, Names.RSA_SHA512} | {
 DIGESTS = {Names.SHA256, Names.SHA384, Names.SHA512}
 
 IDS = {"id", "assertionid"}
-"""Names of attributes that hold ids, in small letters."""
+"""Lower-case names of XML attributes that hold ids."""
 
 DECLARATION = re.compile(r"^\s*<\?xml\s[^<>]*\?>")
 
@@ -120,22 +122,22 @@ REASONS = {
     for name, value in vars(OneLogin_Saml2_ValidationError).items()
     if name.isupper() and isinstance(value, int)
 }
-"""The reasons for which python3-saml refuses an answer, in words by their codes; none quotes the
+"""Texts for python3-saml's error codes. Unlike the library's own messages, they never quote the
 answer.
 """
 
 
 class Refused(Exception):
-    """An answer that is not accepted. Its text says why, and holds nothing of the answer."""
+    """Raised for an answer that is not accepted. The text says why, without quoting the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """What an accepted assertion says about somebody.
+    """The facts in an accepted assertion about a user.
 
-    `answers` is the id of the request, or "" if nobody asked; `until` is the end of the assertion
-    in seconds since 1970, and `authenticated` the last time at which the provider had proof of who
-    it is, as it says.
+    `answers` is the id of the request, or "" if the sign-in began at the provider. `until` is when
+    the assertion expires, and `authenticated` when the user last proved their identity to the
+    provider, both in seconds since 1970.
     """
 
     provider: str
@@ -151,11 +153,11 @@ class IdentityProvider(SAMLProvider):  # type: ignore[misc]
     """allauth's SAML provider, which reads assertions that `read_answer` has accepted."""
 
     def extract_uid(self, data: Confirmed) -> str:
-        """Return the subject, which identifies a person within the provider."""
+        """Return the subject, which identifies a person among the provider's users."""
         return data.subject
 
     def extract_extra_data(self, data: Confirmed) -> Facts:
-        """Return the claims as OpenID Connect would give them."""
+        """Return the claims in the form that OpenID Connect has."""
         return {"id_token": {"auth_time": data.authenticated}, "userinfo": data.claims}
 
     def extract_common_fields(self, data: Confirmed) -> Facts:
@@ -165,14 +167,14 @@ class IdentityProvider(SAMLProvider):  # type: ignore[misc]
 
 
 def provider_of(request: HttpRequest, facts: Facts) -> IdentityProvider:
-    """Return a provider of DPGEO_SAML for a request."""
+    """Return allauth's object for a provider in DPGEO_SAML and the current request."""
     return IdentityProvider(request, app=saml_app(facts))
 
 
 def address_to_ask(request: HttpRequest, facts: Facts, *, again: bool) -> tuple[str, str]:
-    """Return the address that asks a provider who somebody is, and the request's id.
+    """Return the provider's URL at which the user signs in, and the id of the request in it.
 
-    With `again`, the provider has to ask for a proof even where it knows the browser.
+    With `again`, the provider must check the user's identity even if its own session is still open.
     """
     site = _Site(request, facts)
     auth = OneLogin_Saml2_Auth(site.request_data(), site.toolkit())
@@ -182,7 +184,9 @@ def address_to_ask(request: HttpRequest, facts: Facts, *, again: bool) -> tuple[
 
 
 def is_ticket(text: str) -> bool:
-    """Return whether a request of this site within TICKET_SECONDS carried `text`."""
+    """Return whether `text` is the ticket of a request that this site sent in the last
+    TICKET_SECONDS.
+    """
     try:
         signing.TimestampSigner(salt=TICKET_SALT).unsign(text, max_age=TICKET_SECONDS)
     except signing.BadSignature:
@@ -191,12 +195,12 @@ def is_ticket(text: str) -> bool:
 
 
 def metadata_of(request: HttpRequest, facts: Facts) -> bytes:
-    """Return the SAML metadata that describe this site to a provider; they do not expire."""
+    """Return the SAML metadata that describe this site to a provider, without an expiry date."""
     return cast(bytes, _Site(request, facts).toolkit().get_sp_metadata())
 
 
 def read_answer(request: HttpRequest, facts: Facts, answer: str) -> Confirmed:
-    """Return what a provider's answer confirms. Raises Refused."""
+    """Check a provider's answer and return its facts. Raises Refused if it is not acceptable."""
     site = _Site(request, facts)
     text = _checked_text(answer)
     try:
@@ -219,7 +223,7 @@ def read_answer(request: HttpRequest, facts: Facts, answer: str) -> Confirmed:
         raise Refused(REASONS.get(error.code, "invalid")) from None
     except Refused:
         raise
-    # The libraries raise many types, a bare Exception among them; whatever it is, nobody signs in.
+    # The libraries raise many types, even a bare Exception; after any of them, nobody signs in.
     except Exception as error:
         raise Refused(f"not readable: {type(error).__name__}") from None
 
@@ -238,7 +242,7 @@ def unsealed(value: str) -> Confirmed:
 
 
 class _Site:
-    """This site as one provider knows it: its addresses, and what it demands of answers."""
+    """This site's URLs and requirements as one provider sees them."""
 
     def __init__(self, request: HttpRequest, facts: Facts) -> None:
         self.facts = facts
@@ -251,7 +255,7 @@ class _Site:
         return request.build_absolute_uri(path)
 
     def request_data(self) -> Facts:
-        """Return a request to this site in python3-saml's form."""
+        """Return the URL that receives answers, as the request that python3-saml expects."""
         address = urlsplit(self.receives)
         return {
             "https": "on" if address.scheme == "https" else "off",
@@ -263,7 +267,7 @@ class _Site:
         }
 
     def toolkit(self) -> OneLogin_Saml2_Settings:
-        """Return python3-saml's settings; DPGEO_SAML can make none of them less strict."""
+        """Return the settings for python3-saml; DPGEO_SAML cannot make any of them less strict."""
         certificates = list(self.facts["certificates"])
         return OneLogin_Saml2_Settings(
             {
@@ -293,10 +297,10 @@ class _Site:
 
 
 def _checked_text(answer: str) -> str:
-    """Return the XML of an answer without its declaration. Raises Refused.
+    """Return an answer's XML without the XML declaration.
 
-    Comments, document types with their entities, sections of CDATA and processing instructions are
-    refused: no provider sends them, and libraries differ in how they read them.
+    Raises Refused for comments, document types, CDATA sections and processing instructions: no
+    provider sends them, and libraries differ in how they read them.
     """
     if len(answer) > MOST_BYTES * 4 // 3:
         raise Refused("too large")
@@ -321,7 +325,7 @@ def _check_shape(document: Any) -> Any:
         raise Refused("not a response with a readable assertion")
     if len(assertions) != 1 or assertions[0].getparent() is not document:
         raise Refused("not exactly one assertion")
-    # libxml2 takes xml:id for an id of its own accord, so no name space is left out.
+    # Check attributes in all namespaces, because libxml2 also treats xml:id as an id.
     named = [
         value
         for each in document.iter()
@@ -374,10 +378,10 @@ def _names(element: Any) -> list[str]:
 
 
 def _check_use(document: Any, assertion: Any, site: _Site) -> tuple[str, int]:
-    """Return the request that an assertion answers ("" for none) and its end. Raises Refused.
+    """Return the id of the request that an assertion answers ("" if none) and when it expires.
 
-    The library python3-saml would accept an assertion without an audience, and an address that
-    merely begins like this site's. So both are checked here.
+    python3-saml would accept an assertion without an audience, or for a URL that merely begins like
+    this site's, so both are checked here. Raises Refused.
     """
     if document.get("Destination", site.receives) != site.receives:
         raise Refused("wrong destination")
@@ -393,7 +397,7 @@ def _check_use(document: Any, assertion: Any, site: _Site) -> tuple[str, int]:
             continue
         end = data.get("NotOnOrAfter")
         until = Clock.parse_SAML_to_time(end) if end else 0
-        # The response is not signed: the assertion itself must name the request.
+        # The response around it may be unsigned, so the assertion itself must name the request.
         named = data.get("InResponseTo", "") == answers
         if named and data.get("Recipient") == site.receives and until > now:
             return answers, until
@@ -401,9 +405,9 @@ def _check_use(document: Any, assertion: Any, site: _Site) -> tuple[str, int]:
 
 
 def _authenticated(assertion: Any) -> int:
-    """Return when somebody last proved to the provider who they are, in seconds since 1970.
+    """Return when the user last proved their identity to the provider, in seconds since 1970.
 
-    It is 0, so never lately, where the assertion does not say.
+    Returns 0, which counts as long ago, if the assertion does not say.
     """
     statements = list(_of(assertion, "saml:AuthnStatement"))
     times = [Clock.parse_SAML_to_time(each.get("AuthnInstant")) for each in statements]
@@ -415,7 +419,7 @@ def _of(element: Any, path: str) -> Iterator[Any]:
 
 
 def _attributes(assertion: Any) -> dict[str, list[str]]:
-    """Return an assertion's attributes, by their names and by their friendly names."""
+    """Return the values of an assertion's attributes, by both name and friendly name."""
     found: dict[str, list[str]] = {}
     for each in _of(assertion, "saml:AttributeStatement/saml:Attribute"):
         values = [one.text.strip() for one in _of(each, "saml:AttributeValue") if one.text]
@@ -425,9 +429,9 @@ def _attributes(assertion: Any) -> dict[str, list[str]]:
 
 
 def _subject(assertion: Any, facts: Facts) -> str:
-    """Return the name of the person that an assertion is about.
+    """Return the identifier of the person that an assertion is about.
 
-    Raises Refused unless there is a name that the provider never gives to anybody else.
+    Raises Refused unless there is one that the provider never gives to anybody else.
     """
     attributes = _attributes(assertion)
     chosen = facts.get("subject_claim") or SUBJECT_ID
@@ -441,7 +445,7 @@ def _subject(assertion: Any, facts: Facts) -> str:
 
 
 def _claims(assertion: Any, facts: Facts) -> dict[str, Any]:
-    """Return the groups that have a role, and what a new account is made with."""
+    """Return the user's groups that have a role here, and the e-mail address and names."""
     attributes = _attributes(assertion)
     groups = set(attributes.get(facts.get("groups_claim", "groups"), []))
 
@@ -453,7 +457,7 @@ def _claims(assertion: Any, facts: Facts) -> dict[str, Any]:
     return {
         facts.get("groups_claim", "groups"): sorted(groups & groups_in_use(facts)),
         "email": first("email_claim", EMAIL_ATTRIBUTES, 254),
-        # SAML has no attribute that says so; the setting `trust_email` decides instead.
+        # SAML does not state whether an address is verified; the setting `trust_email` decides.
         "email_verified": True,
         "name": first("name_claim", NAME_ATTRIBUTES, 150),
         "username": first("username_claim", USERNAME_ATTRIBUTES, 150),

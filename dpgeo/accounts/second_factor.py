@@ -82,9 +82,9 @@ def _is_trusted(record: dict[str, Any]) -> bool:
 
 
 def proof_record(*, request: HttpRequest, user: User, at: float) -> None:
-    """Record in a session that a provider had proof of who the user is.
+    """Record in a session that the user proved their identity to a provider.
 
-    `at` is the time of that proof, in seconds since 1970.
+    `at` is when they did, in seconds since 1970.
     """
     record_authentication(request, user, "provider", at=min(at, time.time()))
 

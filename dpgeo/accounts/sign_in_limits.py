@@ -98,7 +98,9 @@ class CountedAdminForm(CountedForm, AdminAuthenticationForm):
 
 
 class SignIn(LoginView):
-    """The sign-in page of the desk; accounts with a second factor then have to prove it."""
+    """The sign-in page of the desk, which also asks for the second factor of accounts that have
+    one.
+    """
 
     form_class = CountedForm
     redirect_authenticated_user = True
@@ -109,7 +111,8 @@ class SignIn(LoginView):
         if isinstance(user, User) and not request.user.is_authenticated:
             if not has_second_factor(user):
                 return redirect("desk-second-factor")
-            logout(request)  # this session began before the account had a second factor
+            # The user signed in before the account had a second factor, so must sign in again.
+            logout(request)
         return super().dispatch(request, *args, **kwargs)
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
@@ -143,7 +146,9 @@ class Administration(AdminSite):
     login_form = CountedAdminForm
 
     def register(self, model_or_iterable: Any, *args: Any, **options: Any) -> None:
-        """Register a model, except those of allauth: only services change second factors."""
+        """Register a model, but skip allauth's models, since only services may change second
+        factors.
+        """
         models = (
             model_or_iterable if isinstance(model_or_iterable, Iterable) else [model_or_iterable]
         )

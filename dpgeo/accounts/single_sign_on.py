@@ -1,22 +1,22 @@
 """Single sign-on by OpenID Connect or SAML: who gets an account, and which roles.
 
-The installation trusts a provider that it names in DPGEO_OIDC or DPGEO_SAML, and no other. Whoever
-signs in gets the roles to which the provider's groups are mapped, at each sign-in anew: a group
-that was left ends the membership. Organisations that no group names are not touched, and no group
+The installation trusts a provider that it names in DPGEO_OIDC or DPGEO_SAML, and no other. At each
+sign-in, users get the roles to which the settings map their groups, and lose a membership if no
+group gives it any more. Organisations that the settings do not map stay as they are, and no group
 makes anybody a superuser.
 
-Argument. An account belongs to the pair of provider and subject, never to a name or an
-e-mail address, which providers hand out again. An account that existed before is connected by its
-address only if the installation says that the provider has verified it (`trust_email`); never if it
-may enter the administration, so that whoever runs the provider does not run this site; and never if
-it has a subject already, whose address may have been claimed without proof, or have a new owner. A
-new account has no password. The claims of a sign-in are not stored.
+Argument. An account belongs to a pair of provider and subject, never to a name or an e-mail
+address, because providers may give those to somebody else later. An existing account is found by
+its address only if the settings say that the provider verifies addresses (`trust_email`). Accounts
+of staff are never found this way, so whoever runs the provider does not run this site; nor are
+accounts that already have a subject, since the address may be unproved or have a new owner. A new
+account has no password. The claims of a sign-in are not stored.
 
-Whoever is asked again who they are (`AGAIN`), before a change to how an account is protected, may
-sit at a screen that somebody left unlocked, with an open session at the provider. The provider is
-told to ask for a proof, but the browser carries that request and could leave it out. So what counts
-is the time of the proof in the answer, which the provider has signed: it must lie after the
-question, or the answer is refused. In the same way a sign-in counts as a proof from that time only.
+Before a change to how an account is protected, users must prove again who they are (`AGAIN`):
+somebody else may sit at an unlocked screen, with an open session at the provider. The provider is
+told to check, but that request passes through the browser, which could remove the demand. So the
+answer must state, signed by the provider, that the check happened after the request. A sign-in,
+too, proves the user's identity only as of that stated time.
 """
 
 from __future__ import annotations
@@ -61,11 +61,15 @@ CLOCKS_APART = 60
 """Seconds by which the clock of a provider may differ from this site's."""
 
 AGAIN = "again"
-"""Key of a request's state for the time at which the user was asked to prove again who they are."""
+"""Key in the state of a request to a provider: when the user was asked to prove again who they
+are.
+"""
 
 
 class WrongSetUp(OAuth2Error):  # type: ignore[misc]
-    """A provider that cannot serve this site. The text says why, and holds nothing of an answer."""
+    """Raised if a provider's configuration does not fit. The text quotes nothing from its
+    answers.
+    """
 
 
 class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
@@ -91,7 +95,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         """Connect a sign-in to an existing account and set its roles, or refuse the sign-in."""
         facts = facts_of(sociallogin.account.provider)
         claims = claims_of(sociallogin.account)
-        # allauth would look for other accounts with these addresses
+        # otherwise allauth would connect any account that has one of these addresses
         sociallogin.email_addresses = []
         if not sociallogin.is_existing and (user := trusted_account(facts, claims)):
             sociallogin.connect(request, user)
@@ -110,7 +114,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         raise ImmediateHttpResponse(_refuse_member(request))
 
     def save_user(self, request: HttpRequest, sociallogin: SocialLogin, form: Any = None) -> User:
-        """Create the account, with its roles."""
+        """Create the account, and give it the roles of its groups."""
         facts = facts_of(sociallogin.account.provider)
         with acting(_name(facts)):
             user: User = super().save_user(request, sociallogin, form)
@@ -120,7 +124,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
     def on_authentication_error(
         self, request: HttpRequest, *_: Any, exception: Exception | None = None, **__: Any
     ) -> None:
-        """Show a page of ours."""
+        """Show this site's own error page instead of allauth's."""
         if isinstance(exception, WrongSetUp):
             page = refuse(request, "set-up", f"single sign-on: {exception}")
         else:
@@ -129,7 +133,10 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
 
 
 def _confirm(request: HttpRequest, login: SocialLogin, asked: float) -> HttpResponse:
-    """Record that somebody has proved again who they are, after `asked` (seconds since 1970)."""
+    """Record that the user has proved again who they are; refuse a proof from before `asked`.
+
+    `asked` is when this site asked for the proof, in seconds since 1970.
+    """
     if not login.is_existing or login.user != request.user:
         return refuse(request, "failed", "single sign-on: somebody else was confirmed")
     proved = authenticated_at(login.account)
@@ -142,8 +149,8 @@ def _confirm(request: HttpRequest, login: SocialLogin, asked: float) -> HttpResp
 def refuse(request: HttpRequest, reason: str, detail: str = "single sign-on") -> HttpResponse:
     """Return the page of a refusal, and record it in the audit list unless `detail` is empty.
 
-    Strangers can be refused as often as they like. The list therefore gets no more refusals of a
-    network in a window than of wrong passwords.
+    Strangers can cause refusals without limit, so for each network the list gets no more of them
+    per WINDOW than of wrong passwords.
     """
     network, limit = address_of(request), settings.DPGEO_FAILED_SIGN_INS
     if detail and count(f"refused single sign-on from {network}", limit, window=WINDOW) is None:
@@ -156,15 +163,15 @@ def _refuse_member(request: HttpRequest) -> HttpResponse:
 
 
 class OneCallback(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
-    """allauth's client of a provider, with one address to come back to in every language.
+    """allauth's OpenID Connect client, with the same callback URL in every language.
 
-    It refuses a provider that describes itself as another one, and answers without an ID token that
-    a key of the provider has signed.
+    It refuses a provider that states another issuer, and answers without an ID token that the
+    provider has signed.
     """
 
     @property
     def openid_config(self) -> Facts:
-        """Return the provider's description of itself. Raises WrongSetUp."""
+        """Return the provider's discovery document. Raises WrongSetUp if it is unusable."""
         config: Facts = super().openid_config
         if not isinstance(config, dict):
             raise WrongSetUp("the provider does not describe itself")
@@ -178,10 +185,10 @@ class OneCallback(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
     def complete_login(
         self, request: HttpRequest, app: SocialApp, token: Any, **kwargs: Any
     ) -> SocialLogin:
-        """Return whom the provider has confirmed. Raises OAuth2Error.
+        """Return the sign-in of the user whom the provider has confirmed.
 
-        The library allauth would accept an answer without an ID token, and claims about another
-        subject than the token's (OpenID Connect Core 1.0, sections 3.1.3.3 and 5.3.2).
+        Raises OAuth2Error without an ID token, or if the claims are about another subject than the
+        token's; allauth would accept both (OpenID Connect Core 1.0, sections 3.1.3.3 and 5.3.2).
         """
         if not kwargs["response"].get("id_token"):
             raise OAuth2Error("The provider's answer has no ID token.")
@@ -192,10 +199,11 @@ class OneCallback(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
         return login
 
     def _decode_id_token(self, app: SocialApp, id_token: str) -> Facts:
-        """Return the claims of an ID token. Raises OAuth2Error unless it is signed and for us.
+        """Return the claims of an ID token. Raises OAuth2Error unless it is signed and for this
+        site.
 
-        allauth leaves the signature of tokens unchecked that the provider itself has sent over
-        https, and cannot check those that name no key.
+        allauth does not check the signature of a token that came directly from the provider over
+        https, and cannot check a token that names no key.
         """
         import jwt
 
@@ -233,14 +241,14 @@ class OneCallback(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
         raise OAuth2Error("No key of the provider has signed the ID token.")
 
     def get_callback_url(self, request: HttpRequest, app: SocialApp) -> str:
-        """Return the address that the provider has on its list."""
+        """Return the callback URL, which has to be registered with the provider."""
         names = {"provider_id": self.provider_id}
         path = reverse("openid_connect_callback", urlconf=settings.ROOT_URLCONF, kwargs=names)
         return request.build_absolute_uri(path)
 
 
 def app_of(facts: Facts) -> SocialApp:
-    """Return a provider of DPGEO_OIDC in allauth's form."""
+    """Convert a provider in DPGEO_OIDC to allauth's model."""
     return SocialApp(
         provider="openid_connect",
         provider_id=facts["id"],
@@ -256,7 +264,7 @@ def app_of(facts: Facts) -> SocialApp:
 
 
 def saml_app(facts: Facts) -> SocialApp:
-    """Return a provider of DPGEO_SAML in allauth's form."""
+    """Convert a provider in DPGEO_SAML to allauth's model."""
     return SocialApp(
         provider="saml", provider_id=facts["id"], name=facts["name"], client_id=facts["id"]
     )
@@ -264,10 +272,10 @@ def saml_app(facts: Facts) -> SocialApp:
 
 @transaction.atomic
 def assertion_use(*, provider: str, assertion: str, until: int) -> bool:
-    """Use up an assertion, and return whether it was not used before.
+    """Mark a SAML assertion as used, and return whether it was unused before.
 
-    `until` is its end, in seconds since 1970; it is remembered for a day longer, for clocks that
-    differ.
+    `until` is when it expires, in seconds since 1970; the mark is kept for a day longer, in case
+    clocks differ.
     """
     now = timezone.now()
     UsedAssertion.objects.filter(until__lt=now - timedelta(days=1)).delete()
@@ -278,7 +286,9 @@ def assertion_use(*, provider: str, assertion: str, until: int) -> bool:
 
 
 def trusted_account(facts: Facts, claims: Facts) -> User | None:
-    """Return the one account with a verified address, if the installation trusts the provider."""
+    """Return the account with the claimed e-mail address, if the settings trust the provider's
+    addresses.
+    """
     if not facts.get("trust_email") or claims.get("email_verified") is not True:
         return None
     email = str(claims.get("email") or "-")
@@ -293,7 +303,7 @@ def trusted_account(facts: Facts, claims: Facts) -> User | None:
 
 @transaction.atomic
 def roles_set(*, user: User, facts: Facts, claims: Facts) -> None:
-    """Give a user the roles of their groups, and end memberships without one."""
+    """Give a user the roles of their groups; end memberships to which no group entitles them."""
     for slug, role in roles_of(facts, claims).items():
         organisation = Organisation.objects.filter(slug=slug).first()
         if organisation is None:

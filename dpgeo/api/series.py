@@ -110,7 +110,9 @@ class SeriesDeclaration(Body):
     )
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        """Return the values of the fields. Raises InvalidInput for households, as for errors."""
+        """Return the values of the fields. Raises InvalidInput for a malformed field, and for
+        `household`.
+        """
         if isinstance(data, dict) and "household" in data:
             raise InvalidInput(
                 "Series protect single people; leave it out. A household of k people loses up to k "

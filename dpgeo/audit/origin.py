@@ -28,7 +28,7 @@ _acting: ContextVar[str] = ContextVar("audited_acting", default="")
 
 @contextmanager
 def acting(name: str) -> Iterator[None]:
-    """Within the block, name who causes events if no account does, such as a sign-in provider."""
+    """Attribute events in the block to `name`, such as a sign-in provider, not to an account."""
     token = _acting.set(name)
     try:
         yield
@@ -39,7 +39,9 @@ def acting(name: str) -> Iterator[None]:
 def audited_request(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Return a middleware that makes the current request known to the events it causes."""
+    """Return a middleware that stores the current request, so that events can name its user and
+    network.
+    """
 
     def middleware(request: HttpRequest) -> HttpResponse:
         token = _request.set(request)
@@ -52,7 +54,7 @@ def audited_request(
 
 
 def current_origin() -> str:
-    """Return a middleware that tells the events of a request its client's network and its user."""
+    """Return the network of the current request's client, or CONSOLE outside a request."""
     request = _request.get()
     return (
         CONSOLE
@@ -62,7 +64,9 @@ def current_origin() -> str:
 
 
 def current_user() -> Any:
-    """Return the user who is signed in to the current request; None if no account acts."""
+    """Return the user of the current request, or None if there is none or `acting` names
+    somebody.
+    """
     if _acting.get():
         return None
     user = getattr(_request.get(), "user", None)
@@ -70,7 +74,9 @@ def current_user() -> Any:
 
 
 def current_name() -> str:
-    """Return who acts without an account: what `acting` names, the console, or "" if unknown."""
+    """Return who acts if no account does: the name given to `acting`, CONSOLE outside a request, or
+    "".
+    """
     return _acting.get() or CONSOLE * (_request.get() is None)
 
 

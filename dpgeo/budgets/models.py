@@ -175,17 +175,23 @@ class Ledger(models.Model):
 
     @property
     def total(self) -> Fraction:
-        """The value of `lifetime_units`, as epsilon (at the delta) or epsilon per metre."""
+        """The most that can ever be spent, as epsilon (under zCDP at the delta) or epsilon per
+        metre.
+        """
         return self.epsilon_of(self.lifetime_units)
 
     @property
     def spent(self) -> Fraction:
-        """The amount that is spent or reserved by unfinished jobs, as for `total`."""
+        """The spent amount, including what unfinished jobs reserve, as epsilon or epsilon per
+        metre.
+        """
         return self.epsilon_of(self.spent_units)
 
     @property
     def left(self) -> Fraction:
-        """The amount that is neither spent nor reserved by unfinished jobs, as for `total`."""
+        """The amount neither spent nor reserved by unfinished jobs, as epsilon or epsilon per
+        metre.
+        """
         return self.epsilon_of(self.left_units)
 
     def epsilon_of(self, units: int) -> Fraction:
@@ -204,8 +210,8 @@ class Ledger(models.Model):
     def epsilon_left(self, units: int = 0) -> Fraction:
         """Return the epsilon that is left after `units` more are paid, for people to read.
 
-        In a ledger for zCDP, what is left of a total is rounded down to thousandths: such epsilons
-        do not add up, so nobody subtracts with the other digits.
+        In a ledger for zCDP, the result is rounded down to thousandths: such epsilons do not add
+        up, so nobody needs more digits to subtract.
         """
         left = self.epsilon_of(self.left_units - units)
         if not self.is_zcdp or left == self.total or left < Fraction(1, 100):
@@ -231,11 +237,15 @@ class Ledger(models.Model):
         return epsilon if self.units_for(epsilon) <= units else epsilon - Fraction(1, MICRO)
 
     def pays_for(self, cost: Guarantee) -> bool:
-        """Whether a guarantee can be paid in this ledger's currency; see `units_in`."""
+        """Whether a guarantee can be paid in this ledger's currency: the same notion, or rho for
+        epsilon.
+        """
         return cost.notion == self.notion or (self.is_zcdp and cost.notion is Notion.PURE_DP)
 
     def price(self, cost: Guarantee) -> int:
-        """Return what a guarantee costs in this ledger's units. Raises TypeError as `units_in`."""
+        """Return what a guarantee costs in this ledger's units. Raises TypeError unless `pays_for`
+        it.
+        """
         return units_in(Notion(self.notion), cost)
 
     def guarantee_of(self, units: int, unit: Unit) -> Guarantee:

@@ -114,10 +114,10 @@ def _bounds(text: str) -> Bounds | None:
 
 
 def _files(path: Path, name: str | None) -> list[tuple[str, Path, Path | None]]:
-    """Return the regions to add: their names, their files, and extracts for their search.
+    """Return each region to add: its name, its file, and the extract used for its search, or None.
 
-    In a folder, a region is named like its files; an extract beside tiles of the same name is for
-    the search. Raises CommandError if a file has no name, or a folder has no files.
+    In a folder, files with the same name belong to one region, which gets that name. Raises
+    CommandError for a single file without `name`, and for a folder with a `name` or without files.
     """
     if not path.is_dir():
         if name is None:
