@@ -6,13 +6,11 @@ from django.http import HttpRequest, HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 
 COMPRESSED = ("application/", "image/svg+xml", "text/")
-"""Prefixes of the media types of text; of the types of `application/`, only JSON and XML are
-text."""
+"""Prefixes of media types that are compressed; of `application/`, only JSON and XML are."""
 
 
 class CompressedText(GZipMiddleware):
-    """Compression by Django, which also hides the length of pages, for whole responses that are
-    text.
+    """Django's compression for complete text responses, which also hides the length of pages.
 
     Ranges, streams and pictures are not compressed.
     """

@@ -122,7 +122,7 @@ INSTALLED_APPS = [
     "allauth.account",
     "allauth.mfa",
     "allauth.socialaccount",
-    # Its client takes time to import, which only sites with single sign-on should spend.
+    # Load this only on sites that use it, because its client takes time to import.
     *(["allauth.socialaccount.providers.openid_connect"] if DPGEO_OIDC else []),
     *(["allauth.socialaccount.providers.saml"] if DPGEO_SAML else []),
     "whitenoise.runserver_nostatic",
@@ -350,7 +350,7 @@ DPGEO_AUDIT_SYSLOG = env.str("DPGEO_AUDIT_SYSLOG", default="")
 
 DPGEO_AUDIT_OTLP = env.str("DPGEO_AUDIT_OTLP", default="")
 DPGEO_AUDIT_OTLP_TOKEN = env.str("DPGEO_AUDIT_OTLP_TOKEN", default="")
-"""OpenTelemetry collector (https://host/v1/logs) that gets a copy, and its bearer token."""
+"""OpenTelemetry collector (https://host/v1/logs) that gets the audit list, and its bearer token."""
 
 DPGEO_REQUESTS_A_MINUTE = env.int("DPGEO_REQUESTS_A_MINUTE", default=600)
 """Maximum number of API requests per minute from one IP address, not counting files; 0 means no

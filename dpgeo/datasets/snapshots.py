@@ -160,7 +160,7 @@ class SourceRows:
     between: tuple[int, int] | None = None
 
     def counter(self) -> Counter | None:
-        """Return an object that counts the rows at their source; None if rows must be read here."""
+        """Return an object that counts the rows at their source; None if that is not possible."""
         if all(isinstance(reader.location, SparkLocation) for reader in self.readers):
             return SparkCounter(self._spark_parts(), self.between)
         if len(self.readers) != 1 or len(self.readers[0].part.files) != 1:

@@ -76,7 +76,10 @@ class SparkCounter:
     between: tuple[int, int] | None
 
     def can_answer(self, asked: Asked) -> bool:
-        """Return whether Spark counts that: not records in zones, which may overlap."""
+        """Return whether Spark can count this: plain counts, but not of records in zones.
+
+        Zones may overlap, and a record counts in only one of them.
+        """
         if asked.wanted is not Wanted.COUNTS or asked.popularity is not None:
             return False
         regions = asked.regions
@@ -85,7 +88,7 @@ class SparkCounter:
         return not (by_record and isinstance(whole, Zones))
 
     def reports(self, bound: int, draw: int) -> None:
-        """Return None: reports are read here."""
+        """Return None, because Spark only counts: this process reads the reports."""
 
     def answer(self, asked: Asked) -> Iterator[Answer]:
         """Yield the bounded counts of the occupied regions.

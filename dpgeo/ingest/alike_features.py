@@ -1,11 +1,11 @@
-"""GeoJSON features of one shape, read without parsing each of them as JSON.
+"""Fast reading of GeoJSON features that have the same shape, without parsing each as JSON.
 
-Programs write the features of a file in one way: the same members in the same order, with other
-values. One record serves as the pattern: its text is cut into what stays and the places of the
-values between. Another record that consists of exactly the same fixed texts, with plain strings and
-plain numbers in these places, is JSON with the same members, so its values can be cut out by their
-places, for a whole block at once. Every other record is left to the JSON parser, which would read
-these to the same values; so the choice of the pattern changes no row.
+Programs write all features of a file alike: the same members in the same order, with other values.
+One record serves as the pattern: its text is divided into fixed texts and the values between them.
+If another record has exactly the same fixed texts, with plain strings and plain numbers between
+them, it is JSON with the same members. Its values can therefore be cut out by position, for a whole
+block at once. All other records are left to the JSON parser. The parser would read the same values
+from the records that were cut, so the choice of the pattern changes no row.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TOKEN = re.compile(
     rb"|(?P<mark>[\[\]{}:,]))"
 )
 FIXED: dict[Path, str] = {("type",): "Feature", ("geometry", "type"): "Point"}
-"""Texts that are part of a feature's shape."""
+"""Members whose values belong to the fixed texts of a shape, and the values they must have."""
 
 COORDINATES: tuple[Path, Path] = (("geometry", "coordinates", 0), ("geometry", "coordinates", 1))
 IN_NUMBERS: NDArray[np.bool_] = np.isin(np.arange(256), list(b"0123456789.-"))
@@ -40,7 +40,7 @@ IS_DIGIT: NDArray[np.bool_] = np.isin(np.arange(256), list(b"0123456789"))
 MOST_PLAIN = 17
 
 NUMBER = r"^-?(?:0|[1-9][0-9]{0,16})(?:\.[0-9]{1,17})?$"
-"""Numbers of JSON that Arrow and Python read as the same double, apart from -0."""
+"""Matches JSON numbers that Arrow and Python read as the same double, apart from -0."""
 
 AS_WRITTEN = r"^-?(?:(?:0|[1-9][0-9]{0,16})|(?:0|[1-9][0-9]{0,9})\.(?:0|[0-9]{0,3}[1-9]))$"
 """Matches numbers that Python writes in the same way as they are written here, apart from -0."""
@@ -50,7 +50,7 @@ WHOLE = r"^-?(?:0|[1-9][0-9]{0,16})$"
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The fixed texts of a record, and the path of the value after each but the last.
+    """The fixed texts of a record, and the path of the value that follows each text but the last.
 
     `texts` says which of the values are strings; the quotation marks around them belong to the
     fixed texts. `nulls` are the paths of the values that are always null.
@@ -112,10 +112,11 @@ def shape_of(text: bytes) -> Shape | None:  # noqa: C901 - one small automaton
 
 
 def columns_of(shape: Shape, wanted: Mapping[str, str]) -> dict[str, int | None] | None:
-    """Return for each role the index of its value in a shape, or None for null.
+    """Return for each role the index of its value in a shape, or None if it is null or missing.
 
-    The coordinates of a geometry are under the roles of longitude and latitude. Returns None if a
-    wanted value is neither a string, a number, null nor missing.
+    The coordinates of a geometry have the roles of longitude and latitude. Returns None instead of
+    a dictionary if another wanted value is true, false, an object or an array, or if a coordinate
+    is no number.
     """
     names: dict[str, Path] = {role: ("properties", name) for role, name in wanted.items()}
     if names.pop(Role.GEOMETRY, None):
@@ -135,16 +136,16 @@ def columns_of(shape: Shape, wanted: Mapping[str, str]) -> dict[str, int | None]
 
 
 def _occurs(path: Path, shape: Shape) -> bool:
-    """Return whether a member may occur in a shape, as true, false, an object or an array."""
+    """Return whether a shape may have a member that is true, false, an object or an array."""
     return f'"{path[-1]}"'.encode("utf-8", "replace") in b'""'.join(shape.fixed)
 
 
 def find_alike(
     records: Spans, shape: Shape, columns: Mapping[str, int | None], possible: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], dict[str, Any]]:
-    """Return the indices (m,) of records of a shape, ascending, and their fields by role.
+    """Return the ascending indices (m,) of the records with this shape, and their fields by role.
 
-    `possible` are the indices of the records to try, which have no backslash and are UTF-8.
+    `possible` are the indices of the records to try, all of them UTF-8 without backslashes.
     Coordinates are float64; other fields are binary.
     """
     data = np.frombuffer(records.block, dtype=np.uint8)
@@ -165,8 +166,8 @@ def find_alike(
             live, place = live[good], place[good]
             spans = [(start[good], end[good]) for start, end in spans]
         if not last:
-            # A value ends at the latest where the next fixed text may begin; what else is between
-            # is no plain number.
+            # The value ends where the first byte of the next fixed text occurs next: plain strings
+            # and numbers do not contain that byte.
             end = _next(shape.fixed[index + 1][0], data, place, stops)
             spans.append((place, end))
             place = end
@@ -202,7 +203,7 @@ def _next(
     place: NDArray[np.int64],
     known: dict[int, NDArray[np.int64]],
 ) -> NDArray[np.int64]:
-    """Return where a character next occurs from each place on; `known` holds where it occurs."""
+    """Return where the byte `mark` next occurs after each place; `known` caches its occurrences."""
     if mark not in known:
         known[mark] = np.append(np.flatnonzero(data == mark), len(data))
     return known[mark][np.searchsorted(known[mark], place)]
@@ -215,7 +216,7 @@ def _match(
     start: NDArray[np.int64],
     end: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
-    """Return a mask (n,) of the numbers that match a pattern and are not -0."""
+    """Return a mask (n,) of the texts that match a pattern of numbers and are not "-0"."""
     if pattern is NUMBER and _are_numbers(data, start, end, texts):
         return np.ones(len(start), dtype=bool)
     return mask(pc.match_substring_regex(texts, pattern)) & ~mask(pc.equal(texts, "-0"))
@@ -224,11 +225,12 @@ def _match(
 def _are_numbers(
     data: NDArray[np.uint8], start: NDArray[np.int64], end: NDArray[np.int64], texts: Any
 ) -> bool:
-    """Return whether all texts match NUMBER and none is -0, or False if that is not seen quickly.
+    """Return True if all texts match NUMBER and none is -0; False if not, or if unsure.
 
-    `texts` (n,) are cut out of `data` from `start` to `end`. Arrow reads digits, points and signs
-    as a number exactly if there is at most one point, with a digit, and no sign but the first; the
-    rest of JSON's rules is tested at both ends. A pattern takes four times as long.
+    `texts` (n,) are the pieces of `data` from `start` to `end`. Of texts made of digits, points and
+    signs, Arrow parses those with a digit, at most one point, and a sign only at the beginning. The
+    other rules of JSON are tested at both ends of each text. Matching a pattern would take four
+    times as long.
     """
     characters, _ = text_bytes(texts)
     if not len(start) or not IN_NUMBERS[characters].all():
@@ -258,10 +260,10 @@ def _is_property(path: Sequence[str | int]) -> bool:
 
 
 def _pattern(role: str | None, path: Path) -> str:
-    """Return the pattern of numbers that may be cut out for a role; None is no role.
+    """Return the pattern that a number must match to be cut out for a role; None means no role.
 
-    Only coordinates of a geometry become numbers whatever their text is. A property is read as
-    text: "412.500" may mean another number than "412.5", which the JSON parser would give for it.
+    The coordinates of a geometry become numbers, however they are written. A property is read as
+    text, so it must be written as the parser would give it: "412.5", not "412.500".
     """
     if role is Role.PERSON:
         return WHOLE

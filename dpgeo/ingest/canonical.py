@@ -60,7 +60,9 @@ CANONICAL = pa.schema(
         pa.field("attributes", pa.int32()),
     ]
 )
-"""Person: the two halves of a 128-bit keyed hash, 0 in datasets that protect records. Position: Web
+"""The columns of every canonical file.
+
+Person: the two halves of a 128-bit keyed hash, 0 in datasets that protect records. Position: Web
 Mercator metres. Time: seconds since 1970 in UTC, null if no time column is declared. Attributes:
 the number of the public attributes' combination of values (`core.attributes`), null if no attribute
 is declared. `canonical_schema` adds columns for each declared measure and category, and for a
@@ -72,8 +74,8 @@ ROW_GROUP = 65_536
 RUN = 16 * ROW_GROUP
 """Number of rows that are ordered together by their persons' hashes before they are written.
 
-Each row group of a run holds the persons of a sixteenth of all hashes, and its statistics say
-which. The order of rows is no input to any count: `engine.duckdb_view` explains why.
+Each row group of such a run holds the persons with a sixteenth of all hashes, and its statistics
+say which. The order of rows does not affect any count: `engine.duckdb_view` explains why.
 """
 
 UNIQUE = {"x", "y", "time", "destination_x", "destination_y"}
@@ -223,8 +225,8 @@ class CanonicalWriter:
 def _cuts(bits: NDArray[np.uint16]) -> list[int]:
     """Return where to divide rows, ordered by `bits` (n,), into groups of equal ranges of hashes.
 
-    The number of ranges is a power of two, so that the people of one of so many passes, or fewer,
-    are in groups of their own.
+    The number of ranges is a power of two. If the file is read in as many passes, or in half or a
+    quarter as many, each pass finds its people in row groups of their own.
     """
     ranges = 1 << ((len(bits) - 1) // ROW_GROUP).bit_length()
     ends = np.arange(1, ranges) * ((1 << 16) // ranges)

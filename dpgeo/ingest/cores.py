@@ -21,18 +21,18 @@ Each one holds a part of a file in memory, and more would mostly wait for the in
 
 
 def thread_count() -> int:
-    """Return how many threads to use: as many as Arrow may, which a sandbox limits."""
+    """Return how many threads to use: Arrow's number, which sandboxes lower, or MOST_THREADS."""
     import pyarrow as pa
 
     return min(int(pa.cpu_count()), MOST_THREADS)
 
 
 def in_order(tasks: Iterable[Callable[[], T]], threads: int | None = None) -> Iterator[T]:
-    """Yield the results of tasks in their order, which run on several threads.
+    """Run tasks on several threads, and yield their results in the order of the tasks.
 
-    Memory holds the results of at most one task more than there are threads; `tasks` is read on
-    the calling thread, and no further than that. By default, there are `thread_count()` threads.
-    Raises what a task raises, when its turn has come.
+    At most one task more than there are threads is begun before its result is wanted; `tasks` is
+    read on the calling thread. By default, there are `thread_count()` threads. An error of a task
+    is raised in place of its result.
     """
     threads = thread_count() if threads is None else threads
     if threads == 1:

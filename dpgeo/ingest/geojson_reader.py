@@ -392,9 +392,9 @@ def _batch(
 def _alike(
     records: Records, wanted: Wanted, *, document: bool
 ) -> tuple[NDArray[np.int64], dict[str, Any], NDArray[np.int64]]:
-    """Return the indices of records that are read by their shapes, their fields, and the others.
+    """Read records by their shapes; return their indices, their fields, and all other indices.
 
-    Both kinds of indices ascend. The fields are in the order of the first.
+    Indices ascend, and the fields are in the order of the first indices.
     """
     possible = ~records.too_long & ~csv_lines.undecodable(records)
     if b"\\" in records.block:

@@ -38,7 +38,7 @@ def measure_field(index: int) -> pa.Field:
 
 
 def measure_steps(batch: Batch, schema: Schema) -> list[Any]:
-    """Return an int32 array (n,) for each measure; null where a row has no number."""
+    """Return the steps of each measure, int32 (n,); null where a row has no number."""
     form = schema.columns.position_format
     return [_steps(batch.fields[measure_key(each)], each, form) for each in schema.measures]
 

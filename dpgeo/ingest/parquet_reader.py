@@ -34,7 +34,7 @@ SAMPLE_ROWS = 800
 DAMAGED = "The Parquet file is damaged or cut short; export and upload it again."
 
 ARROW_SCHEMA, UNREAD = b"ARROW:schema", b"ARROW:unread"
-"""Name in a footer's metadata under which Arrow stores its own types, and one of equal length."""
+"""Metadata key in a footer for Arrow's own types, and a key of equal length that nobody reads."""
 
 COLUMNS_AT_ONCE = 50
 """Number of columns that a preview reads at a time."""
@@ -161,14 +161,14 @@ def _without_dictionaries(path: Path, schema: Any) -> pq.ParquetFile | None:
 
 
 def _is_alike(ours: Any, its: Any) -> bool:
-    """Return whether two types are equal, or are moments whose time zone has another name."""
+    """Return whether two types are equal, or are timestamps both with or both without a zone."""
     if pa.types.is_timestamp(ours) and pa.types.is_timestamp(its):
         return (ours.tz is None) == (its.tz is None)
     return bool(ours == its)
 
 
 class _Overlaid(io.RawIOBase):
-    """A Parquet file in whose footer the name of the Arrow schema is one that nobody reads."""
+    """A Parquet file read with UNREAD in place of ARROW_SCHEMA, so Arrow ignores that schema."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")

@@ -47,7 +47,7 @@ The table is of use while the processor's caches hold it.
 """
 
 MARKED_BYTES = 64
-"""Number of bytes at the start of an identifier on which its mark depends, with the last 8."""
+"""Number of bytes at the start of an identifier that its mark depends on, besides the last 8."""
 
 ODD = np.uint64(0x9E3779B97F4A7C15)
 
@@ -157,9 +157,9 @@ def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def _digests_of(names: Sequence[bytes], key: bytes, known: Known) -> bytes:
     """Return the names' hashes, concatenated.
 
-    `known` gains those of a batch whose names all find room. Any other batch is hashed anew, which
-    takes half as long as looking for its names in a large table and adding them. Threads that share
-    `known` hash one after the other: the interpreter would not let them hash at the same time.
+    If `known` has room for all new names of the batch, their hashes are added. If not, all names
+    are hashed anew, which takes half as long as looking them up in a larger table would. Threads
+    that share `known` take turns: the interpreter would not let them hash at the same time anyway.
     """
     with _HASHING:
         fresh = [name for name in names if name not in known]
@@ -179,7 +179,7 @@ def _digests(names: Sequence[bytes], key: bytes) -> bytes:
     inner, outer = key, b""
     if len(key) == LAYERED_KEY_BYTES:
         inner, outer = key[:32], key[32:]
-    # A copy of the keyed state spares compressing the key's block for each name.
+    # Copying the keyed state saves hashing the key again for each name.
     keyed = hashlib.blake2b(key=inner, digest_size=16)
     pieces = []
     for name in names:
@@ -191,12 +191,10 @@ def _digests(names: Sequence[bytes], key: bytes) -> bytes:
 
 
 def organisation_hashes(halves: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:
-    """Decrypt hashes, uint64 (n, 2), that were made with a layered key.
+    """Return the first 64 bits, uint64 (n,), of the organisation's hash of each person.
 
-    The result is the organisation's hashes.
-
-    Returns the first 64 bits of each, uint64 (n,). Hashes made with any other key are not
-    decrypted.
+    `halves`, uint64 (n, 2), are hashes of persons made with `key`. If it is a layered key, they are
+    first decrypted with the dataset's half; otherwise, they are used as they are.
     """
     if len(key) != LAYERED_KEY_BYTES:
         return halves[:, 0]

@@ -50,7 +50,7 @@ TAIL = rf"^(?:[.,][0-9]+)?{ZONE}$"
 
 DATE, MOMENT = len("2024-03-31"), len("2024-03-31T02:30:00")
 MARKS = {4: b"-", 7: b"-", 10: b"Tt ", 13: b":", 16: b":"}
-"""Characters other than digits in an ISO 8601 time to the second, by their place."""
+"""Characters allowed where an ISO 8601 time to the second has no digit, by their position."""
 
 COMPACT = (
     r"^(?P<year>[12][0-9]{3})(?P<month>[0-9]{2})(?P<day>[0-9]{2})"
@@ -153,8 +153,9 @@ def _plain_iso(text: pa.Array, to_utc: Offsets) -> tuple[Read, NDArray[np.bool_]
 
 
 def _well_formed(signs: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Return a mask (n,) of the texts, one a column, with digits and marks where ISO 8601 puts
-    them.
+    """Return a mask (n,) of the texts with digits and marks where ISO 8601 has them.
+
+    Each column of `signs` is a text.
     """
     good = np.ones(signs.shape[1], dtype=bool)
     for place, row in enumerate(signs):

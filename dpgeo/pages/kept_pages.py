@@ -31,8 +31,10 @@ MOST_KEPT = 256
 """Largest number of kept pages, each of some 50 kB."""
 
 FURTHER = ("dataset__study_area", "dataset__data_protection__updated_at")
-"""What pages of maps show besides the facts of lists: the credits of the names in this area, and
-who is responsible for the data, which changes with the second column.
+"""Columns besides RELEASE_FACTS on which pages of maps depend.
+
+The study area decides which names are credited. The second column changes whenever the statement on
+data protection does.
 """
 
 _pages = TextCache(MOST_KEPT)
@@ -45,10 +47,10 @@ def kept_page(
     *,
     beside: Callable[[Any], object] = lambda _: "",
 ) -> HttpResponse | None:
-    """Return the page of a published map as strangers get it; None for any other request.
+    """Return a published map's page for a stranger, kept or new; None for any other request.
 
-    `write` renders the page of a release. `beside` returns what the page shows apart from the
-    release, such as the titles of other maps; it is called with the release's facts, a named tuple.
+    `write` renders the page of a release. `beside` gets the release's facts, a named tuple, and
+    returns what else the page shows, such as the titles of other maps.
     """
     if not _may_keep(request):
         return None
@@ -68,9 +70,10 @@ def kept_page(
 def kept_rendering(
     request: HttpRequest, template: str, context: Mapping[str, Any], *, shown: object
 ) -> HttpResponse:
-    """Return a page of a template, for strangers the one that was rendered when it showed the same.
+    """Render a template; strangers get the kept page if it shows the same.
 
-    `shown` is everything that the context has the page show, in a form whose `repr` tells all.
+    `shown` is everything that the page shows of the context: if its `repr` is equal, so is the
+    page.
     """
     if not _may_keep(request):
         return render(request, template, context)
@@ -83,7 +86,7 @@ def kept_rendering(
 
 
 def _may_keep(request: HttpRequest) -> bool:
-    # A page whose basemap another server has also sets the security policy of its answer.
+    # A page whose basemap is on another server needs headers of its own, which are not kept.
     return is_stranger(request) and not request.GET and not outside_ground()
 
 

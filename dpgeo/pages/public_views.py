@@ -140,8 +140,8 @@ def cards(rows: Sequence[Row]) -> list[SafeString]:
 @shared
 def release(request: HttpRequest, release_id: str) -> HttpResponse:
     """Show a map with its figures and files."""
-    # The other maps are read once: the page must show those that it is kept under, also if one of
-    # them is published or withdrawn while it is written.
+    # Look up the other maps only once: the page is kept under what it shows, so both must see the
+    # same maps even if one is published or withdrawn meanwhile.
     others = functools.cache(comparable)
 
     def context(release: Release, summary: Summary) -> dict[str, Any]:

@@ -522,8 +522,8 @@ def _figures(
 ) -> Figures:
     """Return the figures of measured counts; the total is computed from all phases.
 
-    If the map opens on estimates for the same squares, the squares that show clearly are those
-    that it colours.
+    If the map first shows estimates for the same squares, the squares that it colours count as
+    standing out.
     """
     whole, clear = (joint.total() if joint else total(measured)), standing_out(measured)
     seen = opening_layer(shown)

@@ -260,7 +260,7 @@ def release_quote(
 def _currencies(
     dataset: Dataset, request: ReleaseRequest, ledger: Ledger, price: int
 ) -> Currencies | None:
-    """Return the comparison of the currencies, or None if there is none to choose or to show."""
+    """Compare a budget in epsilon with one in rho; None if that cannot help to choose."""
     if request.notion is Notion.GEO_IND or not accounting_open(dataset):
         return None
     delta, maps = ledger.delta or USUAL_DELTA, ledger.total_units // price

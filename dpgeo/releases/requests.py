@@ -198,9 +198,9 @@ def read_request(
 def share_of(epsilon: Fraction, household: int) -> Fraction:
     """Return what one person may lose if a household of so many people may lose `epsilon`.
 
-    The pure epsilons of its people add up, so it is the k-th part, rounded down to a whole
-    millionth. Of one person it is all of epsilon, which may be one per metre. Raises InvalidInput
-    if nothing is left.
+    The pure epsilons of k people add up, so one person's share is the k-th part, rounded down to a
+    whole millionth. For a household of one it is all of `epsilon`, which may be per metre. Raises
+    InvalidInput if nothing is left.
     """
     if household == 1:
         return epsilon

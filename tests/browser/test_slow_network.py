@@ -150,7 +150,7 @@ def test_on_a_phone_the_servers_picture_lies_where_the_map_will_be(
 def test_on_a_phone_the_picture_follows_a_finger_before_the_library_has_come(
     open_page: Open, gridded: Release
 ) -> None:
-    """The map takes the picture's place where the reader has moved it, and so do the data."""
+    """The map, and later the data, appear where the reader has dragged the static picture."""
     library, data = Held(), Held()
 
     def prepare(page: Any) -> None:
@@ -164,7 +164,7 @@ def test_on_a_phone_the_picture_follows_a_finger_before_the_library_has_come(
     page.mouse.move(x, y)
     page.mouse.down()
     page.mouse.move(x + 20, y + 30, steps=4)
-    library.release()  # The map does not take the picture out of the reader's hand.
+    library.release()  # The map does not replace a picture that is being dragged.
     page.wait_for_selector("#map[data-state=pictured]", state="attached", timeout=PATIENCE)
     page.wait_for_timeout(1500)
     page.mouse.move(x + 30, y + 40, steps=4)
@@ -184,7 +184,7 @@ def test_on_a_phone_the_picture_follows_a_finger_before_the_library_has_come(
 def test_on_a_phone_the_picture_can_be_moved_before_the_data_have_come(
     open_page: Open, gridded: Release
 ) -> None:
-    """The data replace the picture where the reader has moved it to."""
+    """The data appear where the reader has dragged the static picture."""
     requests = Held()
     page = open_page(
         path(gridded),

@@ -197,7 +197,7 @@ DOORS = {
 }
 """URLs at which a release may be seen, besides its files'.
 
-Each has a function that returns the expected status for a state and a reader..
+Each has a function that returns the expected status for a state and a reader.
 """
 
 

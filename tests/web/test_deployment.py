@@ -352,7 +352,7 @@ def test_what_waits_for_a_slot_keeps_no_thread_that_answers_visitors(name: str) 
 
 
 def dockerfile(instruction: str) -> list[str]:
-    """Return the arguments of the last such instruction in the Dockerfile."""
+    """Return the arguments of the last instruction of this kind in the Dockerfile, such as CMD."""
     text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
     words = [line for line in text.splitlines() if line.startswith(f"{instruction} ")][-1]
     rest = words.removeprefix(instruction).strip()

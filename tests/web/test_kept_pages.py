@@ -1,4 +1,4 @@
-"""Pages of published maps that are kept for strangers: what they are kept under, and until when."""
+"""Pages of published maps that are kept for strangers: by which facts, and until which change."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FIXED = (
     "dataset__ledger__geo__notion",
     "dataset__ledger__geo__delta_exponent",
 )
-"""Columns that never change once a release has its blob, and a ledger its kind."""
+"""Columns that never change once a release has its blob and a ledger its notion of privacy."""
 
 JOINS = ("dataset", "dataset__organisation", "dataset__ledger", "dataset__ledger__geo")
 
@@ -53,11 +53,11 @@ PAGE_COLUMNS = (
     *FIXED,
     *JOINS,
 )
-"""The columns that pages may show: those under which they are kept, and fixed ones."""
+"""The columns that pages may show: those in the key of a kept page, and fixed ones."""
 
 OTHER_TABLES = {"releases_release", "releases_releasefile", "datasets_dataprotection"}
-"""The tables that may be asked besides: other maps and data protection are kept under what they
-show, and files never change.
+"""Further tables that a page may query: what it shows of other maps and of data protection is in
+its key, and files never change.
 """
 
 
@@ -93,7 +93,9 @@ def test_a_kept_page_is_the_page_and_takes_two_queries(release: Release, address
 def test_a_page_shows_nothing_of_its_rows_but_what_it_is_kept_under(
     released: Released, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Columns that are no facts are loaded by queries of their own, of which there are none."""
+    """A page that read a column outside PAGE_COLUMNS would cause a separate query; there is
+    none.
+    """
     release = install(make_dataset(points_budget=make_level("ln 16", 200)), released)
     seen: list[str] = []
 

@@ -205,7 +205,7 @@ def test_the_lifetime_total_has_no_default(desk: Desk) -> None:
     assert not any("checked" in each for each in totals)
     unsaid = desk.client.get(address, {"kind": "heat", "go": "publish"})
     assert unsaid.status_code == 422
-    # The script replaces this part when something is chosen, so that the refusal goes.
+    # The script replaces this element when the user chooses something, so the error disappears.
     refused = re.search(r'<div data-live="problem">(.*?)</div>', unsaid.content.decode())
     assert refused
     assert "Say how much may ever be published" in refused[1]
@@ -618,7 +618,7 @@ def test_mechanisms_are_offered_by_the_subjects_that_they_declare() -> None:
 def test_a_city_without_a_boundary_is_said_to_be_a_square_and_has_names(desk: Desk) -> None:
     vienna = desk.client.get("/desk/place.json", {"name": "Vienna"}).json()
     assert "a square of 40 km around its middle" in vienna["words"]
-    # The page after it says so, too, where no script has said it before.
+    # Without scripts, the next page says so.
     organisation = str(desk.organisation.pk)
     sent = {"organisation": organisation, "place": "Vienna"}
     page = desk.client.post("/desk/new/", sent, follow=True).content.decode()

@@ -1,4 +1,6 @@
-"""What PostgreSQL bounds and adds up itself is what is counted here of the same rows."""
+"""Counts that PostgreSQL bounds and adds up itself equal those of the same rows read in this
+process.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ __all__ = ["server", "sql"]
 pytestmark = pytest.mark.django_db
 
 ALL = 10**6
-"""A bound that leaves everything in."""
+"""A contribution bound so large that nothing is left out."""
 
 OUTLINE = {
     "type": "Polygon",
@@ -46,7 +48,7 @@ OUTLINE = {
         [[10.0, 50.0], [10.1, 50.0], [10.1, 50.06], [10.05, 50.1], [10.0, 50.1], [10.0, 50.0]]
     ],
 }
-"""A study area that is no box, with rows outside and on its slanted edge."""
+"""A study area with a slanted edge; some rows lie outside it, and some on that edge."""
 
 WANDERING = """
 CREATE TABLE trips AS
@@ -63,7 +65,7 @@ FROM (
     FROM generate_series(1, 1500) AS i
 ) AS numbers
 """
-"""Positions on round numbers, so that some are on the borders of zones."""
+"""SQL that makes rows at round positions, some of which lie on borders of zones."""
 
 
 def wandering(sql: psycopg.Connection, **changes: Any) -> tuple[Dataset, Upload]:
@@ -96,7 +98,7 @@ def zones() -> Zones:
 
 
 def stops(*, by_key: bool = False) -> NearPlaces:
-    """Return places whose reach ends between them; two are at one position."""
+    """Return places, two at the same position; some positions between them are out of reach."""
     keys = ("a", "b", "c", "b again")
     return NearPlaces(
         Places(
@@ -127,7 +129,9 @@ def regions_of(upload: Upload) -> dict[str, ValuedRegions]:
 
 
 class Both:
-    """A view counted at the source, and one of rows that are read here."""
+    """Two views of the same rows: one counted by PostgreSQL (`there`), one in this process
+    (`here`).
+    """
 
     def __init__(self, upload: Upload, folder: Path | None = None, **settings: Any) -> None:
         rows = rows_in_place(upload)
@@ -153,7 +157,7 @@ class Both:
 
 
 class _Unread:
-    """Rows of which none may be read here."""
+    """Rows that raise an error if this process reads them."""
 
     def __init__(self, rows: SourceRows) -> None:
         self.number, self.people, self.schema = rows.number, rows.people, rows.schema
@@ -170,7 +174,7 @@ def counts(regions: ValuedRegions) -> str:
 
 @pytest.fixture(autouse=True)
 def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make rasters of a few cells, so that many positions have to be located here."""
+    """Make rasters so coarse that this process has to locate many positions near borders."""
     monkeypatch.setattr("dpgeo.engine.source_zones.CELLS", 40)
     monkeypatch.setattr("dpgeo.spatial.place_raster.CELLS", 40)
 
@@ -216,7 +220,7 @@ def test_too_many_positions_beside_borders_end_a_count(
 
 
 def test_persons_keep_the_same_popular_places_there_as_here(sql: psycopg.Connection) -> None:
-    """No two regions are equally popular, so no hash decides."""
+    """Popular bounding keeps the same places in both views; ranks differ, so no hash decides."""
     _, upload = wandering(sql)
     area = domain_of(upload).area
     fine, coarse = Grid.over(area, 32), Grid.over(area, 8)
@@ -229,7 +233,7 @@ def test_persons_keep_the_same_popular_places_there_as_here(sql: psycopg.Connect
             preferred = _preferring(views, Popularity(listed, order(size) ** 2))
             kept = preferred.same(counts(regions), regions).sum()
             assert kept in range(90, 37 * bound + 1) if bound > 1 else kept == 37
-        # The cells of one coarse cell are equally popular, but the coarse cell is the same one.
+        # Fine cells in one coarse cell are equally popular: both views keep the same coarse cell.
         preferred = _preferring(views, Popularity(coarse, order(coarse.size)))
         sums = [
             view.histogram(fine)._read_by_meter().reshape(8, 4, 8, 4).sum(axis=(1, 3))
@@ -251,7 +255,7 @@ def _changed(views: Both, change: Any) -> Any:
 def test_persons_cells_are_paired_there_as_here(
     sql: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A person stays one person, however few rows of an answer are fetched at a time."""
+    """A person keeps one number, however few rows of PostgreSQL's answer are fetched at a time."""
     monkeypatch.setattr("dpgeo.datasets.postgresql.counting.ROWS", 10)
     _, upload = wandering(sql)
     grid = Grid.over(domain_of(upload).area, 8)
@@ -313,7 +317,7 @@ def test_removing_a_person_changes_no_more_than_was_promised(sql: psycopg.Connec
 
 
 def bounded_answers(upload: Upload) -> list[tuple[int, Any]]:
-    """Return the most that a person adds to each answer, and the answer."""
+    """Return pairs of the most that one person may add to an answer, and the answer."""
     measure = domain_of(upload).measures[0]
     popularity = Popularity(zones(), np.array([5, 9, 7]))
     found: list[tuple[int, Any]] = []
@@ -376,7 +380,9 @@ def test_a_record_is_counted_in_one_of_the_zones_that_contain_it(
 
 
 def test_no_number_is_too_small_for_the_database(sql: psycopg.Connection) -> None:
-    """PostgreSQL raises an error where a product or a quotient is too small for float64."""
+    """Tiny numbers are counted, although PostgreSQL's own arithmetic fails below float64's
+    range.
+    """
     sql.execute(
         "CREATE TABLE trips AS SELECT who::text, lon, lat, '2026-01-15'::timestamptz AS seen,"
         " small AS speed FROM generate_series(1, 2) AS who,"

@@ -609,7 +609,7 @@ def test_a_series_may_have_all_files_of_each_map_made_when_it_is_published(
     series = declare(dataset, all_files=all_files)
     complete(series, 1)
     [release] = draw_all(series)
-    assert not Job.objects.filter(task=MAKE_TASK).exists()  # of a draft, none is made
+    assert not Job.objects.filter(task=MAKE_TASK).exists()  # files of a draft are not made
     release_publish(release=release, by=None)
     assert release.all_files == all_files
     unmade = release.files.filter(stored_name="")

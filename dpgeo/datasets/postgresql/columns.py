@@ -118,13 +118,13 @@ def bounded(column: Column) -> str:
 def step_of(column: Column, measure: Measure) -> str:
     """Return SQL for the step of a column's value (`Measure.to_steps`), null if it has none.
 
-    Each operation on float64 is that of NumPy, and so is rounding, half to even.
+    The result is the same as NumPy's, including rounding (half to even).
     """
     value = VALUES[column.kind].format(column.quoted)
     low, high = (f"{limit!r}::float8" for limit in (measure.low, measure.high))
     span = measure.high - measure.low
     above = f"(least(greatest({value}, {low}), {high}) - {low})"
-    # A quotient too small for float64 would be an error of the database.
+    # PostgreSQL raises an error for a quotient that is too small for float64.
     least = f"{span / (4 * measure.steps)!r}::float8"
     step = f"round({measure.steps} * ({above} / {span!r}::float8))::bigint"
     finite = f"{value} > '-Infinity'::float8 AND {value} < 'Infinity'::float8"

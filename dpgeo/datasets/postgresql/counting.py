@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_POSITIONS = 20_000_000
-"""Most positions that are located here for one query, which may have a gibibyte of parameters."""
+"""Most positions that this process locates for one query, whose parameters may take a gibibyte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class TableCounter:
         return self.columns[name].kind if name in self.columns else ""
 
     def answer(self, asked: Asked) -> Iterator[Answer]:
-        """Yield what is wanted, some rows at a time. Raises Conflict as `rows` does."""
+        """Yield the answer in blocks of arrays by column. Raises Conflict for a changed table."""
         regions, slices = _divided(asked.regions)
         grid = regions if isinstance(regions, Grid) else None
         also = [*(["slice"] if slices else []), *(["step"] if asked.measure else [])]
@@ -146,7 +146,7 @@ class TableCounter:
             # A cursor that is declared in the database would keep it from counting in parallel.
             found = connection.cursor(binary=True).execute(text.encode(), query.values)
             names = [column.name for column in found.description or ()]
-            # Persons are numbered over all pairs, which must therefore not be divided.
+            # Fetch pairs in one block: each person must have one number in all of their pairs.
             most = max(found.rowcount, 1) if asked.wanted is Wanted.PAIRS else ROWS
             for some in iter(partial(found.fetchmany, most), []):
                 numbers = np.array(some, dtype=np.int64)
@@ -187,7 +187,7 @@ class TableCounter:
             yield connection
 
     def _content(self) -> dict[str, str]:
-        """Return SQL for what tells a record's sample from that of others (`CONTENT`)."""
+        """Return SQL for the columns of `CONTENT`, which a record's sampling hash is made of."""
         named = self.schema.columns
         degrees = [self._degrees(name) for name in (named.longitude, named.latitude)]
         values = [
@@ -218,7 +218,7 @@ class TableCounter:
         also: Sequence[str],
         regions: Listed,
     ) -> str:
-        """Return SQL for the rows in zones, with the columns person, cell and those of `also`."""
+        """Return SQL for rows with their zones: the columns person, cell and those in `also`."""
         ground = Ground.of(regions)
         if ground is None:
             raise ValueError("These regions have no raster.")
@@ -233,7 +233,7 @@ class TableCounter:
         also: Sequence[str],
         ground: Ground,
     ) -> str:
-        """Return SQL for rows with their regions, some of whose positions are located here."""
+        """Return SQL for rows with their regions; this process locates positions near borders."""
         before = Query(list(query.values))
         open_ = ground.open_query(rows, before.give_list, POSTGRESQL.fence)
         found, number = [np.zeros((0, 2))], 0
@@ -265,8 +265,8 @@ class TableCounter:
     ) -> str:
         """Return SQL for the rows that `canonical_rows` accepts.
 
-        They have the columns person, longitude, latitude and those of `added`, SQL by name. If
-        records are the privacy unit, `record` is SQL for what stands in the column person.
+        Their columns are person, longitude, latitude and those in `added`, a mapping from names to
+        SQL. If records are the privacy unit, `record` is the SQL of the column person.
         """
         from dpgeo.ingest.times import EARLIEST, LATEST
 

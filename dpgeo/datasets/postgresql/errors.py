@@ -1,8 +1,8 @@
-"""What is said of a table that cannot be read: what failed, and what helps.
+"""Messages about tables that cannot be read: what failed, and how to fix it.
 
-Neither the database's words nor the client library's leave this module, since they may quote
-values, names of roles and addresses. They are only searched for what kind of failure it is, and
-that by English words; where the words are others, less is said.
+The database's own messages and those of the client library never leave this module, since they may
+quote values, role names and addresses. They are only searched for English words that reveal the
+kind of failure; if none is found, the message to members says less.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BY_CODE = {
     ),
     "57014": Phrase("The database took too long, or somebody cancelled the query there."),
 }
-"""What helps for some of PostgreSQL's codes of errors."""
+"""How to fix some failures, by PostgreSQL's error code."""
 
 UNKNOWN_HOST = Phrase("The host is unknown here: check its name in the setting DPGEO_SOURCES.")
 SILENT = Phrase(
@@ -56,11 +56,14 @@ BY_WORDS: Sequence[tuple[str, Sequence[str], Phrase]] = (
     ("no such database", ('database "',), NO_DATABASE),
     ("no answer", ("refused", "timeout", "timed out", "unreachable", "No route"), SILENT),
 )
-"""For failures to connect: a kind, words that tell it, and what helps; the first that fits."""
+"""Failures to connect: the kind, words in the error that reveal it, and how to fix it.
+
+The first entry with a word that occurs in the error is used.
+"""
 
 
 def refusal(table: str, error: psycopg.Error) -> tuple[str, Conflict]:
-    """Return a kind of error for the log, and the refusal that members read."""
+    """Return the kind of an error for the log, and the Conflict that members read."""
     if code := error.sqlstate:
         return code, Conflict(
             "The table {table!r} could not be read. {reason} The database's code is {code}.",

@@ -1,4 +1,4 @@
-"""Lists of numbers as parameters of PostgreSQL, without a Python object for each number."""
+"""NumPy arrays as parameters of PostgreSQL queries, without a Python object for each number."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
 ELEMENTS = {"f": (701, 1022, ">f8"), "i": (20, 1016, ">i8")}
-"""For each kind of array: PostgreSQL's numbers of the types of an element and of a list, which
-never change (float8, int8), and NumPy's name of its binary form."""
+"""By kind of NumPy array: PostgreSQL's fixed type ids (OIDs) of element and list, and NumPy's type.
+
+The NumPy type is that of the binary form. The elements are float8 and int8.
+"""
 
 
 class NumbersDumper(Dumper):
@@ -23,7 +25,7 @@ class NumbersDumper(Dumper):
     format = Format.BINARY
 
     def get_key(self, obj: Any, form: Any) -> Any:
-        """Return what tells apart the arrays that need different dumpers."""
+        """Return a key; arrays with equal keys can share a dumper."""
         return (self.cls, obj.dtype.kind)
 
     def upgrade(self, obj: Any, form: Any) -> NumbersDumper:

@@ -1,4 +1,4 @@
-"""A database as a place of registered tables, and the rows of their snapshots."""
+"""Databases whose tables can be registered, and the rows of the tables' snapshots."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TableLocation(Location):
     root: str = field(repr=False)
 
     def called(self, folder: str) -> str:
-        """Return the name by which pages call the table."""
+        """Return the name under which pages show the table."""
         return f"{self.name}/{folder}"
 
     def check_growing(self, folder: str, as_of: str) -> None:

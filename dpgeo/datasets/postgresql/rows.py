@@ -42,12 +42,12 @@ class Query:
     values: list[Any] = field(default_factory=list)
 
     def give(self, value: Any, kind: str) -> str:
-        """Add a parameter; return what stands for it in SQL."""
+        """Add a parameter; return its placeholder in SQL."""
         self.values.append(value)
         return f"${len(self.values)}::{kind}"
 
     def give_list(self, numbers: NDArray[Any]) -> str:
-        """Add a list of numbers; return what stands for it in SQL."""
+        """Add a list of numbers as a parameter; return its placeholder in SQL."""
         return self.give(numbers, "float8[]" if numbers.dtype.kind == "f" else "bigint[]")
 
 

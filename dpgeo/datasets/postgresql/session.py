@@ -1,7 +1,7 @@
-"""Sessions in a registered database: connected to, read-only, and with texts that never vary.
+"""Sessions in a registered database: read-only, with settings that keep texts of values the same.
 
-Other machines are connected to by TLS with a verified certificate (`sslmode=verify-full`) unless
-the address says otherwise.
+Connections to other machines use TLS with a verified certificate (`sslmode=verify-full`) unless the
+address says otherwise.
 """
 
 from __future__ import annotations

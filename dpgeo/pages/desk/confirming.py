@@ -53,9 +53,9 @@ MOST_KEPT = 2000
 """Largest number of characters of entries that a session keeps; the forms have fewer."""
 
 PROOFS = {"password", "mfa", "provider"}
-"""Names of records of a password, a second factor, and a proof that a provider asked for.
+"""Session records that count as proof: password, second factor, and a check by a provider.
 
-allauth's own record of single sign-on is none of them: the provider may have known the browser.
+allauth's own record of single sign-on does not count: the provider may not have checked anew.
 """
 
 View = Callable[..., HttpResponse]
@@ -140,7 +140,7 @@ class CodeForm(DeskForm):
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def confirm(request: HttpRequest) -> HttpResponse:
-    """Ask for the password, for a code of an account without one, or send to a provider."""
+    """Ask for the password; without one, ask for a code or offer the account's providers."""
     user = person(request)
     has_password = user.has_usable_password()
     form_class = PasswordForm if has_password else CodeForm
@@ -161,7 +161,7 @@ def confirm(request: HttpRequest) -> HttpResponse:
 
 
 def ways_of(user: User) -> list[Facts]:
-    """Return the providers that know an account, as `ways_in` does."""
+    """Return the single sign-on providers that know an account, in the form of `ways_in`."""
     known = set(SocialAccount.objects.filter(user=user).values_list("provider", flat=True))
     return [each for each in ways_in() if each["id"] in known]
 

@@ -47,7 +47,7 @@ from dpgeo.pages.desk.desk_form import DeskForm, DeskRenderer
 from dpgeo.pages.rendering import say
 
 HELD = "invitation"
-"""Key of a session under which it holds the secret of an invitation."""
+"""Key under which a session stores the secret of an invitation."""
 
 ROLES = [(role, _(role.label)) for role in Role]
 

@@ -61,7 +61,7 @@ class Limits:
 
     @property
     def most_mib(self) -> int | None:
-        """The largest size of all of its files, or None without a limit."""
+        """The limit on the total size of the organisation's files, or None without one."""
         most = self.organisation.quota_bytes
         return None if most is None else most // MIB
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 FORM = "application/x-www-form-urlencoded"
 
 ANSWERS = 5
-"""Refused answers to one request in a window, which a browser may post again by "reload"."""
+"""Refused answers to one request that are allowed in a window, since "reload" posts one again."""
 
 
 def _facts(provider_id: str) -> Facts:
@@ -45,9 +45,9 @@ def _facts(provider_id: str) -> Facts:
 @require_GET
 @never_cache
 def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Send the visitor to a provider. Of the query, `next` and AGAIN are kept, in the session.
+    """Send the visitor to a provider; keep the query's `next` and AGAIN in the session.
 
-    With the latter, the provider has to ask for a proof even where it knows the browser.
+    With AGAIN, the provider must check the user's identity even if its own session is still open.
     """
     facts = _facts(provider_id)
     from dpgeo.accounts.saml import address_to_ask, provider_of
@@ -70,11 +70,11 @@ def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
 @require_POST
 @never_cache
 def answer(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Receive a provider's answer, which the provider's page posts, and redirect without it.
+    """Receive the answer that a provider's page posts, and redirect to `finish`.
 
-    It comes from another site, so it has neither a token against forged requests nor a session. The
-    signature stands for the first, and `finish` asks the session whether it had asked. Refused
-    answers are limited (`accounts.saml` says which count together).
+    The post comes from another site, so it has neither a token against forged requests nor a
+    session. The signature replaces the token, and `finish` checks in the session that this browser
+    sent the request. Refused answers are limited (`accounts.saml` says which count together).
     """
     facts = _facts(provider_id)
     from dpgeo.accounts.saml import COOKIE, COOKIE_SECONDS, Refused, is_ticket, read_answer, sealed

@@ -282,7 +282,9 @@ class MapSettings:
         return own if own.total_units else None
 
     def is_gaussian(self, method: str = "") -> bool:
-        """Whether the map gets Gaussian noise and costs a rho; `method` is as for `request`."""
+        """Whether the map, by default with the chosen method, has Gaussian noise and costs a
+        rho.
+        """
         in_rho = self.dataset.ledger.is_zcdp
         return in_rho and Notion.ZCDP in MECHANISMS[method or self.method].notions
 
@@ -320,8 +322,8 @@ class MapSettings:
     def epsilon(self, detail: str, method: str = "") -> Fraction | None:
         """Return the epsilon that a level of detail spends on counts; None without a budget.
 
-        The detail is a share of the remaining budget, in epsilon or rho. `method` is as for
-        `request`.
+        The detail is a share of the remaining budget, in epsilon or rho. `method` is the key of the
+        mechanism, by default the chosen one.
         """
         ledger = self.ledger
         if ledger is None:

@@ -23,9 +23,9 @@ from dpgeo.accounts.second_factor import opens_before_second_factor
 @require_GET
 @never_cache
 def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Send the visitor to a provider. Of the query, only `next` and AGAIN are kept.
+    """Send the visitor to a provider; keep only `next` and AGAIN of the query.
 
-    With the latter, the provider has to ask for a proof even where it knows the browser.
+    With AGAIN, the provider must check the user's identity even if its own session is still open.
     """
     from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 

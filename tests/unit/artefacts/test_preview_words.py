@@ -44,7 +44,7 @@ def test_margins_have_no_more_digits_than_on_pages() -> None:
 def test_a_position_in_the_picture_is_that_of_its_map() -> None:
     # On the equator, a square of Mercator has the same width and height in degrees, nearly.
     extent = (-0.01, -0.01, 0.01, 0.01)
-    # 800 pixels high, of which 40 on each side are margin, below a head of 110.
+    # The map is 800 pixels high, with a margin of 40 on each side, below a heading of 110.
     assert position(extent, extent) == pytest.approx((600, 510, 720, 720), abs=0.01)
     corner = position((-0.01, 0.0, 0.0, 0.01), extent)  # the north-western quarter
     assert corner == pytest.approx((420, 330, 360, 360), abs=0.01)

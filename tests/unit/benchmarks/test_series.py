@@ -66,7 +66,9 @@ def test_the_tree_is_worse_than_single_counts_up_to_a_hundred_periods() -> None:
 
 
 def test_sums_of_the_tree_use_the_fewest_nodes() -> None:
-    """The numbers of nodes that add up to runs of 8 periods, counted by hand."""
+    """A sum over consecutive periods uses the fewest nodes of a tree of 8 periods, counted by
+    hand.
+    """
     assert [nodes_in(0, 8), nodes_in(0, 7), nodes_in(1, 7), nodes_in(3, 4)] == [1, 3, 4, 1]
     # the root is used, with the noise of two levels
     assert tree_variances(2)["p-sums, a range"] == 8

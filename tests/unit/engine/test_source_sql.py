@@ -127,7 +127,7 @@ def postgresql() -> Iterator[Engine]:
 
 
 def asked(connection: Any, query: str, given: list[Any]) -> Any:
-    """Return the rows of a query, which is given edges if it names them."""
+    """Return the rows of a query; `given` are its parameters, the cell edges, if it has any."""
     return connection.execute(query.encode(), given if "$2" in query else []).fetchall()
 
 
@@ -378,7 +378,7 @@ def test_every_engine_finds_the_same_zones(engine: Engine, monkeypatch: pytest.M
 
 
 def test_every_engine_counts_a_record_in_one_of_several_regions(engine: Engine) -> None:
-    """Each record of a row's own number is in three regions; some rows have equal content."""
+    """Every row is a record in three regions and counts in one; some rows have equal content."""
     dialect, run = engine
     records = (
         "SELECT row_number() OVER (ORDER BY seen, number) AS person, seen, step FROM facts "

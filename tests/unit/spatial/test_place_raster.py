@@ -1,4 +1,4 @@
-"""The raster of nearest places says what the exact search says, wherever it says anything."""
+"""The raster of nearest places: each cell that has an answer agrees with the exact search."""
 
 from __future__ import annotations
 

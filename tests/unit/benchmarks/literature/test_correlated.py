@@ -67,6 +67,6 @@ def test_households_lose_at_most_what_was_promised_if_epsilon_is_divided(people:
 
 
 def test_the_page_has_the_table() -> None:
-    """It is exact, so the page's is the one that is computed now."""
+    """The table on the page equals the one computed now, since nothing in it is random."""
     options = Options(epsilon=Fraction(1), trials=1, seed=0)
     assert table(list(compare(options))) in PAGE.read_text()
