@@ -25,7 +25,7 @@ _CORNERS = [0, 1, 2, 1, 2, 3, 0, 3, 0, 1]
 """Indices of each corner's x and y in (west, south, east, north), counterclockwise."""
 
 NONE = slice(0, 0)
-"""The slice of none of a layer's features, whose columns still have names and types."""
+"""An empty slice of a layer's features; its columns still have their names and types."""
 
 _POINT = np.dtype([("order", "u1"), ("type", "<u4"), ("point", "<f8", (2,))])
 
@@ -43,7 +43,7 @@ def fields(layer: Layer) -> list[Any]:
 def arrays(layer: Layer, part: slice, box_bounds: NDArray[np.float64] | None = None) -> list[Any]:
     """Return a slice's features as Arrow arrays, in the order of `fields`.
 
-    `box_bounds` are its bounds (n, 4) as of `table.bounds`, computed if it is None.
+    `box_bounds` (n, 4) are the bounds of the features (`table.bounds`), computed here if None.
     """
     import pyarrow as pa
 

@@ -52,15 +52,15 @@ _SUFFIX = ".npy"
 _PLAIN = (str, int, bool)
 
 _MALFORMED = (
-    ValueError,  # Also raised for invalid JSON, Unicode and study areas.
+    ValueError,  # Invalid JSON, Unicode and study areas raise this, too.
     TypeError,
     LookupError,
     AttributeError,
     ArithmeticError,
     EOFError,
-    # Raised for a compression method or a zip version that dpgeo never writes.
+    # A compression method or a zip version that dpgeo never writes raises this.
     NotImplementedError,
-    RuntimeError,  # Raised for an encrypted member, or for JSON that is nested too deeply.
+    RuntimeError,  # An encrypted member, or JSON that is nested too deeply.
     zipfile.BadZipFile,
     zlib.error,
 )

@@ -11,7 +11,7 @@ from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer
 
 MOST_UNASKED = 1_000_000
-"""Largest number of features of a file with a row for each that is written before somebody asks.
+"""A file with a row for each feature, if it has more rows than this, is written only on request.
 
 A million features take a quarter of a gigabyte as a GeoPackage, and a tenth as CSV.
 """

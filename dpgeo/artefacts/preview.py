@@ -148,8 +148,8 @@ def _paint_cells(
 ) -> None:
     """Paint cells; `row` (height,) and `column` (width,) are those of the pixels' centres.
 
-    Of all cells, only those in such rows and columns are ever seen. They are painted into an image
-    with one pixel each, whose rows and columns are then repeated.
+    A cell is visible only if the centre of a pixel lies in its row and in its column. The visible
+    cells are painted into an image with one pixel each, whose rows and columns are then repeated.
     """
     from_row, row_pixels, row_places = _seen(row, layer.grid.rows)
     from_column, column_pixels, column_places = _seen(column, layer.grid.columns)

@@ -393,8 +393,8 @@ def of_counts(
 def of_household(cost: Presence, people: int) -> tuple[Phrase, ...]:
     """Return the sentence on a household of up to `people` persons, each with the guarantee `cost`.
 
-    It is empty for one person. Everybody in the household is bounded by itself, so the losses of
-    its people add up as those of a group (`of_changes`), whatever is known about their ties.
+    It is empty for one person. The contributions of each person in it are bounded separately, so
+    their losses add up as in any group (`of_changes`), whatever is known about their ties.
     """
     if people == 1:
         return ()
@@ -452,8 +452,8 @@ def in_places_and_groups(
 
     If the privacy unit is a person, these are several places and groups of people; if it is a
     record, several rows of one person. `noun` is the owner's noun for rows, or "". If households
-    are protected, whose promise is told already (`of_household`), the group is such a household
-    over all maps, with the lifetime `total` of one person.
+    are protected, the group is a household over all maps, with the lifetime `total` of one person;
+    the promise for one map is that of `of_household`.
     """
     moved, group = (bound_of(*cost.of_changes(number)).words for number in (2, FAMILY))
     in_rho = isinstance(cost, ZCDP)

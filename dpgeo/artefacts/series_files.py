@@ -237,8 +237,8 @@ def _counts(table: Table, layer: Layer, add: Callable[[NDArray[Any]], Any]) -> d
     counts, steps = table.counts, None
     if not table.least:
         levels, deviations = _smoothed(table)
-        # A smoothed count stands out if it is as many of its own standard deviations above 0 as a
-        # noisy count must be of the noise's.
+        # A smoothed count stands out if it is as many standard deviations above 0 as the threshold
+        # of a noisy count, each in terms of its own standard deviation.
         scores = table.noise.threshold() / np.sqrt(table.noise.variance)
         clear = np.where(levels >= scores * deviations, levels, 0)
         steps = np.rint(clear / SMOOTH_STEP).astype(np.int64)

@@ -74,7 +74,7 @@ class PureDP:
         return self.epsilon
 
     def of_changes(self, number: int) -> tuple[Fraction, Fraction]:
-        """Return the epsilon and delta for that many units added or removed; epsilons add up."""
+        """Return the epsilon and delta for `number` units added or removed; epsilons add up."""
         return number * self.epsilon, Fraction(0)
 
 
@@ -103,7 +103,7 @@ class ZCDP:
         return self.rho
 
     def of_changes(self, number: int) -> tuple[Fraction, Fraction]:
-        """Return the epsilon and delta for that many units added or removed.
+        """Return the epsilon and delta for `number` units added or removed.
 
         For k units, a rho-zCDP mechanism is (k^2 rho)-zCDP (Bun and Steinke 2016, proposition 1.9).
         So moving a unit, which is removed in one place and added in another, counts as 4 rho.
@@ -138,7 +138,7 @@ class GeoInd:
 
     @property
     def amount(self) -> Fraction:
-        """What adds up: epsilon per metre."""
+        """The amount that adds up over releases: epsilon per metre."""
         return self.epsilon
 
     def __add__(self, other: object) -> GeoInd:

@@ -111,7 +111,7 @@ def make_level(level: object, radius: object, *, field: str = "level") -> Level:
     """Parse a level within a radius.
 
     Raises InvalidInput if either is invalid or the ledger cannot store the level. The error names
-    `field`, except for a wrong radius.
+    the field "radius" if the radius is invalid, and `field` otherwise.
     """
     parsed = Level(parse_level(level, field=field), parse_radius(radius))
     if parsed.pico < 1:

@@ -178,7 +178,7 @@ class DiscreteGaussian:
 
     @property
     def variance(self) -> float:
-        """The variance: s, to within a relative 10^-15, if s >= 2; otherwise a sum of values."""
+        """The variance: s, to within a relative 10^-15, if s >= 2; otherwise a sum over values."""
         if self.square_scale >= 2:
             return float(self.square_scale)
         values, weights = self._weights(64)
@@ -192,7 +192,7 @@ class DiscreteGaussian:
     def tail(self, chance: float) -> float:
         """Return the number of standard deviations that a sum exceeds with probability `chance`.
 
-        It is the quantile of a normal distribution, which sums of values nearly have.
+        It is a quantile of the normal distribution, which the distribution of a sum nearly equals.
         """
         return NormalDist().inv_cdf(1 - chance)
 
@@ -221,7 +221,8 @@ class DiscreteGaussian:
     def sum_threshold(self, terms: int) -> int:
         """Return a value that a sum of `terms` noises reaches with probability at most 0.001.
 
-        A sum of k noises is close to noise with the parameter k s; for small s it is smaller.
+        A sum of k noises has nearly the distribution of noise with the parameter k s; for small s,
+        its spread is smaller.
         """
         return DiscreteGaussian(self.rho, terms * self.squared_sensitivity).threshold()
 
@@ -265,7 +266,7 @@ class DiscreteGaussian:
         return 1 - 2 * self.above(1)
 
     def _weights(self, largest: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the values 1, ..., `largest` and their probabilities, float64."""
+        """Return the values 1, ..., `largest` and the probability of each as noise, float64."""
         values = np.arange(1.0, largest + 1)
         weights = np.exp(-(values**2) / (2 * float(self.square_scale)))
         return values, weights / (1 + 2 * weights.sum())

@@ -423,7 +423,7 @@ class PointsRelease(Content):
     recomputed, for the reason given in `PhasedRelease`.
     """
 
-    # This is enough for about 10^9 points of 8 bytes, or for half as many with times.
+    # This limit is enough for about 10^9 points of 8 bytes, or for half as many with times.
     most_bytes = 8 * 1024**3
     product = "Dataset"
 
@@ -553,7 +553,9 @@ class Released:
 
     @property
     def most_bound(self) -> int:
-        """The largest bound that could be chosen, according to `about`; `bound` if none was."""
+        """The largest bound that could be chosen, according to `about`; `bound` if it was not
+        chosen.
+        """
         return int(self.about.get("most_bound", self.bound))
 
     @property

@@ -57,8 +57,9 @@ class Terms:
     `epsilon` is charged once for the series (`PERSON`), for all maps (`ALL`), for any w consecutive
     periods (`ANY`) or for each period (`ONE`).
 
-    If `rho` and `delta` are set, maps have Gaussian noise and rho is charged in that way. `epsilon`
-    is then that of rho at delta, and so are those that the properties return.
+    If `rho` and `delta` are set, maps have Gaussian noise, and rho is charged instead of epsilon,
+    by the same rules. `epsilon`, and every epsilon that a property returns, is then converted from
+    a rho at this delta.
     """
 
     period: Period
@@ -197,7 +198,9 @@ class Part:
 
 
 def _rho(about: Mapping[str, str]) -> dict[str, Fraction]:
-    """Return the fields of `Terms` that a series in rho has, from a release's public texts."""
+    """Return `rho` and `delta` of `Terms`, read from a release's `about`; {} without Gaussian
+    noise.
+    """
     if "series_rho" not in about:
         return {}
     delta = delta_of(parse_delta(about["series_delta"], 1))

@@ -64,7 +64,7 @@ class CanonicalFile:
                 "autoload_known_extensions": False,
             }
         )
-        # Its bar says how long a query takes, which depends on private data.
+        # DuckDB's progress bar would show how long a query takes, which depends on private data.
         connection.execute("SET enable_progress_bar = false")
         try:
             yield connection

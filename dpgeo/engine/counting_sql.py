@@ -183,7 +183,7 @@ GROUP BY cell"""
 COUNT_ROWS = """
 SELECT cell, count(*) AS amount FROM rows_inside GROUP BY cell"""
 
-# For rows that Spark bounds (`engine.spark`), in which persons are texts.
+# Counts rows by person and region for Spark (`engine.spark`), in which persons are texts.
 GROUPED = """
 SELECT format('{:016x}{:016x}', person_high, person_low) AS person, cell::BIGINT AS cell,
     count(*) AS amount
@@ -204,7 +204,7 @@ SELECT count(*) AS people,
     coalesce(sum(least(visits, $most_visits)), 0)::BIGINT AS visits
 FROM people"""
 
-# The number of contributions of each person, for a private choice of the bound.
+# Counts the people with each number of contributions, for a private choice of the bound.
 SIGHTINGS_OF_EACH = """
 SELECT least(sightings, $most_contributions + 1) AS contributions, count(*) AS people
 FROM people GROUP BY contributions"""
@@ -216,7 +216,7 @@ FROM people GROUP BY contributions"""
 SIZES = """
 SELECT count(*), approx_count_distinct(person_high) FROM read_parquet($path)"""
 
-# What is left of each person's allowance, for a period of a series (`engine.series_view`).
+# These queries keep account of what each person may still add to a series (`engine.series_view`).
 SPENT = """
 CREATE TEMP TABLE spent (person_high UBIGINT, person_low UBIGINT, used BIGINT)"""
 
@@ -257,7 +257,8 @@ COPY (
     GROUP BY person_high, person_low ORDER BY person_high, person_low
 ) TO '{path}' (FORMAT parquet, COMPRESSION zstd)"""
 
-# The distinct persons of all parts, for rows that are read in place (`engine.in_place`).
+# These queries list the distinct persons of rows that are read in place (`engine.in_place`), over
+# all parts.
 PEOPLE_SEEN = """
 CREATE TEMP TABLE seen (person_high UBIGINT, person_low UBIGINT)"""
 

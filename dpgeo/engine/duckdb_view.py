@@ -93,7 +93,7 @@ HEAP_LIMIT = 999_999
 
 
 Answer = dict[str, NDArray[Any]]
-"""The result of a query by column, each of shape (n,)."""
+"""A query's result: its columns by name, each an array (n,)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -561,7 +561,9 @@ class DuckDBView:
                 yield from self._passes(connection, located, keyed, parameters, names)
 
     def _located(self, regions: ValuedRegions) -> tuple[str, Parameters]:
-        """Return SQL for the rows inside regions, and its parameters without those for a pass."""
+        """Return SQL for the rows inside regions, and its parameters, except those that select a
+        pass.
+        """
         if isinstance(regions, SlicedGrid | SlicedZones):
             whole = regions.grid if isinstance(regions, SlicedGrid) else regions.zones
             located, parameters = self._in_regions(whole)

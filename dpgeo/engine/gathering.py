@@ -12,7 +12,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ROWS = 65_536
-"""Number of rows in memory at a time, and in a row group: that of the files that are read."""
+"""Number of rows in memory at a time and in a row group, equal to that in the files that are
+read.
+"""
 
 
 def gather(

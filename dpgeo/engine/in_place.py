@@ -71,11 +71,11 @@ EVERYBODY = (0, (1 << 64) - 1)
 class Rows(Protocol):
     """Canonical rows that can be read repeatedly, always the same ones.
 
-    `number` and `people` are the private numbers of rows and of persons, at least roughly; they
-    choose the number of passes. `batches(first, last)` yields the rows of the persons whose mark, a
-    fixed function of the person, lies between both, in the order of the source; if records are the
-    privacy unit, each row has a mark. It may be called in another thread. It raises an error if the
-    source has changed.
+    `number` and `people` are the private numbers of rows and of persons, possibly estimated, from
+    which the number of passes is chosen. `batches(first, last)` yields the rows of the persons
+    whose mark, a fixed function of the person, lies from `first` to `last`, in the order of the
+    source; if records are the privacy unit, each row has a mark. It may be called in another
+    thread. It raises an error if the source has changed.
     """
 
     number: int
@@ -88,9 +88,9 @@ class Rows(Protocol):
 
 
 ZonesName = tuple[str, int, bool]
-"""Identification of a domain's zones, (layer, 0, False), or places, (layer, reach, by key).
+"""Identifies a domain's zones, as (layer, 0, False), or places, as (layer, reach, by key).
 
-The reach is in metres; by key, a row counts at the place that it names.
+The reach is in metres. If "by key" is true, a row counts at the place that it names.
 """
 
 
@@ -196,8 +196,8 @@ class InPlaceView(DuckDBView):
     def _copied(self, *, reports: bool = False) -> DuckDBView:
         """Return a view of a temporary copy, which is written once.
 
-        For `reports` to be perturbed, the copy may lack those that are not among a person's
-        `bound` chosen ones.
+        If `reports` is true, reports are to be perturbed, and the copy may lack reports of a person
+        beyond the `bound` chosen ones.
         """
         return self._copy_of(self._rows.batches(*EVERYBODY), "copy.parquet")
 

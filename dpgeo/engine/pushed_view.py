@@ -1,14 +1,15 @@
 """Private view of a registered source whose counts are made by the source's own engine.
 
-What is asked for is bounded and added up at the source (`engine.source_sql`) in the regions that it
-can tell, and only the bounded counts come here. For everything else, such as trips, rows are read
-in batches as from a registered folder (`engine.in_place`), by the same view. Positions to be
+Contributions are bounded and added up at the source (`engine.source_sql`), if it can locate rows in
+the regions, and only the bounded counts come here. For everything else, such as trips, rows are
+read in batches as from a registered folder (`engine.in_place`), by the same view. Positions to be
 perturbed are chosen at the source, where it can: at most `bound` of each person come here.
 
-Privacy argument. Both ways bound each person's contributions by a function of that person's own
-rows. Which way is taken depends on what is asked for and on the declared types of the columns, and
-never on rows. With popular bounding, the source is given the ranks of regions. They follow from a
-noisy measurement that was paid for, and tell nobody more about a person than it does.
+Privacy argument. Whether rows are counted at the source or here, each person's contributions are
+bounded by a function of that person's own rows. Which of the two is done depends on the measurement
+and on the declared types of the columns, and never on rows. With popular bounding, the source is
+given the ranks of regions. They follow from a noisy measurement that was paid for, and tell nobody
+more about a person than it does.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
 class Asked:
     """One measurement at the source, of the regions of a `domain`; `draw` is a public number.
 
-    `limits` are the numbers that `source_sql.answer_query` needs besides, by their names, and
-    `measure` is that of SUMS and BINS.
+    `limits` are further arguments of `source_sql.answer_query`, by name, and `measure` is the
+    measure for the results SUMS and BINS.
     """
 
     wanted: Wanted
@@ -61,7 +62,7 @@ class Counter(Protocol):
         """Return whether the source can answer a measurement; this never depends on its rows."""
 
     def answer(self, asked: Asked) -> Iterator[Answer]:
-        """Yield what is wanted, by column (`Wanted`); each person is in one of the answers."""
+        """Yield results, as columns by name (`Wanted`); each person is counted in one of them."""
 
     def reports(self, bound: int, draw: int) -> Iterator[pa.RecordBatch] | None:
         """Yield the canonical rows of at most `bound` reports of each person, whatever their

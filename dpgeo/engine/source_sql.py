@@ -152,9 +152,9 @@ class Sample:
     """How contributions are chosen: `draw` is a public number below 2^62.
 
     `text` says whether persons are texts, which the engine must compare byte by byte, or else whole
-    numbers of 64 bits; if records are the privacy unit, persons are not looked at. `rank` is SQL
-    for the popularity rank of the column cell, "" for random bounding. `several` says whether a
-    record may be in several regions; the located rows then have the columns of `CONTENT`.
+    numbers of 64 bits; if records are the privacy unit, persons are ignored. `rank` is SQL for the
+    popularity rank of the column cell, "" for random bounding. `several` says whether a record may
+    be in several regions; the located rows then have the columns of `CONTENT`.
     """
 
     unit: Unit
@@ -178,8 +178,8 @@ def cells_query(
     """Return SQL for the columns person, cell and those named by `also`, of the rows in a grid.
 
     `rows` is a query with the columns person, longitude and latitude, without nulls. If `also` has
-    "slice", a whole number or null, cells are numbered slice by slice, and rows without one are in
-    none. `eastings` and `northings` are those of `Dialect.located`.
+    "slice", a whole number or null, cells are numbered slice by slice, and a row whose slice is
+    null is in no cell. `eastings` and `northings` are explained at `Dialect`.
     """
     cell = f"CAST({grid.rows} AS BIGINT) * {grid.columns} - northing * {grid.columns} + easting - 1"
     inside = f"easting BETWEEN 1 AND {grid.columns} AND northing BETWEEN 1 AND {grid.rows}"
@@ -207,7 +207,7 @@ def sliced_query(
 
 
 def listed_also(also: Sequence[str]) -> str:
-    """Return further columns as they follow others in SQL."""
+    """Return SQL that appends columns to a list of columns: a comma and the name of each."""
     return "".join(f", {name}" for name in also)
 
 
@@ -227,8 +227,8 @@ def answer_query(
 
     `celled` is a query with the columns person and cell, a whole number, and step for SUMS and
     BINS: a whole number up to `steps`, or null for rows without a value. `bins` divide that range;
-    `sightings` and `visits` are the most that a person adds to TOTALS, and `contributions` is
-    the largest number of them that is told from larger ones.
+    `sightings` and `visits` are the most that a person adds to TOTALS, and people with more than
+    `contributions` contributions are counted together.
     """
     if wanted in (Wanted.TOTALS, Wanted.CONTRIBUTIONS):
         people = f"""SELECT count(*) AS sightings, CAST(sum(amount) AS BIGINT) AS visits FROM (
@@ -397,7 +397,7 @@ def _residue(number: str, prime: int) -> str:
 
 
 def _hashed(rows: str, columns: str, words: Sequence[str], start: int, fence: str) -> str:
-    """Return SQL for columns of rows, and word: the hash that absorbed all `words`."""
+    """Return SQL for `columns` of rows, and a column "word" with the hash of all `words`."""
     query = f"SELECT {columns}, CAST({start} AS BIGINT) AS word FROM ({rows}) AS start"
     for depth, number in enumerate(words):
         query = (
@@ -465,7 +465,7 @@ def _least(
     near: NDArray[np.float64],
     reached: Callable[[NDArray[np.float64]], NDArray[np.bool_]],
 ) -> NDArray[np.float64]:
-    """Return the least floats for which an ascending condition holds, each close to `near`."""
+    """Return the least floats (n,) for which `reached` is true, searched around `near` (n,)."""
     low, high = near - NEAR_DEGREES, near + NEAR_DEGREES
     while (np.nextafter(low, high) < high).any():
         middle = low + (high - low) / 2

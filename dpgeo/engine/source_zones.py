@@ -1,7 +1,7 @@
 """Location of a table's rows in zones, places or a study area by the table's own engine.
 
-A polygon is not compared with positions at the source. What it is given instead are lists that say
-which regions contain each cell of a fine raster (`spatial.zone_raster`): of almost all cells, all
+The source does not compare polygons with positions. Instead, it is given lists that say which
+regions contain each cell of a fine raster (`spatial.zone_raster`): of almost all cells, all
 positions are in the same regions, or in those to the left or to the right of one line. Of the other
 cells, through which borders run, the source lists the distinct positions. They are located here, by
 the code that locates uploaded rows, and go back with their regions as lists.
@@ -39,12 +39,14 @@ BAND_METRES = 0.001
 """Distance from the edge of a place's reach up to which positions are located here."""
 
 Give = Callable[[NDArray[Any]], str]
-"""Binds a list of numbers to a query; returns what stands for it there."""
+"""Function that passes a list of numbers to a query, and returns the SQL that stands for the
+list.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ground:
-    """Regions by the cells of a raster: lists that a query is given, and what locates the rest.
+    """Regions by cells of a raster, as lists for a query, and a function for all other positions.
 
     A cell's entry in `patches` is a patch, all of whose positions are in the same regions, or
     `MARKED`, or names one of the `lines` (n, 3) with the patches to its `left` and `right` (n,), as
@@ -72,7 +74,8 @@ class Ground:
         locator = regions.locator()
 
         def locate(longitude: NDArray[np.float64], latitude: NDArray[np.float64]) -> Pairs:
-            # Rows that are read here are located after the same way to metres and back.
+            # Positions of rows that are read here are converted to metres and back, too, before
+            # they are located.
             return locator.locate(*to_degrees(*to_mercator(longitude, latitude)))
 
         if isinstance(regions, Zones):
@@ -240,7 +243,8 @@ def _in_cells(degrees: str, low: float, scale: float) -> str:
     """Return SQL for degrees in units of cells, counted from `low`.
 
     If a cell has more than a degree, the product may be too small for a float64, which PostgreSQL
-    reports as an error. No outline is near the cells that begin at `low`, so there 0 is as good.
+    reports as an error. Such a position is in a cell that begins at `low`, near no outline, so 0
+    gives the same regions.
     """
     from_low = f"({degrees} - {_number(low)})"
     product = f"{from_low} * {_number(scale)}"
@@ -252,7 +256,7 @@ def _in_cells(degrees: str, low: float, scale: float) -> str:
 def _rounded(degrees: str) -> str:
     """Return SQL for degrees that are rounded to some nanometres on the ground.
 
-    So none is so small that a product of them is not a float64, which PostgreSQL reports as an
-    error: a single row could then be told from an error.
+    Without this, a product of very small numbers might not be a float64, which PostgreSQL reports
+    as an error, and the error would reveal a single row.
     """
     return f"({degrees} + 360) - 360"

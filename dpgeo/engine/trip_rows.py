@@ -20,7 +20,7 @@ from dpgeo.core.trip_paths import SECONDS_A_MINUTE, TripPaths
 from dpgeo.privacy.trip_features import OrderedRows
 
 ROW_BYTES = 200
-"""Bytes of memory for each row of a pass: its columns, a sorted copy, and the cells of its way."""
+"""Bytes of memory for each row of a pass: its columns, a sorted copy, and the cells of its path."""
 
 FOLLOWING = """
 SELECT person_high, person_low, x, y, time,
@@ -40,7 +40,7 @@ ORDER BY person_high, person_low, word"""
 
 
 def rows_of(found: Mapping[str, NDArray[Any]], paths: TripPaths) -> OrderedRows:
-    """Return the rows of trips from the columns of one of the queries above.
+    """Return the rows of trips from `found`, the columns of the query's result.
 
     Rows outside the grid are left out.
     """

@@ -44,7 +44,7 @@ NOT_COUNTED = {"attributes", "place_key", "destination_x", "destination_y"}
 class ZonedRows:
     """The rows of a canonical file by zone or place, for all measurements of one job.
 
-    They are written once for the regions that were asked for last, since a job measures the same
+    They are written once and kept until other regions are requested, since a job measures the same
     regions several times: for its totals, for the popularity of places and for the counts. They are
     deleted with this object.
     """

@@ -151,7 +151,7 @@ def _check_layers(metadata: Any) -> None:
 
 
 def _shared(whole: tuple[float, ...], wanted: Bounds | None) -> Bounds:
-    """Return the intersection of an archive's bounds with the wanted bounds, if any.
+    """Return the intersection of an archive's bounds with the `wanted` bounds, None for the world.
 
     Raises InvalidInput if the intersection is empty.
     """

@@ -268,7 +268,7 @@ class _Database:
             f"file:{path}?mode=ro&immutable=1", uri=True, check_same_thread=False
         )
         known = {row[1] for row in self.all("PRAGMA table_info(place)", ())}
-        # Files made before other names were kept for scoring do not have them.
+        # Files of earlier versions lack the column with a place's other names.
         others = "others" if "others" in known else "''"
         self._select = f"SELECT {COLUMNS}, {others} FROM place"  # noqa: S608 - two constants
 

@@ -59,7 +59,7 @@ class IndexedSearch:
         """Return the places found, as `NameSearch` describes."""
         try:
             return names.search(self._path, text, most, box)
-        except FileNotFoundError:  # The operator has just removed the index.
+        except FileNotFoundError:  # The operator removed the index after this search began.
             return []
 
 

@@ -131,10 +131,10 @@ def phases_after_look(measurements: NodeMeasurements, cells: Floats, level: int)
     """Choose the phases after a grid of equal squares that cost FIRST_SHARE.
 
     Their shares add up to 1 - PILOT_SHARE - FIRST_SHARE. `cells` (2^depth, 2^depth) holds the
-    expected counts inferred so far, and `level` is that of the grid. If nearly everybody is in a
-    few squares, squares of different sizes are chosen once: there is little to find elsewhere, and
-    noise in these squares weighs most. Otherwise they are chosen twice, and the first counts show
-    where the second squares should be small.
+    expected counts inferred so far, and `level` is the grid's level in the quadtree. If nearly
+    everybody is in a few squares, squares of different sizes are chosen once: there is little to
+    find elsewhere, and noise in these squares weighs most. Otherwise they are chosen twice, and the
+    first counts show where the second squares should be small.
     """
     if concentration(measurements, cells, level) > CONCENTRATED:
         return [Phase(share=Fraction(63, 100), limit=5.0)]

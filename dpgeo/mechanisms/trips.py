@@ -1,8 +1,8 @@
-"""Made-up trips: trips that nobody made, with the starts, ends, ways and lengths of the real ones.
+"""Made-up trips: trips that nobody made, with the starts, ends, paths and lengths of real ones.
 
 Idea. Describe the trips by three tables: how many lead from each square to each other one, how they
 move on from each square, and how many moves they make. Add noise to the tables, and draw trips from
-the noisy tables alone: a start and an end, then a number of moves, then a way of that many moves
+the noisy tables alone: a start and an end, then a number of moves, then a path of that many moves
 between the two (a Markov bridge).
 
 Privacy argument. The squares are public. A trip follows from a person's own rows, and at most l

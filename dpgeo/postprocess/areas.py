@@ -41,7 +41,7 @@ This many pieces take about 0.2 s of CPU time.
 """
 
 COUNTS_A_PIECE = 10
-"""Adding this many further counts of a cell takes about as long as clipping an outline in the cell.
+"""Number of counts of a cell that can be added up in the time that clipping an outline there takes.
 """
 
 TOO_FINE = (
@@ -68,7 +68,7 @@ class Cover:
     the sum of the noisy counts of all whole regions. The other arrays (n,) describe the partial
     regions: `values` holds their noisy counts, `scales` the scales of their noise, and `shares` the
     fraction of each region's ground area that lies inside the query region. `tail` is the 97.5 %
-    quantile of the noise in standard deviations.
+    quantile of the noise, in standard deviations of the noise.
     """
 
     whole: dict[CountNoise, int]
@@ -213,7 +213,8 @@ class Areas:
 
     If people are counted, `once` says whether each person counts at most once in each region.
     `complete` says whether every count was published, however small. `modelled` says whether the
-    interval of an answer that cuts regions allows for unevenness within these (UNEVEN_ERRORS).
+    interval of an answer allows for an uneven spread of people within the regions that the query
+    cuts (UNEVEN_ERRORS).
     """
 
     once: bool = False
@@ -256,8 +257,8 @@ class Covering:
     def of(self, regions: Shapes, times: int = 1) -> Coverage:
         """Return the cells that each query region covers.
 
-        The estimate of the work is multiplied by `times`. Raises InvalidInput if the work would
-        take too long.
+        Raises InvalidInput if the work, `times` the number of pieces of outline, would take too
+        long.
         """
         edges = edges_of(regions)
         check_work(times * edges.pieces(self.lines), MOST_PIECES)
@@ -325,7 +326,7 @@ def _running(counts: Sequence[Ints]) -> list[Ints]:
 
 
 def _shared_sums(touched: _Touched, counts: Ints) -> NDArray[np.float64]:
-    """Return each query region's sum (n,) of cell counts, each times the share of its cell."""
+    """Return each query region's sum (n,) of `counts`, each times the share of its cell covered."""
     (before,) = _running([counts])
     runs = before[touched.after] - before[touched.first]
     inside = counts[touched.number] * touched.share
@@ -362,7 +363,7 @@ class Cells(Areas):
         self.complete = cells is None
 
     def covers(self, regions: Shapes) -> list[Cover]:
-        """Return the cover of each region by cells, with all counts of a cell added up."""
+        """Return the cover of each region by cells, where a cell's counts are added up."""
         touched = self._touched(regions, len(self._counts))
         return self._covers(touched, self._counts, self._before)
 
@@ -450,8 +451,8 @@ class Boxes:
         """Return the covered cells, and the boxes that the outline of a region intersects.
 
         The boxes are given by three arrays: the index of the region, the index of the box, and the
-        share of the box that the region covers. The estimated work is multiplied by `weight`.
-        Raises InvalidInput if the work would take too long.
+        share of the box that the region covers. Raises InvalidInput if the work, multiplied by
+        `weight`, would take too long.
         """
         covered = self._covering.of(regions, weight)
         region, box, ground = self._touched(covered)
@@ -489,9 +490,8 @@ class Boxes:
     def _to_the_left(self, covered: Coverage, polygon: Ints, box: Ints) -> NDArray[np.float64]:
         """Return the ground area (n,) that the covered part of each box's left edge would sweep.
 
-        This is the covered part of the left edge times the width of the box. If no outline crosses
-        the box, it is the covered area. `_touched` adds the correction for the outline inside the
-        box.
+        This is the length of the left edge that the polygon covers, times the width of the box. If
+        no outline crosses the box, it is the covered area; otherwise `_touched` adds a correction.
         """
         rows = covered.key // self._lines.grid.columns % self._lines.grid.rows
         starts = np.searchsorted(

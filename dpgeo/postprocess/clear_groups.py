@@ -35,12 +35,12 @@ def coloured_from(
     noise: CountNoise,
     side: int,
 ) -> Array:
-    """Return for each box (n,) the lowest value at which a map colours a cell in it.
+    """Return, for each box (n,), the lowest value at which a map colours the box's cells.
 
     `boxes` (n, 4; rows, then columns), `sizes` (n,) and `counts` (n,) hold each box, its number of
     cells and its noisy count; `side` is the number of cells along the map. The value is the
-    threshold of the box, or of the group, divided by its number of cells. In a box that is clear
-    neither on its own nor in a group, the value is the box's threshold.
+    threshold of the box or of its group, divided by the number of cells there. In a box that is
+    clear neither on its own nor in a group, the value is the box's threshold.
     """
     alone = float(noise.threshold())
     least = np.where(counts >= alone, alone * _share(sizes), alone)
@@ -65,8 +65,8 @@ def coloured_from(
 
 
 def _share(cells: NDArray[np.generic]) -> Array:
-    """Return 1/c for numbers of cells c (n,), each rounded up to a power of 4 first.
+    """Return 1/c for each number of cells c (n,), rounded up to a power of 4 first.
 
-    Files then contain few distinct values, and compress well.
+    Few distinct values result, so files compress well.
     """
     return np.asarray(4.0 ** -np.ceil(np.log2(np.maximum(cells, 1)) / 2), dtype=np.float64)

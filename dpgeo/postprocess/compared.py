@@ -47,7 +47,7 @@ class Table:
 
     @property
     def by_noise(self) -> int:
-        """The largest difference that noise may cause in any of the possible features."""
+        """The largest difference between two maps that noise may cause in any possible feature."""
         return largest_by_noise(self.noise, self.possible)
 
     def facts(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compared:
-    """The counts that a map shows; for flows, departures and listed pairs, too.
+    """The counts in several maps; for flows, also of departures and of listed pairs.
 
     For flows, `main` holds the arrivals, and the key of a pair is origin * n + destination.
     """

@@ -254,7 +254,8 @@ def update(channel: Channel, density: Floats, observed: Floats) -> Floats:
 
 
 class Smoothing:
-    """A step towards `base`, a density of a square grid's shape; see the module docstring.
+    """Moves a density towards the density `base`, both of a square grid's shape, as in the module
+    docstring.
 
     Cells in which `base` is 0 must have no points.
     """
@@ -316,7 +317,7 @@ def _split(values: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """The best number of updates, judged by the likelihood of the other half, and the smoothing."""
+    """The number of updates with the highest likelihood of the other half, and the smoothing."""
 
     likelihood: float
     updates: int
@@ -359,7 +360,7 @@ def _best(
     watched: Floats,
     progress: Callable[[int, int], None] | None,
 ) -> Fit:
-    """Return the number of updates with `fitted` that maximises the likelihood of `watched`."""
+    """Return the fit with the number of updates that maximises the likelihood of `watched`."""
     if not (fitted.any() and watched.any()):
         return Fit(-math.inf, 1, smoothing)
     best, likeliest, density = 1, -math.inf, smoothing.base

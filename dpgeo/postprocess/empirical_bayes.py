@@ -55,7 +55,8 @@ CLEAR = 35.0
 GREATEST_VARIANCE = 20.0
 STEPS = 60
 FEWEST = 40
-"""With fewer counts than this, the weights are not fitted but keep their initial values."""
+"""Weights are fitted only to at least this many counts; otherwise they keep their initial values.
+"""
 
 PSEUDO_COUNT = 0.02
 """Prior pseudo-count of each gamma distribution."""

@@ -15,8 +15,8 @@ DECIMALS = 7
 """Decimal places of coordinates in degrees, enough for about a centimetre on the ground."""
 
 TRIES = 24
-"""Rounds of rejection sampling, first in a region's box, then in the box of its part of the study
-area.
+"""Number of rounds of rejection sampling, in a region's box and then in a box around its part of
+the study area.
 """
 
 Floats = NDArray[np.float64]
@@ -57,7 +57,7 @@ class Regions:
         return inside
 
     def narrowed(self, region: NDArray[np.intp]) -> Regions:
-        """Return the regions with the boxes of some shrunk to their parts of the study area.
+        """Return the regions; some boxes are shrunk to the region's part of the study area.
 
         `region` holds the indices of the regions to shrink.
         """

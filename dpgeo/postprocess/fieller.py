@@ -56,7 +56,7 @@ WIDEST = 0.6
 """Means with wider intervals than this, as a fraction of the range, are withheld."""
 
 FEWEST = 20
-"""In a release of fewer regions than this, an empty region gets a mean with probability 1/FEWEST.
+"""In a release of fewer regions than this, an empty region shows a mean with probability 1/FEWEST.
 """
 
 ERROR = 0.05
@@ -114,7 +114,7 @@ class ShareNoise:
         return self.scale * self._pair(chance) + 1 / self.steps
 
     def half_width(self, records: float) -> float:
-        """Return half the interval's width, as a share of the range, for a mean at its middle."""
+        """Return half the width of the interval of a mean of 1/2, as a fraction of the range."""
         return self.scale / 2 * self._pair(ERROR) / records
 
     def means(
@@ -175,8 +175,8 @@ class ShareNoise:
         """
         m = np.linspace(0, 1, SHARES)
         single = self.noise.tail(0.025)
-        # The scale is in records; the noise of a sum has a standard deviation of sqrt(2) times
-        # `spread`.
+        # The scale is in records; the noise of one sum, in records, has a standard deviation of
+        # sqrt(2) times `spread`.
         spread = self.scale * np.sqrt(squares)
         deviation = self.steps * spread[:, None] * np.sqrt(2 * ((1 - m) ** 2 + m**2))
         limit = single * deviation + largest[:, None]
@@ -197,8 +197,8 @@ class ShareNoise:
             part = slice(start, start + CHUNK)
             test = up[part, None] - m * total[part, None]
             low[part] = _first_crossing(test - limit[part])
-            # The upper end is found as the lower one, from 1 downwards, where -T(m) falls. T(m)
-            # does so wherever the number of records is positive.
+            # The upper end is found like the lower end, but from m = 1 downwards. T(m) falls with m
+            # if the number of records is positive.
             high[part] = 1 - _first_crossing(-(test + limit[part])[:, ::-1])
         records = total / self.steps
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -57,7 +57,7 @@ class FlowAnswers:
         given = [each for each in (origin, destination) if each is not None]
         touched = [np.sort(self._tree.query(each)) for each in given]
         work = sum(map(self._work, given, touched))
-        # The limit is one for the whole request, so the work for both areas is added up.
+        # The limit applies to the whole request, so the work for both areas is added up.
         check_work(work, MOST_CLIPPED)
         shares_of_ends = [self._shares(*each) for each in zip(given, touched, strict=True)]
         if len(given) == 1:
@@ -71,7 +71,7 @@ class FlowAnswers:
         return self._added(values, shares, self._content.noise, answer_notes, single=single)
 
     def _work(self, area: Any, touched: Ints) -> int:
-        """Return the number of vertices to clip in the regions `touched` that an area cuts."""
+        """Return the number of vertices of `area` and of the regions `touched` to clip by it."""
         corners = shapely.get_num_coordinates(self._shapes[touched]).sum()
         return int(corners + len(touched) * shapely.get_num_coordinates(area))
 
@@ -91,7 +91,9 @@ class FlowAnswers:
         return values, np.tile(shares[used], len(counts))
 
     def _pairs(self, origin: Floats, destination: Floats) -> tuple[Floats, Floats]:
-        """Return the noisy counts (m,) of all pairs between two areas, and their shares (m,)."""
+        """Return the noisy counts (m,) of pairs between two areas, and their weights (m,) in the
+        sum.
+        """
         n = len(self._shapes)
         if not self._content.sparse:
             return self._dense(origin, destination)
@@ -107,7 +109,7 @@ class FlowAnswers:
         return np.concatenate(values), np.concatenate(shares)
 
     def _dense(self, origin: Floats, destination: Floats) -> tuple[Floats, Floats]:
-        """Return what `_pairs` returns if all pairs were measured; read only the pairs needed."""
+        """Do the work of `_pairs` for a release of all pairs, reading only the pairs needed."""
         n, rows, columns = len(self._shapes), np.flatnonzero(origin), np.flatnonzero(destination)
         counts = self._content.pairs.reshape(-1, n, n)[:, rows[:, None], columns]
         shares = np.outer(origin[rows], destination[columns])
@@ -125,7 +127,7 @@ class FlowAnswers:
         *,
         single: bool = False,
     ) -> RangeAnswer:
-        """Return the sum of noisy counts, each times its share.
+        """Return the answer whose estimate is the sum of `values`, each times its share.
 
         `single` is true if the sum consists of a single pair. `notes` are sentences to show with
         the answer.

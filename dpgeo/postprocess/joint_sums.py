@@ -40,7 +40,9 @@ class JointSums:
         return cls(areas, box_layers(released)[0].grid, area) if areas else None
 
     def total(self) -> Total:
-        """Return the sum over the study area; `Total.counts` is the number of regions added up."""
+        """Return the sum over the study area; `Total.counts` is the number of measured regions in
+        it.
+        """
         [whole] = self._sums(as_array([self._area.shape]))
         return Total(value=round(whole.estimate), margin=whole.margin, counts=whole.areas)
 

@@ -82,7 +82,7 @@ class _Tables:
     sums: NDArray[np.integer[Any]]
     squares: NDArray[np.int64]
     rough_squares: Floats | None
-    """Floating-point copy of `squares`; None if the sum of all squares fits in 63 bits."""
+    """Sums of squares in floating point; None if the sum of all squares fits in 63 bits."""
 
     def squares_of(self, boxes: Boxes) -> Floats:
         """Sum the squared counts of each box.

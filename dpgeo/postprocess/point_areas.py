@@ -10,7 +10,9 @@ from dpgeo.core.noise import CountNoise
 from dpgeo.postprocess.areas import Areas, Cover, Parts, Shapes, check_work, covers_of
 
 MOST_TESTED = 40_000_000
-"""Largest number of vertices that a request may test, over all its regions and nearby places."""
+"""Largest number of outline vertices with which a request may compare the places near its
+regions.
+"""
 
 
 class PointAreas(Areas):

@@ -153,7 +153,7 @@ class Ranges:
         return answers
 
     def _typical(self, valued: ValuedAreas, regions: Shapes) -> Iterator[RangeAnswer]:
-        """Yield the answers of a release about a measure: a mean, or quartiles, of each region."""
+        """Yield, for each query region, the answer with the mean or the quartiles of a measure."""
         for cover, found in valued.typical(regions):
             answer = self._added(cover)
             if answer.reason is not None:

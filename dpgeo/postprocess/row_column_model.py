@@ -67,7 +67,9 @@ class RowColumnModel:
         return row
 
     def _sums(self, values: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return each node's weighted sums (side, side): along its row, its column, and in 2-D."""
+        """Return weighted sums (side, side) around each node: of its row, its column, and both
+        ways.
+        """
         row = self._along_rows(values)
         column = self._along_rows(values.T).T
         return row, column, self._along_rows(row.T).T

@@ -52,7 +52,7 @@ on the data.
 """
 
 WORK = 2
-"""Work per piece of outline, as a multiple of the work for a grid."""
+"""Work for a piece of outline, as a multiple of the work for a piece on a plain grid."""
 
 
 def measurements_of(content: PhasedRelease, area: StudyArea) -> NodeMeasurements:
@@ -196,7 +196,7 @@ def _tree_of(measurements: NodeMeasurements, shape: tuple[int, int]) -> _Nodes:
 
 
 def _at_nodes(values: list[Floats], nodes: _Nodes) -> Floats:
-    """Return the values (n,) of nodes, given arrays by level."""
+    """Return the value (n,) at each node, from `values`, which holds one array for each level."""
     sums = [
         values[level][nodes.row[here], nodes.column[here]]
         for level in range(int(nodes.level[-1]) + 1)

@@ -30,7 +30,7 @@ from dpgeo.spatial.coverage import Coverage, distinct
 from dpgeo.spatial.grid import Grid
 
 TREE_WEIGHT = 6
-"""Work per piece of outline, as a multiple of the work for a grid.
+"""Work for a piece of outline, as a multiple of the work for a piece on a plain grid.
 
 It is larger because every level of the tree is visited.
 """

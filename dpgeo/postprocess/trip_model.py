@@ -54,7 +54,7 @@ any trip.
 ENDS_FACTOR, MOVES_FACTOR = 0.6, 1.5
 
 CANDIDATES, FEWEST = 4, 4_000
-"""Number of trips drawn for each chosen one, and least number of trips drawn in all."""
+"""Number of candidate trips drawn for each trip that is chosen, and least number drawn in all."""
 
 STEPS = 5
 """Number of steps in which the weights of drawn trips are fitted.
@@ -184,7 +184,7 @@ def make_ways(model: TripModel, number: int, generator: np.random.Generator) -> 
 
 
 def _moving_on(content: TripsRelease) -> Floats:
-    """Return the trips (n,) that move on from each cell, lowered by a standard error."""
+    """Return the number (n,) of trips that move on from each cell, lowered by a standard error."""
     measured = np.count_nonzero(content.moves, axis=1)
     errors = np.sqrt(measured * float(content.move_noise.variance))
     lowered: Floats = np.maximum(content.moves.sum(axis=1) - errors, 0.0) / UNITS
@@ -244,7 +244,7 @@ def draw_ways(model: TripModel, number: int, generator: np.random.Generator) -> 
 
 
 def _arrivals(model: TripModel) -> Floats:
-    """Return the chances (m + 1, n, n) of being in a cell after 0 to m moves from another."""
+    """Return the chances (m + 1, n, n): at [k, a, e], that k moves from cell a lead to cell e."""
     cells = len(model.ends)
     powers = np.zeros((model.lengths.size + 1, cells, cells))
     powers[0] = np.eye(cells)
@@ -256,13 +256,17 @@ def _arrivals(model: TripModel) -> Floats:
 
 
 def _drawn(sums: Floats, share: Floats) -> Ints:
-    """Return indices (k,) drawn by cumulative sums (n,) of weights and random shares (k,)."""
+    """Return the entries (k,) at which cumulative weights (n,) reach random shares (k,) of the
+    total.
+    """
     found = np.searchsorted(sums, share * sums[-1], side="right")
     return np.asarray(np.minimum(found, np.searchsorted(sums, sums[-1])), dtype=np.int64)
 
 
 def _each(sums: Floats, share: Floats) -> Ints:
-    """Return an index (k,) for each row of cumulative sums (k, m), by random shares (k,)."""
+    """Return, for each row of cumulative weights (k, m), the entry that reaches its random share
+    (k,).
+    """
     reached = sums <= (share * sums[:, -1])[:, None]
     last = np.argmax(sums >= sums[:, -1:], axis=1)
     return np.asarray(np.minimum(reached.sum(axis=1), last), dtype=np.int64)

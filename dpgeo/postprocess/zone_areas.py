@@ -87,7 +87,9 @@ class ZoneAreas(Areas):
         ]
 
     def _choose(self, region: Any, number: Ints) -> tuple[Ints, Shares, tuple[str, ...]]:
-        """Return the zones of a region's cover, the share of each, and notes."""
+        """Return the zones of a region's cover, the share of each zone inside the region, and
+        notes.
+        """
         shapely.prepare(region)
         shares = clipped_shares(self._shapes[number], as_array([region] * len(number)), self._area)
         number, shares = number[shares > 0], shares[shares > 0]

@@ -74,7 +74,7 @@ from dpgeo.privacy.sampler import sample_geometric
 BOUND = translatable("choice of the bound")
 
 STEPS = (1, 2, 3, 5, 7)
-"""Candidates are these numbers times powers of ten, and the limit itself."""
+"""Candidate bounds are these numbers times powers of ten, and the largest bound allowed."""
 
 PROPOSALS = 256
 """Number of candidates that are proposed at a time."""
@@ -88,10 +88,10 @@ Ints = NDArray[np.int64]
 
 
 class PrivateContributions(Opaque):
-    """How many people have how many contributions; read through a Meter alone.
+    """The number of people with each number of contributions; only a Meter can read it.
 
     `people[c]`, int64 (most + 2,), is the number of people with c contributions, and the last entry
-    that of people with more than `most`. The entry of 0 is 0. One person adds 1 to one entry.
+    the number of people with more than `most`. `people[0]` is 0. One person adds 1 to one entry.
     """
 
     __slots__ = ("__people", "_most")
@@ -121,7 +121,9 @@ class PrivateContributions(Opaque):
 
 
 def split(epsilon: Fraction, percent: int) -> tuple[list[Spend], Fraction]:
-    """Return the spend for the choice of the bound, and its epsilon or rho; nothing for 0 %."""
+    """Return the spend for the choice of the bound, if `percent` is not 0, and the amount it
+    spends.
+    """
     if percent == 0:
         return [], Fraction(0)
     spent = epsilon * Fraction(percent, 100)

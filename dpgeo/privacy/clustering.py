@@ -44,7 +44,7 @@ def run_kmeans(
     grid: Grid,
     start: Centres,
 ) -> Centres:
-    """Run k-means from the public centres `start`, one round for each label of the plan."""
+    """Run k-means from the public centres `start`, one round for each spend in `labels`."""
     centres = start
     for label in labels:
         sums = counts.cluster_sums(grid, centres)

@@ -95,9 +95,9 @@ def proposal_scale(square_scale: Fraction) -> int:
 
 
 def accepted_values(propose: Callable[[int], NDArray[np.int64]], size: int) -> NDArray[np.int64]:
-    """Return the first `size` values of a sequence that `propose(count)` continues.
+    """Return the first `size` accepted values, in the order in which they were proposed.
 
-    `propose` makes that many proposals and returns those that are accepted.
+    `propose(count)` makes `count` proposals and returns those that are accepted.
     """
     drawn = np.empty(size, dtype=np.int64)
     filled = 0

@@ -101,12 +101,12 @@ def sample_beyond(
 
 @lru_cache(maxsize=64)
 def _passing_bounds(square_scale: Fraction, threshold: int, rate: Fraction, bits: int) -> Bounds:
-    """Enclose 2^bits p/q, where p = A/Z is the chance to pass and q that to be a candidate.
+    """Enclose 2^bits p/q, where p = A/Z is the chance to pass and q the chance to be a candidate.
 
     Raises ArithmeticError if p may be above q.
     """
-    # Errors of terms grow with the square of the number of terms, of which there are some 20 for
-    # each unit of scale.
+    # The rounding error grows with the square of the number of terms, which is about 20 times the
+    # scale.
     precision = (
         bits + 64 + isqrt(int(square_scale)).bit_length() + _tail_bits(square_scale, threshold)
     )

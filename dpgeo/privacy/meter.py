@@ -163,12 +163,13 @@ class Meter:
         stored: int | None = None,
         keep: Callable[[int], int] = lambda bound: bound,
     ) -> int:
-        """Draw a contribution bound and return what `keep` makes of it; see `privacy.bound_choice`.
+        """Draw a contribution bound, store it with `keep`, and return it; see
+        `privacy.bound_choice`.
 
         If a bound was drawn and `stored` before, it is returned and nothing is drawn. If another
-        worker was faster, `keep` returns the bound that it stored; the trace, which is published,
-        must not show the other one. Raises PrivacyError, before anything is drawn, if the request
-        is refused.
+        worker stored a bound first, `keep` returns that one instead, because the trace, which is
+        published, must show a single draw. Raises PrivacyError, before anything is drawn, if the
+        request is refused.
         """
         if type(contributions) is not PrivateContributions:
             raise PrivacyError("Only contributions that a view counted decide on a bound.")

@@ -32,7 +32,7 @@ _NUMBER = {step: number for number, step in enumerate(DIRECTIONS)}
 _DIRECTION = np.array(
     [[_NUMBER.get((down, across), -1) for across in (-1, 0, 1)] for down in (-1, 0, 1)]
 )
-"""The number of the direction of each step, by the step's rows and columns, each plus 1."""
+"""Index in DIRECTIONS of a step of (r, c) rows and columns, at the position [r + 1, c + 1]."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,14 +80,15 @@ class TripFeatures:
         self._lengths = np.zeros(MOST_MOVES, dtype=np.int64)
 
     def add(self, rows: OrderedRows) -> None:
-        """Add the kept trips of the privacy units whose rows these are."""
+        """Add the trips in `rows`, at most `bound` of each privacy unit, to the counts."""
         trip, start, end, direction = moves_of(rows, self._grid.columns)
         if not trip.size:
             return
         first = np.flatnonzero(np.r_[True, trip[1:] != trip[:-1]])
         length = np.diff(np.r_[first, trip.size])
         pair = start[first] * self._grid.size + end[first + length - 1]
-        # `moves_of` keeps the trips that move at all; find their first rows for unit and key.
+        # `moves_of` leaves out trips without a move. The first row of each other trip gives its
+        # unit and key.
         row = np.searchsorted(rows.trip, trip[first])
         kept = np.ones(first.size, dtype=np.bool_)
         if self._bound is not None:

@@ -253,7 +253,7 @@ class Coverage:
 
 
 def coverage(lines: Lines, edges: Edges, polygons: int) -> Coverage:
-    """Return the cells that each polygon meets, and the share of each that it covers."""
+    """Return the cells that each polygon meets, and the share of each cell that it covers."""
     pieces = divide(edges, lines)
     grid = lines.grid
     sign = edges.sign[pieces.edge]

@@ -281,7 +281,7 @@ class Grid:
 
         A box is (first row, row after the last, first column, column after the last).
         """
-        # Many boxes share few edges.
+        # Boxes share edges, so each edge of the grid is converted to degrees only once.
         longitude, latitude = to_degrees(
             self.west + np.arange(self.columns + 1) * self.cell,
             self.north - np.arange(self.rows + 1) * self.cell,

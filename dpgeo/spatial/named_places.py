@@ -180,7 +180,9 @@ class WorldPlaces:
 
     @cached_property
     def _clocks(self) -> frozenset[str]:
-        """The time zones whose local times have differed from those of all others since 1970."""
+        """The main time zones: of zones with equal local times since 1970, only the principal
+        one.
+        """
         return frozenset(row[2] for row in _rows(self._zones / "zone1970.tab", 3))
 
     @cached_property

@@ -72,7 +72,9 @@ class NearLocator:
         beyond = math.degrees(near.reach / EARTH_RADIUS_METRES)
         latitude = float(np.abs(near.places.latitude).max()) + beyond
         self.most = SLACK * near.reach / ground_scale(min(latitude, 89.0))
-        """Upper bound on the distance in the projection of a position from a place in reach."""
+        """Upper bound on the distance, in the projection, between a position and a place within
+        reach.
+        """
 
     def locate(
         self, longitude: ArrayLike, latitude: ArrayLike

@@ -2,8 +2,9 @@
 
 The ground that is nearest to one of several places is convex in the projection in which nearness is
 measured, and so is a cell. So if one place is nearest to the four corners of a cell, it is nearest
-to every position in the cell. Cells are looked at with a margin around them, which is far above
-rounding errors; those with several nearest places are marked, unless none of them is within reach.
+to every position in the cell. Cells are enlarged by a margin far above rounding errors before they
+are compared. A cell with several nearest places is marked, unless all of these places are out of
+reach.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ CELLS = 512
 """Number of cells along each side."""
 
 SPARE = 1.01
-"""Factor by which distances are enlarged where they need not be exact."""
+"""Factor by which distances are enlarged to allow for rounding errors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

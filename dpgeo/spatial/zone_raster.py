@@ -31,8 +31,8 @@ CELLS_PER_ZONE = 20
 """Number of cells along each side of a zone of average size."""
 
 MOST_CELLS, USUAL_CELLS, FEWEST_CELLS = 4096, 256, 32
-"""Limits on the number of cells along each side of the raster: the largest number, the smallest
-number that few zones get, and the number below which no raster is made.
+"""Limits on the number of cells along each side of the raster: the largest number; the number used
+if there are few zones; and the number below which no raster is made.
 """
 
 MOST_MARKS = 5_000_000
@@ -69,7 +69,9 @@ class Edges:
     ends: NDArray[np.float64]
 
     def lines(self) -> NDArray[np.float64]:
-        """Return (n, 3) such that a x + b y - c is how far (x, y) is to the left, in cells."""
+        """Return (n, 3) with a, b, c of each line; (x, y) is a x + b y - c cells to the left of
+        it.
+        """
         step_x, step_y = (self.ends - self.starts).T
         normals = np.stack([-step_y, step_x], axis=1) / np.hypot(step_x, step_y)[:, np.newaxis]
         return np.column_stack([normals, (normals * self.starts).sum(axis=1)])
@@ -91,7 +93,9 @@ class Crossed:
     def patches(
         self, cell: NDArray[np.int32], x: NDArray[np.float64], y: NDArray[np.float64]
     ) -> NDArray[np.int32]:
-        """Return the patch of positions (m,) in these cells, or `MARKED` if it is uncertain."""
+        """Return the patch of each position (m,), which lies in `cell`, or `MARKED` if
+        uncertain.
+        """
         distance = _distances(self.lines, self.edge[cell], x, y)
         patch = np.where(distance > 0, self.left[cell], self.right[cell])
         patch[~(np.abs(distance) > CERTAIN)] = MARKED
@@ -185,7 +189,7 @@ def _distances(
     x: NDArray[np.float64],
     y: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Return how far positions are to the left of the lines of edges, (m,) each, in cells."""
+    """Return how far each position (m,) lies to the left of the line of its edge, in cells."""
     of_edge = lines[edge]
     return np.asarray(of_edge[:, 0] * x + of_edge[:, 1] * y - of_edge[:, 2])
 
@@ -193,7 +197,8 @@ def _distances(
 def _edges(shapes: NDArray[np.object_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return where the distinct edges of all outlines begin and end, (n, 2) each, in degrees.
 
-    Neighbours share borders, and each has the edge in a direction of its own.
+    Outlines of neighbouring zones contain the same edge in opposite directions; it is returned
+    once.
     """
     rings = shapely.get_rings(shapely.get_parts(shapes))
     corners, ring = shapely.get_coordinates(rings, return_index=True)
@@ -266,15 +271,15 @@ def _near(edges: Edges, side: int) -> Iterator[tuple[NDArray[np.int64], NDArray[
 
 
 def _repeated(number: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Repeat each index i `number[i]` times; return the indices, and how often each occurred
-    before.
+    """Repeat each index i `number[i]` times; return the indices, and the number of earlier
+    repetitions of each.
     """
     which = np.repeat(np.arange(len(number)), number)
     return which, np.arange(len(which)) - np.repeat(np.cumsum(number) - number, number)
 
 
 def _add_crossed(patches: NDArray[np.int32], marks: NDArray[np.int32], edges: Edges) -> Crossed:
-    """Enter the cells that a single edge crosses into `patches`; return their edges and sides."""
+    """Return the cells that a single edge crosses, and enter their numbers into `patches`."""
     row, column = np.nonzero(marks <= BESIDE)
     lines, edge = edges.lines(), BESIDE - marks[row, column]
     left, right = np.full((2, len(edge)), MARKED, dtype=np.int32)

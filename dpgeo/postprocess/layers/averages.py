@@ -79,7 +79,7 @@ def by_slice(
     heading: str,
     note: str,
 ) -> list[Layer]:
-    """Return the layer of a release, or one layer for each slice of the release.
+    """Return a list of one layer, or of one layer for each slice if the release is divided.
 
     `layer` builds the layer of the slice with a given index; for a release without slices, the
     index is an Ellipsis (...). The names, titles and notes of the layers of slices begin with

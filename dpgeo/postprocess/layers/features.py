@@ -138,12 +138,12 @@ RANKS = ("rank_best", "rank_worst")
 
 
 def interval_of(column: str) -> tuple[str, str]:
-    """Return the names of the columns with the ends of a column's 95 % intervals."""
+    """Return the names of the columns with the ends of the 95 % intervals of values in `column`."""
     return f"{column}_low", f"{column}_high"
 
 
 def typical_column(columns: Container[str]) -> str | None:
-    """Return the column with the mean or the median of a measure, or None in other layers."""
+    """Return the name of a layer's column of means or medians, or None if it has neither."""
     return next((name for name in (MEAN, MEDIAN) if name in columns), None)
 
 

@@ -68,11 +68,11 @@ LOCAL_TIME = " Trips count where they begin, in local time ({time_zone})."
 
 @dataclass(frozen=True, eq=False)
 class Slice:
-    """The flows of one slice: noisy pairs, and what follows from them.
+    """The flows of one slice: noisy counts of pairs, and estimates computed from them.
 
-    `pair`, int64 (m,) ascending, holds the numbers of the drawn pairs, origin * n + destination,
-    and `count` (m,) their noisy counts. `leaving` and `arriving` (n,) are the noisy numbers of
-    departures and arrivals.
+    `pair`, int64 (m,) ascending, holds the numbers of the pairs whose counts were released, origin
+    * n + destination, and `count` (m,) their noisy counts. `leaving` and `arriving` (n,) are the
+    noisy numbers of departures and arrivals.
     """
 
     content: FlowsRelease
@@ -94,7 +94,7 @@ class Slice:
 
     @cached_property
     def estimates(self) -> Floats | None:
-        """Return the least-squares estimates (n, n), or None if not all pairs were drawn."""
+        """Return the least-squares estimates (n, n), or None if not all pairs were released."""
         content = self.content
         if content.sparse:
             return None
@@ -109,7 +109,7 @@ class Slice:
 
     @cached_property
     def likely(self) -> Floats:
-        """Return posterior means (m,) of the drawn pairs' counts.
+        """Return posterior means (m,) of the counts of the pairs in `pair`.
 
         The prior guess for a pair assumes that destinations do not depend on origins, and is
         computed from noisy departures and arrivals.
@@ -296,7 +296,7 @@ def _slice(content: FlowsRelease, layer: str) -> Content:
 
 
 def content_of(content: FlowsRelease, number: int) -> FlowsRelease:
-    """Return one slice's flows as a release's content without slices."""
+    """Return the content of a release with the flows of slice `number` alone, undivided."""
     part, one = slices_of(content)[number], slice(number, number + 1)
     return replace(
         content,
@@ -318,7 +318,9 @@ def _can_compare(content: FlowsRelease) -> bool:
 
 @slim.register
 def _slim(content: FlowsRelease) -> Content:
-    """Leave out the counts of pairs that no map lists, which may be very many."""
+    """Leave out the counts below the threshold, which maps do not list, and of which there are
+    many.
+    """
     if content.sparse or not can_compare(content):
         return content
     pair = np.flatnonzero(content.pairs >= content.threshold)

@@ -17,7 +17,7 @@ EXACT_NOISE = "exact noise"
 """The margin is an exact quantile of the value's noise."""
 
 NOMINAL = "nominal"
-"""The margin follows from a formula whose assumptions hold only partly."""
+"""The margin comes from a formula of which not all assumptions hold."""
 
 CALIBRATED = "calibrated"
 """The margin follows from a rule whose coverage was measured on generated maps."""
@@ -26,8 +26,7 @@ NO_MARGIN = "none"
 """The layer has no values, or values without noise of their own."""
 
 STEPS = 1000
-"""A map rounds the values of an inferred layer to at least this many steps, up to the largest
-value.
+"""A map rounds the values of an inferred layer to multiples of at most the largest value / STEPS.
 """
 
 Numbers = NDArray[np.int64] | NDArray[np.float64]
@@ -70,15 +69,16 @@ class Layer:
     """Whether the layer shows a single slice of time or of a category; its title names the slice.
     """
     of: tuple[str, str] = ("", "")
-    """Titles of the slice's category value and of the slice's time; "" for a part that it lacks."""
+    """Titles of the category value and of the time of the layer's slice, each "" if there is none.
+    """
     on_map: bool = True
     """Whether maps draw the layer; other layers exist only as files."""
     opens: bool = False
     """Whether the map shows this layer first, regardless of its values."""
     told: NDArray[np.bool_] | None = None
-    """Mask (n,) of the features with enough records for a value; a map hatches the others.
+    """Mask (n,) of the features with enough records for a value; a map hatches all other features.
 
-    If it is None, the thresholds decide.
+    If it is None, a map hatches the features that do not stand out from the noise.
     """
     unit: str = ""
     """Unit of the values, as the publisher declared it; empty for counts."""

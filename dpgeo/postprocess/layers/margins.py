@@ -13,7 +13,8 @@ LEAST = 0.1
 WHOLE = 1.0
 """No margin of a cell is below this: no count can be known better than to one record.
 
-At epsilon 1 the margins of empty-looking cells were 0.1 to 0.8, though some held one record.
+Without this limit, cells that looked empty had margins of 0.1 to 0.8 at epsilon 1, though some of
+them held one record.
 """
 
 STEPS_TO_DOUBLE = 8
@@ -34,8 +35,8 @@ def calibrated(
     """Return the margins (n,) of cells: at most `per_root` sqrt(value) + LEAST.
 
     `value` (n,) holds the cells' values, not negative; `sizes` (n,) the number of cells in each
-    cell's partition, and `counts` (n,) that partition's noisy count. Value and margin in the
-    formula are in units of the noise scale. A cell's count also lies, in 95 of 100 draws of the
+    cell's partition, and `counts` (n,) that partition's noisy count. In the formula, value and
+    margin are in units of the noise scale. A cell's count also lies, in 95 of 100 draws of the
     noise, in a certain interval. If the cell is the whole partition, the interval is the noisy
     count plus or minus its margin. Otherwise the interval reaches from 0 to the partition's noisy
     count plus the one-sided 95 % quantile of its noise. The margin is at most the distance from the

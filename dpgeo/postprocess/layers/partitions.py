@@ -125,7 +125,8 @@ def _uniform(
     """Divide each box's total evenly among its cells (DPCube, section 4.4).
 
     `sizes` holds the number of cells in each box. `partition` (n,) holds the index of each cell's
-    box, and `noisy` (n,) each cell's noisy count. A margin is at least the share of the noise's.
+    box, and `noisy` (n,) each cell's noisy count. A margin is at least the margin of the total's
+    noise, divided by the number of cells.
     """
     share = 1.0 / np.maximum(sizes, 1)
     noise = content.totals_noise

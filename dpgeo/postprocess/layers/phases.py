@@ -140,7 +140,9 @@ def counted_cells(content: PhasedRelease, area: StudyArea) -> NDArray[np.int64] 
 
 @slice_of.register
 def _measured(content: PhasedRelease, layer: str) -> PartitionRelease:
-    """Return the counts of the last phase as a PartitionRelease whose cells have count 0."""
+    """Return the boxes of the last phase, and their counts, as a partition whose cells have count
+    0.
+    """
     if layer != PARTITIONS:
         raise no_slices()
     last = np.flatnonzero(content.phase == content.phase[-1])

@@ -155,7 +155,9 @@ def _layer(
 
 
 def _likely(counts: Ints, noise: CountNoise, guess: Floats | None = None) -> Floats:
-    """Return posterior means (n,) of the counts; without guesses, all have the same prior."""
+    """Return posterior means (n,) of counts; `guess` holds prior means, by default the counts'
+    mean.
+    """
     scale = noise.scale
     if guess is None:
         guess = np.full(counts.size, max(float(counts.mean()), 0.0))

@@ -22,7 +22,7 @@ CLASSES = 7
 
 @dataclass(frozen=True, slots=True)
 class Hour:
-    """A count, its margin and estimate. `step` is its colour class, None for a hatched cell."""
+    """A count and its smoothed estimate. `step` is its colour class, None for a hatched cell."""
 
     title: str
     value: int
@@ -32,7 +32,7 @@ class Hour:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A sum over days or hours with its margin; `size` is the length of a bar for it, up to 100."""
+    """A sum over days or hours with its margin; `size` is the length of its bar, up to 100."""
 
     title: str
     value: int

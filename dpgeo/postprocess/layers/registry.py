@@ -60,7 +60,7 @@ def make_valued(content: Content, area: StudyArea) -> ValuedAreas | None:
 
 
 PARTITIONS = "partitions"
-"""Name of the layer of measured counts beside an inferred one."""
+"""Name of the layer of measured counts in a release that also has a layer of inferred counts."""
 
 
 def no_slices() -> InvalidInput:
@@ -74,7 +74,7 @@ def no_slices() -> InvalidInput:
 
 @singledispatch
 def slice_of(content: Content, layer: str) -> Content:
-    """Return the content of the slice with this layer name. Raises InvalidInput without one."""
+    """Return the content of the slice with this layer name; raise InvalidInput if it is unknown."""
     raise InvalidInput("This release has no slices to choose from; leave this out.", field="layer")
 
 
@@ -86,14 +86,14 @@ def can_compare(content: Content) -> bool:
 
 @singledispatch
 def slim(content: Content) -> Content:
-    """Return a content without counts that a comparison of maps does not need."""
+    """Return the content without the counts that are not needed to compare maps."""
     return content
 
 
 def compared(contents: Sequence[Content], area: StudyArea) -> Compared | None:
     """Return the counts of maps of one series, or None if they cannot be compared.
 
-    `contents` must be slim.
+    `contents` are results of `slim`.
     """
     first = contents[0]
     if any(type(each) is not type(first) or not can_compare(each) for each in contents):

@@ -114,7 +114,7 @@ def _inferred(content: TreeRelease, area: StudyArea) -> Areas | None:
 
 @slice_of.register
 def _measured(content: TreeRelease, layer: str) -> TreeRelease:
-    """Return the release with the counts of leaves alone, for the layer `layer`."""
+    """Return the tree with the measured counts of its leaves alone, which `layer` must name."""
     if layer != PARTITIONS:
         raise no_slices()
     leaf = np.ones(len(content.measured), dtype=np.bool_)

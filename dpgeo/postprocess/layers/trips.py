@@ -84,7 +84,9 @@ def _sample(content: TripsRelease, area: StudyArea) -> ShapeLayer:
 
 
 def _moves(content: TripsRelease, area: StudyArea) -> ShapeLayer:
-    """Return the squares with their moves, and the mean direction of those that stand out."""
+    """Return the squares with their moves, and the mean direction of those moves that stand out
+    from the noise.
+    """
     grid, inside = content.grid, content.grid.inside(area)
     row, column = np.nonzero(inside)
     boxes = grid.box_bounds(np.column_stack([row, row + 1, column, column + 1]))

@@ -151,9 +151,9 @@ class DensitySurface:
         return densities
 
     def _place(self, x: Floats, y: Floats, level: int) -> tuple[Floats, Floats]:
-        """Return columns and rows of Web Mercator positions at one level of the pyramid.
+        """Return fractional columns and rows of Web Mercator positions at one level of the pyramid.
 
-        They are fractional, measured from the centre of the first padding cell.
+        They are measured from the centre of the first padding cell.
         """
         cell = self.grid.cell * 2**level
         return (x - self.grid.west) / cell + 0.5, (self.grid.north - y) / cell + 0.5
