@@ -33,7 +33,7 @@ class BreachedPasswordValidator:
             )
 
     def get_help_text(self) -> str:
-        """Return the text that the form shows about this rule."""
+        """Return the help text, for password forms, about breached passwords."""
         return _("Not a password from a public list of stolen ones.")
 
 

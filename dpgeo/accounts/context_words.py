@@ -39,7 +39,7 @@ class ContextWordsValidator:
             )
 
     def get_help_text(self) -> str:
-        """Return the text that the form shows about this rule."""
+        """Return the help text, for password forms, about words that are easy to guess."""
         return _("Not the names of this site or your organisation alone.")
 
 

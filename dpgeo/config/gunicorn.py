@@ -13,11 +13,11 @@ workers = 2
 threads = 4
 worker_connections = 1000
 backlog = 4096
-timeout = 60  # applies to a stuck worker, not to a request: an upload may take any time
+timeout = 60  # seconds until a stuck worker is killed; one request may take longer
 graceful_timeout = 5
 limit_request_line = 8190  # bytes, gunicorn's maximum; the worker answers longer lines with 414
 keepalive = 5
-accesslog = None  # nobody may learn who looks at which map
+accesslog = None  # no access log: nobody may learn who looks at which map
 errorlog = "-"
 loglevel = "warning"
 control_socket_disable = True
@@ -36,7 +36,7 @@ def on_starting(server: Any) -> None:
 
 
 def forget_counts() -> None:
-    """Delete the counts of requests (`api.metrics`) that the last server's processes left."""
+    """Delete the request counts (`api.metrics`) that the processes of the previous server left."""
     for path in (Path(os.environ.get("DPGEO_VAR") or usual_var()) / "metrics").glob("*.db"):
         path.unlink(missing_ok=True)
 

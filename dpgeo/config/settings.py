@@ -83,7 +83,7 @@ SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$", r"^(api|ogc)/"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_HSTS_SECONDS = env.int("DPGEO_HSTS_SECONDS", default=31_536_000 if HTTPS else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
-SECURE_REFERRER_POLICY = "same-origin"  # a draft's address is a secret
+SECURE_REFERRER_POLICY = "same-origin"  # other sites must not learn a draft's secret URL
 CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_AGE = 12 * 3600
 COOKIE_PREFIX = "__Host-" if HTTPS else ""
@@ -210,7 +210,7 @@ empty, each organisation decides.
 """
 ACCOUNT_ADAPTER = "dpgeo.accounts.allauth_adapters.AccountAdapter"
 ACCOUNT_EMAIL_VERIFICATION = "none"
-ACCOUNT_RATE_LIMITS = False  # `sign_in_limits` and `codes` limit attempts across all processes
+ACCOUNT_RATE_LIMITS = False  # `sign_in_limits` and `codes` limit attempts instead
 ACCOUNT_LOGIN_TIMEOUT = 600
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
 SOCIALACCOUNT_ADAPTER = "dpgeo.accounts.single_sign_on.SocialAdapter"
@@ -220,7 +220,7 @@ MFA_PASSKEY_LOGIN_ENABLED = True
 # The verification of the user is also required where a passkey is only the second factor. Otherwise
 # a challenge for the second factor could be answered to sign in without a password.
 MFA_WEBAUTHN_USER_VERIFICATION = "required"
-MFA_ALLOW_UNVERIFIED_EMAIL = True  # no account is made by signing up
+MFA_ALLOW_UNVERIFIED_EMAIL = True  # nobody can sign up with somebody else's address
 MFA_TOTP_TOLERANCE = 1
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "desk"
@@ -276,7 +276,7 @@ if bucket := env.str("DPGEO_S3_BUCKET", default=""):
                 "region_name": env.str("DPGEO_S3_REGION", default="") or None,
                 "default_acl": None,
                 "file_overwrite": False,
-                "max_memory_size": 16 << 20,  # anything larger is spooled to disk
+                "max_memory_size": 16 << 20,  # larger files are buffered on disk
             },
         }
 # Vite puts a hash into these file names, so a file with a given name never changes.

@@ -48,7 +48,7 @@ def source_register(
         )
     growing = str(as_of or "").strip() or _growing(dataset, place.name, below)
     if not growing.isprintable():
-        # no column has a name with such a character, since databases cannot store it
+        # No column has an unprintable name, and databases cannot store a null character in it.
         raise does_not_grow(growing)
     if isinstance(place, TableLocation) and growing:
         place.check_growing(below, growing)

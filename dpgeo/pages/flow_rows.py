@@ -23,7 +23,7 @@ MATRIX_SIDE = 20
 
 @dataclass(frozen=True, slots=True)
 class FlowRow:
-    """A listed flow with its margin."""
+    """A flow that stands out from the noise, as a row of the table, with its margin."""
 
     origin: str
     destination: str
@@ -33,7 +33,7 @@ class FlowRow:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A listed flow in the matrix, with its margin."""
+    """A flow that stands out from the noise, as a cell of the matrix, with its margin."""
 
     value: int
     margin: float
@@ -43,8 +43,8 @@ class Cell:
 class MatrixRow:
     """The departures of one region by destination, a row of the matrix.
 
-    Each of `cells` is a listed flow, or None for a flow that does not stand out from the noise. The
-    cell of the region itself holds the trips that stay in it, or "" if these were left out.
+    An entry of `cells` is None for a flow that does not stand out from the noise. The entry of the
+    region itself holds the trips that stay in it, or "" if these were left out.
     """
 
     name: str

@@ -15,7 +15,7 @@ from dpgeo.postprocess.layers.trips import ENDS_NAME, LENGTHS_NAME, TRIPS_NAME
 from dpgeo.postprocess.summary import counted
 
 LARGEST = 20
-"""Number of pairs in the table."""
+"""Number of rows, each a pair of start and end, in the table of the commonest pairs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,8 @@ PEOPLE: dict[str, object] = {"counting": Counting.PEOPLE, "pairs": IN_TEN_CELLS}
 
 ONCE: dict[str, object] = {"counting": Counting.PEOPLE, "pairs": IN_ONE_CELL, "bound": 1}
 """Fields for mechanisms whose releases show no sum over the ten cells to the attacker: the whole
-rho is spent on one place, or on one pair and its two ends."""
+rho is spent on one place, or on one pair and its two ends.
+"""
 
 VISITS: dict[str, object] = {"pairs": IN_ONE_CELL}
 
@@ -116,8 +117,8 @@ CASES = (
         wanted=TREE,
         most=24_000,
         counting=Counting.PEOPLE,
-        # so that the added person changes one place, and its pair with a day, by the largest
-        # amounts
+        # With this bound, the added person changes the count of one place, and that of the place on
+        # one day, as much as anybody can.
         bound=1,
         chosen={"places": "spots", "reach": 2000, "slices": "days of the week"},
     ),

@@ -101,7 +101,7 @@ def _releases(desk: Any) -> Names:
     files = {file.name for release in published for file in release.files.all()}
     return {
         "published": [release.pk for release in published],
-        "ranked": [*ranked, published[0].pk],  # releases of places, and last a map without places
+        "ranked": [*ranked, published[0].pk],  # rankings of places, then one map without
         "to_withdraw": [release.pk for release in small[:SPARE]],
         "draft": [release.pk for release in small[SPARE : 2 * SPARE]],
         "to_reject": [release.pk for release in small[2 * SPARE : 3 * SPARE]],

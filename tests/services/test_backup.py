@@ -87,7 +87,7 @@ def killed_while_writing(
     left = list(folder.iterdir())
     assert left
     for path in left:
-        if path.suffix != ".part":  # it may just have been complete
+        if path.suffix != ".part":  # completed before the kill
             archive_verify(path, read_identities(identity))
 
 
@@ -120,7 +120,7 @@ def test_a_busy_installation_is_restored_into_another_kind_of_database(
             break
     else:
         run(new, *words)
-    # a whole archive may just have been completed
+    # All that was left of the budget was debited, because the backup may be older than a draw.
     assert ledgers(new) == [(total, total, total)]
     assert spent == entries <= total
     seen = new.ask("look", release=release)

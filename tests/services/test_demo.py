@@ -16,7 +16,7 @@ from tests.services.sites import Site, site_of
 
 pytestmark = [
     pytest.mark.services,
-    # `make run` makes the demo anyway, on the oldest and the newest Python, before each release.
+    # Other runs skip this: before each release, `make run` makes the demo in any case.
     pytest.mark.skipif(os.environ.get("DPGEO_AUDIT") != "1", reason="runs in make audit"),
 ]
 

@@ -325,7 +325,10 @@ def test_a_fault_in_the_state_is_caught_and_the_product_is_not(tmp_path: Path, f
 
 @pytest.mark.parametrize("each", [1, ALLOWANCE])
 def test_all_of_epsilon_is_spent_at_once_or_spread_over_periods(tmp_path: Path, each: int) -> None:
-    """The claim is not disproved, and the lower bound on epsilon shows that the attack works."""
+    """A series keeps its epsilon whether a person counts in one map or, spread out, in several.
+
+    The lower bound on epsilon shows that the attack works.
+    """
     sequences = Sequences(BUILT, tmp_path, each=each, first_seed=70)
     assert sequences.moved == ALLOWANCE
     guesses = sequences.play(sequences.rule(), 63)

@@ -434,7 +434,7 @@ def test_a_series_goes_on_after_a_failure_before_noise_was_drawn(
         broken.setattr(private_draw, "_counted_rows", break_off)
         assert len(draw_all(series)) == 2
     assert series.ending == "failed"
-    states_sweep([])  # keeps the state, which says how much of the allowance people have used
+    states_sweep([])  # must keep the private state, since the series may be resumed
     call_command("series", "resume", str(series.pk))
     assert "1 drawn, 2 due" in capsys.readouterr().out
     release_run(release_id=series.releases.get(number=2).pk)
@@ -518,7 +518,7 @@ def test_other_protections_pay_for_each_map(dataset: Dataset) -> None:
     one = declare(dataset, protection="one", most="", epsilon="300")
     complete(one, 3)
     releases = draw_all(one)
-    # Nobody's allowance is used up.
+    # Each map is protected by itself, so contributions to earlier maps use up nothing.
     assert [counted(release) for release in releases] == [20, 20, 20]
 
 
@@ -681,7 +681,7 @@ def test_a_series_of_zones(dataset: Dataset) -> None:
 
 
 CALENDAR = {"person": [10, 10, 10, 0], "any": [10, 10, 10, 10]}
-"""Numbers of contributions counted in each of four weeks, for ten people with one a week."""
+"""By protection: contributions counted in each of four weeks, of ten people with one a week."""
 
 
 @pytest.mark.parametrize(

@@ -279,7 +279,7 @@ def test_strangers_cannot_fill_the_audit_list(
     provider: Provider, desk: Desk, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.DPGEO_FAILED_SIGN_INS = 3
-    monkeypatch.setattr(single_sign_on, "WINDOW", 10**10)  # none ends while the test runs
+    monkeypatch.setattr(single_sign_on, "WINDOW", 10**10)  # the window outlasts the test
     caches["throttle"].clear()
     client = Client(REMOTE_ADDR="198.51.100.1")
     refused = Event.objects.filter(kind=EventKind.SIGN_IN_FAILED)

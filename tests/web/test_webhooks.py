@@ -155,7 +155,7 @@ def test_a_message_is_tried_with_growing_waits_and_then_given_up(
         delivery.refresh_from_db()
         assert delivery.due_at is not None
         assert before + wait <= delivery.due_at <= timezone.now() + wait
-        assert not delivery_run(delivery_id=delivery.pk)  # the message is not due
+        assert not delivery_run(delivery_id=delivery.pk)  # not yet due again
         later(delivery)
     assert delivery_run(delivery_id=delivery.pk)
     delivery.refresh_from_db()
@@ -187,7 +187,7 @@ def test_a_worker_that_dies_while_sending_loses_no_message(
     assert not delivery_run(delivery_id=delivery.pk)
     later(delivery)
     assert deliveries_wake() == 1
-    assert deliveries_wake() == 0  # the message was queued a moment ago
+    assert deliveries_wake() == 0  # the message was offered to the workers a moment ago
     assert delivery_run(delivery_id=delivery.pk)
     assert len(receiver.got) == 1
 

@@ -88,7 +88,7 @@ VALUES = {
 """SQL that reads a column of numbers to average as float64, as `ingest.measures` does."""
 
 CODED = (TEXT, UUID, WHOLE, BOOLEAN)
-"""Kinds of a column whose distinct values may be listed as those of a category."""
+"""Kinds of columns that may hold a category, whose distinct values are then fetched."""
 
 GROWING = (WHOLE, DATE, LOCAL, MOMENT)
 """Kinds of a column that may be declared to only grow."""

@@ -88,7 +88,7 @@ def value_of(column: Column) -> str:
 
 
 def snapshot_condition(file: SourceFile, columns: Mapping[str, Column], query: Query) -> str:
-    """Return SQL for the rows of a snapshot; its parameter is added to a query."""
+    """Return an SQL condition for the rows of a snapshot, and add its parameter to `query`."""
     if not file.stamp:
         return "true"
     name, greatest = json.loads(file.stamp)

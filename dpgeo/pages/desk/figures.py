@@ -19,7 +19,7 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import ground_scale, to_mercator
 
 MOST_FUTURE_RELEASES = 12
-"""Largest number of future releases in a bar; the dashes of more could not be told apart."""
+"""Most future releases that a budget bar shows as dashes; more could not be told apart."""
 
 
 @dataclass(frozen=True, slots=True)

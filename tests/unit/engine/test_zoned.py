@@ -122,7 +122,7 @@ def test_a_record_in_several_zones_counts_in_one_that_no_other_record_chooses(
     rows = wanderers(np.random.default_rng(4), 1, 300)
     changes: dict[str, object] = {"unit": Unit.RECORD, "counting": Counting.VISITS, "bound": 1}
     whole = count(write(tmp_path / "whole.parquet", rows), **changes)
-    assert whole.sum() == len(rows)  # The halves cover the area.
+    assert whole.sum() == len(rows)  # Every row is in one of the halves.
     assert whole[2] > 0
     # Removing the first records changes the row numbers of all others.
     for first in (1, 2, 150):

@@ -96,8 +96,9 @@ def test_pure_noise_is_seldom_split_on_variance_alone() -> None:
     for _ in range(300):
         cells = laplace(random, 20, (64, 64))
         splits += len(grow_kdtree(cells, everywhere(cells), rule)) > 1
-    # With pure noise, the variance exceeds v1 by three standard deviations in about one of 700
-    # maps. The rule "variance > v1" alone would split half of the maps.
+    # A map is split if the variance of its cells exceeds that of noise by three standard
+    # deviations: on pure noise in about one of 700 maps. Without that allowance, half of the maps
+    # would be split.
     assert splits <= 8
 
 

@@ -16,7 +16,8 @@ def test_a_box_is_cut_where_its_halves_are_most_alike() -> None:
     assert len(np.unique(label)) == 3
     for box in range(3):
         assert np.ptp(cells[label == box]) == 0
-    # The variance of all cells is 149.6, and that of the first two rows 16.
+    # Boxes are cut while their variance exceeds the threshold. It is 149.6 for all cells, and 16
+    # for the first two rows.
     assert np.ptp(partitions.kd_boxes(cells, 17.0)) == 1
     assert not partitions.kd_boxes(cells, 150.0).any()
 
@@ -57,8 +58,8 @@ def test_least_squares_shares_what_a_box_lacks_by_variances() -> None:
 def test_unevenness_is_weighted_by_people_and_by_cells() -> None:
     counts, label = np.array([[1.0, 3], [10, 10]]), np.array([[0, 0], [1, 1]])
     assert partitions.unevenness(counts, label) == (4.0, 2.0)
-    # The source's measure can fall when an empty cell joins a box: here it becomes 4 people times
-    # 14/9.
+    # The published measure of unevenness can fall when an empty cell joins a box: here it becomes 4
+    # people times the variance 14/9.
     counts, whole = np.array([[0.0, 1, 3]]), np.zeros((1, 3), dtype=np.int64)
     assert partitions.unevenness(counts, whole) == pytest.approx((4 * 14 / 9, 14 / 3))
 
