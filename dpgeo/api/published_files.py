@@ -19,7 +19,7 @@ from dpgeo.releases.selectors import published_file
 ADDRESS = re.compile(r"/api/v1/releases/([-\w]{1,32})/files/([\w.-]{1,100})", re.ASCII)
 
 HEADERS = {**OPEN_HEADERS, "Allow": "GET, HEAD, OPTIONS", "X-Frame-Options": "DENY"}
-"""The headers that the view would add to its responses."""
+"""The headers that ReleaseFileView would add to its responses."""
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 

@@ -229,9 +229,9 @@ class Ledger(models.Model):
         return nano_rho_for(epsilon, self.delta)
 
     def epsilon_within(self, units: int) -> Fraction:
-        """Return the largest epsilon, in whole millionths, of which `units_for` is at most `units`.
+        """Return the largest epsilon, in whole millionths, that `units` of this ledger pay for.
 
-        `epsilon_of` rounds up, so its epsilon may need a few units more.
+        It may be a millionth less than `epsilon_of` returns, which is rounded up.
         """
         epsilon = self.epsilon_of(units)
         return epsilon if self.units_for(epsilon) <= units else epsilon - Fraction(1, MICRO)

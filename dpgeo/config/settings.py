@@ -302,8 +302,7 @@ DPGEO_LEAST_FREE = env.str("DPGEO_LEAST_FREE", default=str(512 * 1024**2))
 """
 
 DPGEO_RAW_DAYS = env.int("DPGEO_RAW_DAYS", default=30)
-"""Days after which uploaded files are deleted if the dataset keeps them or nobody confirmed them.
-"""
+"""Days after which original files are deleted: those that a dataset keeps, and unconfirmed ones."""
 
 DPGEO_CACHE_SECONDS = env.int("DPGEO_CACHE_SECONDS", default=60)
 """Seconds for which caches may serve a published file without checking whether it was withdrawn."""
@@ -312,7 +311,7 @@ DPGEO_JOB_SLOTS = sorted(env.list("DPGEO_JOB_SLOTS", cast=int, default=[1, 5, 15
 """Minutes after a request at which API keys may learn that its job has ended; see `jobs.slots`."""
 
 DPGEO_COUNT_MEMORY_MIB = env.int("DPGEO_COUNT_MEMORY_MIB", default=1024)
-"""Memory in MiB that a worker's count may take; it changes times, never counts."""
+"""Memory in MiB that a worker's count may take; with less, counting is slower but as exact."""
 
 DPGEO_GROUND_URL = env.str("DPGEO_GROUND_URL", default="")
 """URL of another server's vector tiles, for maps outside the site's own basemaps.

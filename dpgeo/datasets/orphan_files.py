@@ -27,7 +27,10 @@ from dpgeo.datasets.uploads import uploads_forget_old_raw
 from dpgeo.jobs.models import UNFINISHED, Job
 
 SAFE_AGE = timedelta(days=1)
-"""Twice the maximum time that a worker may hold a job (jobs.lease.LONGEST_HOLD_SECONDS)."""
+"""Age up to which files are kept although no row names them.
+
+It is twice the maximum time that a worker may hold a job (jobs.lease.LONGEST_HOLD_SECONDS).
+"""
 
 
 def uploads_sweep() -> int:

@@ -35,10 +35,10 @@ MOST_FILES = 10_000
 LONGEST_FOLDER = 200
 
 FILE_NAME = "*.parquet"
-"""Pattern that ends the name by which pages call a snapshot of a folder."""
+"""File name pattern at the end of the name under which pages show a snapshot of a folder."""
 
 FOOTER_END = 8
-"""Number of bytes at the end of a Parquet file: the footer's length, and a mark."""
+"""Number of bytes at the end of a Parquet file for the footer's length and the letters PAR1."""
 
 BLOCK = 1 << 20
 
@@ -83,7 +83,7 @@ class Location:
     root: str = field(repr=False)
 
     def called(self, folder: str) -> str:
-        """Return the name by which pages call the registered folder."""
+        """Return the name under which pages show the registered folder."""
         return "/".join(part for part in (self.name, folder, FILE_NAME) if part)
 
     @property

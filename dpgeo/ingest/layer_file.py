@@ -21,7 +21,7 @@ from dpgeo.ingest.decompress import EMPTY_ZIP, GZIP, ZIP
 
 SQLITE, PARQUET, FLATGEOBUF = b"SQLite format 3\x00", b"PAR1", b"fgb\x03fgb"
 STARTS = (SQLITE, PARQUET, FLATGEOBUF, GZIP, ZIP, EMPTY_ZIP)
-"""First bytes of the files that are read here, packed or not."""
+"""First bytes of files in the formats of this module, packed or not."""
 
 RESULT = "layer.geojson"
 """Name of the file that the worker writes."""

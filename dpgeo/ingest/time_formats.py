@@ -46,7 +46,7 @@ ISO_8601 = (
     rf"{ZONE})?$"
 )
 TAIL = rf"^(?:[.,][0-9]+)?{ZONE}$"
-"""What may follow the seconds in ISO_8601."""
+"""Pattern of what may follow the seconds of a time in ISO 8601."""
 
 DATE, MOMENT = len("2024-03-31"), len("2024-03-31T02:30:00")
 MARKS = {4: b"-", 7: b"-", 10: b"Tt ", 13: b":", 16: b":"}

@@ -29,7 +29,7 @@ LIMITS = (180.0, 90.0, 180.0, 90.0)
 LONGEST_SEARCH = 200
 
 MOST_VALUES = 500
-"""Maximum number of values in a condition of a query."""
+"""Maximum number of values in one condition of a database query."""
 
 Bounds = tuple[float, float, float, float]
 

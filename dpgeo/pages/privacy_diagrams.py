@@ -24,7 +24,10 @@ SCALE_WIDTH = 340
 """Width of the scale of correct guesses, in its own units."""
 
 THIS_LABEL, TOGETHER_LABEL, GAP = 68, 120, 6
-"""Widths of the two labels in the language in which they are longest, and the gap between them."""
+"""Widths of the labels for this map and for all maps together, and the gap between the labels.
+
+The widths are those of the language in which the labels are longest.
+"""
 
 CHART_WIDTH, CHART_HEIGHT = 344, 56
 """Size of a chart of strips, in its own units, without the text below the chart."""

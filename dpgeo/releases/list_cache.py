@@ -60,7 +60,8 @@ alone.
 class TextCache:
     """A cache of texts, keyed by a hash of the row contents that each text shows.
 
-    The oldest entries are deleted first."""
+    The oldest entries are deleted first.
+    """
 
     def __init__(self, most: int | None = None) -> None:
         """Make a cache of at most `most` texts, by default MOST_KEPT."""
@@ -94,12 +95,12 @@ class TextCache:
 
 
 def release_rows(releases: QuerySet[Release], *further: str) -> QuerySet[Any]:
-    """Select the RELEASE_FACTS and `further` columns, without creating model instances."""
+    """Select the columns RELEASE_FACTS and `further`, without creating model instances."""
     return releases.select_related(None).values_list(*RELEASE_FACTS, *further, named=True)
 
 
 def dataset_rows(datasets: QuerySet[Dataset]) -> QuerySet[Any]:
-    """Select the DATASET_FACTS and DATASETS_ALONE of datasets."""
+    """Select the columns DATASET_FACTS and DATASETS_ALONE, without creating model instances."""
     return datasets.select_related(None).values_list(*DATASET_FACTS, *DATASETS_ALONE, named=True)
 
 

@@ -138,12 +138,12 @@ class Quote:
 
     @property
     def left_before(self) -> Fraction:
-        """What is left now, as an epsilon; see `Ledger.epsilon_of`."""
+        """What is left of the budget before the request is paid for, as an epsilon."""
         return self.ledger.epsilon_of(self.units_left)
 
     @property
     def left_after(self) -> Fraction:
-        """What would be left, as an epsilon; see `Ledger.epsilon_of`."""
+        """What would be left of the budget after the request is paid for, as an epsilon."""
         return self.ledger.epsilon_of(self.units_left - self.price)
 
     @property
@@ -172,12 +172,12 @@ class Quote:
 
     @property
     def rest_before(self) -> str:
-        """What is left now, as an amount that can be requested."""
+        """The largest amount that can be requested now, as text."""
         return self.ledger.rest(self.units_left)
 
     @property
     def rest_after(self) -> str:
-        """What would be left, as an amount that can be requested."""
+        """The largest amount that could be requested after paying for this request, as text."""
         return self.ledger.rest(self.units_left - self.price)
 
 

@@ -132,7 +132,10 @@ def disproves_plan(
 
 
 def traveller(*, added_up: bool) -> list[tuple[Fraction, PrivateCounts, PrivateCounts]]:
-    """Return the parts of flows: a person makes one trip from one region to each of TRIPS others.
+    """Return the measurements of flows without and with a person, who makes TRIPS trips.
+
+    All trips begin in one region, and each ends in another one. The values are those of
+    `disproves_plan`: for each measurement, its share of RHO and the two datasets' counts.
 
     If `added_up` is false, departures and arrivals keep the mark of distinct counts, as if a person
     changed each of them by at most 1.

@@ -28,9 +28,10 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 DIFFPRIVLIB = json.loads(Path(__file__).with_name("diffprivlib.json").read_text())
-"""What `GaussianDiscrete` of diffprivlib 0.6.6 drew at three scales, and its scales for claims.
+"""Numbers from `GaussianDiscrete` of diffprivlib 0.6.6, for comparison.
 
-`draws` has how often each value was drawn, and `scales` a scale for an epsilon and a delta. It is
+`draws` says how often it drew each value at three scales, and `scales` which scale it uses for some
+pairs of epsilon and delta. It is
 stored because diffprivlib does not run beside the version of scikit-learn that other tests use. It
 was made with scikit-learn 1.5, `random_state=1`, and, for the draws, epsilon 1, delta 1e-6 and the
 attribute `_scale` set to the scale.

@@ -36,9 +36,9 @@ PROSE = {"description", "summary", "examples"}
 
 
 REGISTERED = {"every mechanism": list(MECHANISMS), "every kind": sorted(KINDS)}
-"""Registered names by the name of their list.
+"""Lists of all registered names, by the text that stands for the list in the committed schema.
 
-The committed schema has the name of the list instead of all of its members.
+So the committed schema does not change with every new mechanism or kind.
 """
 
 

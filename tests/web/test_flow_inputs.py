@@ -24,7 +24,9 @@ pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 MIDDLES = [(10.0125 + 0.025 * (n % 4), 0.0875 - 0.025 * (n // 4)) for n in range(16)]
 """Longitudes and latitudes of sixteen squares, named A1 to D4 by row from the north.
 
-On the equator a degree is as long to the east as to the north, so that four squares are a side."""
+On the equator, degrees to the east and to the north are equally long, so squares of degrees are
+squares on the map; there are four along each side.
+"""
 
 NAMES = [f"{'ABCD'[n % 4]}{n // 4 + 1}" for n in range(16)]
 MORNING = 1_777_900_000
@@ -153,7 +155,7 @@ def test_visits_of_a_person_within_a_gap_become_flows(
     found = listed()
     if not way_on:
         assert agrees(found)
-    else:  # A person with two trips counts in one pair of regions, so counts are only bounded here.
+    else:  # A person with two trips counts in one pair only, so no exact counts are known.
         on = {way: number for way, number in found.items() if way[1] == NAMES[10]}
         assert {way[0] for way in on} == {NAMES[end] for _, end in WAYS}
         assert abs(sum(found.values()) - sum(WAYS.values())) <= 10

@@ -126,7 +126,7 @@ def test_a_window_is_filtered_before_contributions_are_bounded(dataset: Dataset)
     add(dataset, month(1, range(30)))
     add(dataset, month(2, range(30)))
     days = {"from_day": "2026-02-01", "to_day": "2026-02-28"}
-    # With a bound of 1, everybody of February is still counted.
+    # The bound is 1: rows of January must not take the place of the same person's rows of February.
     assert exactly(dataset, **days) == 30
     assert exactly(dataset, from_day="2026-01-01", to_day="2026-02-28") == 30
     assert exactly(dataset, from_day="2026-02-15", to_day="2026-02-15") == 30

@@ -117,7 +117,7 @@ def test_a_bound_is_drawn_once_however_often_a_worker_is_killed(
     first = release.drawn_bound
     assert first is not None
     assert (release.blob_name, release.bound, release.shown_bound) == ("", 20, 20)
-    # A bound that differs from the drawn one shows that the next attempt draws no other.
+    # Store a bound other than the drawn one: the next attempt must use it, and not draw its own.
     other = 19 if step == "store_draw" else first
     Release.objects.filter(pk=release.pk).update(drawn_bound=other)
     release.job.refresh_from_db()

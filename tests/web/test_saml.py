@@ -611,7 +611,7 @@ def test_strangers_store_nothing_and_are_slowed_down(
     # Somebody in the same network who began to sign in here can still finish.
     visitor = Visitor(server)
     assert visitor.enters()["Location"] == "/desk/"
-    # Nor does a request give more attempts than a browser needs; forged and old ones give none.
+    # One request allows a few attempts only, and forged or old tickets allow none.
     asked = Visitor(server).asked.ticket
     assert junk(5, asked) == [403, 403, 403, 429, 429]
     assert junk(1, f"{asked}x") == [429]
@@ -638,7 +638,7 @@ def test_an_open_session_at_the_provider_confirms_nothing(
     """Before an account's protection changes, the provider has to ask for a proof."""
     visitor = Visitor(server)
     assert not visitor.asked.again
-    visitor.enters(says(proved=-10))  # the provider knew the browser
+    visitor.enters(says(proved=-10))  # signed in without a new proof
     confirm = visitor.client.get(APP)["Location"]
     page = visitor.client.get(confirm).content.decode()
     (begin,) = re.findall(f'href="({BEGIN}[^"]+)"', page)
@@ -652,7 +652,7 @@ def test_an_open_session_at_the_provider_confirms_nothing(
         # somebody at the visitor's computer told the provider not to ask for a password again
         (says(proved=-3), "p-7"),
         (says(proved=None), "p-7"),
-        (None, "p-9"),  # a passer-by is somebody else at the provider
+        (None, "p-9"),  # a passer-by signs in as somebody else
     ):
         server.people["p-9"] = {"groups": ["gis"], "uid": ["eve"]}
         asked_again()

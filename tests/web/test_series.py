@@ -216,7 +216,7 @@ def test_further_periods_leave_the_ledger_unchanged(dataset: Dataset) -> None:
     dataset.ledger.refresh_from_db()
     assert dataset.ledger.spent_units == 1_500_000
     assert Entry.objects.filter(kind=EntryKind.DEBIT).count() == 1
-    releases_sweep()  # This debits no map a second time.
+    releases_sweep()  # must not debit any map a second time
     dataset.ledger.refresh_from_db()
     assert dataset.ledger.spent_units == 1_500_000
     last = release_publish(release=releases[-1], by=None)
@@ -249,7 +249,7 @@ def accepted(upload: Upload) -> int:
 def test_rows_of_closed_periods_are_refused_by_name(dataset: Dataset) -> None:
     add(dataset, week(1, range(10)))
     series = declare(dataset)
-    complete(series, 2)  # This closes week 2, although no map of it is drawn.
+    complete(series, 2)  # Week 2 is closed, although no map of it is drawn.
     late = b"p0,50.005,10.005,2026-01-18T22:59:59Z\np0,50.005,10.005,2026-01-18T23:00:00Z\n"
     # In Berlin's time, the second of the late rows is on Monday, so in the next week.
     upload = add(dataset, week(2, range(3)) + late)
@@ -842,7 +842,7 @@ def test_a_series_in_rho_is_paid_once_and_has_the_noise_of_its_allowance() -> No
     stated = told["series"]
     assert stated["rho"] == stated["rho_of_map"] == f"{rho / 10**9:.9f}"
     assert stated["delta"] == "1e-9"
-    releases_sweep()  # This debits no map a second time.
+    releases_sweep()  # must not debit any map a second time
     assert spent(dataset) == rho
 
 

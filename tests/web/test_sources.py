@@ -220,7 +220,7 @@ def test_an_erased_person_is_refused_whenever_the_folder_is_read(
     write(folder / "b.parquet", range(10))
     first = registered(dataset)
     version = person_erase(dataset=dataset, person="p3", by=None)
-    # The list of erased persons holds even before the new version is there.
+    # Erased persons are refused even before the new version of the data is ready.
     assert exactly(dataset, bound=2) == 38
     assert upload_ingest(upload_id=version.pk)
     first.refresh_from_db()

@@ -45,7 +45,7 @@ from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.desk_form import DeskForm
 
 RECENTLY = 5 * 60
-"""Seconds after which a change needs a new proof."""
+"""Seconds after which a change needs a new proof of identity."""
 
 KEPT, CSRF_FIELD = "unconfirmed", "csrfmiddlewaretoken"
 

@@ -73,7 +73,7 @@ def licence_choices() -> list[tuple[str, str]]:
 
 
 CURRENCY = ("accounting", "delta", "population")
-"""Fields of the currency of the budget."""
+"""Form fields that choose the currency of the budget."""
 
 FINDING = ("contact", "keywords", "themes", "covers_from", "covers_until")
 """Fields that help portals find and describe a dataset."""

@@ -70,7 +70,7 @@ def test_sums_of_the_tree_use_the_fewest_nodes() -> None:
     hand.
     """
     assert [nodes_in(0, 8), nodes_in(0, 7), nodes_in(1, 7), nodes_in(3, 4)] == [1, 3, 4, 1]
-    # the root is used, with the noise of two levels
+    # a single node, whose noise has the scale 2 of two levels
     assert tree_variances(2)["p-sums, a range"] == 8
 
 

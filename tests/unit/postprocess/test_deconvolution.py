@@ -131,7 +131,8 @@ def test_smoothing_goes_from_the_points_to_the_base() -> None:
     smoothed = strong.apply(density, 100, 3)
     assert smoothed.sum() == pytest.approx(1)
     assert not smoothed[0].any()
-    # The largest squares follow the points; within them, the shares are those of the base.
+    # Strong smoothing keeps the sums of the largest squares; within them, shares follow the base
+    # density.
     assert np.abs(smoothed - base).sum() < np.abs(density - base).sum() / 2
 
 

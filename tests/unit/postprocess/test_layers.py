@@ -71,15 +71,15 @@ def test_margins_of_even_shares_allow_for_uneven_spread_but_not_beyond_the_whole
     margin = box_layers(released(spread))[1].margin
 
     assert margin is not None
-    # Square roots grow more slowly than shares, so the share of 1500 decides; noise is in units of
-    # its scale.
+    # A cell's even share of 3,000 people is 1,500. The margin of such a share grows with its square
+    # root, in units of the noise scale.
     scale = spread.totals_noise.scale
     assert margin[0] == pytest.approx(8 * np.sqrt(1500 * scale) + 0.1 * scale, rel=0.1)
     # All 73 people may be in either cell of their partition, and the noise may hide more.
     assert margin[3] <= 1.1 * (73 + noise)
     assert margin[3] > 36.5
-    # A cell that is a partition by itself has its noise; a cell with a negative share, a part of
-    # it.
+    # A cell that is a partition by itself has that partition's margin of noise. A cell whose share
+    # is negative has a part of that margin.
     assert margin[2] == pytest.approx(noise, rel=0.1)
     assert margin[4] >= noise / 4
 
@@ -139,7 +139,7 @@ def test_estimates_of_cells_come_with_the_nearest_non_negative_ones(answers: str
     projected = estimate.columns["non_negative"]
     assert estimate.value.min() < 0 <= projected.min()
     assert projected.sum() == pytest.approx(estimate.value.sum())
-    # The estimate then has the same people in each partition as the partition's own count.
+    # Non-negative cells of a uniform estimate add up to the non-negative count of their partition.
     if answers == "uniform":
         of_partition = np.bincount(estimate.columns["partition"], weights=projected)
         np.testing.assert_allclose(of_partition, partitions.columns["non_negative"])

@@ -228,7 +228,7 @@ def test_every_release_opens_on_one_of_its_layers(released: Released) -> None:
     assert opens.layer in names
     assert set(opens.edges) <= set(names)
     for layer in shown:
-        # Slices share the classes of all slices, even if nothing stands out in one of them.
+        # All slices have the same classes, so a slice has some even if nothing in it stands out.
         if layer.value is not None and not layer.sliced and not standing(layer).any():
             assert opens.edges[layer.name] == ()
 

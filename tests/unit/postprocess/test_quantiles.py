@@ -75,7 +75,7 @@ def test_at_most_one_empty_region_in_all_is_told_on_average() -> None:
         told += int(NOISE.quartiles(empty, 1000).told.sum())
         reached += int((empty.sum(axis=1) >= NOISE.least_records(1000)).sum())
     assert told <= reached
-    assert 0.4 <= reached / 40 <= 1.6  # 1 is expected, plus or minus 4 standard errors
+    assert 0.4 <= reached / 40 <= 1.6  # 1 region expected, 4 standard errors allowed
 
 
 def test_without_noise_estimates_are_those_of_evenly_spread_values() -> None:

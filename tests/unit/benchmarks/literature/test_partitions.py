@@ -125,7 +125,7 @@ def test_pairs_are_compared_in_the_same_block_unless_left_out() -> None:
     label, first, second = np.array([0, 0, 1]), np.array([0, 1, 2, 2]), np.array([1, 2, 2, 0])
     exact = (np.array([2.0, 2]), np.array([2.0, 2]))
     figures = linkage.linked(label, first, second, exact, 3)
-    # Of the pairs (0, 1), (1, 2) and (2, 2), the second is in two blocks.
+    # Of the matching pairs of cells (0, 1), (1, 2) and (2, 2), the second lies in two blocks.
     assert figures == pytest.approx({"reduction": 0.5, "padded": 0.5, "kept": 2 / 3})
     short = (np.array([1.0, 2]), np.array([2.0, 4]))
     figures = linkage.linked(label, first, second, short, 3)
