@@ -32,7 +32,7 @@ SETTINGS = ((5, "0.5"), (5, "1"), (5, "2"), (20, "0.5"), (20, "1"), (20, "2"))
 """Pairs of a contribution bound and an epsilon that are measured."""
 
 LARGE = 100
-"""Errors are those of regions with at least this many bounded records."""
+"""Errors are computed over regions with at least this many records after contribution bounding."""
 
 SMALL = 20
 """Coverage is over all regions with at least this many bounded records."""
@@ -133,9 +133,9 @@ def others(
 ) -> None:
     """Add the errors of the baselines, with noise for one record at the given rate.
 
-    These are a sum and a count, with half or three quarters of epsilon for the sum; a sum around
-    the middle of the range, and a count; and noise on exact means, whose sensitivity is valid only
-    if the mean of an empty region is declared to be 0.
+    The baselines are: a sum and a count, with half or three quarters of epsilon for the sum; a sum
+    of differences from the middle of the range, and a count; and noise on exact means, whose
+    sensitivity is valid only if the mean of an empty region is declared to be 0.
     """
     random: Generator = np.random.default_rng(number)
     for share in (0.5, 0.75):

@@ -31,7 +31,9 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.spatial.grid import Grid
 
 BOUNDS = np.unique(np.rint(np.geomspace(1, 10_000, 60)).astype(np.int64))
-"""The bounds of which the best is taken; where more is advised, the largest of them is used."""
+"""Bounds among which the best is searched for; a larger advised bound is replaced by the
+largest.
+"""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -53,8 +55,9 @@ def add_to(subcommands: Any) -> None:
 def measure(options: argparse.Namespace) -> None:
     """Print a line for each row, and the geometric mean and the largest multiple of each rule.
 
-    A row is a dataset, people or visits, cells a side, epsilon, and the error: the root mean square
-    over all cells, or that of the busiest cell.
+    Each row is a combination of a dataset, what is counted (people or visits), cells a side,
+    epsilon, and an error: the root mean square error over all cells, or the error of the busiest
+    cell.
     """
     multiples: dict[tuple[str, str], list[float]] = {}
     sources: list[Path | int] = [*options.data, *([options.invented] if options.invented else [])]
@@ -125,7 +128,9 @@ class People:
 
 
 def rows(people: People, epsilon: Fraction) -> dict[str, dict[str, str | float]]:
-    """Return, for each error, the best bound, its error, and each rule's bound and multiple."""
+    """Return, for each kind of error, the best bound, its error, and each rule's bound and
+    multiple.
+    """
     busiest = int(people.truth.argmax())
     measures: dict[str, tuple[int, Callable[[Floats], float]]] = {
         "all cells": (people.truth.size, lambda squares: float(squares.mean())),

@@ -63,7 +63,9 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print errors and bounds, a line for each mechanism, epsilon and way to choose the bound."""
+    """Print errors and bounds, a line for each mechanism, epsilon and method of choosing the
+    bound.
+    """
     counting = Counting(options.counting)
     view = read(options.data, counting) if options.data else invented(options.invented, counting)
     grid = Grid.over(view.area, options.cells)

@@ -35,8 +35,8 @@ def line_chart(
 
     If `level` is given, it is marked by a dotted line. A `logarithmic` chart has a logarithmic
     vertical axis, too; all its values must be above 0. Other charts show 0, unless `from_zero` is
-    false. `spreads` draws a bar of so much above and below each point of a curve, in the order of
-    its points. `note` is a line below the names.
+    false. `spreads` holds, for each point of a curve, how far an error bar extends above and below
+    it. `note` is a line below the names.
     """
     xs = sorted({x for points in curves.values() for x, _ in points})
     ys = [y for points in curves.values() for _, y in points]
@@ -97,7 +97,7 @@ def line_chart(
 
 
 def _vertical(ys: Sequence[float], logarithmic: bool, from_zero: bool) -> tuple[list[float], Place]:
-    """Return the ticks of the vertical axis, and a function from a value to its place."""
+    """Return the ticks of the vertical axis, and a function from a value to its y coordinate."""
     height = HEIGHT - TOP - BOTTOM
     if logarithmic:
         bottom, top = math.floor(math.log10(min(ys))), math.ceil(math.log10(max(ys)))

@@ -1,9 +1,9 @@
-"""Errors of `auto` and of the best published mechanism on generated maps that leave little empty.
+"""Errors of `auto` and of the best published mechanism on generated maps with few empty cells.
 
 The maps are DENSE_TUNING and DENSE_TEST of `benchmarks.generated`. The published mechanisms are
 those of `benchmarks.peers`; AGrid and UGrid pay for the number of records. Three errors are
-compared, each with the mechanism that is best at it: of all random boxes, of boxes with sides of a
-quarter to three quarters of the map's, and of single cells.
+compared, each with that of the published mechanism for which it is smallest: of all random boxes,
+of boxes with sides of a quarter to three quarters of the map's, and of single cells.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from tests.randomness import SeededEntropy
 HALVES: dict[str, list[DenseMap]] = {"tuning": DENSE_TUNING, "test": DENSE_TEST}
 
 MIDDLE = (1 / 4, 3 / 4)
-"""Sides of boxes of medium size, as shares of the map's: above the first, up to the second."""
+"""Sides of boxes of medium size, as shares of the map's side: more than the first share, up to the
+second.
+"""
 
 Floats = NDArray[np.float64]
 

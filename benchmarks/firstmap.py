@@ -262,7 +262,9 @@ def _some_points(file: Path) -> Any:
 
 
 def _understood(upload: Any, check: Page) -> Iterator[Figures]:
-    """Yield the figures of each column that the software recognised, and of the trial read."""
+    """Yield the figures of each column that the software recognised, and of rows read as a
+    trial.
+    """
     from dpgeo.datasets.previews import upload_understand
 
     understanding = upload_understand(upload=upload)

@@ -4,7 +4,7 @@ Each kind is uneven in a different way, such as clusters, unevenness at every sc
 heavy cells, tables of two attributes that are mostly zero, bands or a city. One kind is even.
 
 DENSE_TUNING and DENSE_TEST are maps on which few cells are empty. Rules for dense maps are chosen
-on the first twelve; the others are only measured once a rule is chosen.
+on DENSE_TUNING; DENSE_TEST is measured only once a rule is chosen.
 """
 
 from __future__ import annotations

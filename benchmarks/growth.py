@@ -108,8 +108,8 @@ def _timed(step: Callable[[], object]) -> Cost:
 def _largest_memory() -> int:
     """Return the largest memory of this process in MiB.
 
-    Linux counts in `ru_maxrss` also what the process had before it became this program, when it was
-    a copy of the one that started it.
+    On Linux `ru_maxrss` would include the memory of the process that started this one, of which
+    this process was a copy at first.
     """
     status = Path("/proc/self/status")
     if status.exists():

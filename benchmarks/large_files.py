@@ -1,8 +1,8 @@
 """Processor time and memory of CSV and GeoPackage files made on request, as maps grow.
 
-Each file is written from the bytes of a stored release, in a process of its own; so is nothing, to
-show what decoding the release and listing its files takes alone. The queue, the database and the
-compressed copy are left out. Counts are those of an invented city.
+Each file is written from the bytes of a stored release, in a process of its own. One process
+("none") only decodes the release and lists its files, to show the cost of that part. The queue, the
+database and the compressed copy are left out. Counts are those of an invented city.
 """
 
 from __future__ import annotations

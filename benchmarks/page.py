@@ -8,9 +8,10 @@ the page (`seconds_until_it_moves`), then the same picture on a map
 (`seconds_until_the_map_moves`), and last the map with its cells and their figures
 (`seconds_until_figures`).
 
-The times depend on what else the machine does, and drawing without a graphics card, for which a
-page waits. After each visit the same browser therefore opens a reference, which is a map without
-any layer by MapLibre as its authors publish it (`empty_map_...`). Left out: https and a proxy.
+The times depend on the load of the machine, and are longer without a graphics card, since a page
+waits until it is drawn. After each visit the same browser therefore opens a reference: a map
+without layers, with MapLibre as its authors publish it (`empty_map_...`). Left out: https and a
+proxy.
 """
 
 from __future__ import annotations
@@ -273,7 +274,7 @@ def open_empty(page: Any, address: str) -> None:
 
 
 def roll(line: Any, shots: list[tuple[float, str]]) -> None:
-    """Let the browser send a screenshot, with its time, whenever the page changes."""
+    """Collect in `shots` the time and a screenshot of the page, whenever it changes."""
 
     def take(frame: Any) -> None:
         shots.append((frame["metadata"]["timestamp"], frame["data"]))
@@ -284,8 +285,8 @@ def roll(line: Any, shots: list[tuple[float, str]]) -> None:
 
 
 def keep(shots: Sequence[tuple[float, str]], began: float, folder: Path) -> None:
-    """Write the screenshots of each of FILM_SECONDS after the time `began`, and a strip of them
-    all.
+    """Write a screenshot for each of FILM_SECONDS after the time `began`, and a strip of all of
+    these.
     """
     from PIL import Image
 

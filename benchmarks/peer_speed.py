@@ -1,11 +1,11 @@
 """Processor time and memory of other libraries on the same work: bounded, noisy counts of cells.
 
-The work is invented rows of persons to counts of visits with epsilon 1, at most 10 rows of a person
-being kept. Peers get the number of each row's cell ready-made, and whole numbers as persons; dpgeo
-finds cells from positions, in its canonical file. What comes before and after is left out: reading
-an upload, and files of the release. A peer that is far slower gets fewer rows on as many fewer
-cells, and its costs a row are compared. Neither the quality of noise nor that of samples is judged:
-peers draw in floating point or with other laws.
+The task is to count visits by cell, from invented rows, with epsilon 1 and at most 10 rows of each
+person. Peers get the number of each row's cell, and whole numbers as persons; dpgeo finds cells
+from the positions in its canonical file. Reading an upload and writing the files of a release are
+left out. A peer that is far slower gets fewer rows, and fewer cells in the same proportion, and the
+costs per row are compared. The quality of noise and samples is not compared: peers draw in floating
+point, or from other distributions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ INSTALL = {
 """What to install for each peer, in an environment of its own with PyArrow and NumPy."""
 
 FEWER = {"diffprivlib": 1, "opendp-polars": 1, "pipelinedp": 16}
-"""By how much the rows and the cells of a peer are divided."""
+"""Factor by which the number of a peer's rows, and that of its cells, is divided."""
 
 
 _NUMBERED = """
@@ -66,7 +66,9 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for dpgeo and each peer; `ratio` is the peer's time a row to that of dpgeo."""
+    """Print a line for dpgeo and each peer; `ratio` is the peer's time per row, divided by
+    dpgeo's.
+    """
     with tempfile.TemporaryDirectory(prefix="dpgeo-peers-") as name:
         folder = Path(name)
         path = folder / "trips.parquet"

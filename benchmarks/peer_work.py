@@ -110,7 +110,7 @@ PEERS: dict[str, Peer] = {
 
 
 def _largest_memory() -> int:
-    # `ru_maxrss` also counts what this process had as a copy of the one that started it.
+    # `ru_maxrss` includes the memory of the process that started this one, of which it was a copy.
     status = Path("/proc/self/status").read_text().splitlines()
     lines = dict(line.split(":", 1) for line in status)
     return int(lines["VmHWM"].split()[0]) >> 10

@@ -216,7 +216,7 @@ def mean_of_persons(persons: Ints, values: Floats, people: int) -> float:
 
 
 def _honest(records: Records, persons: Ints, astray: Floats) -> float:
-    """Return the mean over virtual users with true places; the virtual users are `persons`."""
+    """Return the mean distance over virtual users with true places; `persons` are virtual users."""
     belongs = np.isin(persons, records.persons)
     return mean_of_persons(persons[belongs], astray[belongs], records.people)
 

@@ -1,6 +1,7 @@
-"""Processor time and memory of a partitioned folder read in place, beside one canonical file.
+"""Processor time and memory of a partitioned folder read in place, compared with one canonical
+file.
 
-`--measured -1` leaves the shards out, which leaves this comparison.
+Counts in shards are measured as well, unless `--measured` is -1.
 
 The folder has invented visits of people whose ids are integers: every person goes to one of five
 places nearby, at any time of a month. Each step runs in a process of its own, with one thread, so

@@ -4,12 +4,12 @@ The benchmark starts its own installation behind gunicorn, as `serve` does, and 
 wrk. On a busy machine only the processor time in milliseconds is meaningful: 2000 divided by it is
 the highest number of requests per second that two cores can serve. `of_bare` is the ratio of that
 time to the time of a reference, which is the same gunicorn without Django, serving the bytes of the
-map's array from memory. If nginx is installed, the files of a published map are also requested
-from it with the configuration that we ship (`deploy/nginx.conf`), and processor time includes its
-own. Left out are TLS, the network, and the pages of members, which no proxy keeps. Pages of
-features and of collections are requested by two clients at a time, since a process computes two and
-refuses further ones as busy (503); how many it refuses under more load is left out, too. The
-program that asks takes a part of the same processor.
+map's array from memory. If nginx is installed, the files of a published map are also requested from
+it with the configuration that we ship (`deploy/nginx.conf`), and processor time includes its own.
+Left out are TLS, the network, and the pages of members, which no proxy keeps. Pages of features and
+of collections are requested by two clients at a time, since a process computes two and refuses
+further ones as busy (503); how many it refuses under more load is left out, too. wrk runs on the
+same processors and takes part of their time.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _measure_bare(
     options: argparse.Namespace,
     release: str,
 ) -> Figures:
-    """Return the figures of the reference server, measured while the site is idle."""
+    """Return the figures of the reference server, measured while the site gets no requests."""
     body = folder / "body"
     address = f"{server}/api/v1/releases/{release}/files/map.bin"
     request = urllib.request.Request(address, headers={"Accept-Encoding": "gzip"})  # noqa: S310

@@ -36,7 +36,7 @@ COPY (
 """
 
 # DuckDB's fastest hash function, used twice, stands for our keyed hash of 128 bits. It protects
-# nobody, but it makes the comparison hard for us.
+# nobody, but it is fast, so the comparison favours DuckDB.
 _DUCKDB = """
 COPY (
     SELECT hash($key, person) AS person_high, hash(person, $key) AS person_low,
@@ -49,7 +49,8 @@ COPY (
 
 
 def ingested(canonical: Path, options: argparse.Namespace) -> Iterator[Line]:
-    """Yield times to read CSV, compared with DuckDB, and GeoJSON by lines, compared with CSV.
+    """Yield the times to read CSV, compared with DuckDB's, and line-delimited GeoJSON, compared
+    with CSV.
 
     Times are processor times. The transfer of the file and its preview are left out.
     """
@@ -87,12 +88,12 @@ def ingested(canonical: Path, options: argparse.Namespace) -> Iterator[Line]:
 
 
 def write_csv(canonical: Path, target: Path, people: int) -> None:
-    """Write trips in a canonical file as CSV: text for persons and times, degrees."""
+    """Write trips in a canonical file as CSV, with text for persons and times, and degrees."""
     _run(_CSV, canonical, target, people=people)
 
 
 def ingest_csv(source: Path, folder: Path) -> None:
-    """Read CSV of `write_csv` to a canonical file in a folder."""
+    """Convert CSV that `write_csv` wrote to a canonical file in `folder`."""
     _ingest(source, folder, Columns("lon", "lat", person="person", time="moment"))
 
 

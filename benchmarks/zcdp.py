@@ -67,7 +67,7 @@ HEADS = {
     "paid": "Laplace, paid in rho",
     "none": "no noise",
 }
-"""Column heads of a table, by the endings of the figures' names."""
+"""Column heads of a table, by the last part of the figures' names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for each number of people and each bound, and such lines for twelve maps."""
+    """Print a line for each number of people, number of maps (one or twelve) and bound."""
     if not options.markdown:
         for line in lines(options):
             report(line, options.json)

@@ -21,20 +21,20 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Split = Callable[[Floats, list[int]], int | None]
-"""Type of a function from the histogram of a node and its open attributes to the one to split by,
-or None for a leaf.
+"""Function that chooses the attribute to split a node by, or None for a leaf, from the node's
+histogram and the attributes that are left.
 """
 
 
 def id3(histogram: Floats) -> Ints:
-    """Return the classifier of DiffPID3, which learns from noisy counts and private choices
-    alone.
-    """
+    """Return the classifier that ID3 learns from a histogram, whose negative counts become 0."""
     return _grown(np.maximum(histogram, 0), _best, lambda leaf: leaf)
 
 
 def private_id3(histogram: Floats, epsilon: float, random: Generator) -> Ints:
-    """Return the classifier of DiffPID3, which asks for noisy counts and choices."""
+    """Return the classifier of DiffPID3, which learns from noisy counts and private choices
+    alone.
+    """
     share = epsilon / (2 * histogram.ndim)
     classes = histogram.shape[-1]
 

@@ -59,8 +59,8 @@ def pearson_of_agreement(share: float) -> float:
 def correlated_sensitivity(degrees: Floats, changes: Floats, least: float = 0.0) -> float:
     """Return CS of definition 14.7; 0 if no record responds to the query.
 
-    `degrees` is (n, n), and `changes` (n,) by how much the answer changes if each record of the
-    data is removed. Degrees below `least` count as 0.
+    `degrees` is (n, n); `changes` (n,) says by how much the answer changes if each record is
+    removed. Degrees below `least` count as 0.
     """
     counted = np.where(np.abs(degrees) >= least, np.abs(degrees), 0.0)
     return float(np.max(counted @ np.abs(changes), where=changes != 0, initial=0.0))

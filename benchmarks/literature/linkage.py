@@ -32,7 +32,7 @@ def linked(
     """Return the figures of one blocking.
 
     `label` (n,) is the block of every cell, and `first` and `second` are the cells of the parties'
-    records, of which the first `pairs` of either are the same people. `told` are both parties'
+    records; the first `pairs` records of both belong to the same people. `told` are both parties'
     noisy counts (k,) of blocks. `reduction` is the source's ratio, for true counts; `padded` is the
     same ratio for the comparisons that are really made, including those with dummies; `kept` is the
     share of the `pairs` that are compared.

@@ -23,9 +23,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partitions:
-    """Boxes of cells, as the number of the box of every cell, and their noisy counts (p,).
+    """Boxes of cells: `label` is the number of every cell's box, `counts` (p,) the boxes' noisy
+    counts.
 
-    `cells` are the noisy cells, with noise of the variance `of_cells`; the counts' is `of_counts`.
+    `cells` are the noisy cells. `of_cells` and `of_counts` are the variances of the noise.
     """
 
     label: Ints

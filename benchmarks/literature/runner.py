@@ -82,8 +82,8 @@ WITH_FILE = (
 BLOCK = re.compile(r"(<!-- table: ([\w. ]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 """Matches a table in a documentation page, between two comments; the first has its name.
 
-The name is that of the task, and for data from a file also the file's and epsilon, since a page has
-tables of several.
+The name is that of the task. If the data come from a file, the names of the file and of epsilon
+follow, since a page may have such tables for several files and epsilons.
 """
 
 

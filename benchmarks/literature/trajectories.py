@@ -1,6 +1,6 @@
 """Made-up trips after DPT and AdaTrace, each trip a privacy unit of its own.
 
-A trip is a way over the cells of a grid, and neighbours differ by one trip, as in both papers. For
+A trip is a path over the cells of a grid, and neighbours differ by one trip, as in both papers. For
 a person with k trips, the promise is k epsilon.
 
 Both are written from descriptions, DPT from the book's (Zhu et al. 2017, 12.3.2), in the size that

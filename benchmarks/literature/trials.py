@@ -36,7 +36,7 @@ def line(system: str, source: str, trial: Trial, options: Options, promise: str 
     An error that a trial does not have is left out.
 
     `source` says who published the system, and `promise` what it guarantees: "eps" for
-    epsilon-differential privacy at the requested epsilon, "none", or other words.
+    epsilon-differential privacy at the requested epsilon, "none", or another phrase.
     """
     runs = [trial(np.random.default_rng([options.seed, each])) for each in range(options.trials)]
     figures: Line = {"system": system, "source": source, "promise": promise}

@@ -5,7 +5,7 @@ popular, by a noisy count of one visit of each person.
 
 Privacy. SRA chooses by the person's own visits alone, so one person changes counts of the kept
 visits by at most l. HPA also reads a public estimate, which costs epsilon_0 and has the sensitivity
-1; whatever it says, the kept visits of a person again depend on nobody else.
+1; given this estimate, the kept visits of a person again depend on nobody else.
 """
 
 from __future__ import annotations

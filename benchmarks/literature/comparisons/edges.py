@@ -1,4 +1,5 @@
-"""Visits by place and day of the week, the source's edge counts; see `venues` for epsilon.
+"""Visits by place and day of the week, the edge counts of Fan and Jin 2015; `venues` says how
+epsilon is divided.
 
 `rmse` and `kl` are over all pairs of a place and a day, and `top_10` is the share of the ten
 busiest places of a day that is found, averaged over the days. The file is that of `venues`.

@@ -1,13 +1,13 @@
 """Errors of a count within one partition of DPCube, as its source computes them (section 6.1).
 
 A query asks for `size` of the `cells` of a partition. Cells have Laplace noise of the rate alpha_1,
-a share of epsilon, and the count of the partition has that of the rate alpha_2, the rest. Columns
-are expected absolute errors by the size of the query.
+a share of epsilon, and the count of the partition has Laplace noise of the rate alpha_2, the rest
+of epsilon. Columns are expected absolute errors by the size of the query.
 
 Equation 33 bounds the error of an even share if no two cells differ by more than `smooth`; no
 dataset has an error as large as the bound (see `worst_smooth`). Equation 34 adds the noise of the
-cells to `apart`, the difference between an even share and the noisy cells. Equation 35 is that of
-least squares with equal weights, whatever the noise of cells and partitions.
+cells to `apart`, the difference between an even share and the noisy cells. Equation 35 is the error
+of least squares with equal weights, whatever the noise of cells and partitions.
 """
 
 from __future__ import annotations

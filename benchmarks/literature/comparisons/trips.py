@@ -1,7 +1,7 @@
 """Made-up trips: dpgeo's, and those of models after DPT and AdaTrace.
 
-A file is Parquet with columns user, lon and lat, and with either `traj`, a number of each trip in
-the order of whose rows it was made, or `minute`, in which case rows of a user at most GAP minutes
+A file is Parquet with columns user, lon and lat, and with either `traj`, the number of a row's trip
+(rows are in the order of travel), or `minute`, in which case rows of a user at most GAP minutes
 apart are a trip. Without a file, trips between hubs of an invented city are made up, each by
 another person.
 
@@ -46,7 +46,7 @@ DRAWN = 3_000
 """Number of made-up trips of each system."""
 
 BOUND = 10
-"""Most trips of one person that count, if persons are the privacy unit."""
+"""Largest number of trips of one person that are counted, if persons are the privacy unit."""
 
 GAP = 360
 BOXES = 300

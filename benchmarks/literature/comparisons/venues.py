@@ -1,10 +1,11 @@
 """Visits to places: errors of their counts, and the share of the K busiest that is found.
 
-As in the source, half of epsilon is for places and half for `edges`; HPA spends a tenth of it on
-popularity and 45 % on either. `top_K` is the share of the K busiest places that is found, `kept`
-that of visits which are counted at all, and `week` the largest deviation, by day, of the counted
-visits' share from that of all visits, in points. The line *HPA's popularity* is the noisy count of
-one visit of each person. The file is Parquet with columns user, minute, and poi or lon and lat.
+As in Fan and Jin 2015, half of epsilon is for places and half for `edges`; HPA spends a tenth of
+epsilon on popularity, and 45 % each on places and edges. `top_K` is the share of the K busiest
+places that is found, `kept` the share of visits that are counted. `week` is the largest difference,
+over the days of the week, between a day's share of the counted visits and its share of all visits,
+in percentage points. The line *HPA's popularity* is the noisy count of one visit of each person.
+The file is Parquet with columns user, minute, and poi or lon and lat.
 """
 
 from __future__ import annotations
