@@ -100,8 +100,8 @@ class AccountAdmin(SuperusersAlone, AnyUserAdmin):
 class MembershipInline(TabularInline):
     """The list of an organisation's members, which only superusers edit here.
 
-    Administrators use the desk instead, which sends invitations, keeps the last administrator and
-    asks for the password.
+    Administrators use the desk instead, where people are invited, the last administrator cannot
+    leave, and changes need the password.
     """
 
     model = Membership

@@ -8,7 +8,7 @@ fails give more guesses. Only somebody with the password can make codes be refus
 passkeys and single sign-on are not affected.
 
 The time step of an accepted code is stored, and codes of this step or an earlier one are refused,
-so that a code that somebody has looked over is of no use (RFC 6238, section 5.2).
+so a code that somebody else has seen is of no use (RFC 6238, section 5.2).
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ class User(AbstractUser):
     in the key's organisation.
 
     An account that was made by accepting an invitation is not `vouched` for: its owner may be
-    whoever invited it. Where two persons are required, it counts as that one (`selectors.owner_of`)
-    until an operator of the site has made sure that a person of their own uses it.
+    whoever invited it. Where two persons are required, it counts as the inviter's
+    (`selectors.owner_of`) until an operator of the site has made sure that somebody else uses it.
     """
 
     acting_key: ApiKey | None = None

@@ -75,10 +75,11 @@ def role_in(user: Visitor, organisation: Organisation | int) -> Role | None:
 
 
 def owner_of(user: User | None) -> int | None:
-    """Return the id of the account as which a user counts where two persons are required.
+    """Return the id of the account that stands for a user's person where two persons are required.
 
-    It is the user's own account, or, as long as no operator vouched for it, that of whoever invited
-    it. None stands for the console, and for accounts whose inviter is not known any more.
+    It is the user's own account or, as long as no operator has vouched for that, the account of
+    whoever invited the user. None stands for the console, and for users whose inviter is no longer
+    known.
     """
     seen = set()
     while user is not None and not user.vouched and user.pk not in seen:

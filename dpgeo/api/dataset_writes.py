@@ -275,7 +275,7 @@ def _budget(text: str) -> Fraction:
 
 
 def _read_accounting(facts: dict[str, Any]) -> None:
-    """Replace the body fields of the budget's currency by an `Accounting`, if any is given."""
+    """Replace the body fields for the budget's currency, if there are any, by an `Accounting`."""
     given = {name: facts.pop(name, "") for name in (ACCOUNTING, "delta", "population")}
     if any(value != "" for value in given.values()):
         facts[ACCOUNTING] = parse_accounting(

@@ -24,7 +24,7 @@ def data_protection_set(
     contact: object,
     basis_detail: object = "",
 ) -> DataProtection:
-    """Store what the public is told about the processing of a dataset.
+    """Store the public statement on the processing of a dataset.
 
     Raises NotAllowed, or InvalidInput with the name of the field.
     """
@@ -54,5 +54,5 @@ def data_protection_set(
 
 
 def data_protection_of(dataset: Dataset) -> DataProtection | None:
-    """Return what the public is told about the processing of a dataset, or None if nothing yet."""
+    """Return the public statement on the processing of a dataset, or None if there is none yet."""
     return DataProtection.objects.filter(dataset=dataset).first()

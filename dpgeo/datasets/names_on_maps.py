@@ -38,7 +38,8 @@ def world_names() -> WorldNames:
 def world_search() -> NameSearch:
     """Return the search among the world's countries and cities.
 
-    It knows the towns of the table that the operator has added, or else those of every site.
+    It finds the towns in the operator's table or, without such a table, those that every site
+    knows.
     """
     return added_towns() or _built_in_search()
 

@@ -100,7 +100,8 @@ def hashing_key(dataset: Dataset) -> bytes:
     """Return the key of a dataset's person hashes.
 
     If the dataset is `layered`, this is the organisation's key followed by the dataset's own, so
-    that the hashes can be compared with those of other datasets. Raises Conflict, as `unseal` does.
+    that the hashes can be compared with those of other datasets. Raises Conflict if a key cannot be
+    decrypted.
     """
     own = unseal(bytes(dataset.sealed_person_key))
     return organisation_key(b"people", dataset.organisation_id) + own if dataset.layered else own

@@ -198,7 +198,7 @@ class SourceRows:
         return schema_of_rows(self.readers[0].schema)
 
     def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the persons in a range of marks, file after file.
+        """Yield the rows of persons with marks (`person_marks`) in a range, file after file.
 
         Where records are the privacy unit, all rows of a file have the file's mark.
         """
@@ -382,7 +382,7 @@ def snapshot_without(
 def _new_files(dataset: Dataset, listed: Sequence[SourceFile]) -> list[SourceFile]:
     """Return the files that no snapshot has yet. Raises Conflict if there is none.
 
-    Also raises Conflict for an earlier file that is no longer there as it was.
+    Also raises Conflict for an earlier file that was changed or removed.
     """
     there = {file.path: file for file in listed}
     ready = dataset.uploads.filter(state=UploadState.READY).exclude(source={})

@@ -3,9 +3,8 @@
 Only the setting DPGEO_SOURCES names folders (see `datasets.locations`), each for one organisation:
 `city-transport/trips=/srv/trips` or `city-transport/trips=s3://lake/trips`. A form or a command
 chooses one of these names and a folder below it, never another path, host or bucket. Symbolic links
-that lead out of a local folder are not followed. An object store is the one of the existing
-settings (DPGEO_S3_ENDPOINT), with the credentials of the environment; the database holds names
-alone.
+that lead out of a local folder are not followed. Buckets are those of the site's own object store
+(DPGEO_S3_ENDPOINT), read with the credentials in the environment; the database holds names alone.
 
 A file is recorded with its size, its time of change or the store's entity tag, and a checksum of
 its footer, which describes every row group: position, size, number of rows and the least and

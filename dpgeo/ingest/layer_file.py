@@ -63,7 +63,7 @@ class LayerChoices:
 
 
 def is_layer_file(head: bytes) -> bool:
-    """Return whether a file with these first bytes is read here; other files are text."""
+    """Return whether this module reads files with these first bytes; all other files are text."""
     return head.startswith(STARTS)
 
 

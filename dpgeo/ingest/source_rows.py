@@ -70,7 +70,8 @@ def source_rows(
     (`hive_columns`). `people` limits the rows to persons whose marks (`person_marks`) lie between
     both numbers, and `between` to times from the first second until before the second one; rows
     without a time are then left out. Neither limits what `tally` counts, except that refused rows
-    of other persons are not counted. Raises InvalidInput, as `read_parquet` does.
+    of other persons are not counted. Raises InvalidInput for an unreadable file, a missing column
+    or one of an unsuitable type.
     """
     whole = _batches(path, named, schema.wanted, tally, schema.columns.crs)
     yield from rows_of_batches(
@@ -137,7 +138,7 @@ def _with_stated(batch: Batch, stated: Mapping[str, str | None]) -> Batch:
 
 
 def _of_people(batch: Batch, people: tuple[int, int]) -> Batch:
-    """Return the rows of persons whose marks lie within a range."""
+    """Return the rows of persons whose marks (`person_marks`) lie within a range."""
     marks = person_marks(batch.fields[Role.PERSON])
     first, last = (np.uint64(end) for end in people)
     chosen = (marks >= first) & (marks <= last)

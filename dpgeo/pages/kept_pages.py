@@ -5,8 +5,8 @@ proxy asks for a page once a second, and while it waits, all readers wait.
 
 Privacy argument. A page is kept under a digest of everything that it shows: the public facts of its
 release (`releases.list_cache`), its language and address, the installed basemaps, and what the view
-adds. Only pages that are the same for everybody are kept. Whether a page was kept, which its time
-tells, therefore depends on public facts alone.
+adds. Only pages that are the same for everybody are kept. Whether a page was kept, which the
+response time reveals, therefore depends on public facts alone.
 """
 
 from __future__ import annotations

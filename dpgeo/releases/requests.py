@@ -141,10 +141,10 @@ def read_request(
     """Parse and validate a request for a release of a dataset.
 
     `epsilon` is None or empty if the mechanism's parameters determine the cost. If the dataset's
-    budget counts in rho, and the mechanism can add Gaussian noise, it is the epsilon at the
-    budget's delta; the release costs the largest rho of at most that epsilon. Any other mechanism
-    is run with that pure epsilon. If `cost` is given, which the mechanism must be able to give, it
-    is used instead of `epsilon`, and is what one person loses.
+    budget counts in rho, and the mechanism can add Gaussian noise, it is an epsilon at the budget's
+    delta, and the release costs the largest rho whose epsilon is at most that. Any other mechanism
+    is run with `epsilon` as a pure epsilon. If `cost`, a guarantee that the mechanism can give to
+    one person, is not None, it is used instead of `epsilon`.
 
     The epsilon protects a household of up to `household` people as if it were one person, so one
     person of it gets a share (`share_of`): the k-th part of an epsilon, or the k^2-th of a rho.
@@ -196,7 +196,7 @@ def read_request(
 
 
 def share_of(epsilon: Fraction, household: int) -> Fraction:
-    """Return what one person may lose if a household of so many people may lose `epsilon`.
+    """Return what one person may lose if a household of that size together may lose `epsilon`.
 
     The pure epsilons of k people add up, so one person's share is the k-th part, rounded down to a
     whole millionth. For a household of one it is all of `epsilon`, which may be per metre. Raises

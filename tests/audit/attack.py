@@ -308,8 +308,8 @@ def learned(
 ) -> tuple[Reading, Rule]:
     """Return a `Reading` and a guessing rule, learned from `runs` releases of each dataset.
 
-    Two fifths of the releases train the scores; the others choose the rule. `thorough` is that of
-    `learned_scores`.
+    Two fifths of the releases train the scores; the others choose the rule. If `thorough`, boosted
+    decision trees are among the scores.
     """
     seen = target.seen(case, runs, first_seed)
     some = 2 * runs // 5

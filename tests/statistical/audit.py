@@ -206,9 +206,10 @@ def flow_numbers(content: FlowsRelease, difference: Difference) -> list[float]:
 
     Every record is a trip to the next cell, so the known counts of cells are also counts of pairs.
     If trips are made of consecutive rows, the person stays in a cell, and no other trips within
-    cells are expected. The last number adds up the residuals of all three measurements. Of
-    Laplace noise, whose extreme values reveal most, each is clipped to the most that the person can
-    add; of Gaussian noise the likelihood ratio follows from their sum in units of each variance.
+    cells are expected. The last number combines all three measurements. With Laplace noise, it adds
+    up their residuals, each clipped to the most that the person can add. With Gaussian noise,
+    residuals are weighted by the inverse of their variances, so that the likelihood ratio follows
+    from the number.
     """
     n = len(content.zones)
     if content.gap_hours:

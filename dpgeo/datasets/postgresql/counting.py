@@ -357,8 +357,8 @@ class TableCounter:
     def _erased_here(self, connection: psycopg.Connection, person: str) -> list[Any]:
         """Return the identifiers of the erased persons whom the table has.
 
-        The database has no key to hash identifiers, so its distinct identifiers are fetched and
-        hashed here.
+        The database has no key to hash identifiers, so this process fetches all distinct ones and
+        hashes them.
         """
         import pyarrow as pa
 
@@ -393,7 +393,7 @@ def table_counter(
     """Return an object that counts a table in its database, or None if that is not possible.
 
     Whether it is possible depends only on the declaration, the study area, the window and the types
-    of the columns. If not, the rows have to be read and counted here.
+    of the columns. If not, this process has to read and count the rows.
     """
     named = schema.columns
     plain = (

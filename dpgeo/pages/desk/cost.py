@@ -228,7 +228,7 @@ def protection(settings: MapSettings) -> dict[str, Any]:
 def of_one_person(
     settings: MapSettings, ledger: Ledger, epsilon: Fraction, people: int
 ) -> Presence:
-    """Return what one person loses if a household of so many people may lose `epsilon`.
+    """Return what one person may lose if a household together may lose `epsilon`.
 
     Raises InvalidInput if nothing is left for one person.
     """

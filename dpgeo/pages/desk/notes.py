@@ -71,7 +71,7 @@ def note_forms(request: HttpRequest, release: Release) -> list[NoteForm]:
 def may_annotate(request: HttpRequest, release: Release) -> bool:
     """Return whether the user may write notes on a release.
 
-    They need the right to request releases of its dataset. Notes are placed on the map, so the
+    The user needs the right to request releases of its dataset. Notes are placed on the map, so the
     release must be a draft whose job is done.
     """
     drawn = release.state == ReleaseState.DRAFT and release.job.state == JobState.DONE

@@ -85,8 +85,8 @@ class Card:
     `shows_from` is the smallest count that stands out from the noise, and `region` the noun for the
     regions in which people are counted. For averages, `shows_from` is the smallest number of rows
     with which a mean is shown, `margin` is None, since it would be the margin of a number of rows,
-    and `means` says how exact means are. `asked` is the epsilon at which a whole household is
-    protected or, if single people are, `amount`.
+    and `means` says how exact means are. If households are protected, `asked` is the epsilon of a
+    whole household; otherwise it equals `amount`.
     """
 
     key: str

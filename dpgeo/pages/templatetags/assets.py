@@ -39,6 +39,7 @@ def preloaded_asset(path: str, priority: str = "low") -> SafeString:
         tags = DjangoViteAssetLoader.instance().preload_vite_asset(path)
     except DjangoViteAssetNotFoundError:
         return SafeString()
-    # Scripts ask for their styles as for themselves, without credentials.
+    # Scripts load their styles without credentials, so a preload with credentials would not be
+    # used.
     tags = tags.replace('as="style"', 'as="style" crossorigin')
     return SafeString(tags.replace("<link ", f'<link fetchpriority="{priority}" '))

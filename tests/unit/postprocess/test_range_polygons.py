@@ -59,7 +59,7 @@ def polygons(number: int = 40) -> list[Any]:
 
 
 def nodes_used(content: Any, mechanism: str) -> tuple[NDArray[Any], ...]:
-    """Return the boxes, counts and noise indices that an answer may be summed from."""
+    """Return the boxes and counts that answers are sums of, and for each the index of its noise."""
     if isinstance(content, TreeRelease):
         leaf = ~np.isin(np.arange(len(content.parent)), content.parent)
         return content.boxes[leaf], content.counts[leaf], content.level[leaf]

@@ -98,7 +98,7 @@ class Command(BaseCommand):
             self.stdout.write(f"{expired:,} older files are deleted.")
 
     def _repeat(self, wanted: dict[str, Any], keep: int | None, seconds: float) -> None:
-        """Make a backup every so many seconds until stopped; log a failure and try again."""
+        """Make backups at intervals until stopped; if one fails, log it and try again."""
         stopping = threading.Event()
 
         def stop(number: int, frame: FrameType | None) -> None:
