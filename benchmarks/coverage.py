@@ -73,7 +73,7 @@ def _counts(kind: str | Path, options: argparse.Namespace, seed: int) -> NDArray
 def _covered(
     key: str, kind: str | Path, options: argparse.Namespace
 ) -> dict[str, dict[str, str | float]]:
-    """Return the figures for each layer of a mechanism, over all trials on one map."""
+    """Return the coverage figures of each layer of a mechanism, over all trials on one map."""
     mechanism = find_mechanism(key)
     given = dict(pair.split("=", 1) for pair in options.param)
     params = parse_parameters(mechanism.params, {"cells": options.cells} | given)

@@ -235,8 +235,9 @@ def _density(
 ) -> dict[str, str | float]:
     """Return the errors of the recovered density and of the perturbed points' histogram.
 
-    With `options.map_epsilon`, also return those of the density that is recovered with an `auto`
-    map of this epsilon as the prior, and of the map alone, with its counts as shares of its sum.
+    With `options.map_epsilon`, an `auto` map of this epsilon is made, and two more errors are
+    returned: of the density recovered with this map as the prior, and of the map itself, with
+    counts as shares of their sum.
     """
     lon, lat, area = places
     grid = Grid.over(area, options.cells)

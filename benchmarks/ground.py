@@ -34,7 +34,7 @@ WORD_MILLISECONDS, LETTER_MILLISECONDS = 50, 100
 """Limits in milliseconds on a search in a million names, for words and for a single letter."""
 
 MAP = (10.0, 48.0, 11.0, 49.0)
-"""Bounds of a map, in degrees, for searches that find only what it can show."""
+"""Bounds of a map, in degrees; searches with these bounds find only places within them."""
 
 LEAST_FOUND, OFFERED, ERRORS_TRIED = 85, 5, 100
 """Of ERRORS_TRIED mistyped names, at least LEAST_FOUND must be among the first OFFERED results."""

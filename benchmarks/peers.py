@@ -41,9 +41,9 @@ TOTAL_SHARE = 0.05
 
 
 STARTS, WORTH = 8, 0.95
-"""HDMM's optimisation starts anew up to STARTS times.
+"""HDMM's optimisation runs from up to STARTS random starting points.
 
-It ends as soon as the error is less than WORTH times that of the identity. From some starting
+It ends as soon as the error is less than WORTH times the identity strategy's. From some starting
 points, as from the first one with 64 cells, the optimisation ends at the identity.
 """
 

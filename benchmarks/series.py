@@ -276,7 +276,7 @@ def schemes(epsilon: Fraction, weeks: int) -> Iterator[Scheme]:
 def read(path: Path, box: tuple[float, ...], cells: int, folder: Path) -> Weeks:
     """Write a week's rows inside the box (west, south, east, north) to each canonical file.
 
-    Weeks are counted from the file's first minute. The true counts of each week are those of
+    Weeks are counted from the file's first minute. The true counts of each week are counts of
     `cells` x `cells` cells.
     """
     import pyarrow as pa

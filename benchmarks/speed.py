@@ -207,7 +207,7 @@ def counting(path: Path, options: argparse.Namespace) -> Iterator[Line]:
 
 
 def zones(path: Path, options: argparse.Namespace) -> Line:
-    """Return the time to count 10,000 irregular zones, beside that of cells, in processor time."""
+    """Return the time to count 10,000 irregular zones, compared with cells, in processor time."""
     random = np.random.default_rng(1)
     west, south, east, north = trips.AREA.bounds
     seeds = random.uniform((west, south), (east, north), (ZONES, 2))

@@ -133,10 +133,9 @@ def cells_of(line: Mapping[str, Any]) -> dict[str, str]:
 
 
 def exponent(value: float) -> int:
-    """Return the power of ten at which a number is rounded.
+    """Return the power of ten to which a number is rounded: that of its first significant digit.
 
-    It is that of the number's first significant digit, or 2 for integers and for numbers from 1000
-    on.
+    It is 2 for integers and for numbers from 1000 on.
     """
     return 2 if isinstance(value, int) or value >= 1000 else math.floor(math.log10(value))
 

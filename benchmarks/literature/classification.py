@@ -76,7 +76,8 @@ def _grown(histogram: Floats, split: Split, counted: Callable[[Floats], Floats])
         majority = int(np.argmax(node.reshape(-1, histogram.shape[-1]).sum(axis=0)))
         rest = [each for each in still if each != axis]
         for value in range(histogram.shape[axis]):
-            # A slice keeps the axis, so that axes have the same numbers in every node.
+            # A slice, unlike an index, keeps the axis, so that axes have the same numbers in every
+            # node.
             chosen = (*part[:axis], slice(value, value + 1), *part[axis + 1 :])
             waiting.append((chosen, rest, majority))
     return classifier

@@ -69,8 +69,8 @@ def correlated_sensitivity(degrees: Floats, changes: Floats, least: float = 0.0)
 def loss(one: Answer, other: Answer) -> float:
     """Return the largest |ln| of the ratio of the densities of two answers.
 
-    It is infinite if their scales differ: the tails of the wider one, or any other value than that
-    of an exact answer, tell them apart.
+    It is infinite if their scales differ: the tails of the wider one, or any value other than an
+    exact answer's, show which it is.
     """
     if one == other:
         return 0.0
@@ -87,8 +87,8 @@ def right_guesses(epsilon: float) -> float:
 def household_loss(people: int, degree: float, epsilon: float, least: float = 0.0) -> float:
     """Return the privacy loss of a household whose people are all in one count, or all absent.
 
-    The noise has scale CS/epsilon. The scale is that of the data with the household in both cases,
-    in favour of the source.
+    The noise has scale CS/epsilon. In both cases the scale is computed from the data with the
+    household, which favours the source.
     """
     sensitivity = correlated_sensitivity(degrees_of(people, degree), np.ones(people), least)
     scale = sensitivity / epsilon

@@ -32,10 +32,10 @@ def linked(
     """Return the figures of one blocking.
 
     `label` (n,) is the block of every cell, and `first` and `second` are the cells of the parties'
-    records; the first `pairs` records of both belong to the same people. `told` are both parties'
-    noisy counts (k,) of blocks. `reduction` is the source's ratio, for true counts; `padded` is the
-    same ratio for the comparisons that are really made, including those with dummies; `kept` is the
-    share of the `pairs` that are compared.
+    records; the first `pairs` records of both belong to the same people. `told` are the noisy
+    counts (k,) of blocks that the two parties publish. `reduction` is the source's ratio, for true
+    counts; `padded` is the same ratio for the comparisons that are really made, including those
+    with dummies; `kept` is the share of the `pairs` that are compared.
     """
     blocks = len(told[0])
     of_first, of_second = label[first], label[second]

@@ -23,7 +23,8 @@ CHOICE = "study_area_choice"
 SEEN = "study_area_seen"
 
 BEFORE_UPLOAD = "declared_before_upload"
-"""Key that states whether an area was chosen before any file about these people was uploaded.
+"""Key that states whether an area was chosen before any file about the people in the data was
+uploaded.
 
 Older releases do not have it.
 """

@@ -133,8 +133,8 @@ def planned_files(released: Released) -> list[PlannedFile]:
     """Return all files that can be made from a release, the privacy statement last.
 
     Which files these are, and which of them are written at once, depends on the release alone. The
-    statement contains the checksums of the others that are written at once, and the names of those
-    that are written on request.
+    statement contains the checksums of the other files that are written at once, and the names of
+    the files that are written on request.
     """
     shown = layers(released)
     # Classes of a million cells take time, so all pictures and styles share them.

@@ -146,7 +146,8 @@ def _paint_cells(
     row: NDArray[np.int64],
     column: NDArray[np.int64],
 ) -> None:
-    """Paint cells; `row` (height,) and `column` (width,) are those of the pixels' centres.
+    """Paint cells; `row` (height,) and `column` (width,) are the grid's rows and columns in which
+    the centres of pixels lie.
 
     A cell is visible only if the centre of a pixel lies in its row and in its column. The visible
     cells are painted into an image with one pixel each, whose rows and columns are then repeated.
@@ -164,7 +165,7 @@ def _paint_cells(
 def _seen(
     lines: NDArray[np.int64], size: int
 ) -> tuple[NDArray[np.int16], NDArray[np.int64], NDArray[np.int16]]:
-    """Number those of a grid's `size` rows, or columns, that pixels lie in.
+    """Number the rows (or columns) of a grid of `size` rows in which pixels lie.
 
     `lines` (n,) holds the row of each pixel. Returns each row's number (size,), -1 if no pixel lies
     in it, then the pixels that lie in the grid, and the numbers of their rows.
@@ -248,9 +249,9 @@ def _draw_key(pen: Any, view: View, top: int) -> int:
 def margin_words(view: View) -> str:
     """Return the phrase on the margin of error of each value, or "" if the layer has none.
 
-    As on the map, the margin is that of a value per square if all boxes are counted cells, and that
-    of a count otherwise. Margins of the cells of a smoothed surface do not add up to the margin of
-    a larger square, so no margin is given for such a surface.
+    As on the map, it is the margin of a value per square if all boxes are counted cells, and of a
+    count otherwise. Margins of the cells of a smoothed surface do not add up to the margin of a
+    larger square, so no margin is given for such a surface.
     """
     layer = view.layer
     if layer.margin is None or not layer.margin.size:

@@ -61,7 +61,7 @@ SMOOTH_STEP = 0.25
 
 @dataclass(frozen=True, slots=True)
 class PeriodMap:
-    """The released map of a period of a series; `number` is the period's, counted from 1."""
+    """The released map of a period of a series; `number` is the period's number, counted from 1."""
 
     number: int
     window: Window
@@ -279,7 +279,7 @@ def _stacked(
 ) -> Layer:
     """Concatenate the features of layers that have the same columns, and add further columns.
 
-    `columns` come before those of the layers, and `further` after them.
+    `columns` come before the columns of the layers, and `further` after them.
     """
     first = stack[0]
     kinds: tuple[tuple[type[Layer], tuple[str, ...]], ...] = (

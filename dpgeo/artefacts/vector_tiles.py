@@ -423,7 +423,8 @@ def _rounded(
     points = np.rint(places).astype(np.int64)
     moved = np.any(np.diff(points, axis=0, prepend=0) != 0, axis=1)
     first, last = np.diff(path, prepend=-1) != 0, np.diff(path, append=-1) != 0
-    # A ring ends where it begins, so its first vertex is kept only if the step to its end moved.
+    # The first vertex of a ring is dropped if it coincides, after rounding, with the last vertex
+    # before the ring's end.
     moved[first] = np.where(is_ring[path[first]], moved[last], True)
     moved[last & is_ring[path]] = False
     size = np.bincount(path[moved], minlength=len(paths)).astype(np.int64)

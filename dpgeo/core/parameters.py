@@ -22,11 +22,12 @@ class Parameter:
 
     A parameter of kind str has one of five kinds of value. With `layer`, the value is the name of a
     declared layer of that kind, which may be empty if `optional`. With `measure`, it is the column
-    of a declared measure, or empty for the first; with `category`, that of a declared category, or
-    empty for the first, or for none if `optional`. Otherwise, with `read`, it is a text that `read`
-    accepts, described by the regular expression `pattern`. Otherwise it is one of `choices`. `low`
-    and `high` are the inclusive bounds of an int; `beyond` is advice for users who want a value
-    above `high`. `deprecated` lists former names that are still accepted.
+    of a declared measure, or empty for the first one. With `category`, it is the column of a
+    declared category, or empty: for no category if `optional`, else for the first one. Otherwise,
+    with `read`, it is a text that `read` accepts, described by the regular expression `pattern`.
+    Otherwise it is one of `choices`. `low` and `high` are the inclusive bounds of an int; `beyond`
+    is advice for users who want a value above `high`. `deprecated` lists former names that are
+    still accepted.
     """
 
     name: str

@@ -192,7 +192,7 @@ def cells_query(
 def sliced_query(
     located: str, cell: str, size: int, *, also: Sequence[str] = (), where: str = "true"
 ) -> str:
-    """Return SQL for the columns person, cell and those of `also`, of `located` rows.
+    """Return SQL for `located` rows, with the columns person, cell and the columns in `also`.
 
     `cell` is SQL for one of `size` regions; the regions of a slice are numbered after those of the
     slice before it.
@@ -340,8 +340,8 @@ WHERE place <= {sample.bound}"""
 def rank_query(dialect: Dialect, table: RankTable, grid: Grid | None, ranks: str) -> str:
     """Return SQL for the popularity rank of the column cell, from a list of all `ranks`.
 
-    `grid` is that of the cells, without slices, or None for zones and places. The index is computed
-    in whole numbers as in `RankTable.of_cells`.
+    `grid` is the grid of the cells, without slices, or None for zones and places. The index is
+    computed in whole numbers as in `RankTable.of_cells`.
     """
     if grid is None:
         return f"({ranks})[CAST(1 + mod(cell, {len(table.ranks)}) AS INTEGER)]"

@@ -48,11 +48,11 @@ list.
 class Ground:
     """Regions by cells of a raster, as lists for a query, and a function for all other positions.
 
-    A cell's entry in `patches` is a patch, all of whose positions are in the same regions, or
-    `MARKED`, or names one of the `lines` (n, 3) with the patches to its `left` and `right` (n,), as
-    in `ZoneRaster`. `pairs` are the patches and the regions of each. `locate` returns the pairs of
-    a position in degrees, as the source has it, and a region. With a `near`, patches are the
-    nearest places, which may be out of reach.
+    A cell's entry in `patches` is one of three: the number of a patch, all of whose positions are
+    in the same regions; `MARKED`; or the code of one of the `lines` (n, 3), with patches to its
+    `left` and `right` (n,), as in `ZoneRaster`. `pairs` are the patches and the regions of each.
+    `locate` returns pairs of a position, in degrees as stored at the source, and a region. If
+    `near` is set, a patch is the ground of the nearest place, which may be out of reach.
     """
 
     low: tuple[float, float]
@@ -147,7 +147,7 @@ class Ground:
     ) -> str:
         """Return SQL for rows with their region: person, longitude, latitude, `also` and region.
 
-        `rows` has the first of these columns. The positions (n,) are those of `open_query`.
+        `rows` has the first of these columns. The positions (n,) are the results of `open_query`.
         """
         position, region = self._located(longitude, latitude)
         patch = np.concatenate([self.pairs[0], np.full(len(position), MARKED)])
@@ -202,8 +202,8 @@ FROM ({beside}) AS beside"""
     def _reached(entry: str, carried: str, near: NearPlaces, give: Give, fence: str) -> str:
         """Return SQL for rows whose nearest place is compared with its reach.
 
-        Half a chord of the sphere, squared, is compared with that of the reach, more or less a
-        millimetre, which is far above rounding errors.
+        The square of half the chord to the place is compared with the same figure for the reach, a
+        millimetre more or less; a millimetre is far above rounding errors.
         """
         places = [near.places.longitude, near.places.latitude, np.radians(near.places.latitude)]
         longitudes, latitudes, norths = (

@@ -122,7 +122,7 @@ class Task:
                     unit=file.schema.unit,
                     counting=Counting.VISITS,
                     bound=1,
-                    salt=bytes(16),  # it is not used, since nothing is sampled here
+                    salt=bytes(16),  # the salt is not used, since nothing is sampled here
                     memory_bytes=self.memory_bytes,
                     threads=1,
                     folder=self.spill,

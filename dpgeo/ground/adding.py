@@ -93,8 +93,8 @@ def search_build(folder: Path, name: str, extract: Path | None = None) -> Region
 def world_build(folder: Path, table: Path, world: WorldPlaces, date: str = "") -> int:
     """Build the search among the world's towns, with their names in other languages.
 
-    `table` is one of GeoNames; `date` is the day of its data, by default that of the file. Returns
-    the number of places. Raises InvalidInput.
+    `table` is one of GeoNames; `date` is the day of its data, by default the day on which the file
+    was changed. Returns the number of places. Raises InvalidInput.
     """
     if not table.is_file() or table.suffix not in geonames.SUFFIXES:
         raise InvalidInput("Give a table of GeoNames, such as cities15000.zip.", field="extract")

@@ -44,7 +44,7 @@ RANKS = {
 }
 """Base importance of each kind of place.
 
-The importance of a place, `Place.rank`, is that of its kind plus log10 of its population.
+The importance of a place, `Place.rank`, is its kind's importance plus log10 of its population.
 """
 
 OTHER_NAME, OTHER_BEGINNING = 7.5, 3.5

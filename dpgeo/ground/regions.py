@@ -155,7 +155,8 @@ def new_file(folder: Path, suffix: str = "") -> Iterator[Path]:
 def temporary_files_in(folder: Path) -> Iterator[None]:
     """Within the block, let libraries make their temporary files in a folder.
 
-    Those of a country's basemap are large, and the usual folder of a container holds 64 MB.
+    The temporary files for a country's basemap are large, and a container's usual folder holds 64
+    MB.
     """
     import pyogrio
 

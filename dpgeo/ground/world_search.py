@@ -71,7 +71,7 @@ class WorldSearch:
 
     @cached_property
     def _rows(self) -> list[tuple[str, Row]]:
-        """The folded words by which each place is found, and its row, the largest first."""
+        """For each place, the largest first: the folded words of its names, and its row."""
         return sorted(self._read(), key=lambda each: -each[1][4])
 
     def search(self, text: str, most: int = 8, box: Bounds | None = None) -> list[Found]:

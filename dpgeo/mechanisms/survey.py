@@ -56,11 +56,11 @@ generated maps with 4,000 and 10,000 such units, this lowers errors by 10 to 20 
 """
 
 CONCENTRATED = 50.0
-"""Above this `concentration` of equal squares, squares of different sizes are chosen once,
-otherwise twice.
+"""If the `concentration` of the equal squares' counts is above this, one phase of squares of
+different sizes follows, otherwise two.
 
-It was chosen on generated maps with 100,000 records at epsilon 0.1. Only tables, corners and roads
-that meet in one square are above it.
+It was chosen on generated maps with 100,000 records at epsilon 0.1. Of these maps, only tables,
+corners and roads that meet in one square are above it.
 """
 
 PER_SQUARE = 40.0
@@ -169,8 +169,8 @@ def level_for(signal: float, inside: NDArray[np.bool_]) -> int:
 def counts_every_cell(meter: CountMeter, cells: PrivateCounts) -> bool:
     """Return whether every cell is counted in the only phase after the pilot.
 
-    That is so under zCDP if the squared sensitivity of cells is at most a FEWER-th of that of their
-    sums. It depends on public numbers alone.
+    That is so under zCDP if sums of cells have at least FEWER times the squared sensitivity of
+    cells. It depends on public numbers alone.
     """
     sums = sum_of(cells)
     gaussian = isinstance(meter, GaussianMeter)

@@ -134,7 +134,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TripsRelease:
 
 
 def _paths(params: Params, domain: Domain) -> TripPaths:
-    """Return the paths to describe. Raises InvalidInput if the dataset has no such trips."""
+    """Return which trips to describe, and the grid. Raises InvalidInput if the dataset lacks
+    them.
+    """
     by_row = params.trips == DESTINATIONS or (params.trips == AS_DECLARED and domain.destinations)
     if by_row and not domain.destinations:
         raise InvalidInput(

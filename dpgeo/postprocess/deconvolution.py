@@ -94,13 +94,13 @@ TURNS = 2
 """Number of positions of the smoothing's frame in each update."""
 
 COARSEST = 4
-"""Number of the smoothing's largest squares along each side; these are not smoothed."""
+"""Number of squares along each side at the smoothing's coarsest level, which is not smoothed."""
 
 LEAST_SHARE = 1e-9
 """Smallest share of all points in a cell of the result.
 
-EM never makes a cell empty; it only divides its share again and again. Shares below this one become
-0, because a legend cannot state them, and the smallest of them would overflow in its computation.
+EM never makes a cell empty; it only divides its share again and again. Smaller shares become 0,
+because a legend cannot state them, and computing a legend from the smallest would overflow.
 """
 
 PATIENCE = 6

@@ -113,9 +113,9 @@ class _Model:
     """Tables shared by all counts.
 
     For each bin of guesses and each component of the mixture, `priors` (guesses, components, x)
-    holds the distribution of the true count, and `chances` (guesses, components, y) that of the
-    noisy count. Both are 0 for components that are not used with a bin's guesses. `smoothing`
-    (guesses, guesses) holds the weights for smoothing over bins of guesses.
+    holds the distribution of the true count, and `chances` (guesses, components, y) the
+    distribution of the noisy count. Both are 0 for components that are not used with a bin's
+    guesses. `smoothing` (guesses, guesses) holds the weights for smoothing over bins of guesses.
     """
 
     x: Floats

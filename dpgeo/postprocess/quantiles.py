@@ -293,8 +293,9 @@ def _least(bins: int, regions: int) -> float:
 def _solve(weights: Floats, numbers: NDArray[np.integer[Any]], chance: float) -> Floats:
     """Return the t (m,) with P(|sum| > t) = chance for m sums of Laplace variables of scale 1.
 
-    Each sum has `numbers` (m, k) variables of each of the `weights` (m, k). By Fourier inversion
-    P(|sum| <= t) = 2/pi int_0^inf phi(u) sin(t u)/u du.
+    Each sum has `numbers` (m, k) variables of each of the `weights` (m, k). With phi the product of
+    their characteristic functions, by Fourier inversion P(|sum| <= t) = 2/pi int_0^inf phi(u) sin(t
+    u)/u du.
     """
     squares = weights**2
     last = _last_node(squares, numbers)

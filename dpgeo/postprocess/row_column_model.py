@@ -67,8 +67,8 @@ class RowColumnModel:
         return row
 
     def _sums(self, values: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return weighted sums (side, side) around each node: of its row, its column, and both
-        ways.
+        """Return weighted sums (side, side) for each node: along its row, along its column, and
+        over both.
         """
         row = self._along_rows(values)
         column = self._along_rows(values.T).T

@@ -1,4 +1,4 @@
-"""Range answers over all slices of a release in phases by time."""
+"""Range answers over all slices of a release that measures every slice in phases."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ CLEARLY, NOT_UNLIKELY = 10.0, -2.0
 NOT_UNLIKELY applies if one cell is expected to hold more than MUCH of the total, CLEARLY otherwise.
 Maps were generated of two kinds: tables, whose rows and columns explain their counts, and crowds,
 whose counts lie in a few clusters. Without a cell above MUCH, crowds gained at most 9. With one,
-tables gained -3 to 21, and crowds around that cell mostly -2 to -25. Where the gain cannot tell the
-two apart, a map with such a cell is likelier a table, hence the lower limit there.
+tables gained -3 to 21, and crowds around that cell mostly -2 to -25. Where the gain is the same, a
+map with such a cell is more likely a table, so the limit is lower.
 """
 
 MUCH = 1 / 3

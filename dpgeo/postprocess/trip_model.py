@@ -10,16 +10,17 @@ Model. With scale b of a table's noise:
   count. The other trips are spread over all pairs in proportion to the product of the noisy
   departures and arrivals without the kept counts, each lowered by two standard errors of a sum of n
   noises.
-- Moves keep their noisy units where these reach 1.5 b; others get a small floor, so that every cell
-  can be left. Divided by their sums, they are the chances of moving on from a cell.
+- Moves keep their noisy units where these reach 1.5 b; all other moves get a small weight, so that
+  trips can leave every cell. Divided by their sum for a cell, these numbers are the chances of
+  moving on from the cell.
 - Numbers of moves keep their noisy count above b.
 
 Draw. Given a start a, an end e and a matrix P of chances, a number of moves k is drawn with weights
-lengths(k) (P^k)[a, e]. The way is a Markov bridge: from cell x with k moves left, the next cell z
-has the weight P[x, z] (P^(k-1))[z, e], so the way ends at e exactly. Powers of P are added up
+lengths(k) (P^k)[a, e]. The path is a Markov bridge: from cell x with k moves left, the next cell z
+has the weight P[x, z] (P^(k-1))[z, e], so the path ends at e exactly. Powers of P are added up
 neighbour by neighbour, in a fixed order, so that they have the same bits on every machine.
 
-Choice. Noise of single pairs and moves leads too many ways through empty cells, but the sum of a
+Choice. Noise of single pairs and moves leads too many paths through empty cells, but the sum of a
 cell's eight moves is known well. So several candidates are drawn for each trip. Their weights are
 fitted to these sums, lowered by a standard error and at least 0, by a few steps of the
 expectation-maximisation algorithm for Poisson counts (Shepp and Vardi 1982), and the trips are

@@ -25,13 +25,13 @@ and the map, measured with epsilon - epsilon_l, are epsilon-differentially priva
 for all cells, slices and phases of the map at once, like a bound that the request names.
 
 Under zCDP. The logarithms of the quotients of the two probabilities, over all l, lie in an interval
-of length epsilon_l, because those of the weights do and the sums are common to all. This makes the
-draw (epsilon_l^2/8)-zCDP (Cesar and Rogers 2021). To see it, let L be this logarithm for an l drawn
-from the second distribution, and K(a) = log E exp(a L). Then K(0) = K(1) = 0, and K'' is the
-variance of L under a tilted distribution, at most epsilon_l^2/4. So K(a) - a (a - 1) epsilon_l^2/8
-is concave in a and 0 at 0 and 1, hence at most 0 for a > 1: the Renyi divergence of order a is at
-most a epsilon_l^2/8. Of a share rho_l of rho, the largest epsilon_l with eight decimals and
-epsilon_l^2/8 <= rho_l is used (`epsilon_for`).
+of length epsilon_l, because the logarithms of the weights' quotients do, and the sums are the same
+for all l. This makes the draw (epsilon_l^2/8)-zCDP (Cesar and Rogers 2021). To see it, let L be
+this logarithm for an l drawn from the second distribution, and K(a) = log E exp(a L). Then K(0) =
+K(1) = 0, and K'' is the variance of L under a tilted distribution, at most epsilon_l^2/4. So K(a) -
+a (a - 1) epsilon_l^2/8 is concave in a and 0 at 0 and 1, hence at most 0 for a > 1: the Renyi
+divergence of order a is at most a epsilon_l^2/8. Of a share rho_l of rho, the largest epsilon_l
+with eight decimals and epsilon_l^2/8 <= rho_l is used (`epsilon_for`).
 
 Households. A household of k people that has epsilon together gives each of them epsilon/k, of which
 the draw gets its share. The argument above holds for each person, so k of them lose k times as

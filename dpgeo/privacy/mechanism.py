@@ -205,7 +205,8 @@ def forecast(
 ) -> Forecast:
     """Forecast the noise of a release for `amount`, which is a rho under zCDP.
 
-    Raises PrivacyError if the mechanism does not serve zCDP, or InvalidInput as the mechanism does.
+    Raises PrivacyError if the mechanism does not serve zCDP, or InvalidInput if the mechanism's own
+    forecast does.
     """
     if notion is not Notion.ZCDP:
         return mechanism.forecast(params, amount, bound, domain)

@@ -71,9 +71,8 @@ LOG_FAN_OUT = Fraction(13862943611198907, 10**16)
 """A value just above ln 4 = 1.38629436111989061..., so that delta is never too small."""
 
 Split = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
-"""Function that draws noise X and decides which boxes to split.
-
-It takes biased counts b (n,) and returns the mask (n,) of b + X > 0.
+"""Function that takes biased counts b (n,), draws the noise X of each, and returns the mask b + X >
+0.
 """
 
 

@@ -78,7 +78,9 @@ The shares add up to 1. The total to which the map is scaled gets the most (`pos
 def split(
     epsilon: Fraction, plan: TotalsPlan | None, counting: Counting
 ) -> tuple[list[Spend], Fraction]:
-    """Return the spends for the totals, and what is left for the map of `epsilon` (or a rho)."""
+    """Return the spends for the totals, and the part of `epsilon` (or of a rho) left for the
+    map.
+    """
     if plan is None:
         return [], epsilon
     whole = epsilon * Fraction(plan.percent, 100)

@@ -25,7 +25,7 @@ UNITS = 10_000_000
 """Number of units of stored coordinates in a degree; a unit is about a centimetre on the ground."""
 
 REACH = 3
-"""Grid points are tried within this many steps of the nearest point of the outline."""
+"""Only grid points within this many steps of the nearest point of the outline are considered."""
 
 
 class Truncation:

@@ -227,8 +227,8 @@ def _marks(edges: Edges, side: int) -> NDArray[np.int32]:
         known = marks[cell]
         several.append(cell[known != OUTSIDE])
         marks[cell] = BESIDE - edge
-        # If several edges are near a cell, `marks` keeps only the last one, so the others differ
-        # from it.
+        # If several edges are near a cell, `marks` keeps only the last one, and all other edges
+        # there differ from it.
         several.append(cell[marks[cell] != BESIDE - edge])
     for cells in several:
         marks[cells] = MARKED

@@ -1,4 +1,4 @@
-"""Made-up trips: dpgeo's, and those of models after DPT and AdaTrace.
+"""Made-up trips by dpgeo, and by models written after DPT and AdaTrace.
 
 A file is Parquet with columns user, lon and lat, and with either `traj`, the number of a row's trip
 (rows are in the order of travel), or `minute`, in which case rows of a user at most GAP minutes
@@ -288,8 +288,8 @@ def read(path: Path, side: int = SIDE, share: float = 1.0) -> Trips:
     """Read the trips of a file; see the module's docstring.
 
     `side` is the number of cells along either side, and `share` the share of trips that is kept, at
-    random. The study area is that of the rows between the first and the last percent of either
-    axis.
+    random. The study area is the bounding box of the rows, without the first and last percent along
+    each axis.
     """
     import pandas
 

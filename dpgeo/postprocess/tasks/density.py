@@ -161,7 +161,7 @@ class DensitySurface:
     def _read(self, column: Floats, row: Floats, level: int) -> Floats:
         """Interpolate bilinearly at one level of the pyramid; return 0 outside the grid.
 
-        `column` and `row` are those of `_place`. A radius map reads millions of points, so the
+        `column` and `row` are results of `_place`. A radius map reads millions of points, so the
         arrays are changed in place.
         """
         surface = self._pyramid[level]

@@ -111,9 +111,10 @@ def _plannable(drawn: Sequence[Layer]) -> list[BoxLayer]:
 
 
 def _variance(layer: BoxLayer) -> Floats:
-    """Return the variances (n,) of Laplace noise whose 95 % margins are the layer's.
+    """Return the noise variances (n,) of a layer, computed from its margins as if noise were
+    Laplace.
 
-    Those of Gaussian noise with the same margins are a sixth larger.
+    Gaussian noise with the same 95 % margins has variances that are a sixth larger.
     """
     return np.asarray(2 * (layer.margin / np.log(20)) ** 2)
 
