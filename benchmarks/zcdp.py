@@ -133,9 +133,9 @@ def cells_of(line: Mapping[str, Any]) -> dict[str, str]:
 
 
 def exponent(value: float) -> int:
-    """Return the power of ten to which a number is rounded: that of its first significant digit.
+    """Return the power of ten of a number's first significant digit, from which rounding follows.
 
-    It is 2 for integers and for numbers from 1000 on.
+    It is at most 2, also for integers, so numbers of three or more digits are rounded to integers.
     """
     return 2 if isinstance(value, int) or value >= 1000 else math.floor(math.log10(value))
 

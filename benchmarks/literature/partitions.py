@@ -72,7 +72,9 @@ def dpcube(
 
 
 def kd_boxes(values: Floats, threshold: float) -> Ints:
-    """Return the number of the box of every cell, for boxes with a variance up to the threshold."""
+    """Return the number of every cell's box; boxes are cut until their variance is at most
+    `threshold`.
+    """
     label = np.zeros(values.shape, dtype=np.int64)
     waiting = [tuple(slice(0, size) for size in values.shape)]
     done = 0

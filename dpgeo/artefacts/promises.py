@@ -279,12 +279,16 @@ class Lifetime:
 
     @property
     def counts(self) -> Bound:
-        """The bound on guesses about presence, for whoever sees all counts that can be paid."""
+        """The bound on guesses about presence, for somebody who sees all counts that the budget
+        allows.
+        """
         return bound_of(self.total, self.delta)
 
     @property
     def places(self) -> Bound | None:
-        """The bound on guesses about places, given all counts and points; None without points."""
+        """The bound on guesses about places, given all counts and points that the budget allows; or
+        None.
+        """
         return bound_of(2 * self.total + self.points.loss) if self.points else None
 
     @property

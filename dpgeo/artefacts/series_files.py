@@ -41,7 +41,7 @@ from dpgeo.postprocess.summary import total
 ARRAY = "series.bin"
 
 FEATURES = f"all-periods{geoparquet.FORMAT.suffix}"
-"""Name of the long file from which features are served."""
+"""Name of the file with the table of all periods from which the site serves features."""
 
 LONG: Mapping[str, LayerFormat] = {
     f"all-periods{each.suffix}": each for each in (csv.FORMAT, geoparquet.FORMAT)
@@ -52,8 +52,9 @@ MOST_VALUES = 2_000_000
 """Largest number of counts in a file; a file of a longer series has only the newest periods."""
 
 MOST_MAPS = 400
-"""Largest number of maps in a file: the daily maps of a year, and the maps with which they are
-compared."""
+"""Largest number of maps in a file: the daily maps of a year, and the earlier maps with which they
+are compared.
+"""
 
 SMOOTH_STEP = 0.25
 """Step to which smoothed counts are rounded in the array."""

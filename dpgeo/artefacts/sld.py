@@ -106,7 +106,7 @@ def _rule(
 
 
 def parameters(parent: ET.Element, **values: str) -> None:
-    """Add parameters; their names have underscores for hyphens."""
+    """Add style parameters to a symbol; underscores in their names stand for hyphens."""
     for name, value in values.items():
         ET.SubElement(parent, "CssParameter", name=name.replace("_", "-")).text = value
 

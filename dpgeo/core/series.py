@@ -35,10 +35,11 @@ class Period(StrEnum):
 
 
 class Protection(StrEnum):
-    """What an epsilon hides: a person in the whole series, in any w periods in a row, or in one.
+    """In which periods of a series an epsilon hides a person: all, any w in a row, or a single one.
 
-    `PERSON` caps what one person adds to all maps. `ALL` has no such cap; the number of maps is
-    declared instead.
+    `PERSON` and `ALL` hide a person in the whole series: with `PERSON`, what one person adds to all
+    maps is limited; with `ALL`, the number of maps is declared instead. `ANY` is for w periods in a
+    row, and `ONE` for one period.
     """
 
     PERSON = "person"

@@ -478,7 +478,8 @@ class DuckDBView:
         return PrivateTotals(people=people, sightings=seen, visits=rows)
 
     def contributions(self, regions: CountedRegions, most: int) -> PrivateContributions:
-        """Return how many people have how many contributions, up to `most` and above.
+        """Return the number of people with each number of contributions, counting all above `most`
+        together.
 
         Raises PrivacyError if records are the privacy unit, or InvalidInput as in `totals`.
         """

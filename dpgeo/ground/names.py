@@ -148,7 +148,7 @@ class Found:
 
 
 def build(path: Path, places: Iterable[Place], source: str) -> int:
-    """Write a new file of names at a path without one and return the number of places in it.
+    """Write a file of names at a path where no file exists; return the number of places in it.
 
     `source` says where the names come from.
     """

@@ -154,7 +154,7 @@ def _text(value: object) -> str:
 
 
 def _others(row: dict[str, Any]) -> list[str]:
-    """Return the names of a feature in other languages, and its old and short ones."""
+    """Return a feature's names in other languages, and its old and short names."""
     given = [_text(row.get(each)) for each in OTHER_NAMES]
     further = FURTHER_NAME.findall(_text(row.get("other_tags")))
     given += [re.sub(r"\\(.)", r"\1", text) for text in further]

@@ -186,10 +186,10 @@ def listing_threshold(noise: CountNoise, pairs: int) -> int:
 def _measure(
     trips: PrivateSparseCounts, threshold: int, meter: CountMeter, *, sparse: bool
 ) -> tuple[Ints, Ints]:
-    """Return the indices of the pairs whose counts were drawn, and these noisy counts.
+    """Return the indices of the pairs whose noisy counts were drawn, and these counts.
 
-    If `sparse` is true, only counts that reach `threshold` are drawn. Otherwise all are, and the
-    first array is empty.
+    If `sparse` is true, only counts that reach `threshold` are drawn. Otherwise the counts of all
+    pairs are drawn, and the array of indices is empty.
     """
     if sparse:
         return meter.measure_sparse(PAIRS, trips, threshold)

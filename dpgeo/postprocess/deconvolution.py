@@ -91,7 +91,7 @@ better.
 """
 
 TURNS = 2
-"""Number of positions of the smoothing's frame in each update."""
+"""Number of positions of the frame over which the smoothing takes the mean in each update."""
 
 COARSEST = 4
 """Number of squares along each side at the smoothing's coarsest level, which is not smoothed."""

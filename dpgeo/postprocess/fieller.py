@@ -217,10 +217,10 @@ class ShareNoise:
 
 
 def _first_crossing(values: Floats) -> Floats:
-    """Return the first place from 0 to 1 (n,) at which falling values (n, SHARES) are 0 or less.
+    """Return the first fraction from 0 to 1 (n,) at which falling values (n, SHARES) are 0 or less.
 
-    The values belong to evenly spaced places, and are linear between them. It is NaN where all are
-    positive.
+    The values are those at evenly spaced fractions, and linear in between. The result is NaN where
+    all values are positive.
     """
     rows, at = np.arange(len(values)), (values <= 0).argmax(axis=1)
     here, before = values[rows, at], values[rows, np.maximum(at - 1, 0)]

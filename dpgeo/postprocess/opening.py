@@ -4,8 +4,8 @@ Everything follows from released figures alone. The page, pictures, embedded map
 use the same rules, so they show the same figure for the same place:
 
 - The first layer is the finest one whose coloured boxes hold at least the share ENOUGH of the
-  total. If there is none, it is the finest layer that shows nearly as much as the layer that shows
-  the most. A layer marked with `Layer.opens` takes precedence.
+  total. If there is none, it is the finest layer that shows nearly the largest total of any layer.
+  A layer marked with `Layer.opens` takes precedence.
 - Counts of boxes are stated per square on the ground, of the same size on all layers. The square's
   side is the side of the smallest coloured box, rounded up to a round length. A longer round length
   is taken if the legend would print fractions, but at most the longest that fits in the typical
@@ -32,8 +32,8 @@ ENOUGH = 0.6
 """A layer may be shown first if its coloured boxes hold at least this share of the total."""
 
 NEARLY = 0.75
-"""If no layer shows ENOUGH, the finest layer is chosen that shows at least this share of what the
-layer that shows the most does.
+"""If no layer shows ENOUGH, the finest layer is chosen that shows at least this share of the
+largest total that any layer shows.
 """
 
 STEPS = 7

@@ -77,7 +77,7 @@ class BoxTree:
     """Tree of boxes, with methods that return the share of each box that polygons cover.
 
     The boxes (n, 4) are ordered by `level` (n,), from 0 for the roots; `parent` (n,) holds the
-    index of each box's parent, or -1. The estimated work is multiplied by `weight`.
+    index of each box's parent, or -1. The estimate of a request's work is multiplied by `weight`.
     """
 
     def __init__(

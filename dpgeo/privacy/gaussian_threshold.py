@@ -122,7 +122,7 @@ def _passing_bounds(square_scale: Fraction, threshold: int, rate: Fraction, bits
 
 
 def _tail_bits(square_scale: Fraction, threshold: int) -> int:
-    """Return about how many leading bits of A, as a fraction, are zero."""
+    """Return the approximate number of leading zero bits of A, written as a binary fraction."""
     return int(threshold**2 / (2 * square_scale) * 3 / 2) + 1
 
 

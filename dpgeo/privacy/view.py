@@ -115,7 +115,8 @@ class PrivateView(Protocol):
         """
 
     def contributions(self, regions: CountedRegions, most: int) -> PrivateContributions:
-        """Return how many people have how many contributions to the regions, without a bound.
+        """Return the number of people with each number of contributions to the regions, without a
+        bound.
 
         People with more than `most` contributions are counted together.
         """

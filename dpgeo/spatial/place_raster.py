@@ -105,7 +105,9 @@ class _Nearest:
 
 
 def _has_other_neighbours(place: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return whether any of the cells around each cell differs from it."""
+    """Return a mask of the cells that have a neighbour with another nearest place, given by
+    `place`.
+    """
     framed = np.pad(place, 1, constant_values=MARKED)
     rows, columns = place.shape
     differs = np.zeros(place.shape, dtype=bool)

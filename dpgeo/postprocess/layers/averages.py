@@ -211,7 +211,7 @@ def _grid_pairs(content: GridAverages, area: StudyArea) -> Pairs:
 
 
 def _each_slice(sums: NDArray[np.int64], dimensions: int) -> list[NDArray[np.int64]]:
-    """Return the sums of each slice, or all sums if the release has no slices.
+    """Return a list of each slice's sums, or of `sums` alone if the release has no slices.
 
     An array of sums without slices has `dimensions` axes.
     """

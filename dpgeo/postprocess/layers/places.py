@@ -39,8 +39,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 MOST_COMPARED = 200_000
-"""Largest number of places in a map that can be compared with others. A map of more places does not
-store the counts of all of them.
+"""Largest number of places of a map that can be compared with other maps. A map of more places does
+not store the counts of all of them.
 """
 
 NAME, LIKELY = "places", "likely"
