@@ -35,7 +35,9 @@ LARGE = 100
 """Errors are computed over regions with at least this many records after contribution bounding."""
 
 SMALL = 20
-"""Coverage is over all regions with at least this many bounded records."""
+"""Coverage is computed over all regions with at least this many records after contribution
+bounding.
+"""
 
 SIZES = (1, 2, 4, 8)
 """Limits between classes of regions, as multiples of the number of records from which a mean is

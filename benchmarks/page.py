@@ -42,7 +42,9 @@ SECONDS, TRANSFER, SCRIPTS = 1.5, 1_500_000, 400_000
 """Limits: seconds to the first heatmap, bytes sent for the map, bytes of all scripts."""
 
 PICTURE_SECONDS, MOVING_SECONDS, BLOCKED_SECONDS = 2.5, 6.0, 0.3
-"""Limits in seconds: until a phone shows the picture; until its map moves; blocked on a desktop."""
+"""Limits in seconds: until a phone shows the picture; until its map moves; and for which long tasks
+may block a desktop.
+"""
 
 VIEWPORT: Any = {"width": 1440, "height": 900}
 

@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 Peer = Callable[[str, int, int], Callable[[], int]]
-"""Loads a library, and returns the function that is timed, which returns the number of counts."""
+"""Function that loads a library and returns the work to time, which returns the number of
+counts.
+"""
 
 
 def opendp_polars(path: str, cells: int, bound: int) -> Callable[[], int]:

@@ -211,8 +211,8 @@ def clusters(
     """Yield how far centres are from people at each bound, and the margins of the counts around.
 
     `laplace` is private clusters for epsilon, `gaussian` the same for rho, and `paid` the pure
-    mechanism with the epsilon to which the rho converts. The distance is that of an average person
-    in a cell from the nearest centre, in per cent of the frame's side; `none` is the distance
+    mechanism with the epsilon to which the rho converts. The distance is the mean over people, from
+    their cell to the nearest centre, in per cent of the frame's side; `none` is the distance
     without noise.
     """
     truth = exact(view_of(path, EVERYTHING).histogram(grid)).ravel()

@@ -39,7 +39,7 @@ SPREADS = 2
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A chart of one error; see `line_chart` for what its axis shows."""
+    """A chart of one error; the fields that describe its axes are those of `line_chart`."""
 
     error: str
     title: str

@@ -1,12 +1,12 @@
 """DPCube as its source describes it, in any number of dimensions (Xiao et al. 2014, section 4.3).
 
 Cells are counted with a part of epsilon. The noisy cells are divided by a kd-tree: a box is cut
-where the squared deviations of its two parts from their means are least together, as long as the
+where the sum of squared deviations from the means of its two parts is least, as long as the
 variance of its cells is above a threshold (algorithm 3; the text beside it says the opposite). The
 boxes are then counted with the rest of epsilon.
 
-Privacy. A person is in one cell and in one box, so either measurement has the sensitivity 1, and
-their epsilons add up. The tree reads noisy cells alone.
+Privacy. A person is in one cell and in one box, so each of the two measurements has the sensitivity
+1, and their epsilons add up. The tree reads noisy cells alone.
 """
 
 from __future__ import annotations
@@ -98,7 +98,8 @@ def _cut(inside: Floats, box: tuple[slice, ...]) -> list[tuple[slice, ...]]:
         before = inside.sum(axis=others).cumsum()
         here = np.arange(1, len(before)) * (inside.size / len(before))
         left, whole = before[:-1], before[-1]
-        # The squared deviations fall most where the squared means of both parts weigh most.
+        # The squared deviations are least where the sum of size times squared mean of the parts is
+        # largest.
         gain = left**2 / here + (whole - left) ** 2 / (inside.size - here)
         if gain.max() > best:
             best, chosen = float(gain.max()), (axis, int(np.argmax(gain)) + 1)

@@ -197,7 +197,7 @@ def _exchange(released: Released) -> dict[str, Any]:
     """Return the facts about a change of the study area, or {} if it was not changed.
 
     Releases drawn between versions 0.1 and 0.2 may also state whether the same file had been
-    uploaded before. This fact depends on the file's bytes, so it is left out.
+    opened before. This fact depends on the file's bytes, so it is left out.
     """
     facts: dict[str, Any] = json.loads(released.about.get(EXCHANGE, "{}"))
     return {name: value for name, value in facts.items() if name != "seen_before"}

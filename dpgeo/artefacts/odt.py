@@ -1,4 +1,4 @@
-"""Text documents for word processors: OpenDocument (ISO/IEC 26300, version 1.3) of a few parts.
+"""Text documents for word processors, in OpenDocument (ISO/IEC 26300, version 1.3).
 
 A document is a heading, paragraphs, lists of facts and tables, which people then edit in
 LibreOffice or Word. Equal parts give equal bytes.

@@ -286,8 +286,8 @@ class Lifetime:
 
     @property
     def places(self) -> Bound | None:
-        """The bound on guesses about places, given all counts and points that the budget allows; or
-        None.
+        """The bound on guesses about places, given all counts and points; None without a points
+        budget.
         """
         return bound_of(2 * self.total + self.points.loss) if self.points else None
 

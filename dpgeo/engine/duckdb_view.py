@@ -371,7 +371,7 @@ class DuckDBView:
         parameters: Parameters,
         queries: tuple[str, str],
     ) -> tuple[str, int]:
-        """Return the SQL to append to that of `_located` for rows with a value, and the number of
+        """Return SQL for rows with a value, which follows that of `_located`, and the number of
         passes.
         """
         of_rows, of_sample = queries

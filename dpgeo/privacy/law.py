@@ -27,9 +27,7 @@ class Law:
     distinct: bool = False
 
     def counts(self, amount: Fraction, bound: int) -> CountNoise:
-        """Return the noise of counts that have not been added up by region, if `amount` pays for
-        it.
-        """
+        """Return the noise of counts measured with `amount` that were not added up by region."""
         return self._noise(amount, bound, squared_sensitivity(bound, self.distinct))
 
     def sums(self, amount: Fraction, bound: int) -> CountNoise:

@@ -25,7 +25,7 @@ CELLS = 512
 """Number of cells along each side."""
 
 SPARE = 1.01
-"""Factor by which distances are enlarged to allow for rounding errors."""
+"""Factor by which distances are enlarged where a safe upper bound is enough."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

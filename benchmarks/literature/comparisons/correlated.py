@@ -1,9 +1,9 @@
 """What a household loses under correlated sensitivity, which is computed exactly.
 
-Its people are all in one count, or all absent. `scale` is that of the noise, `loss` the largest
-log-ratio of the answer's densities in these two cases (epsilon was promised), and `right` how many
-of 100 guesses between the two cases can be right. No noise is drawn, so trials and seed change
-nothing.
+Its people are all in one count, or all absent. `scale` is the scale of the noise, `loss` the
+largest log-ratio of the answer's densities in these two cases (epsilon was promised), and `right`
+how many of 100 guesses between the two cases can be right. No noise is drawn, so trials and seed
+change nothing.
 """
 
 from __future__ import annotations
