@@ -51,7 +51,7 @@ def counted(who: str, *, window: int) -> int:
     """Return how many events of a client were counted in the current window, or 0 if unknown."""
     try:
         return int(caches["throttle"].get(_name(who, time.time(), window)) or 0)
-    except Exception as error:  # any error of the cache, because no failure may take the site down
+    except Exception as error:  # no failure of the cache may take the site down
         logger.warning("Requests are not counted: %s", type(error).__name__)
         return 0
 

@@ -233,7 +233,7 @@ class OneCallback(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
                 jwt.InvalidSignatureError,
                 jwt.InvalidKeyError,
                 jwt.InvalidAlgorithmError,
-                TypeError,  # raised for a key of another type than the algorithm's
+                TypeError,  # the key's type does not suit the algorithm
             ):
                 continue
             except jwt.PyJWTError as error:

@@ -251,8 +251,8 @@ def declare(user: User, facts: dict[str, Any]) -> Dataset:
 def change(user: User, dataset: Dataset, changes: dict[str, Any]) -> Dataset:
     """Set the fields of a dataset that `changes` names to their new values.
 
-    Raises DpgeoError if a value is invalid, or if the field can no longer be changed or not by
-    `user`.
+    Raises DpgeoError if a value is invalid, if a field can no longer be changed, or if `user` may
+    not change it.
     """
     if not changes:
         raise InvalidInput("There is nothing to change; give at least one field.")

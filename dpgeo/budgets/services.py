@@ -315,7 +315,8 @@ PAID_ALREADY = "This job has been paid for already; it is not charged twice."
 
 def most_pure(nano_rho: int) -> Fraction:
     """Return the largest pure epsilon, in whole millionths, that a rho pays for."""
-    # epsilon = m / MICRO costs SCALE m^2 / (2 MICRO^2) nano-rho.
+    # A pure epsilon costs a rho of epsilon^2/2, so epsilon = m / MICRO costs
+    # SCALE m^2 / (2 MICRO^2) nano-rho.
     return Fraction(isqrt(2 * nano_rho * MICRO**2 // SCALE[Notion.ZCDP]), MICRO)
 
 
@@ -388,7 +389,7 @@ def budget_debit_found(
     try:
         with transaction.atomic():
             if ledger.recovers:
-                # Such a ledger's total is the sum of the recovered draws, so it must grow for each
+                # The total of a ledger for recovered draws is their sum, so it must grow with each
                 # further draw.
                 found = F("spent_units") + ledger.price(cost)
                 Ledger.objects.filter(pk=ledger.pk).update(

@@ -198,9 +198,9 @@ def _add_files(archive: ArchiveWriter, named: Iterable[tuple[bool, str]], missin
     for public, name in named:
         if (public, name) not in added and _add_file(archive, public, name, missing):
             added.add((public, name))
-    # A restore needs draws and decisions newer than the snapshot: those draws were paid for, and
-    # those erasures must be repeated. The sweep may delete a second draw meanwhile; by then, that
-    # draw has been debited.
+    # Also add draws and decisions that are newer than the snapshot: a restore has to debit such
+    # draws and repeat such decisions, for instance erasures. The sweep may meanwhile delete a
+    # release's second draw, but only after that draw has been debited.
     for folder in (BLOBS, JOURNAL):
         for name in list(stored_names(private_storage(), folder)):
             if (False, name) not in added and _add_file(archive, False, name, {name}):

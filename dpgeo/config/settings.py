@@ -77,8 +77,8 @@ HTTPS = env.bool("DPGEO_HTTPS", default=False)
 """Whether the site is served over HTTPS, by a proxy that sets X-Forwarded-Proto itself."""
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
-# The first three are requested directly, not through the proxy. Programs are refused instead of
-# redirected (`api.problems`).
+# Health checks and metrics are requested directly, not through the proxy. Programs that use http
+# are refused by the API, not redirected (`api.problems`).
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$", r"^(api|ogc)/"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_HSTS_SECONDS = env.int("DPGEO_HSTS_SECONDS", default=31_536_000 if HTTPS else 0)

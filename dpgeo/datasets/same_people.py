@@ -197,7 +197,7 @@ class Comparison:
                 self._seen.add(other.pk)
                 try:
                     same = (self._same_file(other, rows), self._same_people(other))
-                except (OSError, Conflict) as error:  # lost, or replaced by an erasure
+                except (OSError, Conflict) as error:  # file lost, or replaced by an erasure
                     logger.error(
                         "dataset %s: not compared with dataset %s: %s",
                         *(self._dataset.pk, other.dataset_id, type(error).__name__),

@@ -139,7 +139,7 @@ class Location:
             for name in names:
                 path = Path(folder) / name
                 relative = path.relative_to(top).as_posix()
-                # Pipes would never end, and links may lead nowhere.
+                # Take only real files: reading a pipe might never end, and a link may lead nowhere.
                 if is_parquet(name) and path.is_file() and self._is_inside(path):
                     stat = path.stat()
                     yield SourceFile(path=relative, size=stat.st_size, stamp=str(stat.st_mtime_ns))

@@ -192,7 +192,7 @@ def _quoting(
     previous = quotes - 1
     if ((data[previous] == SPACE) | (data[previous] == TAB)).any():
         place = np.where((data == SPACE) | (data == TAB), -1, np.arange(len(data)))
-        # For a quotation mark that is the block's first byte, `previous` is -1 and stays so.
+        # A quotation mark at the block's first byte has no previous byte: keep -1.
         nearest = np.maximum.accumulate(place)
         previous = np.where(previous < 0, -1, nearest[previous])
     begins = previous < lines.starts[line]

@@ -71,7 +71,7 @@ class JobLease:
         self._reported = 0.0
         self._lost = False
         self._closed = threading.Event()
-        context = contextvars.copy_context()  # The thread's log lines then contain the job's id.
+        context = contextvars.copy_context()  # puts the job's id into the thread's log lines
         self._thread = threading.Thread(
             target=context.run, args=(self._keep_renewing,), name=f"lease {job_id}", daemon=True
         )

@@ -195,7 +195,7 @@ def _is_same(town: Found, place: Found) -> bool:
 def _search(region: Region, text: str, box: Bounds | None) -> Sequence[Found]:
     try:
         return names.search(region.names_file(_folder()), text, MOST_FOUND, box)
-    except FileNotFoundError:  # the file was replaced at this moment
+    except FileNotFoundError:  # the region was replaced after it was listed
         return []
 
 

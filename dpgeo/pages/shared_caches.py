@@ -58,6 +58,7 @@ def _same_for_all(request: HttpRequest, answer: HttpResponse) -> bool:
         answer.status_code != 200
         or not is_stranger(request)
         or answer.cookies
-        # This entry is set if a token was asked for; the token's cookie is added after the view.
+        # The page contains a token against forged requests, whose cookie is only added after the
+        # view.
         or "CSRF_COOKIE" in request.META
     )

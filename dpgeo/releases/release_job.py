@@ -104,10 +104,10 @@ def check_replaced_paid(release: Release, lease: JobLease) -> None:
 
     There may be a first draw that was not committed because a person was erased from its data, or
     one that a restored database does not contain. The release's debit then pays for that first
-    draw.
+    draw, and is not refunded.
     """
     if not pay_for_replaced(release):
-        lease.set_drawing()  # From here on there is no refund.
+        lease.set_drawing()  # prevents the refund of a failed job
         raise Conflict(
             "A draw of this release was found that was made before a person was erased. The budget "
             "does not pay for another one, so what it cost stays spent; request a new release once "
@@ -238,7 +238,8 @@ def _names(dataset: Dataset) -> dict[str, str]:
 def _points_total(release: Release) -> dict[str, str]:
     """Return the facts for the statement about the budget for perturbed points, by field name.
 
-    It is {} if the dataset has no such budget."""
+    It is {} if the dataset has no such budget.
+    """
     points = points_ledger(release.dataset.ledger)
     units = release.points_total_units
     if points is None or units is None:

@@ -1,4 +1,4 @@
-"""Commands at the same time, and how many of them."""
+"""Commands that are run at the same time, with a limit on how many."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ class SitePlaces:
                 continue
             try:
                 places = names.search(region.names_file(self._folder), text, MOST_SEARCHED)
-            except FileNotFoundError:  # the file was replaced at this moment
+            except FileNotFoundError:  # the region was replaced after it was listed
                 continue
             yield from ((place, region) for place in places if place.has_outline)
 

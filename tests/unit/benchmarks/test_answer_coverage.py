@@ -1,4 +1,4 @@
-"""The benchmark of intervals by size of the box."""
+"""The benchmark of how often intervals of range answers are right, by size of the box."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def check_versions() -> Iterator[Finding]:
             cursor.execute("SHOW server_version_num")
             version = int(cursor.fetchone()[0])
     except DatabaseError:
-        return  # `check_database` reports that the database does not answer.
+        return  # `check_database` reports the error
     remedy = "" if version >= OLDEST_POSTGRESQL else "Use PostgreSQL 14 or newer."
     yield Finding("PostgreSQL", f"{version // 10_000}.{version % 10_000}", remedy)
 

@@ -52,8 +52,8 @@ class Command(BaseCommand):
         ]
         making = Program("The demo", manage_command("demo"), once=True)
         if demo:
-            # Child processes inherit this. Somebody watches a demo on a terminal, where only faults
-            # matter.
+            # Child processes inherit this log level: somebody watches the demo on a terminal, where
+            # only faults matter.
             os.environ.setdefault("DPGEO_LOG_LEVEL", "WARNING")
             os.environ["DPGEO_DEMO"] = "1"
             programs.append(making)
