@@ -18,6 +18,7 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image
 from dpgeo.spatial.coverage import Coverage, Lines, as_array, coverage, distinct, edges_of
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.prepared import prepared
 
 Shares = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -145,7 +146,7 @@ def clipped_shares(shapes: Shapes, regions: Shapes, area: StudyArea) -> Shares:
     if beyond.any():
         cut = shapes[beyond]
         inside = shapely.intersection(cut, regions[beyond])
-        outside = ~shapely.covers(area.shape, cut)
+        outside = ~shapely.covers(prepared(area.shape), cut)
         cut[outside] = shapely.intersection(cut[outside], area.shape)
         share[beyond] = ground_of(inside) / np.maximum(ground_of(cut), 1e-300)
     return snapped(share)

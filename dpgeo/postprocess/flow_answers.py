@@ -27,6 +27,7 @@ from dpgeo.postprocess.noise_sums import margin_of_shares, margin_of_sum
 from dpgeo.postprocess.ranges import CUT, EXACT, UNMEASURED, RangeAnswer, Reason
 from dpgeo.postprocess.zone_areas import MOST_CLIPPED
 from dpgeo.spatial.coverage import as_array
+from dpgeo.spatial.prepared import prepared
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -79,8 +80,7 @@ class FlowAnswers:
         """Return the share (n,) of each region's ground in an area; only `touched` are clipped."""
         shares = np.zeros(len(self._shapes))
         if len(touched):
-            shapely.prepare(area)
-            areas = as_array([area] * len(touched))
+            areas = as_array([prepared(area)] * len(touched))
             shares[touched] = clipped_shares(self._shapes[touched], areas, self._released.area)
         return shares
 

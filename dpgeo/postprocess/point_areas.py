@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.noise import CountNoise
 from dpgeo.postprocess.areas import Areas, Cover, Parts, Shapes, check_work, covers_of
+from dpgeo.spatial.prepared import prepared_copies
 
 MOST_TESTED = 40_000_000
 """Largest number of outline vertices with which a request may compare the places near its
@@ -34,8 +35,7 @@ class PointAreas(Areas):
         """Return the places in each region, including places on its edge."""
         near = self._tree.query(regions)[0]
         check_work(int(shapely.get_num_coordinates(regions)[near].sum()), MOST_TESTED)
-        shapely.prepare(regions)
-        region, place = self._tree.query(regions, predicate="intersects")
+        region, place = self._tree.query(prepared_copies(regions), predicate="intersects")
         size = len(regions)
         nothing = np.empty(0, dtype=np.int64)
         return covers_of(

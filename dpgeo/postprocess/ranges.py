@@ -47,6 +47,7 @@ from dpgeo.postprocess.layers import make_areas, make_valued, slice_of
 from dpgeo.postprocess.noise_sums import margin_of_shares, margin_of_sum
 from dpgeo.postprocess.typical import Average, RegionQuartiles, ValuedAreas
 from dpgeo.spatial.coverage import as_array, edges_of
+from dpgeo.spatial.prepared import prepared
 
 EXACT = "The interval is exact for the noise."
 INFERRED = (
@@ -129,7 +130,6 @@ class Ranges:
 
     def __init__(self, released: Released, *, layer: str = "") -> None:
         self._area, self._released = released.area, released
-        shapely.prepare(self._area.shape)
         content = slice_of(released.content, layer) if layer else released.content
         self._valued = make_valued(content, released.area)
         self._areas = self._valued.areas if self._valued else make_areas(content, released.area)
@@ -173,7 +173,7 @@ class Ranges:
     def _within(self, regions: Shapes) -> Shapes:
         """Return regions (n,) clipped to the study area."""
         regions[shapely.covers(regions, self._area.shape)] = self._area.shape
-        beyond = ~shapely.covers(self._area.shape, regions)
+        beyond = ~shapely.covers(prepared(self._area.shape), regions)
         self._check_border(regions[beyond])
         cut = shapely.intersection(regions[beyond], self._area.shape)
         # If outlines only touch, the intersection also contains lines and points; a buffer of 0

@@ -33,6 +33,7 @@ from dpgeo.postprocess.even_places import Regions, places_in
 from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.hilbert import hilbert_order
+from dpgeo.spatial.prepared import prepared_copies
 
 MOST_POINTS = 100_000
 """Largest number of points; if more people are counted, points stand for several."""
@@ -170,6 +171,6 @@ def regions_of(layer: Layer, area: StudyArea) -> Regions:
         )
         return Regions.of_sides(sides, area, None)
     if isinstance(layer, ShapeLayer):
-        shapely.prepare(layer.shapes)
-        return Regions.of_sides(tuple(shapely.bounds(layer.shapes).T), area, layer.shapes)
+        shapes = prepared_copies(layer.shapes)
+        return Regions.of_sides(tuple(shapely.bounds(shapes).T), area, shapes)
     raise TypeError(f"There are no regions in a {type(layer).__name__}.")

@@ -26,6 +26,7 @@ from dpgeo.postprocess.areas import (
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.coverage import as_array
 from dpgeo.spatial.overlaps import overlapping_pairs
+from dpgeo.spatial.prepared import prepared
 from dpgeo.spatial.zones import Zones
 
 MOST_CLIPPED = 400_000
@@ -90,8 +91,8 @@ class ZoneAreas(Areas):
         """Return the zones of a region's cover, the share of each zone inside the region, and
         notes.
         """
-        shapely.prepare(region)
-        shares = clipped_shares(self._shapes[number], as_array([region] * len(number)), self._area)
+        regions = as_array([prepared(region)] * len(number))
+        shares = clipped_shares(self._shapes[number], regions, self._area)
         number, shares = number[shares > 0], shares[shares > 0]
         ground = self._ground[number] * shares
         overlaps = self._overlaps_among(number)

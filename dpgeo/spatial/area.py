@@ -13,6 +13,7 @@ import shapely
 from numpy.typing import ArrayLike, NDArray
 
 from dpgeo.phrases import InvalidValue
+from dpgeo.spatial.prepared import prepared
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES, MAX_LATITUDE, to_mercator
 
 
@@ -119,8 +120,8 @@ class StudyArea:
         west, south, east, north = self.bounds
         inside = (lon >= west) & (lon <= east) & (lat >= south) & (lat <= north)
         if not self.is_box:
-            shapely.prepare(self.shape)
-            inside[inside] = shapely.intersects_xy(self.shape, lon[inside], lat[inside])
+            shape = prepared(self.shape)
+            inside[inside] = shapely.intersects_xy(shape, lon[inside], lat[inside])
         return inside
 
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.cell_runs import CellRuns
+from dpgeo.spatial.prepared import prepared
 from dpgeo.spatial.projection import (
     EARTH_RADIUS_METRES,
     MERCATOR_RADIUS_METRES,
@@ -246,7 +247,7 @@ class Grid:
         of cells are compared first, and only blocks on the outline are divided further. So time and
         memory grow with the length of the outline, not with the number of cells.
         """
-        shapely.prepare(shape)
+        shape = prepared(shape)
         (west, east), (south, north) = longitudes, latitudes
         rows, columns = latitudes.shape[1], longitudes.shape[1]
         mask = np.zeros((rows, columns), dtype=np.bool_)

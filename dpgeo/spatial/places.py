@@ -18,6 +18,7 @@ from dpgeo.phrases import InvalidValue, Phrase, listed
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.centres import Centres, ground_metres
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.prepared import prepared_copies
 from dpgeo.spatial.projection import MAX_LATITUDE
 from dpgeo.spatial.zones import Zones
 
@@ -240,8 +241,7 @@ class Places:
                     level=level,
                     name=name,
                 )
-            shape = shapely.union_all(zones.shapes[own])
-            shapely.prepare(shape)
+            shape = prepared_copies(shapely.union_all(zones.shapes[own]))
             outside = np.zeros(len(self), dtype=np.bool_)
             outside[rows] = ~shapely.intersects_xy(shape, self.longitude[rows], self.latitude[rows])
             self._refuse(

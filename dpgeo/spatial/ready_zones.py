@@ -15,6 +15,7 @@ import shapely
 from dpgeo.phrases import InvalidValue
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.national_grids import SQUARE_METRES, NationalGrid
+from dpgeo.spatial.prepared import prepared
 from dpgeo.spatial.zones import MOST_ZONES
 
 Document = dict[str, Any]
@@ -89,8 +90,7 @@ def grid_squares(area: StudyArea, grid: NationalGrid, side: int) -> Document:
     corners = (np.column_stack([column, row])[:, None] + around) * float(side)
     degrees = np.stack(back.transform(corners[..., 0], corners[..., 1]), axis=-1)
     shapes = shapely.polygons(degrees)
-    shapely.prepare(area.shape)
-    touched = shapely.intersects(area.shape, shapes)
+    touched = shapely.intersects(prepared(area.shape), shapes)
     middles = degrees[touched, :4].mean(axis=1).tolist()
     keys = [
         grid.key_of(side, each * side, other * side, *middle)

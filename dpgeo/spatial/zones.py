@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpgeo.phrases import InvalidValue
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.prepared import prepared, prepared_copies
 from dpgeo.spatial.projection import MAX_LATITUDE
 from dpgeo.spatial.zone_raster import ZoneRaster
 
@@ -129,9 +130,8 @@ class Zones:
         Positions outside the area are never counted, so counts do not change. Raises ValueError if
         no zone intersects the area.
         """
-        shapely.prepare(area.shape)
         shapes = self.shapes.copy()
-        cut = ~shapely.covers(area.shape, shapes)
+        cut = ~shapely.covers(prepared(area.shape), shapes)
         shapes[cut] = [_polygons(each) for each in shapely.intersection(shapes[cut], area.shape)]
         touching = np.flatnonzero(shapely.area(shapes) > 0)
         if not touching.size:
@@ -202,8 +202,7 @@ class Locator:
     def __init__(self, zones: Zones) -> None:
         self._raster: ZoneRaster | None = None
         self._has_raster = False
-        self._shapes = zones.shapes.copy()
-        shapely.prepare(self._shapes)
+        self._shapes = prepared_copies(zones.shapes)
         self._tree = shapely.STRtree(self._shapes)
         self.most_near = _most_near(shapely.bounds(self._shapes))
         """Upper bound on the number of zones whose bounds contain one position."""

@@ -38,6 +38,7 @@ from dpgeo.postprocess.tasks.plan import (
     plan_tasks,
 )
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.prepared import prepared
 from dpgeo.spatial.projection import MAX_LATITUDE, to_degrees, to_mercator
 
 Floats = NDArray[np.float64]
@@ -333,12 +334,10 @@ def _near(area: StudyArea, longitude: Floats, latitude: Floats) -> NDArray[np.bo
     west, south = np.meshgrid(longitude[:-1], latitude[:-1])
     east, north = np.meshgrid(longitude[1:], latitude[1:])
     cells = shapely.box(west, south, east, north)
-    shapely.prepare(area.shape)
-    touching = shapely.intersects(area.shape, cells)
+    shape = prepared(area.shape)
+    touching = shapely.intersects(shape, cells)
     if longitude[-1] > 180:
-        touching |= shapely.intersects(
-            area.shape, shapely.box(west - 360, south, east - 360, north)
-        )
+        touching |= shapely.intersects(shape, shapely.box(west - 360, south, east - 360, north))
     padded = np.pad(touching, 1)
     return np.asarray(padded[:-1, :-1] | padded[:-1, 1:] | padded[1:, :-1] | padded[1:, 1:])
 
