@@ -37,10 +37,10 @@ def ledger_merge(*, ledger: Ledger, into: Ledger, who: str) -> Ledger:
     while the other side has an unused budget for points.
     """
     with transaction.atomic():
-        concerned = Q(pk__in=[ledger.pk, into.pk]) | Q(beside__in=[ledger.pk, into.pk])
-        rows = Ledger.objects.select_for_update().filter(concerned).order_by("pk")
-        locked = {row.pk: row for row in rows}
-        source, target = locked[ledger.pk], locked[into.pk]
+        locked = _locked(ledger.pk, into.pk)
+        source, target = locked.get(ledger.pk), locked.get(into.pk)
+        if source is None or target is None:
+            raise Conflict("One of these budgets was deleted meanwhile.")
         if source == target or source.merged_into_id or target.merged_into_id or target.recovers:
             raise Conflict("These budgets are one already, or one of them was merged meanwhile.")
         if source.notion != target.notion:
@@ -61,9 +61,17 @@ def ledgers_lock(*ledgers: int) -> set[int]:
     order of their ids, and before the datasets whose releases they pay for, so that transactions do
     not deadlock.
     """
+    return set(_locked(*ledgers))
+
+
+def _locked(*ledgers: int) -> dict[int, Ledger]:
+    """Lock ledgers and their budgets for points in the order of their ids; return them by id."""
     concerned = Q(pk__in=ledgers) | Q(beside__in=ledgers)
     rows = Ledger.objects.select_for_update().filter(concerned).order_by("pk")
-    return set(rows.values_list("pk", flat=True))
+    list(rows)
+    # While the first query waited, another transaction may have added a budget for points, which
+    # that query did not see. No further one can be added now, since that needs the same locks.
+    return {row.pk: row for row in rows.all()}
 
 
 def ledger_lock(ledger: Ledger) -> Ledger:

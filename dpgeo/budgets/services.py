@@ -345,11 +345,13 @@ def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: 
 def _debit(ledger: Ledger, job: UUID, units: int, what: str, who: str) -> Entry | None:
     """Debit units of a ledger, in a transaction; return None if too little is left.
 
-    It is also None if the ledger was merged, or has another currency than when it was read.
+    It is also None if the ledger was merged, or has another currency than when it was read. Another
+    delta is another currency, too: the epsilon that was asked for is meant at the former one.
     """
     paid = Ledger.objects.filter(
         pk=ledger.pk,
         notion=ledger.notion,
+        delta_exponent=ledger.delta_exponent,
         total_units__gte=F("spent_units") + units,
         merged_into__isnull=True,
     ).update(spent_units=F("spent_units") + units)

@@ -49,7 +49,8 @@ def read_secret_key() -> str:
     path = VAR_DIR / "secret-key"
     if not path.exists():
         VAR_DIR.mkdir(parents=True, exist_ok=True)
-        fresh = VAR_DIR / f"secret-key.{os.getpid()}"
+        # Processes of several containers that share the folder may have the same process id.
+        fresh = VAR_DIR / f"secret-key.{secrets.token_hex(8)}"
         fresh.touch(mode=0o600)
         fresh.write_text(secrets.token_urlsafe(50))
         try:

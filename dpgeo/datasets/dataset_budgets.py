@@ -144,12 +144,15 @@ def proposal_approve(*, proposal: Proposal, by: User) -> None:
 def dataset_share_budget(*, dataset: Dataset, ledger: Ledger) -> Dataset:
     """Make a dataset that has no budget share the budget of another one about the same people.
 
-    Raises Conflict if the dataset has been given a budget in the meantime, or InvalidInput if the
-    budget belongs to another organisation or its datasets have another privacy unit.
+    Raises Conflict if one of the two has been given another budget in the meantime, or InvalidInput
+    if the budget belongs to another organisation or its datasets have another privacy unit.
     """
     with transaction.atomic():
-        ledgers_lock(dataset.ledger_id, ledger.pk)
-        own = ledger_lock(dataset.ledger)
+        locked = ledgers_lock(dataset.ledger_id, ledger.pk)
+        stored = Dataset.objects.select_for_update().get(pk=dataset.pk)
+        if stored.ledger_id != dataset.ledger_id or ledger.pk not in locked:
+            raise Conflict("The budget has changed meanwhile; try again.", field="ledger")
+        own = ledger_lock(stored.ledger)
         if own.total_units or points_ledger(own) or own.entries.exists():
             raise Conflict("This dataset has a budget of its own by now.", field="ledger")
         shared = ledger_lock(ledger)
@@ -208,10 +211,13 @@ def dataset_merge_ledgers(*, dataset: Dataset, ledger: Ledger, by: User | None) 
     if foreign:
         raise InvalidInput("This ledger belongs to another organisation.", field="ledger")
     with transaction.atomic():
+        merged = ledger_merge(ledger=ledger, into=dataset.ledger, who=str(by or "console"))
+        if not Dataset.objects.filter(pk=dataset.pk, ledger=merged).exists():
+            raise Conflict("The budget has changed meanwhile; try again.", field="ledger")
+        # The merger has locked both ledgers, and so the units of their datasets.
         other = others.first()
         if other:
-            check_unit(dataset.ledger, other.unit, field="ledger")
-        merged = ledger_merge(ledger=ledger, into=dataset.ledger, who=str(by or "console"))
+            check_unit(merged, other.unit, field="ledger")
         slugs = [*others.values_list("slug", flat=True)]
         others.update(ledger=merged)
         event_record(

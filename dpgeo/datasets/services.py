@@ -177,7 +177,7 @@ def dataset_create(
         with transaction.atomic():
             waits = ledger is None and needs_second(organisation)
             own = (
-                ledger_lock(ledger)  # another request may have merged the ledger meanwhile
+                _shared_ledger(ledger, facts["unit"], accounting)
                 if ledger
                 else own_ledger(
                     organisation, facts["title"], total, points_budget, accounting or PURE
@@ -210,6 +210,17 @@ def dataset_create(
             address=address,
             field="slug",
         ) from None
+
+
+def _shared_ledger(ledger: Ledger, unit: str, accounting: Accounting | None) -> Ledger:
+    """Lock a ledger that a new dataset is to share, or the one into which it was merged.
+
+    Raises InvalidInput if a request at the same time gave it another unit or another currency.
+    """
+    own = ledger_lock(ledger)
+    check_unit(own, unit, field="ledger")
+    check_currency(own, accounting)
+    return own
 
 
 def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:

@@ -13,7 +13,7 @@ import re
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -79,7 +79,11 @@ def world_file(folder: Path) -> Path:
 
 def regions(folder: Path) -> list[Region]:
     """Return all regions, ordered by name."""
-    return [_read(path) for path in sorted(folder.glob("*.json"))]
+    found = []
+    for path in sorted(folder.glob("*.json")):
+        with suppress(FileNotFoundError):  # The operator may have removed it a moment ago.
+            found.append(_read(path))
+    return found
 
 
 def region_of(folder: Path, name: str) -> Region:

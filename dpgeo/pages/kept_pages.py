@@ -6,7 +6,10 @@ proxy asks for a page once a second, and while it waits, all readers wait.
 Privacy argument. A page is kept under a digest of everything that it shows: the public facts of its
 release (`releases.list_cache`), its language and address, the installed basemaps, and what the view
 adds. Only pages that are the same for everybody are kept. Whether a page was kept, which the
-response time reveals, therefore depends on public facts alone.
+response time reveals, therefore depends on public facts alone and on who asked before: it reveals
+that some stranger has read this page, in this language, since its facts changed or the process
+started. It reveals neither who nor when, and nothing about private data, because readers with a
+session have no part in it. A cache before the site reveals the same.
 """
 
 from __future__ import annotations

@@ -57,8 +57,8 @@ def file_want(*, file: ReleaseFile) -> None:
         unclaimed = ReleaseFile.objects.filter(pk=file.pk, job=None, stored_name="")
         if unclaimed.update(job=job):
             job_wake(job=job)
-        else:
-            job.delete()
+        else:  # Another request's job makes it; nothing of this one remains, not even in the log.
+            transaction.set_rollback(True)
 
 
 def files_want(*, release: Release) -> None:

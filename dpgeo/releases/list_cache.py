@@ -121,7 +121,10 @@ def make_of_releases(
         known = Release.objects.select_related(*TABLES, "series").prefetch_related("files")
         releases = known.in_bulk(keys)
         for row in rows:
-            release = releases[row[0]]
+            release = releases.get(row[0])
+            if release is None:  # It was deleted after its row was read.
+                yield b"", False
+                continue
             files = release.files.all()
             whole = all(file.public for file in files if file.is_made)
             stated = any(file.name == statement.NAME for file in files)
@@ -147,7 +150,10 @@ def make_of_datasets(write: Callable[[Dataset], bytes]) -> Callable[[Sequence[Ro
         keys = [row[0] for row in rows]
         datasets = Dataset.objects.select_related(*DATASET_TABLES).in_bulk(keys)
         for row in rows:
-            dataset = datasets[row[0]]
+            dataset = datasets.get(row[0])
+            if dataset is None:  # It was deleted after its row was read.
+                yield b"", False
+                continue
             final = _facts(dataset, (*DATASET_FACTS, *DATASETS_ALONE)) == tuple(row)
             yield write(dataset), final
 

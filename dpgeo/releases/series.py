@@ -19,6 +19,7 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from dpgeo.accounts.models import Organisation, User
@@ -314,16 +315,18 @@ def series_complete(*, series: Series, through: object, by: User | None) -> Seri
     if said.first >= local_today(series.dataset):
         raise InvalidInput("This day is not over yet; give an earlier one.", field="through")
     _check_open(series)
-    stored = Series.objects.filter(pk=series.pk, ended_at=None)
+    not_later = Q(complete_through=None) | Q(complete_through__lte=said.first)
+    with transaction.atomic():
+        stored = Series.objects.filter(not_later, pk=series.pk, ended_at=None)
+        if stored.update(complete_through=said.first):
+            _record(series, by, f"complete through {said.first.isoformat()}")
+    _check_open(series)
     if series.complete_through and said.first < series.complete_through:
         raise InvalidInput(
             "It was said before that the data are complete through {day}.",
             day=series.complete_through.isoformat(),
             field="through",
         )
-    stored.update(complete_through=said.first)
-    _record(series, by, f"complete through {said.first.isoformat()}")
-    series.refresh_from_db()
     return series
 
 

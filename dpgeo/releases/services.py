@@ -17,7 +17,7 @@ from dpgeo.audit.models import EventKind
 from dpgeo.budgets.merging import ledger_lock
 from dpgeo.budgets.selectors import is_debited, ledger_for, paying_id, points_ledger
 from dpgeo.budgets.services import budget_debit, check_decided, check_fits
-from dpgeo.core.errors import Conflict, NotAllowed
+from dpgeo.core.errors import BudgetExceeded, Conflict, NotAllowed
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.parameters import layers_named
 from dpgeo.datasets.declaration import clean_text
@@ -83,11 +83,12 @@ def release_request(
     `requested_by` is None for the operator at the console, who may publish. A request with a
     `job_id` can be repeated safely: it then returns the release that the first request paid for.
     Raises InvalidInput, BudgetExceeded or NotAllowed. Raises Conflict if the dataset has no data
-    yet, or if an approver must first answer whether other datasets are about the same people.
+    yet, if they were replaced meanwhile, or if an approver must first answer whether other datasets
+    are about the same people.
     """
     if requested_by is not None and not may(requested_by, dataset, "request"):
         raise NotAllowed("You may not request releases of this dataset; ask its stewards.")
-    if job_id and (paid := Release.objects.filter(dataset=dataset, job_id=job_id).first()):
+    if paid := _paid_by(dataset, job_id):
         return paid
     clean_title = clean_text(title, field="title", longest=200, required=True)
     clean_description = clean_text(description, field="description", longest=20_000)
@@ -98,7 +99,6 @@ def release_request(
     check_answered(dataset, requested_by)
     count_job(dataset.organisation, requested_by)
     clean_title = marked_title(upload, clean_title)
-    quote = release_quote(dataset=dataset, request=request, refunds=not by_key)
     may_publish = requested_by is None or may(requested_by, dataset, "publish")
     fields = {
         "dataset": dataset,
@@ -113,13 +113,33 @@ def release_request(
         "by_key": by_key,
     }
     try:
+        quote = release_quote(dataset=dataset, request=request, refunds=not by_key)
         with transaction.atomic():
             return _pay_and_queue(quote, fields, job_id)
-    except IntegrityError:
-        if job_id is None:
-            raise
-        # The same request arrived twice at the same time: return the release that was paid for.
-        return Release.objects.get(dataset=dataset, job_id=job_id)
+    except (BudgetExceeded, IntegrityError):
+        # If the same request arrived twice at the same time, return the release that was paid for,
+        # for which the budget may have had no more than was left.
+        if paid := _paid_by(dataset, job_id):
+            return paid
+        raise
+
+
+def _paid_by(dataset: Dataset, job_id: UUID | None) -> Release | None:
+    """Return the release that an earlier request with this id paid for, or None."""
+    if job_id is None:
+        return None
+    return Release.objects.filter(dataset=dataset, job_id=job_id).first()
+
+
+def _check_current(dataset: Dataset, upload: Upload) -> None:
+    """Raise Conflict unless an upload is still the newest version of the data.
+
+    Call it in the transaction that stores a release, after the debit, because ledgers are locked
+    before datasets. An erasure then either waits for the release, or has ended before.
+    """
+    Dataset.objects.select_for_update().get(pk=dataset.pk)
+    if ready_upload(dataset) != upload:
+        raise Conflict("The data were replaced a moment ago; try again.")
 
 
 def marked_title(upload: Upload, title: str) -> str:
@@ -162,6 +182,7 @@ def period_request(*, series: Series, number: int, request: ReleaseRequest) -> R
             what=f"{title} ({request.bought})",
             who=str(series.created_by or "console"),
         )
+    _check_current(dataset, upload)
     points = points_ledger(dataset.ledger)
     release = Release.objects.create(
         **columns_of(request),
@@ -203,6 +224,7 @@ def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) ->
         who=str(fields["created_by"] or "console"),
     )
     check_decided(dataset.ledger.lifetime_units)
+    _check_current(dataset, fields["upload"])
     release = Release.objects.create(
         **fields,
         **columns_of(quote.request),
