@@ -103,7 +103,7 @@ def measure(options: argparse.Namespace) -> None:
 def trial(
     view: ArrayView, cells: int, epsilon: str, number: int, figures: dict[str, list[Any]]
 ) -> None:
-    """Add the figures of one release of `view` to `figures`."""
+    """Append the errors and the coverage of one release of `view` to the lists in `figures`."""
     (measured,) = view.measures
     params = averages.Params(cells=cells, zones=next(iter(view.declared), ""))
     regions, steps = DividedRegions.of(params, view.domain), measured.steps

@@ -62,7 +62,7 @@ def trial(
     number: int,
     figures: dict[str, list[Any]],
 ) -> None:
-    """Add the figures of one release of `view` to `figures`."""
+    """Append the errors and the coverage of one release of `view` to the lists in `figures`."""
     (measured,) = view.measures
     grid, bins = Grid.over(view.area, options.cells), options.bins
     counts = view.value_histogram(grid, measured, bins)._read_by_meter().reshape(-1, bins)

@@ -142,7 +142,7 @@ def _boxes(layer: BoxLayer, data: _Data) -> dict[str, Any]:
     step = quantisation_step(layer)
     steps = layer.value / step
     stored = smallest(np.rint(steps, out=steps))
-    del steps  # an eighth of a gigabyte for 4096 x 4096 cells
+    del steps  # it takes an eighth of a gigabyte for 4096 x 4096 cells
     coloured_from = layer.threshold if layer.coloured_from is None else layer.coloured_from
     noise, index = _noises(layer.margin, coloured_from, layer.margin_label)
     if layer.is_cells:

@@ -538,7 +538,7 @@ class Released:
     def household(self) -> int:
         """Number of people who are protected together as a household, according to `about`.
 
-        The guarantee of each of them by themselves is `guarantee`.
+        `guarantee` holds for each of them alone.
         """
         return int(self.about.get("household", "1"))
 

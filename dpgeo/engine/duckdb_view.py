@@ -707,9 +707,9 @@ class DuckDBView:
 def people_of(number: int, passes: int) -> Parameters:
     """Return the inputs of a query that choose the people of one of `passes` passes.
 
-    They are those with the first half of their hash in an equal part of its range. In files that
-    are clustered by person, a pass then reads only the row groups with these people; in others, it
-    reads all of them.
+    A pass has the people for whom the first half of the hash is in one of `passes` equal ranges. In
+    files that are clustered by person, a pass then reads only the row groups with these people; in
+    others, it reads all of them.
     """
     first, after = (end * HASHES // passes for end in (number, number + 1))
     return {"first_person": first, "last_person": after - 1}

@@ -78,7 +78,7 @@ class SlicedSurvey:
         return counts
 
     def scale_of(self, label: str) -> float:
-        """Return the scale of the noise in sums of cells under a label."""
+        """Return the scale of the noise that sums of cells get under a label."""
         return self._meter.noise(label, sum_of(self._cells)).scale
 
     def content(self) -> PhasedSlicesRelease:

@@ -221,7 +221,7 @@ class Survey:
         return counts
 
     def scale_of(self, label: str) -> float:
-        """Return the scale of the noise in sums of cells under a label."""
+        """Return the scale of the noise that sums of cells get under a label."""
         return self._meter.noise(label, sum_of(self._cells)).scale
 
     def content(self, *, fixed: bool = False) -> PhasedRelease:

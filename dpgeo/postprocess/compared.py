@@ -34,9 +34,9 @@ class Table:
     """Counts of n features in p maps.
 
     `counts`, int64 (p, n), have independent noise of the distribution `noise`. If `least` is 0, all
-    counts are known. Otherwise only counts from `least` on are known, and 0 stands for the others;
-    `keys`, int64 (n,), ascending, are the numbers of the features that are listed in any map, out
-    of `possible` features that could have been.
+    counts are known. Otherwise only counts from `least` on are known, and 0 stands for unknown
+    counts; `keys`, int64 (n,), ascending, are the numbers of the features that are listed in any
+    map, out of `possible` features that might have been listed.
     """
 
     counts: Ints

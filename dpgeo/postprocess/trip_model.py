@@ -72,9 +72,10 @@ class TripModel:
     """A distribution of trips over n cells.
 
     `ends` (n, n) holds the weight of each pair of a start and an end. `to` (n, 8) holds each cell's
-    neighbours, and `chances` (n, 8) the probability of moving on to each. `lengths` (m,) holds the
-    weights of trips of 1 to m moves. `moving_on` (n,) holds the number of trips that move on from
-    each cell, where each of a trip's k moves counts 1/k. `total` is the estimated number of trips.
+    neighbours, and `chances` (n, 8) the probability of moving on to each neighbour. `lengths` (m,)
+    holds the weights of trips of 1 to m moves. `moving_on` (n,) holds the number of trips that move
+    on from each cell, where each of a trip's k moves counts 1/k. `total` is the estimated number of
+    trips.
     """
 
     total: float

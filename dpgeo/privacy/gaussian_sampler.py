@@ -166,7 +166,7 @@ def is_below(word: int, bounds: Callable[[int], Bounds], random: RandomWords) ->
 
 @lru_cache(maxsize=16)
 def acceptance_table(square_scale: Fraction, peak: Fraction, reach: int) -> AcceptanceTable:
-    """Build the table for all values below `reach`."""
+    """Build the table of bounds on p(y) for all y below `reach`."""
     shift = max(0, ((reach - 1) // LONGEST_TABLE).bit_length())
     count = -(-reach >> shift)
     table = AcceptanceTable(square_scale, peak, shift, *np.empty((2, 0), dtype=np.uint64))

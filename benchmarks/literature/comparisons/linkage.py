@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 CELLS = 64
 PEOPLE, PAIRS = 10_000, 5_000
 OFF = 0.5
-"""Standard deviation of a second position, in cells."""
+"""Standard deviation, in each direction, by which a person's second position is off, in cells."""
 
 LEVELS = 8
 

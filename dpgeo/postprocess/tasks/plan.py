@@ -202,7 +202,7 @@ def plan_tasks(
 def check_number(value: float, name: str, low: float, high: float, *, above: bool = False) -> None:
     """Raise InvalidInput for the field `name` unless a number is finite and within its limits.
 
-    The limits are included, except `low` if `above` is true.
+    `high` is allowed, and so is `low` unless `above` is true.
     """
     if not math.isfinite(value) or value < low or value > high or (above and value == low):
         raise InvalidInput(
