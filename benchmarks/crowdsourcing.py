@@ -192,10 +192,11 @@ def _settings(options: argparse.Namespace) -> Iterator[Settings]:
 
 
 def _source_limit(even: Plan) -> float:
-    """Return the radius that nine in ten tasks do not exceed if the reward is divided evenly.
+    """Return the radius that nine in ten tasks do not exceed if all tasks get the same reward.
 
-    Zhu, Li, Zhou and Yu (2017, figure 13.9a) choose their travel limit from such radii, which they
-    compute without any limit. To measure RejR as they do, set a large --travel.
+    `even` is the plan with these rewards. Zhu, Li, Zhou and Yu (2017, figure 13.9a) choose their
+    travel limit from such radii, which they compute without any limit. To measure the share of
+    rejected tasks (RejR) as they do, set a large --travel.
     """
     radius = np.sort(np.where(even.planned, even.radius, math.inf))
     return float(radius[math.ceil(0.9 * len(radius)) - 1])

@@ -30,7 +30,10 @@ from dpgeo.spatial.projection import to_degrees
 from dpgeo.spatial.zones import Zones
 
 AREA = StudyArea.from_bounds(0.0, -0.45, 0.9, 0.45)
-"""Study area of the arrays. It is nearly a square in Web Mercator, so no cell lies outside it."""
+"""Study area of the arrays: nearly a square in Web Mercator.
+
+A grid of square cells over it therefore has no cell outside the area.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -36,7 +36,7 @@ revokes, rejects, withdraws or cancels something.
 """
 
 LET_THROUGH_ACTIONS = ("reject", "withdraw", "cancel")
-"""The desk's actions on releases that are also let through."""
+"""Actions on releases at the desk that are let through during an outage, like LET_THROUGH."""
 
 
 class OutageMiddleware:

@@ -36,7 +36,9 @@ CELLS = 512
 """Least number of cells along each side of the raster: a quarter of a million whole numbers."""
 
 BAND_METRES = 0.001
-"""Distance from the edge of a place's reach up to which positions are located here."""
+"""Distance in metres from the edge of a place's reach within which this process, and not the
+database, decides about a position, because the database may round the distance otherwise.
+"""
 
 Give = Callable[[NDArray[Any]], str]
 """Function that passes a list of numbers to a query, and returns the SQL that stands for the

@@ -132,8 +132,8 @@ def release(view: PrivateView, params: Params, meter: CountMeter) -> PlacesRelea
     if contexts:
         pairs = view.sliced_histogram(SlicedZones(near, contexts))
     if pairs is not None and visits:
-        # The count of a place is the sum of the kept contributions to its pairs, so that both
-        # measurements use one sample.
+        # The count of a place is the sum of its counts over all contexts, so that the counts of
+        # places and those of pairs rest on the same sample of contributions.
         counts = pairs.flat().regroup(np.tile(np.arange(size), pairs.shape[0]), size)
     else:
         counts = view.zone_counts(near)

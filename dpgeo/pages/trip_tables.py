@@ -41,9 +41,10 @@ class LengthRow:
 class TripTables:
     """The tables that a page shows of made-up trips, without scripts.
 
-    `drawn` is the number of made-up trips on the map. `pairs` are the largest of the `listed`
-    pairs, whose noisy counts are at least `least`. `lengths` are the numbers of moves whose counts
-    stand out from the noise.
+    `drawn` is the number of made-up trips on the map. `listed` is the number of pairs
+    whose noisy counts are at least `least`, and `pairs` has the largest of them. `lengths` has a
+    row for each number of moves that a trip may have, if the count of such trips stands out from
+    the noise.
     """
 
     drawn: int

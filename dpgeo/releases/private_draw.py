@@ -236,9 +236,10 @@ def broken_off(release: Release, error: Exception) -> Conflict:
 
 
 def stored_bound(release: Release) -> StoredBound:
-    """Return the bound that an earlier attempt drew for a release, and how to store the first one.
+    """Return the contribution bound that an earlier attempt drew, and a function that stores one.
 
-    The first bound that is stored is final, also if two workers draw one at the same time.
+    The bound is None if no attempt has drawn it yet. The first bound that is stored is final, also
+    if two workers draw one at the same time.
     """
 
     def keep(bound: int) -> int:

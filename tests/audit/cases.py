@@ -49,8 +49,9 @@ Each is audited on the pair of datasets for which its claim is exact.
 
 
 def _crowded() -> tuple[Floats, Floats, Ints]:
-    """Return the records of the last of PAIRS, whose people are all in one cell, a hundred
-    times.
+    """Return a hundred copies of the records of the last of PAIRS, each copy of other people.
+
+    All these people are in one cell.
     """
     longitude, latitude, persons = PAIRS[-1].others()
     return np.tile(longitude, 100), np.tile(latitude, 100), np.arange(100 * persons.size)

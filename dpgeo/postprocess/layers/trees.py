@@ -114,7 +114,10 @@ def _inferred(content: TreeRelease, area: StudyArea) -> Areas | None:
 
 @slice_of.register
 def _measured(content: TreeRelease, layer: str) -> TreeRelease:
-    """Return the tree with the measured counts of its leaves alone, which `layer` must name."""
+    """Return the tree with the measured counts of its leaves alone.
+
+    `layer` must be the name of the layer with the leaves' counts.
+    """
     if layer != PARTITIONS:
         raise no_slices()
     leaf = np.ones(len(content.measured), dtype=np.bool_)
