@@ -23,6 +23,36 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 AREA = StudyArea.from_bounds(*BOUNDS)
 SIZES = [(320, 720), (768, 1024), (1440, 900)]
 THEMES = ["light", "dark"]
+ASKED_AT_ONCE = """
+    window.links = { ordered: 0, askedAtOnce: 0 };
+    const { linkProgram, getProgramParameter } = WebGL2RenderingContext.prototype;
+    const fresh = new Set();
+    WebGL2RenderingContext.prototype.linkProgram = function (program) {
+        links.ordered += 1;
+        fresh.add(program);
+        setTimeout(() => fresh.delete(program));
+        return linkProgram.call(this, program);
+    };
+    WebGL2RenderingContext.prototype.getProgramParameter = function (program, name) {
+        if (name === this.LINK_STATUS && fresh.has(program)) links.askedAtOnce += 1;
+        return getProgramParameter.call(this, program, name);
+    };
+"""
+"""Script that counts shaders, and how many the page waits for in the same breath."""
+BEHIND = """
+    let hidden = true;
+    const waiting = [];
+    const frame = window.requestAnimationFrame.bind(window);
+    Object.defineProperty(document, "hidden", { get: () => hidden });
+    window.requestAnimationFrame = (then) => (hidden ? waiting.push(then) : frame(then));
+    window.bringToFront = () => {
+        hidden = false;
+        waiting.forEach((then) => frame(then));
+        document.dispatchEvent(new Event("visibilitychange"));
+    };
+"""
+"""Script that makes a page one of a tab behind others: hidden, and without frames. Chromium without
+a screen shows all of its tabs."""
 
 
 @pytest.fixture
@@ -118,6 +148,34 @@ def test_outside_the_study_area_nothing_is_drawn(open_page: Open, gridded: Relea
     left = image[60:-160, 120 : image.shape[1] // 2]
     assert ramp_share(left, "light") == 0.0
     assert share(left, "map-hatch", "light") == 0.0
+
+
+def test_the_page_waits_for_no_shader(open_page: Open, gridded: Release) -> None:
+    page = open_page(
+        release_path(gridded),
+        (1440, 900),
+        prepare=lambda page: page.add_init_script(ASKED_AT_ONCE),
+    )
+    links = page.evaluate("links")
+    assert links["ordered"] > 3
+    assert links["askedAtOnce"] == 0
+
+
+def test_a_map_in_a_tab_behind_others_is_there_when_the_tab_is_shown(
+    open_page: Open, gridded: Release
+) -> None:
+    page = open_page(
+        release_path(gridded),
+        (1440, 900),
+        wait=".canvas canvas",
+        prepare=lambda page: page.add_init_script(BEHIND),
+    )
+    assert page.evaluate("document.hidden")
+    assert page.locator("canvas.ahead").is_visible()
+    assert page.locator(".map-loading").is_hidden()
+    page.evaluate("bringToFront()")
+    page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
+    assert ramp_share(screenshot(page, "#map .sheet"), "light") > 0.02
 
 
 def test_the_theme_can_change_while_the_page_is_open(open_page: Open, gridded: Release) -> None:

@@ -2,6 +2,7 @@
 import "maplibre-gl/dist/maplibre-gl.css";
 import { type GeoJSONSource, Map as MapLibre, setWorkerCount, setWorkerUrl } from "maplibre-gl";
 import workerUrl from "virtual:map-worker";
+import { linkAside, redrawWhole } from "../canvas/linking";
 import { drawNeatline } from "../canvas/neatline";
 import type { Palette } from "../colour/ramps";
 import { type Basemap, isOutside } from "../data/basemap";
@@ -57,6 +58,7 @@ export class DrawnMap {
       fadeDuration: 0,
       canvasContextAttributes: { antialias: false },
     });
+    linkAside(this.map);
     this.map.touchZoomRotate.disableRotation();
     this.map.on("style.load", () => {
       this.layer.mount(this.map, firstOver(this.basemap));
@@ -93,7 +95,7 @@ export class DrawnMap {
   /** The map as it is drawn now, to be copied at once; null without streets, which a picture lacks. */
   picture(): HTMLCanvasElement | null {
     if (!this.mounted || !this.streets || !this.basemap.ground.length) return null;
-    this.map.redraw();
+    redrawWhole(this.map);
     return this.map.getCanvas();
   }
 

@@ -8,6 +8,7 @@
 import type { Geometry } from "geojson";
 import type { CustomLayerInterface, Map as MapLibre } from "maplibre-gl";
 import { AT_SEA, HATCH_GLSL } from "../../canvas/hatch";
+import { isLinked } from "../../canvas/linking";
 import { shapePath } from "../../canvas/paths";
 import { STEPS } from "../../colour/classes";
 import { type Palette, parseHex } from "../../colour/ramps";
@@ -108,7 +109,8 @@ export class HeatmapLayer implements CustomLayerInterface {
 
   render(gl: WebGL2RenderingContext): void {
     if (!this.map || !this.drawn) return;
-    const { program, corners, texture, land } = this.drawn;
+    const { program, corners, texture, land, uniform } = this.drawn;
+    if (!isLinked(this.map, program, () => uniform("cells"))) return;
     gl.useProgram(program);
     gl.activeTexture(gl.TEXTURE1);
     gl.bindTexture(gl.TEXTURE_2D, land);
