@@ -161,7 +161,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
     The actual number of partitions depends on the data and is not forecast.
     """
     noise = DiscreteLaplace(plan(params, epsilon)[2].epsilon, bound)
-    return forecast_cells(domain, params.cells, noise, region="partition")
+    return forecast_cells(domain, params.cells, noise, region="partition", divided=True)
 
 
 MECHANISM = Mechanism(

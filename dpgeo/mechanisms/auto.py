@@ -174,7 +174,7 @@ def forecast(
         noise = law.counts(epsilon * (1 - PILOT_SHARE), bound)
         return forecast_cells(domain, params.cells, noise, region="cell", alike=True)
     noise = law.sums(epsilon * LAST_SHARE, bound)
-    return forecast_cells(domain, params.cells, noise, region="area")
+    return forecast_cells(domain, params.cells, noise, region="area", divided=True)
 
 
 MECHANISM = Mechanism(

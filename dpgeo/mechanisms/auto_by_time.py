@@ -175,6 +175,8 @@ def forecast(
         ground_metres=sliced.grid.ground_cell_metres,
         facts=(slices_fact(sliced.slices),),
         alike=every,
+        divided=not every,
+        maps=len(sliced.slices),
     )
 
 

@@ -131,7 +131,7 @@ def forecast(
     cells.
     """
     noise = law.sums(plan(params, epsilon)[1].epsilon, bound)
-    return forecast_cells(domain, params.cells, noise, region="partition")
+    return forecast_cells(domain, params.cells, noise, region="partition", divided=True)
 
 
 MECHANISM = Mechanism(

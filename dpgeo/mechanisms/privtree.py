@@ -103,7 +103,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
     cells.
     """
     noise = DiscreteLaplace(plan(params, epsilon)[1].epsilon, bound)
-    return forecast_cells(domain, params.cells, noise, region="partition")
+    return forecast_cells(domain, params.cells, noise, region="partition", divided=True)
 
 
 MECHANISM = Mechanism(

@@ -47,7 +47,9 @@ class Forecast:
     steps instead of counts (`core.measures`), `records` holds the margin of a region's number of
     records, and the number of records from which a mean is shown; else it is None. If `alike` is
     true, every region is counted with this noise, whatever the data, so the advised contribution
-    bound suits the average region instead of a busy one.
+    bound suits the average region instead of a busy one. If `divided` is true, the noisy counts
+    decide where regions are small, so most of them are larger than `ground_metres`. `maps` is the
+    number of maps, as of times, among which people are divided.
     """
 
     region: str
@@ -59,6 +61,8 @@ class Forecast:
     plural: str = ""
     records: tuple[int, int] | None = None
     alike: bool = False
+    divided: bool = False
+    maps: int = 1
 
     @property
     def region_plural(self) -> str:
@@ -104,11 +108,12 @@ def forecast_cells(
     region: str,
     cautions: tuple[Phrase, ...] = (),
     alike: bool = False,
+    divided: bool = False,
 ) -> Forecast:
     """Return the forecast for counts with `noise` on a grid of `cells` along each side.
 
     The forecast also holds for other regions, provided that there are no more of them than cells in
-    the study area. `region`, `cautions` and `alike` are fields of `Forecast`.
+    the study area. `region`, `cautions`, `alike` and `divided` are fields of `Forecast`.
     """
     grid = Grid.over(domain.area, cells)
     return Forecast(
@@ -118,6 +123,7 @@ def forecast_cells(
         ground_metres=grid.ground_cell_metres,
         cautions=cautions,
         alike=alike,
+        divided=divided,
     )
 
 

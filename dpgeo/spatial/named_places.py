@@ -37,6 +37,12 @@ as the next.
 COAST_DEGREES = 0.02
 """How far, in degrees, a country's cities may lie beyond its simplified coast."""
 
+TOWN_WORDS = {"city", "of", "town", "stadt"}
+"""Words that a town's name on the map may have besides the name that people type."""
+
+SAME_PLACE_DEGREES = 0.1
+"""Largest distance, along each axis, between two sources' positions of the same city."""
+
 MOST_CORNERS = 10_000
 """Largest number of vertices of an outline; outlines with more are simplified."""
 
@@ -82,6 +88,10 @@ class PlaceSearch(Protocol):
 
     def time_zone_at(self, longitude: float, latitude: float) -> str:
         """Return the time zone of the known city nearest to a position."""
+
+    @property
+    def doubles(self) -> frozenset[str]:
+        """Full names that are found but not suggested, because another name of the place is."""
 
 
 NATURAL_EARTH = Source(
@@ -210,7 +220,7 @@ class WorldPlaces:
         ranked = [
             (not folded.startswith(wanted), -self._size(name), len(name), name)
             for folded, name in self._folded
-            if f" {wanted}" in f" {folded}"
+            if f" {wanted}" in f" {folded}" and name not in self.doubles
         ]
         return [name for *_, name in sorted(ranked)[:most]]
 
@@ -273,6 +283,30 @@ class WorldPlaces:
         cosine = np.sin(lat) * np.sin(here) + np.cos(lat) * np.cos(here) * np.cos(lon)
         return cities[int(np.argmax(cosine))].time_zone
 
+    @cached_property
+    def doubles(self) -> frozenset[str]:
+        """Full names under which a city is listed a second time, without words for a town.
+
+        New York of the time zone database is New York City of GeoNames, whose population is known.
+        Both names are found; only the second is suggested.
+        """
+        larger: dict[tuple[str, str], list[City]] = {}
+        for city in self.cities.values():
+            words = fold(city.name).split()
+            name = " ".join(word for word in words if word not in TOWN_WORDS)
+            if len(words) > len(name.split()) and city.population:
+                larger.setdefault((name, city.country), []).append(city)
+        return frozenset(
+            full
+            for full, city in self.cities.items()
+            if not city.population
+            and any(
+                max(abs(other.longitude - city.longitude), abs(other.latitude - city.latitude))
+                < SAME_PLACE_DEGREES
+                for other in larger.get((fold(city.name), city.country), ())
+            )
+        )
+
     @property
     def country_boxes(self) -> Iterator[tuple[str, tuple[float, float, float, float]]]:
         """The name of each country and its bounds in degrees."""
@@ -317,6 +351,12 @@ def fold(text: str) -> str:
     """Normalise a text for comparison: lower case, no accents, no repeated spaces."""
     plain = unicodedata.normalize("NFKD", text.casefold())
     return " ".join("".join(sign for sign in plain if not unicodedata.combining(sign)).split())
+
+
+def is_town(name: str, wanted: str) -> bool:
+    """Return whether a name is the folded text `wanted` and words for a town: "New York City"."""
+    words, typed = set(fold(name).split()), set(wanted.split())
+    return typed <= words and words - typed <= TOWN_WORDS
 
 
 def square_around(longitude: float, latitude: float, kilometres: float) -> StudyArea:

@@ -7,7 +7,9 @@ import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
+import numpy as np
 import pytest
 import shapely
 from django.core.cache import cache
@@ -15,8 +17,11 @@ from django.utils import timezone
 
 from dpgeo.accounts.models import Role
 from dpgeo.accounts.services import organisation_create
+from dpgeo.core.counted import Counted
 from dpgeo.core.epsilon import to_micro
 from dpgeo.core.errors import BudgetExceeded, Conflict
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.released import PhasedRelease
 from dpgeo.core.subjects import SUBJECTS
 from dpgeo.datasets.dataset_budgets import dataset_share_budget
 from dpgeo.datasets.models import Dataset, Upload, UploadState
@@ -31,11 +36,17 @@ from dpgeo.pages.desk.places import SitePlaces, place_search
 from dpgeo.pages.desk.publishing import initial
 from dpgeo.pages.desk.quotes import like
 from dpgeo.pages.desk.settings import MapSettings
+from dpgeo.privacy.entropy import SystemEntropy
+from dpgeo.privacy.mechanism import run
+from dpgeo.privacy.totals import SIGHTINGS, WEIGHTS
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import marked_title
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.boxes import box_image
+from dpgeo.spatial.invented_people import invent_people
 from tests.unit.spatial.test_named_places import SHAPES
 from tests.unit.spatial.test_named_places import world as invented_world
+from tests.views import ArrayView
 from tests.web.desk import Desk, make_desk
 
 pytestmark = pytest.mark.django_db
@@ -162,7 +173,7 @@ def test_an_unclear_place_is_asked_for_again(
 
 def test_places_are_suggested_and_outlined(desk: Desk) -> None:
     suggestions = desk.client.get("/desk/places.json", {"q": "new y"}).json()
-    assert "New York, United States" in suggestions["places"]
+    assert "New York City, United States" in suggestions["places"]
     outline = desk.client.get("/desk/place.json", {"name": "New York, United States"}).json()
     assert outline["kind"] == "city"
     assert outline["words"].endswith(
@@ -170,6 +181,23 @@ def test_places_are_suggested_and_outlined(desk: Desk) -> None:
     )
     assert StudyArea.from_geojson(outline["area"]).covers([-74.0], [40.71]).all()
     assert desk.client.get("/desk/place.json", {"name": "Nowhere"}).status_code == 404
+
+
+def test_a_city_of_two_lists_is_suggested_once_and_found_by_either_name(desk: Desk) -> None:
+    """Only GeoNames knows how large New York City is; the time zone database says New York."""
+    search = place_search()
+    suggested = search.suggest("new york", 10)
+    assert "New York City, United States" in suggested
+    assert "New York, United States" not in suggested
+    areas = [
+        found.area
+        for name in ("New York, United States", "New York City, United States", "new york")
+        if (found := search.find(name))
+    ]
+    assert len(areas) == 3
+    assert all(area.covers([-74.0], [40.71]).all() for area in areas)
+    # A larger place of another name nearby, or a town without its words, stays in the list.
+    assert "Vaduz, Liechtenstein" in search.suggest("vaduz", 5)
 
 
 def test_nothing_is_paid_before_a_total_is_set(desk: Desk) -> None:
@@ -276,6 +304,103 @@ def test_the_path_says_how_much_of_the_map_will_show_without_reading_the_file(
     assert f"stands out from about {least} people" in page
     assert ("Expect an almost empty map." in page) == (people in {"179", "20"})
     assert "stands out from" not in desk.page(address)  # nobody has chosen a lifetime total yet
+
+
+def median_side(dataset: Dataset, settings: MapSettings) -> float:
+    """Return the side in metres of the squares in which the method puts the median of as many
+    invented people as are guessed.
+    """
+    request = settings.request(settings.detail)
+    assert request is not None
+    invented = invent_people(dataset.area, settings.guessed_people)
+    longitude, latitude = invented.degrees
+    view = ArrayView(
+        area=dataset.area,
+        longitude=longitude,
+        latitude=latitude,
+        persons=invented.person,
+        counting=request.counting,
+        bound=request.bound,
+    )
+    about = {"title": "Invented"}
+    drawn = run(
+        request.definition, view, request.params, request.amount, SystemEntropy(), about
+    ).content
+    assert isinstance(drawn, PhasedRelease)
+    boxes = drawn.boxes[drawn.phase == drawn.phase.max()]
+    image = box_image(boxes, drawn.grid.shape)
+    first = np.searchsorted(invented.person, np.arange(settings.guessed_people))
+    cell = drawn.grid.locate(invented.x[first], invented.y[first])
+    side = (boxes[:, 1] - boxes[:, 0])[image.ravel()[cell]]
+    return float(np.median(side)) * drawn.grid.ground_cell_metres
+
+
+@pytest.mark.parametrize("people", [725, 50_000])
+def test_the_promised_detail_is_what_the_method_makes_of_so_many_people(
+    desk: Desk, people: int
+) -> None:
+    dataset = undecided(desk)
+    given = {"total": "1", "detail": "private", "people": str(people)}
+    settings = MapSettings(dataset, given)
+    promised = next(card.usual for card in settings.cards() if card.chosen)
+    assert promised is not None
+    assert 1 / 2.1 < median_side(dataset, settings) / promised < 2.1
+
+
+def test_the_promise_of_detail_names_the_guess_it_rests_on(desk: Desk) -> None:
+    dataset = undecided(desk)
+    address = f"/desk/datasets/{dataset.slug}/map/cost/"
+    sides = {}
+    for people in ("", "725", "5,000", "3000000"):
+        answer = desk.client.get(address, {"total": "1", "people": people})
+        page = answer.content.decode()
+        guessed = {"": "50,000", "725": "725", "3000000": "3,000,000"}.get(people, people)
+        assert f"What to expect of about {guessed} people." in page
+        assert 'href="#people"' in page
+        assert f'value="{people or 50000}"' in page
+        chosen = answer.context["chosen"]
+        sides[guessed] = chosen.usual
+        assert chosen.usual >= chosen.metres
+        assert "most people in squares of about" in page
+    assert sides["725"] > sides["5,000"] > sides["50,000"] >= sides["3,000,000"]
+    query = {"kind": "heat", "total": "1", "people": "725"}
+    last = desk.page(f"/desk/datasets/{dataset.slug}/map/publish/?{urlencode(query)}")
+    assert "where most people are, if there are about 725" in last
+
+
+@pytest.mark.parametrize("typed", ["zz", "-3", "0", "1.5", "1_000", "\u0661\u0662"])
+def test_a_guess_that_is_no_number_of_people_is_refused(desk: Desk, typed: str) -> None:
+    dataset = undecided(desk)
+    address = f"/desk/datasets/{dataset.slug}/map/cost/"
+    asked = {"total": "1", "people": typed}
+    for query, status in ((asked, 200), (asked | {"go": "publish"}, 422)):
+        answer = desk.client.get(address, query)
+        page = answer.content.decode()
+        assert answer.status_code == status
+        part = page[page.index('data-live="people"') :]
+        assert "About how many people are in your data?" in part[:200]
+        assert "5000" in part[:300]
+    publish = f"/desk/datasets/{dataset.slug}/map/publish/"
+    assert desk.client.get(publish, asked)["Location"].startswith(address)
+
+
+@pytest.mark.parametrize("people", [50, 725, 1_000_000])
+def test_totals_that_so_many_people_cannot_afford_are_said_before(desk: Desk, people: int) -> None:
+    dataset = undecided(desk)
+    address = f"/desk/datasets/{dataset.slug}/map/cost/"
+    answer = desk.client.get(address, {"total": "1", "people": str(people)})
+    settings: MapSettings = answer.context["settings"]
+    request = settings.request("balanced")
+    assert request is not None
+    expected = {total.counted: total for total in answer.context["chosen"].totals}
+    assert len(expected) == 3
+    noise = DiscreteLaplace(Fraction(1, 2) / 10 * WEIGHTS[request.counting][SIGHTINGS], 100)
+    sightings = expected[Counted.SIGHTINGS]
+    assert sightings.margin == noise.margin()
+    # The least average for which the total exceeds its margin.
+    assert (sightings.needed - 1) * people <= sightings.margin < sightings.needed * people
+    assert sightings.lost == (people == 50)
+    assert ("too uncertain to be shown" in answer.content.decode()) == (people < 1_000_000)
 
 
 def test_an_owner_hears_in_time_that_columns_to_average_are_named_first(desk: Desk) -> None:

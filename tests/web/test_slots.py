@@ -6,6 +6,7 @@ The end is shown at the next of several public times, which are fixed when the j
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -308,6 +309,10 @@ def test_a_release_is_published_by_itself_at_the_slot(desk: Desk) -> None:
     assert releases_publish_due() == 0
     release.refresh_from_db()
     assert release.state == "draft"
+    # The button beside "It will be published on ..." says that it does so earlier.
+    page = desk.page(f"/desk/releases/{release.pk}/")
+    assert "It will be published on" in page
+    assert re.findall(r"<button[^>]*>(Publish[^<]*)</button>", page) == ["Publish now"]
     later(release.job)
     assert releases_publish_due() == 1
     release.refresh_from_db()

@@ -44,7 +44,7 @@ from dpgeo.pages.desk.path import steps
 from dpgeo.pages.desk.settings import SUGGESTED_PLACES, SUGGESTED_TOTALS, Card, MapSettings
 from dpgeo.pages.rendering import say
 from dpgeo.phrases import Phrase, translatable
-from dpgeo.releases.rehearsal import Rehearsed, rehearse
+from dpgeo.releases.rehearsal import INVENTED_PEOPLE, Rehearsed, rehearse
 from dpgeo.releases.requests import rho_for, share_of
 
 REHEARSED_SECONDS = 600
@@ -117,6 +117,7 @@ def cost(request: HttpRequest, slug: str) -> HttpResponse:
         "cards": cards,
         "chosen": chosen,
         "problem": problem,
+        "invented_unless_guessed": str(INVENTED_PEOPLE),
         "totals": totals(settings),
         "places": places(settings),
         "may_grant": may(person(request), dataset, "set_budget"),
@@ -131,7 +132,11 @@ def first_problem(request: HttpRequest, settings: MapSettings) -> str:
     """Return the first problem that prevents publishing the map, as text; "" if there is none."""
     problem = total_problem(request, settings)
     return (
-        problem or settings.places_problem or settings.household_problem or settings.window_problem
+        problem
+        or settings.people_problem
+        or settings.places_problem
+        or settings.household_problem
+        or settings.window_problem
     )
 
 
@@ -274,7 +279,6 @@ def pictures(settings: MapSettings) -> dict[str, Any]:
     return {
         "picture": picture_address(settings),
         "methods": methods if len(methods) > 1 else [],
-        "invented": settings.people,
     }
 
 

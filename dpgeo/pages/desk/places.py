@@ -32,6 +32,7 @@ from dpgeo.spatial.named_places import (
     PlaceSearch,
     Source,
     fold,
+    is_town,
     square_around,
     usable_outline,
 )
@@ -44,9 +45,6 @@ DISTRICTS = ("country", "county", "municipality", "district")
 
 WIDEST_TOWN = 10_000
 """Largest size in square kilometres at which a drawn area may be named after a town."""
-
-TOWN_WORDS = {"city", "of", "town", "stadt"}
-"""Words that a town's name on the map may have besides the name that people type."""
 
 OPEN_STREET_MAP = "https://www.openstreetmap.org/copyright"
 
@@ -64,8 +62,14 @@ class SitePlaces:
         found = [*own, *self._world.suggest(text, most)]
         # The text may contain a typing error, or be a name in another language.
         if len(found) < most:
-            found += [full_name(place) for place in world_search().search(text, most)]
+            more = (full_name(place) for place in world_search().search(text, most))
+            found += [name for name in more if name not in self.doubles]
         return list(dict.fromkeys(found))[:most]
+
+    @property
+    def doubles(self) -> frozenset[str]:
+        """Full names that are found but not suggested, because another name of the place is."""
+        return self._world.doubles
 
     def find(self, name: str) -> NamedPlace | None:
         """Return the place with this full or short name, or None if no place matches.
@@ -144,12 +148,6 @@ class SitePlaces:
             source=ground_source(region, file),
             time_zone=self.time_zone_at(place.longitude, place.latitude),
         )
-
-
-def is_town(name: str, wanted: str) -> bool:
-    """Return whether a name is the folded text `wanted` and words for a town: "New York City"."""
-    words, typed = set(fold(name).split()), set(wanted.split())
-    return typed <= words and words - typed <= TOWN_WORDS
 
 
 def _head(name: str) -> str:

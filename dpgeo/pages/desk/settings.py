@@ -7,6 +7,7 @@ because exact counts could be used to tune what becomes public.
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,11 +21,11 @@ from django.utils.translation import gettext_noop as _
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.budgets.services import most_pure
+from dpgeo.core.advice import MOST_PEOPLE
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.epsilon import MICRO, format_epsilon, parse_epsilon
-from dpgeo.core.errors import DpgeoError
+from dpgeo.core.errors import DpgeoError, InvalidInput
 from dpgeo.core.guarantees import Counting, Notion, Unit
-from dpgeo.core.number_text import number_text
 from dpgeo.core.parameters import parameters
 from dpgeo.core.subjects import SUBJECTS, Subject
 from dpgeo.core.window import Window
@@ -32,6 +33,7 @@ from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS, mechanisms_about
 from dpgeo.pages.rendering import say
 from dpgeo.phrases import Phrase
+from dpgeo.releases.expected_detail import ExpectedTotal, expected_totals, usual_side
 from dpgeo.releases.quotes import release_forecast
 from dpgeo.releases.rehearsal import INVENTED_PEOPLE, MOST_INVENTED
 from dpgeo.releases.requests import (
@@ -78,6 +80,10 @@ numbers made maps hardly better, or worse (docs/decisions/2026-11-24-told-togeth
 """
 
 
+GROUPED = re.compile(r"[0-9]{1,3}(?:[,.' \u2019\u00a0\u202f][0-9]{3})+|[0-9]+")
+"""A whole number, which may be written in groups of three digits, as in 50,000 or 50.000."""
+
+
 @dataclass(frozen=True, slots=True)
 class Card:
     """A level of detail to choose from, with its cost and the expected noise.
@@ -86,7 +92,10 @@ class Card:
     regions in which people are counted. For averages, `shows_from` is the smallest number of rows
     with which a mean is shown, `margin` is None, since it would be the margin of a number of rows,
     and `means` says how exact means are. If households are protected, `asked` is the epsilon of a
-    whole household; otherwise it equals `amount`.
+    whole household; otherwise it equals `amount`. If the data decide how finely the map is divided,
+    `usual` is the side in metres of the square in which the median of the guessed number of people
+    would be, and `metres` only the side of the smallest square there can be; else `usual` is None.
+    `totals` are the totals that the map would buy.
     """
 
     key: str
@@ -100,6 +109,8 @@ class Card:
     region: str = ""
     means: tuple[Phrase, ...] = ()
     asked: str = ""
+    usual: float | None = None
+    totals: tuple[ExpectedTotal, ...] = ()
 
 
 class MapSettings:
@@ -115,7 +126,7 @@ class MapSettings:
         self.detail: str = detail if detail in DETAILS else "balanced"
         self.total_text: str = str(given.get("other") or given.get("total") or "").strip()
         self.other_text: str = str(given.get("other") or "")
-        self.people_text: str = str(given.get("people") or "")
+        self.people_text: str = str(given.get("people") or "").strip()
         self.shared_text: str = str(given.get("ledger") or "")
         places = given.get("other_places") or given.get("places") or SUGGESTED_PLACES[0]
         self.places_text: str = str(places).strip()
@@ -303,13 +314,38 @@ class MapSettings:
         """
         return min(max(self.guessed_people, LEAST_INVENTED), MOST_INVENTED)
 
-    @property
+    @cached_property
     def guessed_people(self) -> int:
         """The owner's estimate of the number of people, or a default."""
+        return INVENTED_PEOPLE if self.people_problem else self._parsed_people()
+
+    @cached_property
+    def people_problem(self) -> str:
+        """What is wrong with the typed number of people; "" if nothing is wrong."""
         try:
-            return max(int(number_text(self.people_text)), 1)
-        except ValueError:
+            self._parsed_people()
+        except DpgeoError as refusal:
+            return say(refusal)
+        return ""
+
+    def _parsed_people(self) -> int:
+        if not self.people_text:
             return INVENTED_PEOPLE
+        if not GROUPED.fullmatch(self.people_text):
+            raise InvalidInput(
+                "About how many people are in your data? {value!r} is not a whole number; write it "
+                "like 5000.",
+                value=self.people_text,
+                field="people",
+            )
+        people = int(re.sub(r"\D", "", self.people_text))
+        if not 1 <= people <= MOST_PEOPLE:
+            raise InvalidInput(
+                "About how many people are in your data? Guess from 1 to {most:,}, such as 5000.",
+                most=MOST_PEOPLE,
+                field="people",
+            )
+        return people
 
     def most_shown(self, shows_from: int) -> int:
         """Return an upper bound on the number of places whose counts stand out from the noise.
@@ -414,7 +450,13 @@ class MapSettings:
         shows = forecast.stands_out_from
         metres, region = forecast.ground_metres, forecast.region
         asked = amount if self.is_points else format_epsilon(request.of_household)
-        return Card(key, title, chosen, amount, margin, metres, "", shows, region, means, asked)
+        usual = usual_side(self.dataset, request, forecast, self.guessed_people)
+        totals = expected_totals(request, self.guessed_people)
+        return Card(
+            *(key, title, chosen, amount, margin, metres, "", shows, region, means, asked),
+            usual=usual,
+            totals=totals,
+        )
 
     def query(self, **changes: str) -> str:
         """Return the settings as a query string, with `changes` applied."""
