@@ -252,9 +252,9 @@ def test_it_shows_facts_and_ledger_of_a_dataset(desk: Desk) -> None:
     release = desk.request(dataset)
     page = desk.page(f"/desk/datasets/{dataset.slug}/")
     assert release.title in page
-    assert "0.50" in page
-    assert "1.50 left of 2" in page
-    assert "0.50 reserved for unfinished jobs" in page
+    assert "1.5 left of 2" in page
+    assert "0.5 reserved for unfinished jobs" in page
+    assert "0.50" not in page
 
 
 def test_it_lists_only_the_organisations_ledger_entries(desk: Desk) -> None:

@@ -7,10 +7,11 @@ from fractions import Fraction
 import pytest
 import shapely
 
+from dpgeo.budgets.models import Entry
 from dpgeo.core.levels import make_level
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.pages.desk.figures import Budget, budget_of, mesh_of, outline_of
-from dpgeo.pages.templatetags.figures import epsilon
+from dpgeo.pages.templatetags.figures import bought, epsilon
 from dpgeo.releases.services import release_cancel
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
@@ -71,18 +72,39 @@ def test_the_remaining_budget_is_shown_as_a_number_of_releases(
 
 
 @pytest.mark.parametrize(
-    ("value", "decimals", "text"),
+    ("value", "text"),
     [
-        (Fraction(1, 2), 3, "0.500"),
-        (Fraction(1, 2), 0, "0.5"),
-        (Fraction(2), 0, "2"),
-        (Fraction(-1, 4), 2, "\N{MINUS SIGN}0.25"),
-        (Fraction(1, 10**6), 2, "0.000001"),
-        (Fraction(1, 3), 2, "1/3"),
+        (Fraction(1, 2), "0.5"),
+        (Fraction(2), "2"),
+        (Fraction(-1, 4), "\N{MINUS SIGN}0.25"),
+        (Fraction(1, 10**6), "0.000001"),
+        (Fraction(1, 3), "1/3"),
     ],
 )
-def test_an_epsilon_is_written_exactly(value: Fraction, decimals: int, text: str) -> None:
-    assert epsilon(value, decimals) == text
+def test_an_epsilon_is_written_exactly(value: Fraction, text: str) -> None:
+    assert epsilon(value) == text
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("Trips (auto)", "Trips (Fine where busy)"),
+        ("Trips (of auto) (a series, zones)", "Trips (of auto) (a series, Counts of zones)"),
+        ("Trips (debited again)", "Trips (debited again)"),
+    ],
+)
+def test_spending_names_methods_as_pages_do(what: str, words: str) -> None:
+    assert bought(Entry(what=what)) == words
+
+
+@pytest.mark.django_db
+def test_a_map_is_named_with_its_method_in_the_list_of_spending() -> None:
+    desk = make_desk()
+    dataset = desk.declare(ready=True)
+    desk.request(dataset, mechanism="auto", title="Trips")
+    page = desk.page(f"/desk/datasets/{dataset.slug}/")
+    assert "Trips (Fine where busy)" in page
+    assert "(auto)" not in page
 
 
 def test_a_mesh_has_as_many_cells_across_as_the_grid() -> None:

@@ -88,8 +88,8 @@ def test_it_quotes_cost_noise_and_what_remains(desk: Desk, dataset: Dataset) -> 
     page = answer.content.decode()
     assert f"± {quote.forecast.margin}" in page
     assert f"{quote.forecast.stands_out_from} <span" in page
-    assert "2.000" in page
-    assert "1.500" in page
+    assert ">2<" in page
+    assert ">1.5<" in page
     assert "Enough for 3 more like this one" in page
     assert "<html" not in page
     assert spent(dataset) == 0
@@ -145,9 +145,9 @@ def test_its_quote_shows_errors(desk: Desk, dataset: Dataset, field: str, value:
 
 def test_it_asks_for_confirmation_before_spending(desk: Desk, dataset: Dataset) -> None:
     page = desk.client.post(address(dataset), asked()).content.decode()
-    assert "Spend 0.500 and make the map" in page
+    assert "Spend 0.5 and make the map" in page
     assert "Left after" in page
-    assert "1.500" in page
+    assert ">1.5<" in page
     assert spent(dataset) == 0
     assert not Job.objects.filter(task="releases.run").exists()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
@@ -17,6 +18,7 @@ from dpgeo.budgets.models import Entry, Ledger
 from dpgeo.core.counted import Counted
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.noise import PlanarLaplace
+from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.release_summary import Figures, Summary
 from dpgeo.phrases import Phrase
 from dpgeo.releases.models import Release
@@ -84,24 +86,20 @@ def plain(value: Fraction) -> str:
 
 
 @register.filter
-def epsilon(value: Fraction, decimals: int = 0) -> str:
-    """Format an exact epsilon with at least `decimals` decimals: with 2, 0.5 becomes "0.50"."""
-    text = format_epsilon(value).replace("-", MINUS)
-    if "/" in text or not decimals:
-        return in_language(text)
-    whole, _, part = text.partition(".")
-    return in_language(f"{whole}.{part.ljust(decimals, '0')}")
+def epsilon(value: Fraction) -> str:
+    """Format an exact epsilon with as many decimals as it needs, as "0.5"."""
+    return in_language(format_epsilon(value).replace("-", MINUS))
 
 
 @register.filter
-def cost(paid: Release | Entry, decimals: int = 0) -> str:
-    """Format the cost of a release or ledger entry, as "0.50" or "level ln 4 within 200 m".
+def cost(paid: Release | Entry) -> str:
+    """Format the cost of a release or ledger entry, as "0.5" or "level ln 4 within 200 m".
 
     A cost in rho is "rho 0.015 (epsilon 1 at delta 1e-9)".
     """
     ledger = paid.ledger
     if ledger.radius is None and not ledger.is_zcdp:
-        return epsilon(paid.epsilon, decimals)
+        return epsilon(paid.epsilon)
     if isinstance(paid, Entry):
         return ledger_words(ledger, paid.units, minus=MINUS)
     words = ledger_words(ledger, ledger.price(paid.cost))
@@ -120,9 +118,26 @@ def ledger_words(ledger: Ledger, units: int, minus: str = "-") -> str:
     return f"{minus}{words}" if units < 0 else words
 
 
+BOUGHT = re.compile(
+    r"(?P<title>.*) \((?P<series>a series, )?(?P<mechanism>[a-z-]+)(?P<rest>[^()]*)\)", re.DOTALL
+)
+"""What a ledger says was paid for: a title, and the key of the mechanism."""
+
+
+@register.filter
+def bought(entry: Entry) -> str:
+    """Return what a ledger entry paid for, with the mechanism's title instead of its key."""
+    parts = BOUGHT.fullmatch(entry.what)
+    mechanism = MECHANISMS.get(parts["mechanism"]) if parts else None
+    if parts is None or mechanism is None:
+        return entry.what
+    series = gettext("a series") + ", " if parts["series"] else ""
+    return f"{parts['title']} ({series}{gettext(mechanism.title)}{parts['rest']})"
+
+
 @register.filter
 def price(quote: Quote) -> str:
-    """Format the cost of a quoted release, as "0.500", "rho 0.015" or, for moved points, "ln 4"."""
+    """Format the cost of a quoted release, as "0.5", "rho 0.015" or, for moved points, "ln 4"."""
     return _units(quote, quote.ledger.amount, quote.price)
 
 
@@ -147,9 +162,7 @@ def _units(quote: Quote, level: Callable[[int], str], units: int) -> str:
     ledger = quote.ledger
     if ledger.is_zcdp:
         return RHO + in_language(ledger.rho_text(units))
-    return (
-        in_language(level(units)) if quote.forecast.moves else epsilon(ledger.epsilon_of(units), 3)
-    )
+    return in_language(level(units)) if quote.forecast.moves else epsilon(ledger.epsilon_of(units))
 
 
 @register.filter
