@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dpgeo.artefacts.picture_names import INK, OUTLINE, QUIET, SHEET, draw_names, font
 from dpgeo.artefacts.statement import cost_words
 from dpgeo.artefacts.table import extent
-from dpgeo.artefacts.view import NOISE, Colour, View, unit_words
+from dpgeo.artefacts.view import LARGEST, NOISE, SMALLEST, Colour, View, unit_words
 from dpgeo.core.released import Released
 from dpgeo.phrases import translatable
 from dpgeo.postprocess.layers import BoxLayer, PointLayer, ShapeLayer
@@ -38,6 +38,9 @@ WIDTH, MAP_HEIGHT, HEAD, FOOT, EDGE = 1200, 800, 110, 130, 40
 HEIGHT = HEAD + MAP_HEIGHT + FOOT
 
 PAPER: Colour = (243, 245, 242)
+
+MOST_CIRCLES = 200
+"""Most points drawn as circles of the sizes of their counts; more would hide each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +193,28 @@ def _draw_shapes(pen: Any, layer: ShapeLayer, look: NDArray[np.uint8], frame: _F
 
 
 def _draw_points(pen: Any, layer: PointLayer, look: NDArray[np.uint8], frame: _Frame) -> None:
-    radius = 4 if len(layer) < 2000 else 1
-    for (x, y), colour in zip(
-        frame.pixels(layer.longitude, layer.latitude).tolist(), look.tolist(), strict=True
-    ):
-        pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=tuple(colour))
+    """Draw the points; those with counts are circles of the map's sizes, with an edge that shows
+    on any ground, in a list of dark maps, too.
+    """
+    counted = layer.value is not None and len(layer) < MOST_CIRCLES
+    radius = np.full(len(layer), 4.0 if len(layer) < 2000 else 1.0)
+    if counted:
+        radius = radii(np.asarray(layer.value, dtype=np.float64))
+    places = frame.pixels(layer.longitude, layer.latitude).tolist()
+    # Small circles lie over large ones.
+    for index in np.argsort(-radius, kind="stable").tolist():
+        (x, y), reach = places[index], radius[index]
+        pen.ellipse(
+            (x - reach, y - reach, x + reach, y + reach),
+            fill=tuple(look[index].tolist()),
+            outline=INK if counted else None,
+        )
+
+
+def radii(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the radii (n,) of the circles for counts, whose areas grow with the counts."""
+    largest = max(float(values.max(initial=0.0)), 1.0)
+    return np.maximum(SMALLEST, LARGEST * np.sqrt(np.maximum(values, 0.0) / largest))
 
 
 def _draw_outline(pen: Any, shape: Any, frame: _Frame) -> None:

@@ -51,6 +51,58 @@ def signed_in(desk: Desk, live_server: Any) -> Any:
     return lambda page: page.context.add_cookies([cookie])
 
 
+@pytest.mark.parametrize("width", [390, 1440])
+def test_a_step_says_that_its_rehearsal_is_being_drawn(
+    open_page: Open, live_server: Any, desk: Desk, dataset: Dataset, width: int
+) -> None:
+    held: list[Any] = []
+
+    def prepare(page: Any) -> None:
+        signed_in(desk, live_server)(page)
+        page.route("**/map.bin", lambda route: held.append(route))
+
+    status = ".path-map [role=status]"
+    page = open_page(
+        f"/desk/datasets/{dataset.slug}/map/cost/?kind=contours",
+        (width, 900),
+        wait=".path-map canvas[data-state=loading]",
+        prepare=prepare,
+    )
+    assert page.inner_text(status) == "Drawing a map of invented people…"
+    box, canvas = (page.locator(each).bounding_box() for each in (status, ".path-map canvas"))
+    assert box["height"] > 20
+    assert canvas["y"] <= box["y"] < canvas["y"] + canvas["height"]
+    page.unroute("**/map.bin")
+    for route in held:
+        route.continue_()
+    page.wait_for_selector(".path-map canvas[data-state=drawn]", timeout=PATIENCE)
+    assert page.text_content(status) == "The map of invented people is drawn."
+    assert page.locator(status).bounding_box()["height"] <= 1
+    # What is typed in the field for the number of people is refused beside it, at once.
+    page.fill("[name=people]", "zz")
+    page.wait_for_selector("[data-live=people] .errorlist", timeout=PATIENCE)
+    assert "is not a whole number" in page.inner_text("[data-live=people]")
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_the_first_step_asks_for_a_place_before_it_shows_a_map(
+    open_page: Open, live_server: Any, desk: Desk, width: int
+) -> None:
+    page = open_page("/desk/new/", (width, 844), wait=GROUND, prepare=signed_in(desk, live_server))
+    field, drawn, button = (
+        page.locator(each).bounding_box()
+        for each in ("[name=place]", ".area-map canvas", "main button.primary")
+    )
+    if width < 900:
+        assert field["y"] + field["height"] <= drawn["y"]
+        assert drawn["y"] + drawn["height"] < button["y"]
+    else:
+        assert drawn["x"] > field["x"] + field["width"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert violations(page) == []
+
+
 @pytest.mark.parametrize(
     ("size", "theme"), [((320, 720), "light"), ((768, 900), "dark"), ((1440, 900), "light")]
 )

@@ -82,6 +82,12 @@ def test_the_map_opens_beside_its_legend_and_below_its_box(
     release = install(grid_release(area, 48), "Stuttgart")
     page = open_planner(f"/plan/?release={release.pk}", size=size)
     sheet = page.locator("#map .sheet").bounding_box()
+    # Both keys stand within the legend's border.
+    assert page.locator(".legend > .circle-key").count() == 1
+    assert (
+        page.eval_on_selector(".circle-key", "each => getComputedStyle(each).borderTopWidth")
+        == "0px"
+    )
     covers = ["#map .legend", ".circle-key", ".shows", "form.find"]
     boxes = [page.locator(each).bounding_box() for each in covers]
     credit = page.locator(".attrib").bounding_box()

@@ -12,6 +12,7 @@ from django.core.cache import cache
 from django.urls import reverse
 from numpy.typing import NDArray
 
+from dpgeo.artefacts.view import NOISE
 from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
 from tests.browser.opening import DRAWN, PATIENCE, Open, unfold
@@ -38,6 +39,11 @@ UNCOVERED = """selector => {
     return document.elementFromPoint(x + 4, y + 4).matches(selector);
 }"""
 """Script that says whether nothing covers the upper left corner of an element."""
+SWATCH = """() => {
+    const style = getComputedStyle(document.querySelector(".legend .hatch"));
+    return [style.backgroundImage, style.backgroundColor];
+}"""
+"""Script that returns how the legend paints counts that are too few."""
 THIN = {"offline": False, "latency": 400, "downloadThroughput": 50_000, "uploadThroughput": 50_000}
 """A connection of 400 kbit/s on which each response begins after 0.4 seconds."""
 
@@ -140,9 +146,13 @@ def test_on_a_phone_the_servers_picture_lies_where_the_map_will_be(
     assert page.evaluate(BELOW, [LOADING, "#map .sheet"])
     early = screenshot(page, "#map .sheet")
     assert ramp_share(early, "light") > 0.02
+    # Its legend shows what is too few as the picture does: in grey, where the map hatches it.
+    assert page.evaluate(SWATCH) == ["none", "rgb({}, {}, {})".format(*NOISE)]
+    assert (early[..., :3] == NOISE).all(axis=-1).mean() > 0.02
     requests.release()
     page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
     assert page.locator(".ahead, .early").count() == 0
+    assert "gradient" in page.evaluate(SWATCH)[0]
     late = screenshot(page, "#map .sheet")
     assert np.abs(middle_of_crowds(early) - middle_of_crowds(late)).max() < 6
 

@@ -26,22 +26,35 @@ export function installPictures(part: ParentNode): void {
   const canvases = [...part.querySelectorAll<HTMLCanvasElement>("canvas[data-ground]")];
   // One after the other, the large one first: each may take the server some of its time.
   canvases.sort((one, other) => other.clientHeight - one.clientHeight);
+  for (const canvas of canvases) {
+    canvas.dataset.state = "loading";
+    say(canvas, t("Drawing a map of invented people…"), true);
+  }
   for (const canvas of canvases) queue = queue.then(() => (canvas.isConnected ? show(canvas) : undefined));
 }
 
 async function show(canvas: HTMLCanvasElement): Promise<void> {
-  canvas.dataset.state = "loading";
   try {
     drawn.set(canvas, await load(canvas));
     draw(canvas);
     canvas.dataset.state = "drawn";
+    say(canvas, t("The map of invented people is drawn."), false);
   } catch (error) {
     canvas.dataset.state = "failed";
+    say(canvas, "", false);
     const words = Object.assign(document.createElement("p"), { className: "xs quiet" });
     words.textContent = t("This picture could not be drawn; reload the page.");
     canvas.after(words);
     console.warn("A picture could not be drawn", error);
   }
+}
+
+/** Says over a picture, and to screen readers, how far it is; what is not shown is only spoken. */
+function say(canvas: HTMLCanvasElement, words: string, shown: boolean): void {
+  const status = canvas.parentElement?.querySelector<HTMLElement>(":scope > .drawing");
+  if (!status) return;
+  status.classList.toggle("visually-hidden", !shown);
+  status.textContent = words;
 }
 
 async function load({ dataset }: HTMLCanvasElement): Promise<Loaded> {

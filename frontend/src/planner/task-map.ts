@@ -90,7 +90,10 @@ export class TaskMap {
     this.frame.dataset.shows = layer === this.density ? "density" : "radius";
     const opening = readOpening(this.frame.dataset.opens);
     layer.restyle(openingStyle(PLAIN_STYLE, opening, layer.name), readPalette(this.frame));
-    drawLegend(need(this.frame, ".legend"), layer.legend(), factsOf(this.frame));
+    // The circles' key is a part of the legend, within one border; drawing the legend empties it.
+    const [legend, circles] = [need(this.frame, ".legend"), need(this.frame, ".circle-key")];
+    drawLegend(legend, layer.legend(), factsOf(this.frame));
+    legend.append(circles);
   }
 
   private async drawInteractive(opened: OpenRelease): Promise<void> {

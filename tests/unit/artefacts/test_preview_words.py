@@ -7,10 +7,19 @@ import dataclasses
 import numpy as np
 import pytest
 
-from dpgeo.artefacts.preview import margin_words, position, source_words
-from dpgeo.artefacts.view import views
+from dpgeo.artefacts.picture_names import INK
+from dpgeo.artefacts.preview import (
+    MAP_HEIGHT,
+    WIDTH,
+    draw_map,
+    margin_words,
+    position,
+    radii,
+    source_words,
+)
+from dpgeo.artefacts.view import LARGEST, SMALLEST, views
 from dpgeo.postprocess.layers import layers
-from tests.unit.artefacts.releases import grid_release, partition_release
+from tests.unit.artefacts.releases import clusters_release, grid_release, partition_release
 
 
 def test_a_map_of_squares_states_its_margin_per_square_of_the_legend() -> None:
@@ -25,6 +34,18 @@ def test_a_map_of_boxes_states_the_margin_of_a_count() -> None:
     shown = [each for each in views(layers(partition_release())) if each.divisor]
     assert all(margin_words(view).startswith(", each count ± ") for view in shown)
     assert shown
+
+
+def test_gathering_places_are_as_large_as_on_the_map_and_have_an_edge() -> None:
+    """Dots of four pixels vanish in a small picture, and pale ones on its inverted, dark ground."""
+    released = clusters_release()
+    [view] = [each for each in views(layers(released)) if each.layer.name == "clusters"]
+    sizes = radii(np.array([400.0, 100.0, 1.0, -3.0]))
+    assert sizes.tolist() == [LARGEST, LARGEST / 2, SMALLEST, SMALLEST]
+    drawn = np.asarray(draw_map(released, view, WIDTH, MAP_HEIGHT))
+    ink = (drawn == INK).all(axis=-1)
+    # The edges of three circles, of which the largest alone is more than 160 pixels long.
+    assert ink.sum() > 160
 
 
 def test_the_picture_names_its_publisher_licence_and_credits() -> None:

@@ -62,13 +62,15 @@ describe("the legend of a heatmap", () => {
   });
 
   it("states margins of figures per square, and of boxes as they were counted", () => {
-    expect(marginSentence(cells, [12], people, squareOf(200, 100))).toBe("Every figure is give or take 48 people.");
+    expect(marginSentence(cells, [12], people, squareOf(200, 100))).toBe("The figure of each 200\u00a0m square is give or take 48 people.");
     expect(marginSentence({ ...cells, kind: "inferred" }, [3, 12], people, squareOf(200, 100))).toBe(
       "Smoothed. Press a square to see its margin of error; the data files have all of them.",
     );
-    expect(marginSentence({ ...cells, kind: "inferred" }, [3, 12], people, squareOf(100, 97))).toBe("Every figure is give or take 3 to 12 people.");
-    expect(marginSentence(cells, [1], people, squareOf(100, 100))).toBe("Every figure is give or take 1 person.");
-    expect(marginSentence(cells, [], people, squareOf(100, 100))).toBe("Every figure is give or take 12 people.");
-    expect(marginSentence(boxes, [12], people, squareOf(100, 100))).toBe("Every count of a square or box is give or take 12 people.");
+    expect(marginSentence({ ...cells, kind: "inferred" }, [3, 12], people, squareOf(100, 97))).toBe("The figure of each 100\u00a0m square is give or take 3 to 12 people.");
+    expect(marginSentence(cells, [1], people, squareOf(100, 100))).toBe("The figure of each 100\u00a0m square is give or take 1 person.");
+    expect(marginSentence(cells, [], people, squareOf(100, 100))).toBe("The figure of each 100\u00a0m square is give or take 12 people.");
+    expect(marginSentence(boxes, [12], people, squareOf(100, 100))).toBe(
+      "Margins are those of whole squares or boxes as counted, not of a 100\u00a0m square: each count is give or take 12 people.",
+    );
   });
 });

@@ -27,15 +27,16 @@ export function marginSentence(layer: BoxLayer, margins: readonly number[], noun
   const how = provenance(layer.noise[0]!.label);
   if (layer.boxes) {
     const values = { ...countedRange(counts, t(nouns.sum)), how };
-    return t("Every count of a square or box is give or take {range} {counting}{how}.", values);
+    // The legend states a density, and a margin beside it would be taken for that of the same square.
+    return t("Margins are those of whole squares or boxes as counted, not of a {side} square: each count is give or take {range} {counting}{how}.", { ...values, side: square.side });
   }
   if (layer.kind === "inferred" && square.cells > 1) {
     // Cells of a surface err together with their neighbours or against them: their margins do not add
     // up to one of the map's unit, and one of another unit would be taken for it.
     return t("Smoothed. Press a square to see its margin of error; the data files have all of them.");
   }
-  const values = { ...countedRange(counts.map((margin) => margin * square.cells), nounOf(nouns, square)), how };
-  return t("Every figure is give or take {range} {counting}{how}.", values);
+  const values = { ...countedRange(counts.map((margin) => margin * square.cells), nounOf(nouns, square)), how, side: square.side };
+  return t("The figure of each {side} square is give or take {range} {counting}{how}.", values);
 }
 
 /** How a margin was computed, where it is not exact; the labels are those of `postprocess.layers`. */
