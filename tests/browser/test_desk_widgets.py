@@ -21,6 +21,7 @@ from dpgeo.webhooks.services import webhook_create
 from tests.browser.opening import PATIENCE, Open
 from tests.browser.pixels import ramp_share, screenshot, share
 from tests.browser.test_accessibility import violations
+from tests.browser.test_slow_network import Held
 from tests.maps import BOUNDS, grid_release, install
 from tests.web.desk import Desk, make_desk
 from tests.web.test_german_desk import everything
@@ -55,15 +56,15 @@ def signed_in(desk: Desk, live_server: Any) -> Any:
 def test_a_step_says_that_its_rehearsal_is_being_drawn(
     open_page: Open, live_server: Any, desk: Desk, dataset: Dataset, width: int
 ) -> None:
-    held: list[Any] = []
+    requests = Held()
 
     def prepare(page: Any) -> None:
         signed_in(desk, live_server)(page)
-        page.route("**/map.bin", lambda route: held.append(route))
+        page.route("**/map.bin", requests)
 
     status = ".path-map [role=status]"
     page = open_page(
-        f"/desk/datasets/{dataset.slug}/map/cost/?kind=contours",
+        f"/desk/datasets/{dataset.slug}/map/cost/?kind=contours&people=100",
         (width, 900),
         wait=".path-map canvas[data-state=loading]",
         prepare=prepare,
@@ -72,9 +73,7 @@ def test_a_step_says_that_its_rehearsal_is_being_drawn(
     box, canvas = (page.locator(each).bounding_box() for each in (status, ".path-map canvas"))
     assert box["height"] > 20
     assert canvas["y"] <= box["y"] < canvas["y"] + canvas["height"]
-    page.unroute("**/map.bin")
-    for route in held:
-        route.continue_()
+    requests.release()
     page.wait_for_selector(".path-map canvas[data-state=drawn]", timeout=PATIENCE)
     assert page.text_content(status) == "The map of invented people is drawn."
     assert page.locator(status).bounding_box()["height"] <= 1

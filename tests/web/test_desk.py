@@ -259,7 +259,7 @@ def test_it_shows_facts_and_ledger_of_a_dataset(desk: Desk) -> None:
 
 def test_it_lists_only_the_organisations_ledger_entries(desk: Desk) -> None:
     desk.request(desk.declare(ready=True))
-    assert "A map (uniform-grid)" in desk.page("/desk/ledger/")
+    assert "A map (Uniform grid)" in desk.page("/desk/ledger/")
     stranger = make_desk(name="Other house", owner="other")
     assert "A map" not in stranger.page("/desk/ledger/")
 

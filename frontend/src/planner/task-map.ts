@@ -91,7 +91,8 @@ export class TaskMap {
     const opening = readOpening(this.frame.dataset.opens);
     layer.restyle(openingStyle(PLAIN_STYLE, opening, layer.name), readPalette(this.frame));
     // The circles' key is a part of the legend, within one border; drawing the legend empties it.
-    const [legend, circles] = [need(this.frame, ".legend"), need(this.frame, ".circle-key")];
+    const legend = need<HTMLElement>(this.frame, ".legend");
+    const circles = need(this.frame, ".circle-key");
     drawLegend(legend, layer.legend(), factsOf(this.frame));
     legend.append(circles);
   }
