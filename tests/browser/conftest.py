@@ -14,6 +14,7 @@ import pytest
 from django.conf import settings
 
 from tests.browser.opening import DRAWN, PATIENCE, Open
+from tests.migrated import copied_into_memory
 from tests.requirements import need
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -28,6 +29,13 @@ QUIET = [
 ]
 SOFTWARE_WEBGL = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 NO_WEBGL = ["--disable-gpu", "--disable-3d-apis"]
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(request: pytest.FixtureRequest) -> None:
+    """Let the test database begin with all tables."""
+    with copied_into_memory():
+        request.getfixturevalue("django_db_setup")
 
 
 @pytest.fixture(scope="module")

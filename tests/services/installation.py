@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.migrated import DATABASE, migrated_database
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 Process = subprocess.Popen[bytes]
-
-
-DATABASE = "dpgeo.sqlite3"
-
-
-@functools.cache
-def migrated_database() -> bytes:
-    """Return the content of a migrated SQLite database; migrating takes seconds."""
-    with tempfile.TemporaryDirectory() as name:
-        installation = Installation(Path(name), migrated=False)
-        installation.migrate()
-        return (installation.folder / "var" / DATABASE).read_bytes()
 
 
 class Installation:
@@ -81,7 +69,7 @@ class Installation:
     def migrate(self) -> None:
         """Bring the database's tables up to date."""
         process = self.start("manage.py", "migrate", "-v", "0")
-        assert process.wait(timeout=300) == 0, (self.folder / "log").read_text()[-4000:]
+        assert process.wait() == 0, (self.folder / "log").read_text()[-4000:]
 
     def ask(self, action: str, **values: Any) -> dict[str, Any]:
         """Run an action of `tests.services.driver` and return its result.

@@ -1,4 +1,7 @@
-"""A different fixed noise seed for each web test, so that no web test fails by chance."""
+"""Fixtures of web tests: migrated tables, and a fixed noise seed for each test.
+
+With a seed of its own, no web test fails by chance.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,15 @@ import zlib
 import pytest
 
 from dpgeo.releases import private_draw, rehearsal
+from tests.migrated import copied_into_memory
 from tests.randomness import SeededEntropy
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(request: pytest.FixtureRequest) -> None:
+    """Let the test database begin with all tables."""
+    with copied_into_memory():
+        request.getfixturevalue("django_db_setup")
 
 
 @pytest.fixture(autouse=True)

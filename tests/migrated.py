@@ -1,0 +1,102 @@
+"""A database to which all migrations have been applied, made once and copied from then on.
+
+To apply them takes some ten seconds of the processor, which each test process spent anew. The copy
+is kept in pytest's cache, under a hash of the code and the packages that it was made with.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+KEPT = ROOT / ".pytest_cache" / "migrated"
+DATABASE = "dpgeo.sqlite3"
+
+
+@cache
+def migrated_database(kept: Path = KEPT) -> bytes:
+    """Return the content of a migrated SQLite database.
+
+    The first process that needs it makes it, and the others wait for that.
+    """
+    kept.mkdir(parents=True, exist_ok=True)
+    path = kept / f"{_fingerprint()}.sqlite3"
+    with (kept / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            for former in kept.glob("*.sqlite3"):
+                former.unlink()
+            with tempfile.TemporaryDirectory(dir=kept) as folder:
+                migrate({"DPGEO_VAR": folder})
+                made = Path(folder) / DATABASE
+                with closing(sqlite3.connect(made)) as database:
+                    # Otherwise a copy in memory would look for a log of writes beside it.
+                    database.execute("PRAGMA journal_mode=DELETE")
+                made.replace(path)
+        return path.read_bytes()
+
+
+def migrate(settings: Mapping[str, str]) -> None:
+    """Apply all migrations to an installation's database, in a process of its own."""
+    outer = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in {"DATABASE_URL", "CELERY_BROKER_URL"}
+    }
+    own = {"DPGEO_JOB_SLOTS": "", "DJANGO_SETTINGS_MODULE": "dpgeo.config.settings", **settings}
+    done = subprocess.run(
+        [sys.executable, "manage.py", "migrate", "-v", "0"],
+        cwd=ROOT,
+        env=outer | own,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()[-4000:]
+
+
+def _fingerprint() -> str:
+    """Return a hash of what the tables, and the rows that migrations add, follow from."""
+    digest = hashlib.sha256(f"{sys.version} {sqlite3.sqlite_version}".encode())
+    for package in ("django", "django-allauth"):
+        digest.update(f"{package} {version(package)}\n".encode())
+    for path in sorted((ROOT / "dpgeo").rglob("*.py")):
+        digest.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+@contextmanager
+def copied_into_memory() -> Iterator[None]:
+    """Fill each SQLite database that is opened in memory within the block, if it is empty.
+
+    What Django then makes of it for the tests has no migration left to apply.
+    """
+    from django.db.backends.signals import connection_created
+
+    def fill(connection: Any, **_: object) -> None:
+        if connection.vendor != "sqlite" or not connection.is_in_memory_db():
+            return
+        own = connection.connection
+        if own.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
+            with tempfile.NamedTemporaryFile(suffix=".sqlite3") as file:
+                file.write(migrated_database())
+                file.flush()
+                with closing(sqlite3.connect(file.name)) as source:
+                    source.backup(own)
+
+    connection_created.connect(fill)
+    try:
+        yield
+    finally:
+        connection_created.disconnect(fill)
