@@ -7,7 +7,11 @@ full pass.
 
 from __future__ import annotations
 
+import importlib
 import os
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,6 +50,34 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_configure_node(node: Any) -> None:
     """Tell a parallel test process which suites may be sampled."""
     node.workerinput["fresh"] = node.config.stash[FRESH]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Let each parallel test process begin to import the tests at another one.
+
+    Whoever imports a module first compiles it and rewrites its assertions. Processes that import
+    all tests in the same order would each do that for all of them.
+    """
+    worker = getattr(session.config, "workerinput", None)
+    if worker is None:
+        return
+    number = int(worker["workerid"].removeprefix("gw"))
+    for path in imported_first(session.config.args, number, worker["workercount"]):
+        # What cannot be imported fails, or is skipped, when it is collected.
+        with suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+
+
+def imported_first(arguments: Sequence[str], number: int, of: int) -> list[Path]:
+    """Return the files of tests that process `number` of `of` imports before it collects all."""
+    places = [Path(argument.partition("::")[0]).absolute() for argument in arguments]
+    files = [
+        path
+        for place in places
+        for path in (sorted(place.rglob("test_*.py")) if place.is_dir() else [place])
+    ]
+    return files[len(files) * number // of :] if number else []
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

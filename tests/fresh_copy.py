@@ -3,8 +3,9 @@
 `python -m tests.fresh_copy PYTHON TARGET... [--OPTION...]` makes the targets one after the other in
 the same copy, and stops at the first that fails. `test` and `test-python` pass the options on to
 pytest. With `run`, the demo must be published and the data of every map must be available over
-HTTP; then the site is stopped. `python -m tests.fresh_copy newest` prints the newest Python on this
-machine if it is newer than this one. Only the standard library is used.
+HTTP; then the site is stopped. `built` is no target of the Makefile: it takes over what `make
+frontend` has installed and built here. `python -m tests.fresh_copy newest` prints the newest Python
+on this machine if it is newer than this one. Only the standard library is used.
 """
 
 from __future__ import annotations
@@ -93,6 +94,15 @@ def fresh_copy() -> Iterator[Path]:
                 (folder / path).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / path, folder / path)
         yield folder
+
+
+def take_built(folder: Path) -> int:
+    """Take over the map's packages and build, which the version of Python does not change."""
+    built = ROOT / "frontend" / "dist"
+    assert (built / "manifest.json").exists(), "There is no build of the map here: make frontend"
+    shutil.copytree(built, folder / "frontend" / "dist")  # with its times, so make sees it is new
+    (folder / "frontend" / "node_modules").symlink_to(ROOT / "frontend" / "node_modules")
+    return 0
 
 
 def run_tests(folder: Path, python: str, target: str, *options: str) -> int:
@@ -192,7 +202,9 @@ def main(words: list[str]) -> int:
     code = 0
     with fresh_copy() as folder:
         for target in (word for word in others if word not in options):
-            if target == "run":
+            if target == "built":
+                code = take_built(folder)
+            elif target == "run":
                 code = publish_demo(folder, python)
             else:
                 code = run_tests(folder, python, target, *options)

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from dpgeo.commands.supervisor import tie_to_parent
+from tests.migrated import migrate
 
 PATIENCE_SECONDS = 30.0
 
@@ -63,21 +64,37 @@ class Servers:
     postgresql: str
     redis: str
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+    _migrated: str = ""
 
     def environment(self) -> dict[str, str]:
-        """Return settings that give an installation its own database and queue."""
+        """Return settings that give an installation its own empty database and queue."""
+        return self._environment("template1")
+
+    def migrated_environment(self) -> dict[str, str]:
+        """Return settings for an installation whose database has all tables.
+
+        The migrations are applied once, and the tables copied from then on.
+        """
+        if not self._migrated:
+            settings = self.environment()
+            with tempfile.TemporaryDirectory() as folder:
+                migrate({**settings, "DPGEO_VAR": folder})
+            self._migrated = settings["DATABASE_URL"].rpartition("/")[2]
+        return self._environment(self._migrated)
+
+    def _environment(self, template: str) -> dict[str, str]:
         number = next(self._numbers)
         return {
-            "DATABASE_URL": f"{self.postgresql}/{self._make_database(number)}",
+            "DATABASE_URL": f"{self.postgresql}/{self._make_database(number, template)}",
             "CELERY_BROKER_URL": f"{self.redis}/{self._empty_queue(number)}",
         }
 
-    def _make_database(self, number: int) -> str:
+    def _make_database(self, number: int, template: str) -> str:
         import psycopg
 
         name = f"dpgeo_{number}"
         with psycopg.connect(f"{self.postgresql}/postgres", autocommit=True) as connection:
-            connection.execute(f'CREATE DATABASE "{name}"'.encode())
+            connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"'.encode())
         return name
 
     def _empty_queue(self, number: int) -> int:

@@ -27,6 +27,6 @@ def installation(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Ins
     settings = None
     if request.param == "servers":
         servers: Servers = request.getfixturevalue("servers")
-        settings = servers.environment()
+        settings = servers.migrated_environment()
     with closing(Installation(tmp_path, settings)) as new:
         yield new

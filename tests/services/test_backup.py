@@ -48,7 +48,7 @@ class Machines:
         self.folder, self._servers, self._stack = folder, servers, stack
 
     def make(self, name: str, kind: str) -> Installation:
-        settings = self._servers.environment() if kind == "postgresql" else None
+        settings = self._servers.migrated_environment() if kind == "postgresql" else None
         (self.folder / name).mkdir()
         return self._stack.enter_context(closing(Installation(self.folder / name, settings)))
 
@@ -109,7 +109,6 @@ def test_a_busy_installation_is_restored_into_another_kind_of_database(
     data, keys = archives.splitlines()[:2]
     assert old.answer(writing)["paid"] == 400
     ((spent, total, entries),) = ledgers(old)
-    new.migrate()
 
     words = ["restore", data, "--keys", keys, "--identity", str(identity)]
     for seconds in KILLED_AFTER:

@@ -70,7 +70,7 @@ def names_in(address: str) -> list[str]:
 def hosts(store: str, servers: Servers, tmp_path: Path) -> list[Installation]:
     """Return two hosts' installations, each in a separate folder."""
     shared = {
-        **servers.environment(),
+        **servers.migrated_environment(),
         "DPGEO_S3_BUCKET": BUCKET,
         "DPGEO_S3_ENDPOINT": store,
         "DPGEO_S3_REGION": "us-east-1",

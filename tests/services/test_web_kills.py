@@ -204,7 +204,7 @@ def test_a_reaper_killed_while_it_gives_a_job_up_refunds_it_once(
 def test_a_request_made_while_the_broker_is_down_is_done_when_it_is_back(
     servers: Servers, tmp_path: Path
 ) -> None:
-    with closing(Installation(tmp_path, servers.environment())) as installation:
+    with closing(Installation(tmp_path, servers.migrated_environment())) as installation:
         dataset = int(installation.ask("prepare", rows=500)["dataset"])
         broker = installation.environment["CELERY_BROKER_URL"]
         installation.environment["CELERY_BROKER_URL"] = f"redis://127.0.0.1:{free_port()}/0"

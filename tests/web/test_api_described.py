@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -195,3 +197,20 @@ def test_every_example_of_a_problem_occurs(desk: Desk, release: Release, throttl
     by_the_web_server = ADDRESS_TOO_LONG.document()
     seen.add((by_the_web_server["type"], by_the_web_server["title"]))
     assert seen == set().union(*map(problems, every))
+
+
+AT_ONCE = """
+import django, sys
+from concurrent.futures import ThreadPoolExecutor
+django.setup()
+from dpgeo.api.documentation import schema
+sys.setswitchinterval(1e-4)
+with ThreadPoolExecutor(2) as threads:
+    first, second = [each.result() for each in [threads.submit(schema) for _ in range(2)]]
+assert first["paths"] and first == second
+"""
+
+
+def test_a_new_process_generates_the_schema_in_several_threads() -> None:
+    """What drf-spectacular loads lazily must not be seen half loaded by another thread."""
+    subprocess.run([sys.executable, "-c", AT_ONCE], check=True)

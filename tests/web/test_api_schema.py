@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import subprocess
-import sys
 from functools import partial
 from typing import Any
 
@@ -44,23 +42,6 @@ def operations() -> list[tuple[str, dict[str, Any]]]:
 
 def test_the_schema_is_valid_openapi_without_a_warning() -> None:
     call_command("spectacular", "--validate", "--fail-on-warn", stdout=io.StringIO())
-
-
-AT_ONCE = """
-import django, sys
-from concurrent.futures import ThreadPoolExecutor
-django.setup()
-from dpgeo.api.documentation import schema
-sys.setswitchinterval(1e-4)
-with ThreadPoolExecutor(2) as threads:
-    first, second = [each.result() for each in [threads.submit(schema) for _ in range(2)]]
-assert first["paths"] and first == second
-"""
-
-
-def test_a_new_process_generates_the_schema_in_several_threads() -> None:
-    """What drf-spectacular loads lazily must not be seen half loaded by another thread."""
-    subprocess.run([sys.executable, "-c", AT_ONCE], check=True)
 
 
 def test_every_address_is_described() -> None:
