@@ -4,7 +4,7 @@
 the same copy, and stops at the first that fails. `test` and `test-python` pass the options on to
 pytest. With `run`, the demo must be published and the data of every map must be available over
 HTTP; then the site is stopped. `built` is no target of the Makefile: it takes over what `make
-frontend` has installed and built here. `python -m tests.fresh_copy newest` prints the newest Python
+frontend` has built here. `python -m tests.fresh_copy newest` prints the newest Python
 on this machine if it is newer than this one. Only the standard library is used.
 """
 
@@ -97,11 +97,14 @@ def fresh_copy() -> Iterator[Path]:
 
 
 def take_built(folder: Path) -> int:
-    """Take over the map's packages and build, which the version of Python does not change."""
-    built = ROOT / "frontend" / "dist"
-    assert (built / "manifest.json").exists(), "There is no build of the map here: make frontend"
-    shutil.copytree(built, folder / "frontend" / "dist")  # with its times, so make sees it is new
-    (folder / "frontend" / "node_modules").symlink_to(ROOT / "frontend" / "node_modules")
+    """Take over the map's build, which the version of Python does not change."""
+    here, copy = ROOT / "frontend", folder / "frontend"
+    assert (here / "dist" / "manifest.json").exists(), "Nothing is built here: make frontend"
+    # The times are copied, too: make compares them, and installs packages only to build anew.
+    shutil.copytree(here / "dist", copy / "dist")
+    (copy / "node_modules").mkdir()
+    installed = Path("node_modules", ".package-lock.json")
+    shutil.copy2(here / installed, copy / installed)
     return 0
 
 
