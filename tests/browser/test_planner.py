@@ -24,7 +24,7 @@ from tests.web.published import make_member, make_organisation
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 AREA = StudyArea.from_bounds(*BOUNDS)
-PATIENCE = 60_000
+PATIENCE = 180_000
 SIZES = [(320, 720), (768, 1024), (1440, 900)]
 
 TASKS = (

@@ -162,7 +162,7 @@ def kill(process: Process) -> None:
     """Kill a process and its process group with signal 9, and wait until the process has ended."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    process.wait(timeout=20)
+    process.wait(timeout=120)
 
 
 def wait_until_exists(path: Path, process: Process, log: Path) -> None:

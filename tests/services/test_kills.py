@@ -77,7 +77,7 @@ def test_a_killed_worker_is_replaced_and_the_release_charged_and_drawn_once(
     with installation.worker(), installation.reaper() as reaper:
         seen = {release: installation.wait_for(release, job="done") for release in killed}
         os.kill(reaper.pid, signal.SIGTERM)
-        assert reaper.wait(timeout=20) == 0
+        assert reaper.wait(timeout=120) == 0
     for release, left in killed.items():
         check_finished(seen[release])
         assert seen[release]["attempts"] == 2
@@ -142,7 +142,7 @@ def test_of_two_living_holders_one_commits(
             kill(second)
         gate.unlink()
         os.kill(first.pid, signal.SIGTERM)
-        first.wait(timeout=60)
+        first.wait(timeout=120)
     afterwards = installation.ask("look", release=release)
     check_finished(afterwards)
     assert afterwards == published

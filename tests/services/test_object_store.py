@@ -122,7 +122,7 @@ def test_a_map_is_made_by_two_hosts_that_share_an_object_store(
     for host in hosts:
         left = [path for path in (host.folder / "var").rglob("*") if path.is_file()]
         assert not [path for path in left if "private" in path.parts or "releases" in path.parts]
-    assert first.start("manage.py", "reap", "--once").wait(timeout=60) == 0
+    assert first.start("manage.py", "reap", "--once").wait(timeout=PATIENCE_SECONDS) == 0
 
 
 def made(site: Any, address: str) -> Any:

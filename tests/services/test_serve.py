@@ -74,7 +74,7 @@ def test_web_and_worker_come_back_after_being_killed_and_all_stop_within_seconds
     assert before.keys() == {"gunicorn", "celery", "files@", "reap"}
     os.kill(before["gunicorn"], signal.SIGKILL)
     os.kill(before["celery"], signal.SIGKILL)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while (after := children_of(server.pid)).keys() != before.keys() or set(after.values()) & {
         before["gunicorn"],
         before["celery"],
@@ -85,7 +85,7 @@ def test_web_and_worker_come_back_after_being_killed_and_all_stop_within_seconds
     assert after["reap"] == before["reap"]
 
     server.send_signal(signal.SIGTERM)
-    assert server.wait(timeout=20) == 0
+    assert server.wait(timeout=PATIENCE_SECONDS) == 0
     assert not any(Path(f"/proc/{number}").exists() for number in after.values())
     assert server.stdout is not None
     output = server.stdout.read().decode()
@@ -100,7 +100,7 @@ def test_a_port_that_is_taken_is_named_with_the_remedy(
         other.bind(("127.0.0.1", port))
         other.listen()
         refused = installation.start("manage.py", "serve", "--port", str(port))
-        assert refused.wait(timeout=60) == 1
+        assert refused.wait(timeout=PATIENCE_SECONDS) == 1
     log = (installation.folder / "log").read_text()
     assert f"Port {port} on 127.0.0.1 is taken" in log
     assert "make run PORT=" in log

@@ -64,8 +64,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def until(condition: Callable[[], object], what: str) -> None:
-    """Wait for a condition, for at most 15 seconds."""
-    deadline = time.monotonic() + 15
+    """Wait for a condition, for at most a minute."""
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain until {what}"
         time.sleep(0.05)
@@ -107,7 +107,7 @@ def test_it_stops_every_process_when_told(
     supervisor = start()
     until(lambda: len(ids(tmp_path)) == 1, "the part runs")
     supervisor.send_signal(number)
-    assert supervisor.wait(timeout=15) == 0
+    assert supervisor.wait(timeout=60) == 0
     assert not any(lives(number) for number in ids(tmp_path)[0])
 
 
@@ -132,5 +132,5 @@ def test_it_waits_longer_before_each_restart_of_a_failing_program(
     assert lines == [
         f"Failing ended (exit code 3); starting it again in {wait} s.\n" for wait in ("0.5", 1, 2)
     ]
-    assert supervisor.wait(timeout=15) == 0
+    assert supervisor.wait(timeout=60) == 0
     assert (tmp_path / "brief").read_text() == "x"

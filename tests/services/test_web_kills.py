@@ -48,7 +48,7 @@ class Browser:
 
     def post(self, path: str, body: bytes, content_type: str) -> int | None:
         """Return the response's status; None if the server was killed before it responded."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
         headers = {**self.headers, "Content-Type": content_type}
         try:
             connection.request("POST", path, body, headers)
@@ -94,7 +94,7 @@ def killed_while(
         answer = pool.submit(getattr(browser, send))
         wait_until_exists(gate, process, installation.folder / "log")
         kill(process)
-        assert answer.result(timeout=60) is None
+        assert answer.result(timeout=PATIENCE_SECONDS) is None
     gate.unlink()
     yield
 
@@ -137,11 +137,11 @@ def test_an_upload_cut_off_by_a_kill_leaves_nothing_and_can_be_sent_again(
         seen = installation.ask("stored", dataset=dataset)
     assert seen["uploads"] == 0
     assert seen["raw_files"] + seen["incoming"] > 0
-    assert installation.start("manage.py", "reap", "--once").wait(timeout=60) == 0
+    assert installation.start("manage.py", "reap", "--once").wait(timeout=PATIENCE_SECONDS) == 0
     young = installation.ask("stored", dataset=dataset)
     assert young == seen
     installation.ask("age")
-    assert installation.start("manage.py", "reap", "--once").wait(timeout=60) == 0
+    assert installation.start("manage.py", "reap", "--once").wait(timeout=PATIENCE_SECONDS) == 0
     swept = installation.ask("stored", dataset=dataset)
     assert (swept["raw_files"], swept["incoming"]) == (0, 0)
     with website(installation, browser.port):

@@ -52,11 +52,11 @@ def port() -> Iterator[int]:
             yield number
         finally:
             process.send_signal(signal.SIGTERM)
-            process.wait(timeout=30)
+            process.wait(timeout=120)
 
 
 def wait_for_every_process(port: int) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240
     seen: set[str] = set()
     while len(seen) < gunicorn.workers:
         assert time.monotonic() < deadline
@@ -69,10 +69,10 @@ def ask_again_and_again(port: int, times: int, together: Barrier | None = None) 
 
     With the barrier `together`, requests start when all clients have connected.
     """
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     with contextlib.closing(connection):
         if together:
-            together.wait(timeout=60)
+            together.wait(timeout=240)
         answers = []
         for _ in range(times):
             connection.request("GET", "/")
@@ -89,7 +89,7 @@ def test_simultaneous_connections_are_shared_among_the_processes(port: int) -> N
 
 
 def test_an_address_too_long_is_refused_with_a_problem_that_says_what_to_do(port: int) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     with contextlib.closing(connection):
         connection.request("GET", "/" + "x" * gunicorn.limit_request_line)
         answer = connection.getresponse()
@@ -103,7 +103,7 @@ def shares(port: int) -> Counter[str]:
     together = Barrier(CONNECTIONS)
     with ThreadPoolExecutor(CONNECTIONS) as pool:
         futures = [pool.submit(ask_again_and_again, port, 20, together) for _ in range(CONNECTIONS)]
-        answers = [each.result(timeout=60) for each in futures]
+        answers = [each.result(timeout=240) for each in futures]
     assert all(len(set(each)) == 1 for each in answers), "a connection stays where it is"
     return Counter(each[0] for each in answers)
 
@@ -114,10 +114,10 @@ def test_a_connection_opened_when_all_threads_are_busy_is_answered_soon(port: in
         busy = [pool.submit(ask_again_and_again, port, 60) for _ in range(CONNECTIONS)]
         time.sleep(0.2)
         late = pool.submit(ask_again_and_again, port, 1)
-        late.result(timeout=60)
+        late.result(timeout=240)
         assert not any(each.done() for each in busy)
         for each in busy:
-            each.result(timeout=60)
+            each.result(timeout=240)
 
 
 @pytest.mark.parametrize("length", [1000, LARGEST_BUFFERED + 1])

@@ -320,7 +320,7 @@ def test_events_are_sent_to_a_collector_once_they_are_committed(
         event_record(EventKind.SIGN_IN, who="undone")
         transaction.set_rollback(True)
     event = event_record(EventKind.SIGN_IN, who="ann", subject="\u00fc")
-    path, headers, document = collector.got.get(timeout=10)
+    path, headers, document = collector.got.get(timeout=60)
     assert (path, headers["Authorization"]) == ("/v1/logs", "Bearer secret words")
     assert headers["Content-Type"] == "application/json"
     (resource,) = document["resourceLogs"]
@@ -351,7 +351,7 @@ def test_a_collector_that_refuses_or_is_missing_stops_nothing(
 
     collector.status = 307  # the sender must not follow this redirect
     record()
-    assert collector.got.get(timeout=10)[0] == "/v1/logs"
+    assert collector.got.get(timeout=60)[0] == "/v1/logs"
     assert collector.got.empty()
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))

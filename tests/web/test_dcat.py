@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import importlib.util
 import json
 import sys
@@ -217,7 +216,8 @@ def test_ckan_harvests_everything(ckan: Any, release: Release, syntax: str) -> N
     assert extras["publisher_name"] == "Example City"
     assert (extras["temporal_start"], extras["temporal_end"]) == ("2026-03-01", "2026-05-31")
     assert extras["access_rights"].endswith("/PUBLIC")
-    assert extras["issued"] == datetime.datetime.now(datetime.UTC).date().isoformat()
+    assert release.published_at is not None
+    assert extras["issued"] == release.published_at.date().isoformat()
     assert extras["identifier"] == release.pk
     assert len(json.loads(extras["documentation"])) == 2
     assert json.loads(extras["spatial_bbox"])["type"] == "Polygon"

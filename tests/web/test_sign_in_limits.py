@@ -210,7 +210,7 @@ def test_concurrent_counts_are_not_lost(tmp_path: Path) -> None:
     Django's own file cache would lose more than half of these 400 increments.
     """
     started = [subprocess.Popen([sys.executable, "-c", ADDING, str(tmp_path)]) for _ in range(4)]
-    assert [each.wait(timeout=60) for each in started] == [0] * 4
+    assert [each.wait(timeout=240) for each in started] == [0] * 4
     assert CountsInFiles(str(tmp_path), {}).get("one") == 400
 
 
