@@ -18,7 +18,7 @@ sample.
 
 Passes. Where one pass would take too much memory, people are divided by the range of their hashes,
 each into one pass (`people_of`). Keys depend neither on the pass nor on the order of rows, so a
-file that is clustered by person (`ingest.canonical`) has the same samples as one that is not.
+file that is ordered by person (`ingest.canonical_writer`) has the same samples as one that is not.
 
 Ties. A key has 64 bits. The cells of a grid of 4096 x 4096 take 24 of them, so 40 are left for the
 hash (34 on a grid of 32768 x 32768), or about 12 fewer with ranks. Two items of one person agree in

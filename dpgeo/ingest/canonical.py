@@ -5,10 +5,9 @@ uses that row, the declared schema, the dataset's secret key and the list of per
 dataset, and nothing else: types are declared, not inferred; no decision depends on the whole file;
 and a row that cannot be used does not affect any other. Removing one person's rows from an upload
 therefore removes exactly that person's rows from the canonical file (others may stand elsewhere in
-it, see `RUN`). The contribution bound, and
-with it every later guarantee, depends on this property. The list of erased persons is the same with
-and without that person's rows. (`tests/unit/ingest/test_person_local.py` tests this, byte for
-byte.)
+it, see `canonical_writer`). The contribution bound, and with it every later guarantee, depends on
+this property. The list of erased persons is the same with and without that person's rows.
+(`tests/unit/ingest/test_person_local.py` tests this, byte for byte.)
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import os
 import tempfile
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +26,7 @@ from numpy.typing import NDArray
 from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.attributes import number_attributes
 from dpgeo.ingest.batch import Batch, Sieve
+from dpgeo.ingest.canonical_writer import CanonicalWriter
 from dpgeo.ingest.categories import category_codes, category_field
 from dpgeo.ingest.coordinates import (
     EASTING,
@@ -67,15 +66,6 @@ Mercator metres. Time: seconds since 1970 in UTC, null if no time column is decl
 the number of the public attributes' combination of values (`core.attributes`), null if no attribute
 is declared. `canonical_schema` adds columns for each declared measure and category, and for a
 declared destination and a declared key of places.
-"""
-
-ROW_GROUP = 65_536
-
-RUN = 16 * ROW_GROUP
-"""Number of rows that are ordered together by their persons' hashes before they are written.
-
-Each row group of such a run holds the persons with a sixteenth of all hashes, and its statistics
-say which. The order of rows does not affect any count: `engine.duckdb_view` explains why.
 """
 
 UNIQUE = {"x", "y", "time", "destination_x", "destination_y"}
@@ -182,57 +172,6 @@ class _Positions:
         return f"longitude {self._longitude[index]:.7g}, latitude {self._latitude[index]:.7g}"
 
 
-class CanonicalWriter:
-    """Writes canonical rows in runs of `RUN` rows, whatever the batch sizes.
-
-    In each run, rows are clustered by the first 16 bits of their persons' hashes; those with equal
-    bits keep their order, and so do all rows of a dataset that protects records.
-    """
-
-    def __init__(self, writer: pq.ParquetWriter, schema: pa.Schema) -> None:
-        self._writer = writer
-        self._schema = schema
-        self._waiting: list[pa.RecordBatch] = []
-        self._rows = 0
-
-    def write(self, rows: pa.RecordBatch) -> None:
-        """Add rows, and write every run that is complete."""
-        self._waiting.append(rows)
-        self._rows += rows.num_rows
-        while self._rows >= RUN:
-            table = pa.Table.from_batches(self._waiting, self._schema)
-            self._write_run(table.slice(0, RUN))
-            self._waiting = table.slice(RUN).to_batches()
-            self._rows -= RUN
-
-    def flush(self) -> None:
-        """Write the remaining rows as the last run."""
-        if self._rows:
-            self._write_run(pa.Table.from_batches(self._waiting, self._schema))
-
-    def _write_run(self, rows: pa.Table) -> None:
-        bits = (rows["person_high"].to_numpy() >> np.uint64(48)).astype(np.uint16)
-        if bits.any():
-            order = np.argsort(bits, kind="stable").astype(np.int32)
-            rows = rows.combine_chunks().take(pa.array(order)).combine_chunks()
-            for first, after in pairwise([0, *_cuts(bits[order]), len(rows)]):
-                part = rows.slice(first, after - first)
-                self._writer.write_table(part, row_group_size=2 * ROW_GROUP)
-        else:
-            self._writer.write_table(rows.combine_chunks(), row_group_size=ROW_GROUP)
-
-
-def _cuts(bits: NDArray[np.uint16]) -> list[int]:
-    """Return where to divide rows, ordered by `bits` (n,), into groups of equal ranges of hashes.
-
-    The number of ranges is a power of two. If the file is read in as many passes, or in half or a
-    quarter as many, each pass finds its people in row groups of their own.
-    """
-    ranges = 1 << ((len(bits) - 1) // ROW_GROUP).bit_length()
-    ends = np.arange(1, ranges) * ((1 << 16) // ranges)
-    return [int(cut) for cut in np.unique(np.searchsorted(bits, ends)) if 0 < cut < len(bits)]
-
-
 @contextmanager
 def canonical_file(
     target: Path,
@@ -259,9 +198,12 @@ def canonical_file(
         with pq.ParquetWriter(
             temporary, schema, compression="zstd", use_dictionary=coded
         ) as writer:
-            canonical = CanonicalWriter(writer, schema)
-            yield canonical
-            canonical.flush()
+            canonical = CanonicalWriter(writer, schema, target.parent)
+            try:
+                yield canonical
+                canonical.flush()
+            finally:
+                canonical.close()
         _sync(temporary)
         temporary.replace(target)
     finally:

@@ -96,7 +96,15 @@ def ingest_parts(
     reader = reader_of(parts, form_of(declared).format if declared else None)
     batches = reader.rows(parts[0].path, schema.wanted, tally, schema.columns)
     known: Known = {}
-    total, due = 0, time.monotonic()
+    done = total = 0
+    due = time.monotonic()
+
+    def tell(done: int, total: int) -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            progress(done, total)
+            due = time.monotonic() + SECONDS_BETWEEN_REPORTS
+
     added = len(schema.measures), len(schema.categories)
     more = {"destination": schema.has_destination, "place": bool(schema.columns.place)}
     with canonical_file(target, *added, **more) as writer:
@@ -104,9 +112,8 @@ def ingest_parts(
         for rows, counted, done, total in in_order(tasks):
             tally.add(counted)
             writer.write(rows)
-            if time.monotonic() >= due:
-                progress(done, total)
-                due = time.monotonic() + SECONDS_BETWEEN_REPORTS
+            tell(done, total)
+        writer.flush(lambda: tell(done, total))
     progress(total, total)
     return tally.report()
 

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from dpgeo.ingest.canonical import ROW_GROUP
+from dpgeo.ingest.canonical_writer import ROW_GROUP
 from dpgeo.ingest.persons import organisation_hashes
 
 FEWEST = 100

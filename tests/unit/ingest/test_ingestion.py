@@ -22,7 +22,7 @@ import pytest
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
-from dpgeo.ingest import canonical, cores, csv_lines
+from dpgeo.ingest import canonical, canonical_writer, cores, csv_lines
 from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.report import Report
 from dpgeo.ingest.schema import Columns
@@ -79,28 +79,22 @@ def test_the_report_survives_json_and_names_rows(tmp_path: Path) -> None:
     assert "\x1b" not in report.examples[-1].value
 
 
-def test_the_canonical_file_is_clustered_by_person_in_runs_of_row_groups(
+def test_the_rows_of_an_upload_are_ordered_by_person(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(canonical, "ROW_GROUP", 10)
-    monkeypatch.setattr(canonical, "RUN", 40)
-    lines = [f"p{i % 50},45,{i / 100}\n" for i in range(107)]
+    monkeypatch.setattr(canonical_writer, "ROW_GROUP", 10)
+    monkeypatch.setattr(canonical_writer, "RUN", 40)
+    lines = [f"p{i % 50},45,{i / 1000}\n" for i in range(1070)]
     target = tmp_path / "c.parquet"
-    run(upload(tmp_path, HEADER + "".join(lines)), target)
-    file = pq.ParquetFile(target)
-    groups = [file.read_row_group(i)["person_high"].to_numpy() for i in range(file.num_row_groups)]
-    assert len(groups) == 12
-    for number, people in enumerate(groups):
-        assert set(people >> np.uint64(62)) == {number % 4}, "a group holds a quarter of all hashes"
-    rows = file.read()
-    bits = rows["person_high"].to_numpy() >> np.uint64(48)
-    x = rows["x"].to_numpy()
-    for first, last in ((0, 40), (40, 80), (80, 107)):
-        assert np.all(np.diff(bits[first:last].astype(int)) >= 0)
-        assert len(set(bits[first:last])) > 20
-        assert x[first:last].max() < x[last : last + 40].min(initial=np.inf)
-    same = np.diff(bits.astype(int)) == 0  # within a run, the rows of one person keep their order
-    assert np.all(np.diff(x)[same] > 0)
+    reached = []
+    source = upload(tmp_path, HEADER + "".join(lines))
+    ingest(source, source.name, schema(), KEY, target, lambda *done: reached.append(done))
+    rows = pq.read_table(target)
+    people, x = (rows[name].to_numpy() for name in ("person_high", "x"))
+    changes = np.diff(people >> np.uint64(56)) != 0
+    assert changes.sum() == len(set(people >> np.uint64(56))) - 1
+    assert len(set(x)) == 1070
+    assert reached[-1] == (source.stat().st_size,) * 2
 
 
 def test_the_number_of_threads_changes_neither_rows_nor_the_report(

@@ -1,0 +1,187 @@
+"""Writer of canonical rows in the order of their persons' hashes, whatever the size of the file.
+
+Rows come in the order of the upload. Each run of them is ordered by the first byte of its persons'
+hashes and spilled to files without a name, one for each sixteenth of all hashes. At the end, these
+are read one after the other, in pieces that fit into memory, ordered further and written. A spill
+file is gone when its part is written, so disk space is taken by the larger of spilled and written
+rows, not by both; and the system deletes such files when the process ends, however it ends.
+
+Each row group holds the persons of one small range of hashes, and its statistics say which. The
+order of rows does not affect any count: `engine.duckdb_view` explains why.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+ROW_GROUP = 65_536
+"""Number of rows at which a row group aims; it has at most twice as many."""
+
+RUN = 16 * ROW_GROUP
+"""Number of rows that are ordered together in memory."""
+
+SPILL_BITS = 4
+"""The number of spill files, as a power of two."""
+
+FINE_BITS = 8
+"""Number of first bits of the hashes by which a run is ordered before it is spilled.
+
+Beyond 256 runs, several pieces hold the persons of one range.
+"""
+
+
+class CanonicalWriter:
+    """Writes canonical rows ordered by the first bits of their persons' hashes.
+
+    Rows with equal bits keep their order, and so do all rows of a dataset that protects records.
+    Spill files are in `folder`. They take at most half of its free space: where they would take
+    more, the rows so far are written, and those that follow are ordered apart.
+    """
+
+    def __init__(self, writer: pq.ParquetWriter, schema: pa.Schema, folder: Path) -> None:
+        self._writer = writer
+        self._schema = schema
+        self._folder = folder
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows = 0
+        self._spills: list[Spill] = []
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Add rows, and write or spill every run that is complete."""
+        self._waiting.append(rows)
+        self._rows += rows.num_rows
+        while self._rows >= RUN:
+            table = pa.Table.from_batches(self._waiting, self._schema)
+            self._add_run(table.slice(0, RUN))
+            self._waiting = table.slice(RUN).to_batches()
+            self._rows -= RUN
+
+    def flush(self, step: Callable[[], None] = lambda: None) -> None:
+        """Write all remaining rows. `step` is called now and then."""
+        if self._rows:
+            rows = pa.Table.from_batches(self._waiting, self._schema)
+            self._waiting, self._rows = [], 0
+            if self._spills:
+                self._add_run(rows)
+            else:
+                self._write_ordered(rows, 0)
+        self._write_spilled(step)
+
+    def close(self) -> None:
+        """Delete the spill files."""
+        for spill in self._spills:
+            spill.close()
+        self._spills = []
+
+    def _add_run(self, rows: pa.Table) -> None:
+        high = rows["person_high"].to_numpy()
+        if not high.any():  # records
+            self._write_ordered(rows, 0)
+            return
+        if shutil.disk_usage(self._folder).free < sum(spill.size for spill in self._spills):
+            self._write_spilled(lambda: None)
+        if not self._spills:
+            self._spills = [Spill(self._schema, self._folder) for _ in range(1 << SPILL_BITS)]
+        bits = (high >> np.uint64(64 - FINE_BITS)).astype(np.uint8)
+        order = np.argsort(bits, kind="stable").astype(np.int32)
+        (ordered,) = rows.combine_chunks().take(pa.array(order)).combine_chunks().to_batches()
+        ends = np.searchsorted(bits[order], np.arange(1 << FINE_BITS), side="right")
+        spans = list(pairwise([0, *map(int, ends)]))
+        each = len(spans) >> SPILL_BITS
+        for number, spill in enumerate(self._spills):
+            spill.add(ordered, spans[number * each : (number + 1) * each])
+
+    def _write_spilled(self, step: Callable[[], None]) -> None:
+        for spill in self._spills:
+            # As few ranges as fit into memory, so that row groups are not too small.
+            divided = min((spill.rows // RUN).bit_length(), FINE_BITS - SPILL_BITS)
+            for rows in spill.pieces(1 << divided):
+                self._write_ordered(rows, SPILL_BITS + divided)
+                step()
+            spill.close()
+        self._spills = []
+
+    def _write_ordered(self, rows: pa.Table, level: int) -> None:
+        """Write rows whose persons' hashes agree in the first `level` bits, by the next 16 bits."""
+        rows = rows.combine_chunks()
+        high = rows["person_high"].to_numpy()
+        if not high.any():
+            self._writer.write_table(rows, row_group_size=ROW_GROUP)
+            return
+        bits = (high >> np.uint64(48 - level)).astype(np.uint16)
+        order = np.argsort(bits, kind="stable").astype(np.int32)
+        rows = rows.take(pa.array(order)).combine_chunks()
+        for first, after in pairwise([0, *_cuts(bits[order]), len(rows)]):
+            part = rows.slice(first, after - first)
+            self._writer.write_table(part, row_group_size=2 * ROW_GROUP)
+
+
+class Spill:
+    """Rows of one range of hashes, in a temporary file without a name in `folder`."""
+
+    def __init__(self, schema: pa.Schema, folder: Path) -> None:
+        self._schema = schema
+        self._file: IO[bytes] = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - see close
+        self._ends: list[list[int]] = []
+        self.rows = 0
+        self.size = 0
+
+    def add(self, rows: pa.RecordBatch, spans: list[tuple[int, int]]) -> None:
+        """Append the rows of a run: those from the first to the second number of each span."""
+        ends = [self.size]
+        for first, after in spans:
+            message = rows.slice(first, after - first).serialize()
+            self._file.write(message)
+            self.size += message.size
+            ends.append(self.size)
+            self.rows += after - first
+        self._ends.append(ends)
+
+    def pieces(self, ranges: int) -> Iterator[pa.Table]:
+        """Yield the rows in so many equal ranges of hashes, at most RUN rows at a time."""
+        for number in range(ranges):
+            waiting: list[pa.RecordBatch] = []
+            rows = 0
+            for batch in self._in_range(number, ranges):
+                if rows + batch.num_rows > RUN:
+                    yield pa.Table.from_batches(waiting, self._schema)
+                    waiting, rows = [], 0
+                waiting.append(batch)
+                rows += batch.num_rows
+            if rows:
+                yield pa.Table.from_batches(waiting, self._schema)
+
+    def _in_range(self, number: int, ranges: int) -> Iterator[pa.RecordBatch]:
+        for ends in self._ends:
+            each = (len(ends) - 1) // ranges
+            first, *after = ends[number * each : (number + 1) * each + 1]
+            self._file.seek(first)
+            content = pa.py_buffer(self._file.read(after[-1] - first))
+            for start, end in pairwise([first, *after]):
+                message = content.slice(start - first, end - start)
+                yield pa.ipc.read_record_batch(message, self._schema)
+
+    def close(self) -> None:
+        """Delete the file."""
+        self._file.close()
+
+
+def _cuts(bits: NDArray[np.uint16]) -> list[int]:
+    """Return where to divide rows, ordered by `bits` (n,), into groups of equal ranges of hashes.
+
+    The number of ranges is a power of two. If the rows are read in as many passes, or in half or a
+    quarter as many, each pass finds its people in row groups of their own.
+    """
+    ranges = 1 << (2 * len(bits) // (3 * ROW_GROUP)).bit_length()
+    ends = np.arange(1, ranges) * ((1 << 16) // ranges)
+    return [int(cut) for cut in np.unique(np.searchsorted(bits, ends)) if 0 < cut < len(bits)]
