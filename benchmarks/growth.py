@@ -38,7 +38,7 @@ def add_to(subcommands: Any) -> None:
     """Add the subcommand `growth` to the command line."""
     parser = subcommands.add_parser("growth", help=__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 10_000_000, 100_000_000])
-    parser.add_argument("--folder", help="where files are written, 25 bytes a row")
+    parser.add_argument("--folder", help="where files are written, 50 bytes a row")
     parser.add_argument("--csv", action="store_true", help="also read CSV, 60 bytes a row")
     parser.add_argument("--memory-mib", type=int, default=1024, help="of DuckDB")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")

@@ -16,14 +16,16 @@ from dpgeo.ingest.schema import Columns, Schema
 
 KEY = bytes(64)
 
-# The rows of `trips` with positions in degrees, and with text for persons and times.
+# The rows of `trips` with positions in degrees, and with text for persons and times, in the order
+# of their times, as in a log. Canonical files have each person's rows together, and a table in that
+# order would spare almost all hashing.
 _CSV = """
 COPY (
     SELECT 'user-' || person_high % ($people::UBIGINT * 20) AS person,
         round(degrees(x / 6378137), 6) AS lon,
         round(degrees(2 * atan(exp(y / 6378137)) - pi() / 2), 6) AS lat,
         strftime(make_timestamp((1704067200 + time) * 1000000), '%Y-%m-%dT%H:%M:%S') AS moment
-    FROM read_parquet('{source}')
+    FROM read_parquet('{source}') ORDER BY time
 ) TO '{target}' (HEADER)
 """
 

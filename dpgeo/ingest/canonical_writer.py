@@ -36,7 +36,7 @@ SPILL_BITS = 4
 FINE_BITS = 8
 """Number of first bits of the hashes by which a run is ordered before it is spilled.
 
-Beyond 256 runs, several pieces hold the persons of one range.
+Beyond some 200 runs, several pieces hold the persons of one range.
 """
 
 
@@ -103,8 +103,8 @@ class CanonicalWriter:
 
     def _write_spilled(self, step: Callable[[], None]) -> None:
         for spill in self._spills:
-            # As few ranges as fit into memory, so that row groups are not too small.
-            divided = min((spill.rows // RUN).bit_length(), FINE_BITS - SPILL_BITS)
+            # A range has half as many rows as fit into memory, or fewer, so that most fit.
+            divided = min((2 * spill.rows // RUN).bit_length(), FINE_BITS - SPILL_BITS)
             for rows in spill.pieces(1 << divided):
                 self._write_ordered(rows, SPILL_BITS + divided)
                 step()

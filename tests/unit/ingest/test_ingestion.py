@@ -83,8 +83,8 @@ def test_the_rows_of_an_upload_are_ordered_by_person(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(canonical_writer, "ROW_GROUP", 10)
-    monkeypatch.setattr(canonical_writer, "RUN", 40)
-    lines = [f"p{i % 50},45,{i / 1000}\n" for i in range(1070)]
+    monkeypatch.setattr(canonical_writer, "RUN", 100)
+    lines = [f"p{i % 500},45,{i / 1000}\n" for i in range(1070)]
     target = tmp_path / "c.parquet"
     reached = []
     source = upload(tmp_path, HEADER + "".join(lines))
