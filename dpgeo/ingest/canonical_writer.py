@@ -28,7 +28,7 @@ ROW_GROUP = 65_536
 """Number of rows at which a row group aims; it has at most twice as many."""
 
 RUN = 16 * ROW_GROUP
-"""Number of rows that are ordered together in memory."""
+"""Largest number of rows that are ordered together in memory; runs are a quarter as long."""
 
 SPILL_BITS = 4
 """The number of spill files, as a power of two."""
@@ -36,7 +36,7 @@ SPILL_BITS = 4
 FINE_BITS = 8
 """Number of first bits of the hashes by which a run is ordered before it is spilled.
 
-Beyond some 200 runs, several pieces hold the persons of one range.
+Beyond some 200 million rows, several pieces hold the persons of one range.
 """
 
 
@@ -60,11 +60,12 @@ class CanonicalWriter:
         """Add rows, and write or spill every run that is complete."""
         self._waiting.append(rows)
         self._rows += rows.num_rows
-        while self._rows >= RUN:
+        run = RUN // 4  # in memory besides what the reader holds
+        while self._rows >= run:
             table = pa.Table.from_batches(self._waiting, self._schema)
-            self._add_run(table.slice(0, RUN))
-            self._waiting = table.slice(RUN).to_batches()
-            self._rows -= RUN
+            self._add_run(table.slice(0, run))
+            self._waiting = table.slice(run).to_batches()
+            self._rows -= run
 
     def flush(self, step: Callable[[], None] = lambda: None) -> None:
         """Write all remaining rows. `step` is called now and then."""
