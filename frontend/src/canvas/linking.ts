@@ -62,12 +62,7 @@ class Linking {
     map.on("webglcontextlost", () => this.forget());
     map.on("webglcontextrestored", () => this.adopt());
     const render = map._render.bind(map);
-    map._render = (time) => {
-      if (this.awaited.size) return map;
-      render(time);
-      if (this.awaited.size) this.wait();
-      return map;
-    };
+    map._render = (time) => (this.awaited.size ? map : render(time));
   }
 
   private adopt(): void {
@@ -145,31 +140,35 @@ class Linking {
   }
 
   private await(program: WebGLProgram, then: () => void): void {
+    if (!this.awaited.size) setTimeout(() => void this.look(), LOOK);
     this.awaited.set(program, then);
     // A map that wants another frame does not say that it is idle.
     this.map.repaint = true;
   }
 
-  private wait(): void {
-    this.fence = this.gl.fenceSync(this.gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
-    this.gl.flush();
-    setTimeout(() => void this.look(), LOOK);
-  }
-
   private async look(): Promise<void> {
     if (!this.awaited.size) return;
-    if (!this.done()) return void setTimeout(() => void this.look(), LOOK);
-    for (const program of [...this.awaited.keys()]) {
+    // The context of a map that was removed is lost, and never answers.
+    if (this.gl.isContextLost()) return this.forget();
+    const ready = this.done() ? [...this.awaited.keys()] : [];
+    if (ready.length) this.dropFence();
+    for (const program of ready) {
       this.take(program);
+      // The last one leaves nothing that is awaited, and more may be from then on.
+      if (!this.awaited.size) return this.release();
       await pause();
     }
-    this.release();
+    if (this.awaited.size) setTimeout(() => void this.look(), LOOK);
   }
 
   /** Whether asking for the awaited programs takes no time, as the graphics processor has nothing else to do. */
   private done(): boolean {
     const { gl, parallel } = this;
-    if (this.fence && gl.getSyncParameter(this.fence, gl.SYNC_STATUS) !== gl.SIGNALED) return false;
+    if (!this.fence) {
+      this.fence = gl.fenceSync(gl.SYNC_GPU_COMMANDS_COMPLETE, 0);
+      gl.flush();
+    }
+    if (!this.fence || gl.getSyncParameter(this.fence, gl.SYNC_STATUS) !== gl.SIGNALED) return false;
     return !parallel || [...this.awaited.keys()].every((one) => gl.getProgramParameter(one, parallel.COMPLETION_STATUS_KHR));
   }
 
@@ -180,10 +179,13 @@ class Linking {
     then?.();
   }
 
-  private release(): void {
-    if (this.awaited.size) return;
-    if (this.fence) this.gl.deleteSync(this.fence);
+  private dropFence(): void {
+    this.gl.deleteSync(this.fence);
     this.fence = null;
+  }
+
+  private release(): void {
+    this.dropFence();
     this.map.repaint = false;
     this.map.triggerRepaint();
   }

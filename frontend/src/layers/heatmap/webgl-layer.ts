@@ -96,6 +96,8 @@ export class HeatmapLayer implements CustomLayerInterface {
     this.map = map;
     this.drawn = build(gl, landMask(this.grid, this.land));
     this.stale = true;
+    // No frame is drawn before the program is linked, so that what was seen stays until the cells are.
+    this.canDraw();
   }
 
   onRemove(_map: MapLibre, gl: WebGL2RenderingContext): void {
@@ -109,8 +111,8 @@ export class HeatmapLayer implements CustomLayerInterface {
 
   render(gl: WebGL2RenderingContext): void {
     if (!this.map || !this.drawn) return;
-    const { program, corners, texture, land, uniform } = this.drawn;
-    if (!isLinked(this.map, program, () => uniform("cells"))) return;
+    if (!this.canDraw()) return;
+    const { program, corners, texture, land } = this.drawn;
     gl.useProgram(program);
     gl.activeTexture(gl.TEXTURE1);
     gl.bindTexture(gl.TEXTURE_2D, land);
@@ -121,6 +123,11 @@ export class HeatmapLayer implements CustomLayerInterface {
     gl.bindVertexArray(corners);
     gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
     gl.bindVertexArray(null);
+  }
+
+  private canDraw(): boolean {
+    const { program, uniform } = this.drawn!;
+    return isLinked(this.map!, program, () => uniform("cells"));
   }
 
   private upload(gl: WebGL2RenderingContext): void {
