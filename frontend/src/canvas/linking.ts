@@ -36,6 +36,11 @@ export function isLinked(map: MapLibre, program: WebGLProgram, ask: () => void):
   return linkings.get(map)?.has(program, ask) ?? true;
 }
 
+/** Ends the wait for a program that is about to be deleted. */
+export function forgetProgram(map: MapLibre, program: WebGLProgram): void {
+  linkings.get(map)?.drop(program);
+}
+
 /** Draws the map at once and whole, even if the page has to wait. */
 export function redrawWhole(map: MapLibre): void {
   const linking = linkings.get(map);
@@ -82,6 +87,10 @@ class Linking {
     if (this.insisting || this.linked.has(program)) return true;
     if (!this.awaited.has(program)) this.await(program, ask);
     return false;
+  }
+
+  drop(program: WebGLProgram): void {
+    this.awaited.delete(program);
   }
 
   /** Draws with all shaders, whether the page has to wait for them or not. */
@@ -140,14 +149,14 @@ class Linking {
   }
 
   private await(program: WebGLProgram, then: () => void): void {
-    if (!this.awaited.size) setTimeout(() => void this.look(), LOOK);
+    if (!this.map.repaint) setTimeout(() => void this.look(), LOOK);
     this.awaited.set(program, then);
     // A map that wants another frame does not say that it is idle.
     this.map.repaint = true;
   }
 
   private async look(): Promise<void> {
-    if (!this.awaited.size) return;
+    if (!this.awaited.size) return this.release();
     // The context of a map that was removed is lost, and never answers.
     if (this.gl.isContextLost()) return this.forget();
     const ready = this.done() ? [...this.awaited.keys()] : [];
@@ -158,7 +167,7 @@ class Linking {
       if (!this.awaited.size) return this.release();
       await pause();
     }
-    if (this.awaited.size) setTimeout(() => void this.look(), LOOK);
+    setTimeout(() => void this.look(), LOOK);
   }
 
   /** Whether asking for the awaited programs takes no time, as the graphics processor has nothing else to do. */

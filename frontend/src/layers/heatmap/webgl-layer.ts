@@ -8,7 +8,7 @@
 import type { Geometry } from "geojson";
 import type { CustomLayerInterface, Map as MapLibre } from "maplibre-gl";
 import { AT_SEA, HATCH_GLSL } from "../../canvas/hatch";
-import { isLinked } from "../../canvas/linking";
+import { forgetProgram, isLinked } from "../../canvas/linking";
 import { shapePath } from "../../canvas/paths";
 import { STEPS } from "../../colour/classes";
 import { type Palette, parseHex } from "../../colour/ramps";
@@ -100,8 +100,9 @@ export class HeatmapLayer implements CustomLayerInterface {
     this.canDraw();
   }
 
-  onRemove(_map: MapLibre, gl: WebGL2RenderingContext): void {
+  onRemove(map: MapLibre, gl: WebGL2RenderingContext): void {
     if (!this.drawn) return;
+    forgetProgram(map, this.drawn.program);
     gl.deleteProgram(this.drawn.program);
     gl.deleteTexture(this.drawn.texture);
     gl.deleteTexture(this.drawn.land);
