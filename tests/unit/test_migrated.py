@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from tests import conftest
-from tests.migrated import migrated_database
+from tests.migrated import ROOT, migrated_database
 
 
 def test_the_copy_is_made_once_and_read_without_a_log_of_writes(tmp_path: Path) -> None:
@@ -22,6 +22,6 @@ def test_the_copy_is_made_once_and_read_without_a_log_of_writes(tmp_path: Path) 
 def test_parallel_processes_import_different_tests_first() -> None:
     """The first process collects from the beginning; the others begin further on."""
     folder = "tests/unit/core"
-    files = sorted((conftest.ROOT / folder).rglob("test_*.py"))
+    files = sorted((ROOT / folder).rglob("test_*.py"))
     assert conftest.imported_first([folder], 0, 2) == []
     assert conftest.imported_first([f"{folder}::test_a"], 1, 2) == files[len(files) // 2 :]
