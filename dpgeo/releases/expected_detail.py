@@ -4,9 +4,9 @@ Mechanisms that divide a map where people crowd make squares about as small as t
 square is divided if it seems to hold more people than stand out from the noise. How small squares
 become therefore depends on how many people there are, which only the publisher can guess. The
 guess is applied to the people that a rehearsal invents (`spatial.invented_people`), without noise,
-so the answer is about what the rehearsal shows. On invented people, the median square of *Fine where
-busy* had at most twice or half this side, and those of DPCube and of adaptive grids up to five times
-or a fifth of it. No private data are read.
+so the answer is about what the rehearsal shows. On invented people, the median square of *Fine
+where busy* had at most twice or half this side, and those of DPCube and of adaptive grids up to
+five times or a fifth of it. No private data are read.
 """
 
 from __future__ import annotations

@@ -189,9 +189,8 @@ def test_a_debit_meant_at_a_former_delta_is_refused() -> None:
         ledger=Ledger.objects.get(pk=ledger.pk),
         accounting=Accounting(parse_delta("1e-9", people), people),
     )
-    asked = {"cost": cost, "job": uuid.uuid4(), "what": "A map", "who": "ann"}
     with pytest.raises(BudgetExceeded, match="meanwhile"):
-        budget_debit(ledger=ledger, **asked)
+        budget_debit(ledger=ledger, cost=cost, job=uuid.uuid4(), what="A map", who="ann")
     assert not Entry.objects.exists()
 
 
