@@ -161,6 +161,16 @@ def test_the_page_waits_for_no_shader(open_page: Open, gridded: Release) -> None
     assert links["askedAtOnce"] == 0
 
 
+def test_a_map_is_drawn_although_the_graphics_processor_never_says_that_it_is_done(
+    open_page: Open, gridded: Release
+) -> None:
+    never = "WebGL2RenderingContext.prototype.getSyncParameter = function () { return 0x9118; };"
+    page = open_page(
+        release_path(gridded), (1440, 900), prepare=lambda page: page.add_init_script(never)
+    )
+    assert ramp_share(screenshot(page, "#map .sheet"), "light") > 0.02
+
+
 def test_a_map_in_a_tab_behind_others_is_there_when_the_tab_is_shown(
     open_page: Open, gridded: Release
 ) -> None:

@@ -15,6 +15,9 @@ type GL = WebGL2RenderingContext;
 /** Milliseconds between two looks at whether the graphics processor is done. */
 const LOOK = 10;
 
+/** Milliseconds after which no answer is expected any more, and the page waits as MapLibre does. */
+const LONGEST = 10_000;
+
 /** Stands in for a program that is not linked. */
 const UNLINKED = { draw: () => {} } as unknown as Program;
 
@@ -57,6 +60,8 @@ class Linking {
   private readonly ordered = new Set<string>();
   private readonly cached = new Set<string>();
   private fence: WebGLSync | null = null;
+  /** When the first of the awaited programs was ordered, by the page's clock. */
+  private since = 0;
   private insisting = false;
   private getProgram!: Cache["getProgram"];
 
@@ -97,9 +102,10 @@ class Linking {
   insist(draw: () => void): void {
     for (const program of [...this.awaited.keys()]) this.take(program);
     this.release();
+    const before = this.insisting;
     this.insisting = true;
     draw();
-    this.insisting = false;
+    this.insisting = before;
   }
 
   private programOf(variant: Variant): Program {
@@ -149,14 +155,30 @@ class Linking {
   }
 
   private await(program: WebGLProgram, then: () => void): void {
-    if (!this.map.repaint) setTimeout(() => void this.look(), LOOK);
+    if (!this.awaited.size) this.since = performance.now();
+    if (!this.map.repaint) this.lookSoon();
     this.awaited.set(program, then);
     // A map that wants another frame does not say that it is idle.
     this.map.repaint = true;
   }
 
+  private lookSoon(): void {
+    setTimeout(() => void this.look().catch(() => this.giveUp()), LOOK);
+  }
+
+  /**
+   * Lets MapLibre link all programs by itself from now on. One that failed is then linked again, and fails
+   * where MapLibre tells of it.
+   */
+  private giveUp(): void {
+    this.insisting = true;
+    this.awaited.clear();
+    this.release();
+  }
+
   private async look(): Promise<void> {
     if (!this.awaited.size) return this.release();
+    if (performance.now() - this.since > LONGEST) return this.giveUp();
     // The context of a map that was removed is lost, and never answers.
     if (this.gl.isContextLost()) return this.forget();
     const ready = this.done() ? [...this.awaited.keys()] : [];
@@ -167,7 +189,7 @@ class Linking {
       if (!this.awaited.size) return this.release();
       await pause();
     }
-    setTimeout(() => void this.look(), LOOK);
+    this.lookSoon();
   }
 
   /** Whether asking for the awaited programs takes no time, as the graphics processor has nothing else to do. */
