@@ -324,10 +324,11 @@ def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: 
     """Debit the cost of a job from `ledger` or, after a merger, from the target ledger.
 
     `what` and `who` are stored in the entry: what is paid for, and who requested it. Raises
-    BudgetExceeded if too little is left, Conflict if the job was debited before, or TypeError if
-    the cost and the ledger have different notions of privacy.
+    BudgetExceeded if too little is left, Conflict if the job was debited before or the budget
+    changed meanwhile, or TypeError if the cost and the ledger have different notions of privacy.
     """
     units = ledger.price(cost)
+    currency = ledger.notion, ledger.delta_exponent
     try:
         with transaction.atomic():
             if paid := _debit(ledger, job, units, what, who):
@@ -335,11 +336,14 @@ def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: 
     except IntegrityError:
         raise Conflict(PAID_ALREADY) from None
     ledger.refresh_from_db()
-    if ledger.merged_into:
-        return budget_debit(ledger=ledger.merged_into, job=job, cost=cost, what=what, who=who)
-    check_fits(ledger=ledger, cost=cost)
-    # `check_fits` raised no error, because another job was refunded after the update above failed.
-    raise BudgetExceeded("The budget has changed meanwhile; try again.", field="epsilon")
+    paying = ledger.merged_into or ledger
+    if (paying.notion, paying.delta_exponent) == currency:
+        if paying != ledger:
+            return budget_debit(ledger=paying, job=job, cost=cost, what=what, who=who)
+        check_fits(ledger=ledger, cost=cost)
+    # Another job was refunded after the update above failed, or the price is now another one. That
+    # the budget is spent must not be said: it would end a series for good.
+    raise Conflict("The budget has changed meanwhile; try again.", field="epsilon")
 
 
 def _debit(ledger: Ledger, job: UUID, units: int, what: str, who: str) -> Entry | None:

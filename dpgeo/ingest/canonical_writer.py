@@ -40,12 +40,20 @@ Beyond some 200 million rows, several pieces hold the persons of one range.
 """
 
 
+LEFT_FREE = 2 << 30
+"""Number of bytes of free space that spill files leave.
+
+It is above what the site needs by default to accept uploads and to start jobs (`DPGEO_LEAST_FREE`).
+If spilling went below that, all who ask whether the site is ready would learn when a file is read.
+"""
+
+
 class CanonicalWriter:
     """Writes canonical rows ordered by the first bits of their persons' hashes.
 
     Rows with equal bits keep their order, and so do all rows of a dataset that protects records.
-    Spill files are in `folder`. They take at most half of its free space: where they would take
-    more, the rows so far are written, and those that follow are ordered apart.
+    Spill files are in `folder`. They take at most half of its free space beyond LEFT_FREE: where
+    they would take more, the rows so far are written, and those that follow are ordered apart.
     """
 
     def __init__(self, writer: pq.ParquetWriter, schema: pa.Schema, folder: Path) -> None:
@@ -89,7 +97,8 @@ class CanonicalWriter:
         if not high.any():  # records
             self._write_ordered(rows, 0)
             return
-        if shutil.disk_usage(self._folder).free < sum(spill.size for spill in self._spills):
+        free = shutil.disk_usage(self._folder).free - LEFT_FREE
+        if free < sum(spill.size for spill in self._spills):
             self._write_spilled(lambda: None)
         if not self._spills:
             self._spills = [Spill(self._schema, self._folder) for _ in range(1 << SPILL_BITS)]

@@ -96,7 +96,7 @@ def usual_side(
     return forecast.ground_metres if level == depth else whole / 2**level
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _places(area: StudyArea, bound: int | None) -> NDArray[np.float64]:
     """Return where SAMPLE invented people are counted, as fractions (n, 2) of the study area's box.
 

@@ -28,7 +28,7 @@ from dpgeo.budgets.services import (
     ledger_create_for_points,
     ledger_set_accounting,
 )
-from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
+from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.levels import make_level
 from dpgeo.core.zcdp import parse_delta
@@ -189,7 +189,7 @@ def test_a_debit_meant_at_a_former_delta_is_refused() -> None:
         ledger=Ledger.objects.get(pk=ledger.pk),
         accounting=Accounting(parse_delta("1e-9", people), people),
     )
-    with pytest.raises(BudgetExceeded, match="meanwhile"):
+    with pytest.raises(Conflict, match="meanwhile"):
         budget_debit(ledger=ledger, cost=cost, job=uuid.uuid4(), what="A map", who="ann")
     assert not Entry.objects.exists()
 

@@ -63,12 +63,14 @@ class Linking {
   /** When the first of the awaited programs was ordered, by the page's clock. */
   private since = 0;
   private insisting = false;
+  private adopted: Cache | null = null;
   private getProgram!: Cache["getProgram"];
 
   constructor(private readonly map: MapLibre) {
     this.gl = map.painter.context.gl;
     this.adopt();
-    // A context that was lost comes back empty, and MapLibre begins anew with it.
+    // A context that was lost comes back empty, and MapLibre begins anew with it. It says the same, but
+    // keeps its programs, after it has restarted its workers.
     map.on("webglcontextlost", () => this.forget());
     map.on("webglcontextrestored", () => this.adopt());
     const render = map._render.bind(map);
@@ -78,13 +80,15 @@ class Linking {
   private adopt(): void {
     const { programCache } = this.map.painter;
     this.parallel = this.gl.getExtension("KHR_parallel_shader_compile");
+    if (programCache === this.adopted) return;
+    this.adopted = programCache;
     this.getProgram = programCache.getProgram.bind(programCache);
     programCache.getProgram = (variant) => this.programOf(variant);
   }
 
   private forget(): void {
     for (const known of [this.awaited, this.ordered, this.cached]) known.clear();
-    this.fence = null;
+    this.dropFence();
     this.map.repaint = false;
   }
 
@@ -104,23 +108,27 @@ class Linking {
     this.release();
     const before = this.insisting;
     this.insisting = true;
-    draw();
-    this.insisting = before;
+    try {
+      draw();
+    } finally {
+      this.insisting = before;
+    }
   }
 
   private programOf(variant: Variant): Program {
     const { name, programConfiguration, projectionShaderVariant, showOverdrawInspector, useTerrain, defines } = variant;
     const key = [name, programConfiguration?.cacheKey, projectionShaderVariant.name, showOverdrawInspector, useTerrain, ...defines].join();
     if (this.insisting || this.cached.has(key)) return this.getProgram(variant);
-    if (!this.ordered.has(key)) {
-      this.ordered.add(key);
-      this.order(key, variant);
-    }
-    return UNLINKED;
+    if (this.ordered.has(key)) return UNLINKED;
+    this.ordered.add(key);
+    return this.order(key, variant) ?? UNLINKED;
   }
 
-  /** Runs the constructor of MapLibre's program twice: until it orders the link, and later from there on. */
-  private order(key: string, variant: Variant): void {
+  /**
+   * Runs the constructor of MapLibre's program twice: until it orders the link, and later from there on.
+   * Returns the program if MapLibre has it already.
+   */
+  private order(key: string, variant: Variant): Program | null {
     const { gl } = this;
     const { createProgram, createShader, linkProgram } = gl;
     const nothing = (): void => {};
@@ -144,7 +152,9 @@ class Linking {
       ...{ shaderSource: nothing, compileShader: nothing, attachShader: nothing, linkProgram: nothing },
     };
     try {
-      replacing(gl, begin, () => this.getProgram(variant));
+      const known = replacing(gl, begin, () => this.getProgram(variant));
+      this.cached.add(key);
+      return known;
     } catch (error) {
       if (!(error instanceof Ordered)) throw error;
     }
@@ -152,6 +162,7 @@ class Linking {
       this.cached.add(key);
       replacing(gl, complete, () => this.getProgram(variant));
     });
+    return null;
   }
 
   private await(program: WebGLProgram, then: () => void): void {
@@ -223,10 +234,10 @@ class Linking {
 }
 
 /** Does something while some functions of a context are others. */
-function replacing(gl: GL, others: Partial<GL>, work: () => void): void {
+function replacing<T>(gl: GL, others: Partial<GL>, work: () => T): T {
   Object.assign(gl, others);
   try {
-    work();
+    return work();
   } finally {
     for (const name of Object.keys(others)) delete gl[name as keyof Partial<GL>];
   }
