@@ -234,7 +234,7 @@ def test_it_waits_then_shows_the_draft_then_publishes_and_withdraws(
 ) -> None:
     release = desk.request(dataset)
     page = f"/desk/releases/{release.pk}/"
-    assert "Its 0.50 is reserved, not spent" in desk.page(page)
+    assert "Its 0.5 is reserved, not spent" in desk.page(page)
     assert release_run(release_id=release.pk)
     shown = desk.page(page)
     assert f"/maps/{release.pk}/" in shown

@@ -122,7 +122,7 @@ def everything(desk: Desk) -> dict[str, tuple[str, str]]:
         "wait": (f"/desk/datasets/{desk.declare(title='Leer').slug}/release/", "nichts zu zählen"),
         "draft": (f"/desk/releases/{draft.pk}/", "Den Entwurf der Karte ansehen"),
         "release": (f"/desk/releases/{published.pk}/", "Ihre Dateien werden nicht mehr"),
-        "running": (f"/desk/releases/{waiting.pk}/", "0,50 dafür ist zurückgehalten"),
+        "running": (f"/desk/releases/{waiting.pk}/", "0,5 dafür ist zurückgehalten"),
     }
 
 
@@ -169,7 +169,7 @@ def test_receipts_errors_and_answers_are_german(desk: Desk) -> None:
     dataset = desk.declare(title="Wege", ready=True)
     address = f"/de/desk/datasets/{dataset.slug}/release/"
     receipt = desk.client.post(address, asked()).content.decode()
-    assert "0,500 ausgeben und Karte machen" in receipt
+    assert "0,5 ausgeben und Karte machen" in receipt
     assert english_in(readable(receipt)) == []
     wrong = desk.client.post(address, asked(bound="x", title="")).content.decode()
     assert "2 Angaben sind zu verbessern." in wrong
