@@ -71,13 +71,3 @@ def test_shapes_of_an_array_are_copied_too() -> None:
     copies = prepared_copies(shapes)
     assert shapely.is_prepared(copies).all()
     assert not shapely.is_prepared(shapes).any()
-
-
-def test_no_other_module_prepares_shapes() -> None:
-    """Any shape may be shared by threads, so only copies are prepared."""
-    callers = [
-        path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "dpgeo").rglob("*.py")
-        if "shapely.prepare(" in path.read_text()
-    ]
-    assert callers == ["dpgeo/spatial/prepared.py"]
