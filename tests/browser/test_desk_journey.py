@@ -211,7 +211,7 @@ def test_the_desk_works_without_scripts(site: str, browser: Any, swapped_file: P
     sync_api.expect(page.locator(".view h2")).to_have_text("What to expect at ε 0.25")
     assert page.input_value("[name=title]") == "A plain map"
     press(page, "See the cost")
-    press(page, "Spend 0.250 and make the map")
+    press(page, "Spend 0.25 and make the map")
     page.wait_for_selector("text=Look at the draft map", timeout=PATIENCE)
     context.close()
 
