@@ -117,7 +117,7 @@ def publish(
     page.locator("main button.primary").last.click()
     page.wait_for_selector("text=Look at the draft map", timeout=PATIENCE)
     address = page.get_attribute("text=Look at the draft map", "href")
-    press(page, "Publish")
+    press(page, "Publish now")
     page.wait_for_selector(".state:has-text('Published')", timeout=PATIENCE)
     page.goto(page.url.split("/desk/")[0] + address)
     page.wait_for_selector(DRAWN, timeout=PATIENCE)

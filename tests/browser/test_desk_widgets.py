@@ -234,6 +234,7 @@ def test_long_german_words_fit_the_column(
 ) -> None:
     pages = everything(desk)
     page = open_page("/accounts/login/", (width, 900), wait="main")
+    desk.confirmed()
     signed_in(desk, live_server)(page)
     for address, german in pages.values():
         page.goto(f"{live_server.url}/de{address}")
