@@ -161,7 +161,7 @@ def test_a_debit_that_was_priced_in_the_former_currency_is_not_made() -> None:
     ledger = ledger_create(name="people", total=Fraction(3))
     former = Ledger.objects.get(pk=ledger.pk)
     ledger_set_accounting(ledger=ledger, accounting=RHO)
-    with pytest.raises(BudgetExceeded):
+    with pytest.raises(Conflict, match="changed meanwhile"):
         debit(former, PureDP(Fraction(1), Unit.PERSON))
     assert not Entry.objects.exists()
 
