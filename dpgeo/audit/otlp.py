@@ -41,7 +41,10 @@ LOCAL = {"localhost", "127.0.0.1", "::1"}
 
 @checks.register()
 def check_otlp(**_: Any) -> list[checks.CheckMessage]:
-    """Check that DPGEO_AUDIT_OTLP is a URL to which events, which contain names, may be sent."""
+    """Check that DPGEO_AUDIT_OTLP is an https URL or a collector on this machine.
+
+    Events contain names, so they must not cross a network unencrypted.
+    """
     try:
         otlp_address(settings.DPGEO_AUDIT_OTLP)
     except ValueError:

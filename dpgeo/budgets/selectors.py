@@ -62,7 +62,7 @@ def ledger_for(ledger: Ledger, notion: Notion) -> Ledger:
 
     `ledger` is the budget for counts of the same people; if it counts in rho, it also pays for pure
     differential privacy. Raises Conflict if a budget for points is needed but none was declared, or
-    if rho would have to be paid in epsilon, which it does not imply.
+    if the notion is zCDP and the ledger counts in epsilon, since no rho implies a pure epsilon.
     """
     if notion is Notion.PURE_DP or (notion is Notion.ZCDP and ledger.is_zcdp):
         return ledger

@@ -230,8 +230,8 @@ def _total_units(ledger: Ledger, total: Fraction | Level) -> int:
         if ledger.radius is not None:
             raise TypeError("A budget for points is a level within a radius, not an epsilon.")
         if total == ledger.epsilon_of(ledger.total_units):
-            # An epsilon shown in a form was rounded up, so a form that repeats it must change
-            # nothing.
+            # A form shows the epsilon of the total rounded up. If the form is sent with that
+            # epsilon unchanged, the total must not change either.
             return ledger.total_units
         return _declared_units(ledger, total)
     if ledger.radius is None:
@@ -341,16 +341,16 @@ def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: 
         if paying != ledger:
             return budget_debit(ledger=paying, job=job, cost=cost, what=what, who=who)
         check_fits(ledger=ledger, cost=cost)
-    # Another job was refunded after the update above failed, or the price is now another one. That
-    # the budget is spent must not be said: it would end a series for good.
+    # The debit failed, but the budget suffices now: another job was refunded meanwhile, or the
+    # ledger's currency changed. Raising BudgetExceeded here would end a series for good.
     raise Conflict("The budget has changed meanwhile; try again.", field="epsilon")
 
 
 def _debit(ledger: Ledger, job: UUID, units: int, what: str, who: str) -> Entry | None:
     """Debit units of a ledger, in a transaction; return None if too little is left.
 
-    It is also None if the ledger was merged, or has another currency than when it was read. Another
-    delta is another currency, too: the epsilon that was asked for is meant at the former one.
+    Also return None if the ledger was merged, or its currency changed, after `ledger` was read. A
+    changed delta counts as a changed currency, since `units` were computed at the former delta.
     """
     paid = Ledger.objects.filter(
         pk=ledger.pk,

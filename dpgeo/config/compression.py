@@ -10,9 +10,10 @@ COMPRESSED = ("application/", "image/svg+xml", "text/")
 
 
 class CompressedText(GZipMiddleware):
-    """Django's compression for complete text responses, which also hides the length of pages.
+    """Django's compression, for complete text responses alone.
 
-    Ranges, streams and pictures are not compressed.
+    It also adds random bytes, which hide the length of pages. Ranges, streams and pictures are not
+    compressed.
     """
 
     def process_response(

@@ -123,7 +123,7 @@ INSTALLED_APPS = [
     "allauth.account",
     "allauth.mfa",
     "allauth.socialaccount",
-    # Load this only on sites that use it, because its client takes time to import.
+    # Load these providers only on sites that use them, because they take time to import.
     *(["allauth.socialaccount.providers.openid_connect"] if DPGEO_OIDC else []),
     *(["allauth.socialaccount.providers.saml"] if DPGEO_SAML else []),
     "whitenoise.runserver_nostatic",
@@ -146,7 +146,8 @@ MIDDLEWARE = [
     "dpgeo.config.languages.page_language",
     "dpgeo.audit.origin.audited_request",
     "django.middleware.common.CommonMiddleware",
-    # This must come before any middleware that reads a body, since reading a body stores its files.
+    # Middleware that reads a body must come after this one: reading a body stores its files, which
+    # fails during an outage.
     "dpgeo.api.outages.OutageMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -303,7 +304,7 @@ DPGEO_LEAST_FREE = env.str("DPGEO_LEAST_FREE", default=str(512 * 1024**2))
 """
 
 DPGEO_RAW_DAYS = env.int("DPGEO_RAW_DAYS", default=30)
-"""Days after which original files are deleted: those that a dataset keeps, and unconfirmed ones."""
+"""Days after which an uploaded original file is deleted, whether it was confirmed or not."""
 
 DPGEO_CACHE_SECONDS = env.int("DPGEO_CACHE_SECONDS", default=60)
 """Seconds for which caches may serve a published file without checking whether it was withdrawn."""
@@ -335,7 +336,7 @@ DPGEO_METRICS_DIR = VAR_DIR / "metrics"
 """Folder in which the web processes of this machine count requests."""
 if DPGEO_METRICS_TOKEN:
     DPGEO_METRICS_DIR.mkdir(mode=0o700, exist_ok=True)
-    # prometheus_client reads this when it is imported.
+    # prometheus_client reads this variable when it is imported, so it is set here.
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(DPGEO_METRICS_DIR)
 
 DPGEO_ALERT_MAIL = env.list("DPGEO_ALERT_MAIL", default=[])
@@ -404,8 +405,8 @@ if CELERY_BROKER_URL.startswith("filesystem:"):
     }
 elif CELERY_BROKER_URL.startswith(("redis:", "rediss:")):
     CELERY_BROKER_TRANSPORT_OPTIONS = {
-        # This must be longer than a worker may hold a job (jobs.lease.LONGEST_HOLD_SECONDS).
-        # Otherwise Redis would hand a running job to a second worker.
+        # Seconds after which Redis hands an unacknowledged message to a second worker. They must
+        # exceed the time for which a worker may hold a job (jobs.lease.LONGEST_HOLD_SECONDS).
         "visibility_timeout": 13 * 3600,
         "unacked_restore_interval": 2,
         "unacked_restore_throttle": 1,

@@ -51,7 +51,7 @@ Application = Callable[[Environ, Any], Iterable[bytes]]
 
 
 class SharingWorker(ThreadWorker):  # type: ignore[misc]
-    """Worker that accepts a connection only while a pool thread is free, or after a response.
+    """Worker that accepts connections only while a pool thread is free, and one after a response.
 
     Gunicorn's own worker accepts every connection, so one worker may hold all kept-alive
     connections and answer them on one core while the other worker is idle.
@@ -124,8 +124,8 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
 
     def finish_request(self, conn: TConn, fs: Future[Any]) -> None:
         """Return a connection from its thread to gunicorn's main loop."""
-        # Now even the busiest worker accepts a connection; otherwise a new visitor might wait
-        # forever.
+        # After a response, even a worker without a free thread accepts a connection. Otherwise a
+        # new visitor might wait forever while all workers are busy.
         self._may_accept = True
         super().finish_request(conn, fs)
 

@@ -197,10 +197,11 @@ def _measure(
 
 
 def _apart(listed: Ints, counts: Ints, n: int, *, within: bool, sparse: bool) -> tuple[Ints, Ints]:
-    """Remove the pairs of each of `n` regions with itself, unless `within` is true.
+    """Remove the pairs whose origin and destination are the same region, unless `within` is true.
 
-    They are empty, since trips inside a region were not counted. If `sparse` is true, `listed`
-    holds the indices of the pairs whose `counts` were drawn; otherwise all pairs have a count.
+    These pairs are empty, since trips inside a region were not counted. `n` is the number of
+    regions. If `sparse` is true, `listed` holds the indices of the pairs whose `counts` were drawn,
+    and the pairs are removed from both; otherwise all pairs have a count, and theirs become 0.
     """
     if within:
         return listed, counts

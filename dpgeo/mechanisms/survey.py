@@ -59,8 +59,8 @@ CONCENTRATED = 50.0
 """If the `concentration` of the equal squares' counts is above this, one phase of squares of
 different sizes follows, otherwise two.
 
-It was chosen on generated maps with 100,000 records at epsilon 0.1. Of these maps, only tables,
-corners and roads that meet in one square are above it.
+The limit was chosen on generated maps with 100,000 records at epsilon 0.1. The only maps above it
+are those of tables of attributes, of people in a corner, and of roads that meet in one square.
 """
 
 PER_SQUARE = 40.0
@@ -227,7 +227,7 @@ class Survey:
     def content(self, *, fixed: bool = False) -> PhasedRelease:
         """Return the release: all measurements, and the surface inferred from them.
 
-        `fixed` says that no measured node was chosen from counts.
+        `fixed` is true if the measured nodes were chosen without looking at any noisy count.
         """
         surface = smooth(self.measurements, quiet(self.measurements, infer(self.measurements)))
         sizes = [len(phase) for phase in self._boxes]

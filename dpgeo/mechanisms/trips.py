@@ -59,14 +59,13 @@ SHARES = {ENDS: Fraction(9, 20), MOVES: Fraction(9, 20), LENGTHS: Fraction(1, 10
 AS_DECLARED, DESTINATIONS, FOLLOWING = "as declared", "destination columns", "consecutive rows"
 
 ENOUGH = 6
-"""Number of people, per cubed number of squares along a side and at epsilon 1, with whom made-up
-trips are close to the real ones.
+"""Made-up trips are close to the real ones from ENOUGH * cells^3/epsilon people on.
 
-It was measured: docs/mechanisms/trips.md.
+`cells` is the number of squares along a side. The factor was measured (docs/mechanisms/trips.md).
 """
 
 TOO_FEW = Fraction(ENOUGH, 4)
-"""Number of people, as for ENOUGH, below which trips would be mostly noise and are refused."""
+"""With fewer than TOO_FEW * cells^3/epsilon people, trips would be mostly noise and are refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,7 +57,7 @@ def embed(request: HttpRequest, release_id: str) -> HttpResponse:
 def embed_series(request: HttpRequest, series_id: UUID) -> HttpResponse:
     """Show the published maps of a series with a time line, the newest first.
 
-    Where they cannot be compared, only the newest is shown.
+    If the maps of the series cannot be compared, only the newest one is shown.
     """
     series = series_public(series_id)
     newest = newest_public(series) if series else None

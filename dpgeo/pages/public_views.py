@@ -140,8 +140,8 @@ def cards(rows: Sequence[Row]) -> list[SafeString]:
 @shared
 def release(request: HttpRequest, release_id: str) -> HttpResponse:
     """Show a map with its figures and files."""
-    # Look up the other maps only once: the page is kept under what it shows, so both must see the
-    # same maps even if one is published or withdrawn meanwhile.
+    # Look up the other maps only once: `beside`, from which the page's key in the cache is made,
+    # and `context` must see the same maps, even if one is published or withdrawn meanwhile.
     others = functools.cache(comparable)
 
     def context(release: Release, summary: Summary) -> dict[str, Any]:
@@ -323,7 +323,7 @@ def promises(release: Release, summary: Summary) -> dict[str, Any]:
 
 
 def _beyond(dataset: Dataset, summary: Summary) -> Sequence[Phrase]:
-    """Return the sentences on cases in which a map's guarantee counts several times."""
+    """Return sentences on what is protected less: groups, and several places or rows of one person."""
     cost, ledger = _presence(summary), dataset.ledger
     total = ledger.guarantee_of(ledger.lifetime_units, cost.unit)
     together = None if isinstance(total, GeoInd) else total

@@ -307,7 +307,7 @@ class Summary:
         return noun_of(self.noun, REPORT if self.moved else ROW).many
 
     def word(self, counted: Counted) -> str:
-        """Return the word for what a number counts."""
+        """Return the plural word for what is counted, such as "people", "trips" or "visits"."""
         if self.flows and counted is not Counted.PEOPLE:
             return TRIP.many
         return self.rows if counted is Counted.VISITS else counted.value

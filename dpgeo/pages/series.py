@@ -55,7 +55,7 @@ SHOWS = {
         "beside": _("Two months side by side"),
     },
 }
-"""What a map of a series can show, by length of period."""
+"""Names of the views among which readers of a series can choose, by length of its periods."""
 
 
 @require_safe

@@ -317,7 +317,10 @@ def _split(values: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """The number of updates with the highest likelihood of the other half, and the smoothing."""
+    """Best number of updates on one half of the points, and the smoothing that was used.
+
+    `likelihood` is the log-likelihood of the other half after that many updates.
+    """
 
     likelihood: float
     updates: int
@@ -331,10 +334,10 @@ def _best_strength(
     watched: Floats,
     progress: Callable[[int, int], None] | None,
 ) -> Fit:
-    """Return the fit with the strength that maximises the likelihood of `watched`.
+    """Return the fit to `fitted` with the strength that maximises the likelihood of `watched`.
 
-    Likelihoods rise and fall with the strength, so strengths beside the best one are tried until
-    none is better.
+    Both hold counts of one half of the points in fine cells. The likelihood rises and then falls
+    with the strength, so strengths beside the best one are tried until none is better.
     """
 
     def at(index: int) -> Fit:
@@ -360,7 +363,10 @@ def _best(
     watched: Floats,
     progress: Callable[[int, int], None] | None,
 ) -> Fit:
-    """Return the fit with the number of updates that maximises the likelihood of `watched`."""
+    """Return the fit to `fitted` with the number of updates that is likeliest for `watched`.
+
+    Both hold counts of one half of the points in fine cells.
+    """
     if not (fitted.any() and watched.any()):
         return Fit(-math.inf, 1, smoothing)
     best, likeliest, density = 1, -math.inf, smoothing.base

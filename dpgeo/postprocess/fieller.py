@@ -114,7 +114,10 @@ class ShareNoise:
         return self.scale * self._pair(chance) + 1 / self.steps
 
     def half_width(self, records: float) -> float:
-        """Return half the width of the interval of a mean of 1/2, as a fraction of the range."""
+        """Return half the width of the interval of a mean of 1/2 over this number of records.
+
+        The mean and the width are fractions of the range.
+        """
         return self.scale / 2 * self._pair(ERROR) / records
 
     def means(

@@ -109,7 +109,7 @@ class FlowAnswers:
         return np.concatenate(values), np.concatenate(shares)
 
     def _dense(self, origin: Floats, destination: Floats) -> tuple[Floats, Floats]:
-        """Do the work of `_pairs` for a release of all pairs, reading only the pairs needed."""
+        """Return what `_pairs` does, for a release that holds the counts of all pairs."""
         n, rows, columns = len(self._shapes), np.flatnonzero(origin), np.flatnonzero(destination)
         counts = self._content.pairs.reshape(-1, n, n)[:, rows[:, None], columns]
         shares = np.outer(origin[rows], destination[columns])

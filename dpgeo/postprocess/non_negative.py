@@ -35,7 +35,7 @@ def non_negative(counts: NDArray[Any], variance: NDArray[np.float64]) -> NDArray
     while True:
         cut = max((own.sum() - total) / spread.sum(), 0.0)
         stays = own > cut * spread
-        # No count stays positive only if the total is lost in rounding.
+        # If no count stays positive, the total is so small that rounding has lost it.
         if stays.all() or not stays.any():
             break
         own, spread = own[stays], spread[stays]

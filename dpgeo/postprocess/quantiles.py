@@ -124,7 +124,10 @@ class HistogramNoise:
         return np.asarray(self.scale * self.noise.tail(error / 2) * deviation)
 
     def half_width(self, records: float) -> float:
-        """Return half the width of the interval of the median's rank, divided by `records`."""
+        """Return half the width of the interval of the median's rank, as a share of the records.
+
+        `records` is the number of records in the region.
+        """
         return float(self._limits(0.5, ERROR)[self.bins]) / records
 
     def quartiles(self, counts: NDArray[Any], regions: int, error: float = ERROR) -> Quartiles:

@@ -146,7 +146,7 @@ def _guess(
     """Guess the counts (2^level, 2^level) of all nodes of a level.
 
     If `bent` is None, the guess comes from nearby cells. Otherwise it is the geometric mean of that
-    guess and the row-column model's guess on the surface `bent`.
+    guess and of what the row-column model expects, given the surface `bent`.
     """
     near = _surroundings(measurements, cells, level)
     if bent is None:

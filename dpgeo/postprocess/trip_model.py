@@ -121,8 +121,8 @@ def model_of(content: TripsRelease, area: StudyArea) -> TripModel:
 def _total(content: TripsRelease, inside: NDArray[np.bool_], ways: NDArray[np.bool_]) -> float:
     """Return the mean of the three tables' totals, weighted by their inverse variances, at least 0.
 
-    Moves into cells outside the study area are missing from the moves' total, but the cells filled
-    in between two positions rarely are outside.
+    Moves into cells outside the study area are missing from the total of the moves. They are rare:
+    only cells that a path fills in between two positions can lie outside.
     """
     cells = int(inside.sum())
     totals = np.array([content.ends.sum(), content.moves.sum() / UNITS, content.lengths.sum()])
@@ -170,9 +170,10 @@ def bits_of(content: TripsRelease) -> np.random.Philox:
 
 
 def make_ways(model: TripModel, number: int, generator: np.random.Generator) -> Ways:
-    """Return `number` trips, chosen from more that are drawn, so that they fit `moving_on`.
+    """Draw more trips than needed, and return `number` of them that fit the model.
 
-    The result is empty if no trip is possible.
+    They are chosen so that about `model.moving_on` trips move on from each cell. The result is
+    empty if no trip is possible.
     """
     drawn = draw_ways(model, max(CANDIDATES * number, FEWEST) if number else 0, generator)
     if not len(drawn):

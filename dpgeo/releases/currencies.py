@@ -126,8 +126,8 @@ USUAL_BOUNDS = (1, 8, 20, 55)
 def usual_margins(total: Fraction, delta: Fraction) -> list[UsualMargins]:
     """Return the margins of counts of people in a grid, for some contribution bounds.
 
-    Of one person's contributions, each adds 1 to another count, so the squared sensitivity of
-    Gaussian noise is the bound (`privacy.law`). `total` is at least `SEVERAL` millionths.
+    Each contribution of a person adds 1 to a different count, so the squared sensitivity that
+    Gaussian noise needs is the bound (`privacy.law`). `total` is at least `SEVERAL` millionths.
     """
     nano_rho = nano_rho_for(total, delta)
 

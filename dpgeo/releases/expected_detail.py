@@ -54,12 +54,12 @@ class ExpectedTotal:
 
     @property
     def unsure(self) -> bool:
-        """Whether it depends on the data if the total exceeds its margin."""
+        """Whether the total may exceed its margin or not, depending on the data."""
         return 1 < self.needed <= self.most
 
 
 def expected_totals(request: ReleaseRequest, people: int) -> tuple[ExpectedTotal, ...]:
-    """Return the totals that a request buys, as they would be for this many people."""
+    """Return the totals that a request pays for, as they would be if there were `people` people."""
     plan = request.totals
     spends, _ = split_totals(request.amount, plan, request.counting)
     if plan is None:

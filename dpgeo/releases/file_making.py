@@ -57,12 +57,12 @@ def file_want(*, file: ReleaseFile) -> None:
         unclaimed = ReleaseFile.objects.filter(pk=file.pk, job=None, stored_name="")
         if unclaimed.update(job=job):
             job_wake(job=job)
-        else:  # Another request's job makes it; nothing of this one remains, not even in the log.
+        else:  # Another request has started a job for the file; undo the creation of this one.
             transaction.set_rollback(True)
 
 
 def files_want(*, release: Release) -> None:
-    """Start the jobs that make a release's files, apart from those that are too large for that."""
+    """Start the jobs that make a release's missing files, except files of very many features."""
     for file in release.files.filter(stored_name="", job=None, large=False):
         file_want(file=file)
 

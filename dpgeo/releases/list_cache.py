@@ -122,7 +122,7 @@ def make_of_releases(
         releases = known.in_bulk(keys)
         for row in rows:
             release = releases.get(row[0])
-            if release is None:  # It was deleted after its row was read.
+            if release is None:  # The release was deleted after its row was read.
                 yield b"", False
                 continue
             files = release.files.all()
@@ -151,7 +151,7 @@ def make_of_datasets(write: Callable[[Dataset], bytes]) -> Callable[[Sequence[Ro
         datasets = Dataset.objects.select_related(*DATASET_TABLES).in_bulk(keys)
         for row in rows:
             dataset = datasets.get(row[0])
-            if dataset is None:  # It was deleted after its row was read.
+            if dataset is None:  # The dataset was deleted after its row was read.
                 yield b"", False
                 continue
             final = _facts(dataset, (*DATASET_FACTS, *DATASETS_ALONE)) == tuple(row)

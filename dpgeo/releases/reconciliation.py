@@ -164,7 +164,7 @@ def _adopted(release: Release) -> bool:
     except UnreadableRelease:
         logger.error("release %s: its draw cannot be read; see docs/operate.md", release.pk)
         return False
-    except StateMissing:  # The series ends instead, because the job of its next map has failed.
+    except StateMissing:  # The series' state is lost, so the draw is unusable and the series ends.
         return False
 
 

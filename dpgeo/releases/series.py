@@ -379,7 +379,10 @@ def series_resume(*, series: Series, by: User | None) -> Series:
 
 
 def can_resume(series: Series) -> bool:
-    """Return whether a series ended because of a failed map and can go on; tell members only."""
+    """Return whether a series that ended because of a failed map can go on.
+
+    Only members may be shown the answer, because it tells whether noise was drawn.
+    """
     release = _resumable(series)
     return release is not None and not release.job.drawing
 
@@ -486,7 +489,7 @@ def series_seen(series: Series, *, public: bool) -> Seen:
 
 
 def series_draw_due() -> int:
-    """Request the next due period of every open series; return the number of requests."""
+    """Request the map of the next due period of every open series; return how many were requested."""
     open_series = Series.objects.filter(ended_at=None).exclude(complete_through=None)
     return sum(_draw_next(series) for series in open_series.select_related("dataset__ledger"))
 
@@ -514,7 +517,8 @@ def _draw_next(series: Series) -> bool:
             return _may_start(series) and series_request_period(series, number) is not None
     except BudgetExceeded:
         _end(series, "budget")
-    # An approver has to answer first, or another process has requested the period already.
+    # An approver must first answer whether another dataset is about the same people, or another
+    # process has requested the period already.
     except Conflict as problem:
         logger.warning("series %s: not drawn yet: %s", series.pk, problem.message)
     return False
@@ -555,7 +559,9 @@ class _DrawnBefore(Exception):
 
 
 def series_request_period(series: Series, number: int) -> Release | None:
-    """Request period `number` of a series; return None if it was requested or the series ended.
+    """Request the map of period `number` of a series, and return the release.
+
+    Returns None if the map was requested before, or if the series has ended.
 
     Raises BudgetExceeded, or Conflict if the dataset cannot be released now.
     """

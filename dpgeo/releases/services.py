@@ -117,8 +117,8 @@ def release_request(
         with transaction.atomic():
             return _pay_and_queue(quote, fields, job_id)
     except (BudgetExceeded, IntegrityError):
-        # If the same request arrived twice at the same time, return the release that was paid for,
-        # for which the budget may have had no more than was left.
+        # The same request may have arrived twice at the same time. The first may have used up the
+        # budget, so the second fails; it returns the release that the first one paid for.
         if paid := _paid_by(dataset, job_id):
             return paid
         raise

@@ -91,7 +91,7 @@ class PlaceSearch(Protocol):
 
     @property
     def doubles(self) -> frozenset[str]:
-        """Full names that are found but not suggested, because another name of the place is."""
+        """Full names that are found but not suggested, since the place is suggested by another."""
 
 
 NATURAL_EARTH = Source(

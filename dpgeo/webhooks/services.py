@@ -93,7 +93,8 @@ def webhooks_managed_by(user: User) -> QuerySet[Webhook]:
 def deliveries_add(organisation: int, event: WebhookEvent, facts: Mapping[str, str]) -> None:
     """Queue a message to all webhooks of an organisation, given by its id.
 
-    Call this in the transaction of the act. `facts` must be public (see `webhooks.models`).
+    Call this in the transaction that publishes or withdraws a release. `facts` must be public (see
+    `webhooks.models`).
     """
     _add(Webhook.objects.filter(organisation=organisation, ended_at=None), event, facts)
 

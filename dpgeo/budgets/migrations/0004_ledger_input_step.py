@@ -1,4 +1,4 @@
-"""Step of the grid to which positions are snapped, as sentences about points state it."""
+"""Column for the step of the grid to which positions are snapped before they are perturbed."""
 
 from typing import Any
 

@@ -7,7 +7,7 @@ from django.db.models.functions import Greatest
 
 
 def hold_what_was_found(apps: Any, schema_editor: Any) -> None:
-    """Raise the total of each such ledger to the amount that was debited to it."""
+    """Raise the total of each ledger for recovered draws to the amount debited to it."""
     ledgers = apps.get_model("budgets", "Ledger").objects.exclude(recovers="")
     ledgers.update(total_units=Greatest("total_units", "spent_units"))
 

@@ -1,4 +1,4 @@
-"""Page on which a second person approves budgets, and finds the drafts that wait for one."""
+"""Page on which a second person approves budgets, and finds drafts that wait for approval."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ from dpgeo.releases.states import ReleaseState
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """An organisation in which so few members may approve something that nobody else could
-    approve it.
-    """
+    """An organisation that has too few members for a second person to approve budgets or maps."""
 
     organisation: Organisation
     budgets: bool

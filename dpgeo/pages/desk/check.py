@@ -44,7 +44,7 @@ from dpgeo.pages.templatetags.figures import figure
 from dpgeo.spatial.named_places import NamedPlace
 
 MOSTLY = 0.5
-"""If a smaller share of the readable rows lies inside the study area, another place is offered."""
+"""If less than this share of the readable rows is in the study area, another place is offered."""
 
 
 FIRST_ROLES = (*(Role.GEOMETRY, Role.LONGITUDE, Role.LATITUDE, Role.PERSON, Role.TIME, Role.CLOCK),)

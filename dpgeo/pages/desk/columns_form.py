@@ -31,7 +31,7 @@ MISSING_COLUMNS = {
 
 
 def file_formats(code: str) -> list[tuple[str, str]]:
-    """Return the formats to choose from, all packed in the same way as the form `code`."""
+    """Return the formats to choose from, all with the compression in `code`, such as "csv.gz"."""
     _format, _dot, packing = code.partition(".")
     end = f".{packing}" if packing else ""
     return [(f"{each.code}{end}", f"{each.title}{end and f' ({end})'}") for each in FORMATS]
@@ -160,7 +160,10 @@ class ColumnsForm(DeskForm):
             choice.choices = [("", gettext("None")), *((column, column) for column in known)]
 
     def _offer(self, name: str, sentences: Mapping[str, Phrase]) -> None:
-        """Offer formats as choices of a field, with the declared one, which may combine several."""
+        """Offer formats of values as the choices of field `name`, including the declared format.
+
+        A declared format may combine several formats, separated by blanks.
+        """
         field: Any = self.fields[name]
         offered = {code: say(sentence) for code, sentence in sentences.items()}
         declared = self.initial.get(name, "")

@@ -245,7 +245,10 @@ def of_one_person(
 
 
 def together(settings: MapSettings, total: Bound) -> Phrase:
-    """Return the sentence on what all maps together reveal: with a points budget, only counts."""
+    """Return the sentence on what all maps of the same people reveal together.
+
+    If these people also have a budget for points, the sentence is about maps of counts alone.
+    """
     ledger = settings.shared or settings.dataset.ledger
     lines = (COUNTS, COUNTS_CERTAIN) if points_ledger(ledger) else (TOGETHER, TOGETHER_CERTAIN)
     return total.line(*lines)

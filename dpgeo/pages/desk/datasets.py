@@ -129,7 +129,7 @@ def changes_of(form: DatasetForm) -> dict[str, Any]:
     if not changes.get("new_files"):
         changes.pop("new_files", None)
     if changes.get("budget", 0) is None:
-        del changes["budget"]  # Nobody has set a budget yet, so no budget can be changed.
+        del changes["budget"]  # The dataset has no budget yet, and the field was left empty.
     if form.currency is not None and {*CURRENCY} & set(form.changed_data):
         changes["accounting"] = form.currency
     if form.points_budget and {"points_level", "points_radius"} & set(form.changed_data):
@@ -162,9 +162,9 @@ def show_form(request: HttpRequest, form: DatasetForm, dataset: Dataset | None) 
 
 
 def currencies(dataset: Dataset | None) -> dict[str, Any]:
-    """Return the template context of `desk/_currencies.html`.
+    """Return the context of `desk/_currencies.html`, which compares epsilon and rho as currencies.
 
-    The budget compared is the dataset's own or, before one is declared, an epsilon of 1.
+    They are compared for the dataset's total budget or, before one is declared, an epsilon of 1.
     """
     ledger = dataset.ledger if dataset else None
     total = (ledger.total if ledger else None) or Fraction(1)

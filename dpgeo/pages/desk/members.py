@@ -298,6 +298,6 @@ def _begin(request: HttpRequest, found: Invitation, form: AccountForm) -> HttpRe
 
 def _account_create(found: Invitation, form: AccountForm) -> User:
     account: User = form.save(commit=False)
-    # If the link was handed over, nobody has proved that the address is theirs.
+    # Only a link that was mailed proves that the address belongs to whoever opens it.
     account.email = found.email if sends_mail() else ""
     return account_create(invitation=found, account=account)

@@ -68,7 +68,7 @@ class SitePlaces:
 
     @property
     def doubles(self) -> frozenset[str]:
-        """Full names that are found but not suggested, because another name of the place is."""
+        """Full names that are found but not suggested, since the place is suggested by another."""
         return self._world.doubles
 
     def find(self, name: str) -> NamedPlace | None:

@@ -121,7 +121,7 @@ def alternatives(quote: Quote) -> list[Alternative]:
 
 
 def like(release: Release) -> dict[str, Any]:
-    """Return form values that request a release with the same settings."""
+    """Return form values that request another release with the settings of `release`."""
     values: dict[str, Any] = {
         "mechanism": release.mechanism,
         "bound": release.most_bound or release.bound,

@@ -192,7 +192,7 @@ class ReleaseForm(MethodForm):
             )
 
     def guess(self) -> Guess | None:
-        """Return the publisher's estimates; None unless all are entered and valid."""
+        """Return the publisher's estimates about the data; None unless all of them are valid."""
         names = ("people", "records", "share")
         given: dict[str, Any] = {name: self.cleaned_data.get(f"guess_{name}") for name in names}
         if None in given.values():

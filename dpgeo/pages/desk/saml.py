@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 FORM = "application/x-www-form-urlencoded"
 
 ANSWERS = 5
-"""Refused answers to one request that are allowed in a window, since "reload" posts one again."""
+"""Number of answers to one request that may be refused before further ones are blocked for a time.
+
+It is more than 1, because reloading the page posts the same answer again.
+"""
 
 
 def _facts(provider_id: str) -> Facts:

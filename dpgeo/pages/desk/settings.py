@@ -95,7 +95,7 @@ class Card:
     whole household; otherwise it equals `amount`. If the data decide how finely the map is divided,
     `usual` is the side in metres of the square in which the median of the guessed number of people
     would be, and `metres` only the side of the smallest square there can be; else `usual` is None.
-    `totals` are the totals that the map would buy.
+    `totals` are the noisy totals of all the data that part of the cost would pay for.
     """
 
     key: str
@@ -293,8 +293,9 @@ class MapSettings:
         return own if own.total_units else None
 
     def is_gaussian(self, method: str = "") -> bool:
-        """Whether the map, by default with the chosen method, has Gaussian noise and costs a
-        rho.
+        """Whether the map has Gaussian noise and costs a rho.
+
+        `method` is the key of the mechanism, by default the chosen one.
         """
         in_rho = self.dataset.ledger.is_zcdp
         return in_rho and Notion.ZCDP in MECHANISMS[method or self.method].notions

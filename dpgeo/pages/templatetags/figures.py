@@ -121,7 +121,7 @@ def ledger_words(ledger: Ledger, units: int, minus: str = "-") -> str:
 BOUGHT = re.compile(
     r"(?P<title>.*) \((?P<series>a series, )?(?P<mechanism>[a-z-]+)(?P<rest>[^()]*)\)", re.DOTALL
 )
-"""What a ledger says was paid for: a title, and the key of the mechanism."""
+"""Form of the text in a ledger entry that says what was paid for: "TITLE (MECHANISM ...)"."""
 
 
 @register.filter

@@ -86,11 +86,11 @@ def _estimate(
 
 
 PER_ROOT = 8.0
-"""Margins of even shares in units of the square root of the share; see `calibrated`.
+"""Factor of the margins of cells that get an even share of their box's total; see `calibrated`.
 
-The constant was chosen on generated maps (all kinds of `benchmarks/generated.py`, 1e4 to 1e6
-people, epsilon 0.1 and 1): in each of them, and in each tenth of the cells by value and by true
-count, at least 91 % of the cells are within their margins. With 6 it is 88 %, with 4 81 %.
+The factor was chosen on generated maps (all kinds of `benchmarks/generated.py`, 1e4 to 1e6 people,
+epsilon 0.1 and 1): in each map, and in each tenth of its cells by value and by true count, at least
+91 % of the cells are within their margins. A factor of 6 gives 88 %, and 4 gives 81 %.
 """
 
 LEAST_VARIANCE = 1e-9
@@ -103,7 +103,7 @@ noise.
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Estimates:
-    """Estimates for n cells, as arrays (n,).
+    """Estimated counts of n cells, with margins and thresholds, as arrays (n,).
 
     `non_negative` holds the nearest non-negative values with the same total as `value`.
     """

@@ -145,7 +145,11 @@ def _units(content: LocationsRelease) -> list[PointLayer]:
 
 
 def _units_of(content: LocationsRelease, depth: int, level: str, name: str) -> PointLayer:
-    """Return the layer of units at one level, whose paths have `depth` names."""
+    """Return the layer of the units of one level.
+
+    `depth` is the number of names in such a unit's path: one for the unit and one for each unit
+    that contains it.
+    """
     own = [path[:depth] for path in content.unit_paths]
     paths = sorted(set(own))
     number = {path: index for index, path in enumerate(paths)}

@@ -84,8 +84,9 @@ def _sample(content: TripsRelease, area: StudyArea) -> ShapeLayer:
 
 
 def _moves(content: TripsRelease, area: StudyArea) -> ShapeLayer:
-    """Return the squares with their moves, and the mean direction of those moves that stand out
-    from the noise.
+    """Return the layer of squares with the number of moves that leave each, and their direction.
+
+    The direction is the mean of the moves whose noisy numbers stand out from the noise.
     """
     grid, inside = content.grid, content.grid.inside(area)
     row, column = np.nonzero(inside)
