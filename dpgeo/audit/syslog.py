@@ -69,7 +69,7 @@ def event_send(event: Event) -> None:
 
 
 class _Handler(logging.handlers.SysLogHandler):
-    """Python's handler, changed to raise errors instead of printing them on standard error."""
+    """Python's syslog handler, changed to raise errors instead of printing them."""
 
     ident = "dpgeo: "
 

@@ -51,7 +51,7 @@ class LedgerAdmin(OrganisationScoped):
 
     @admin.display(description="Total", ordering="total_units")
     def total(self, ledger: Ledger) -> str:
-        """Return the exact limit, as text, on the epsilon that may ever be spent."""
+        """Return the exact limit, as text, on the amount that may ever be spent."""
         return ledger.words(ledger.lifetime_units)
 
     @admin.display(description="Spent", ordering="spent_units")

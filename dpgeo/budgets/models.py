@@ -237,14 +237,16 @@ class Ledger(models.Model):
         return epsilon if self.units_for(epsilon) <= units else epsilon - Fraction(1, MICRO)
 
     def pays_for(self, cost: Guarantee) -> bool:
-        """Whether a guarantee can be paid in this ledger's currency: the same notion, or rho for
-        epsilon.
+        """Whether a guarantee can be paid in this ledger's currency.
+
+        It can be paid if both have the same notion of privacy, or a pure epsilon from a rho.
         """
         return cost.notion == self.notion or (self.is_zcdp and cost.notion is Notion.PURE_DP)
 
     def price(self, cost: Guarantee) -> int:
-        """Return what a guarantee costs in this ledger's units. Raises TypeError unless `pays_for`
-        it.
+        """Return what a guarantee costs in this ledger's units.
+
+        Raises TypeError if the guarantee cannot be paid in the ledger's currency (`pays_for`).
         """
         return units_in(Notion(self.notion), cost)
 

@@ -325,7 +325,7 @@ def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: 
 
     `what` and `who` are stored in the entry: what is paid for, and who requested it. Raises
     BudgetExceeded if too little is left, Conflict if the job was debited before or the budget
-    changed meanwhile, or TypeError if the cost and the ledger have different notions of privacy.
+    changed meanwhile, or TypeError if the ledger's currency cannot pay for the cost.
     """
     units = ledger.price(cost)
     currency = ledger.notion, ledger.delta_exponent

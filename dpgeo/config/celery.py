@@ -25,7 +25,7 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
 _worker = 0
-"""Process id of the worker's main process, or 0."""
+"""Process id of the main process of this worker; 0 in processes that are no Celery workers."""
 
 
 @setup_logging.connect  # type: ignore[untyped-decorator]

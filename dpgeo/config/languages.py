@@ -49,7 +49,7 @@ URLCONFS = {prefix: PagesBehind(prefix) for prefix in PREFIXES}
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A page in another language; `code` is "" for the URL without a language."""
+    """A link to a page in one language; `code` is "" if the URL has no language prefix."""
 
     code: str
     name: str

@@ -115,7 +115,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare the measurement of the places and, with contexts, of pairs of a place and a context."""
+    """Declare measurements of the places and, with contexts, of pairs of a place and a context."""
     if not params.by_context:
         return [Spend(label=LABEL, epsilon=epsilon)]
     return [

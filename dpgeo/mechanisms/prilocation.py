@@ -282,7 +282,7 @@ def _blocks(area: StudyArea, cells: int) -> Places:
 
 @lru_cache(maxsize=16)
 def _hiding(places: Places) -> tuple[Phrase, ...]:
-    """Return `places.hiding()`, sentences on which places are hidden among which, from a cache."""
+    """Return, from a cache, `places.hiding()`: sentences on how well each choice hides a place."""
     return tuple(places.hiding())
 
 

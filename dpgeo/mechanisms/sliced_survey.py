@@ -120,7 +120,7 @@ def cells_by_time(
 
 
 def slices_fact(slices: Slicing) -> Phrase:
-    """Return a sentence for the quote: the maps that the release has, and their common bound."""
+    """Return a sentence for the quote on how many maps there are, and that they share one bound."""
     titles = slices.names.titles
     return Phrase(
         "There are {count} maps, from {first} to {last}, in local time ({zone}). The "

@@ -323,7 +323,7 @@ def promises(release: Release, summary: Summary) -> dict[str, Any]:
 
 
 def _beyond(dataset: Dataset, summary: Summary) -> Sequence[Phrase]:
-    """Return sentences on what is protected less: groups, and several places or rows of one person."""
+    """Return sentences on what a map protects less, such as groups of people."""
     cost, ledger = _presence(summary), dataset.ledger
     total = ledger.guarantee_of(ledger.lifetime_units, cost.unit)
     together = None if isinstance(total, GeoInd) else total

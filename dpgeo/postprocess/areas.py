@@ -42,8 +42,7 @@ This many pieces take about 0.2 s of CPU time.
 """
 
 COUNTS_A_PIECE = 10
-"""Number of counts of a cell that can be added up in the time that clipping an outline there takes.
-"""
+"""Number of a cell's counts that take as long to add up as one piece of outline takes to clip."""
 
 TOO_FINE = (
     "Counting along its outline would take {work:,} steps, of at most {most:,}; simplify it to "

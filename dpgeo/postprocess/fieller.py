@@ -50,7 +50,7 @@ from dpgeo.core.noise import CountNoise, DiscreteLaplace
 Floats = NDArray[np.float64]
 
 SHARES = 2001
-"""Number M of candidate means, as fractions of the range from 0 to 1."""
+"""Number M of candidate means, evenly spaced fractions of the range from 0 to 1."""
 
 WIDEST = 0.6
 """Means with wider intervals than this, as a fraction of the range, are withheld."""

@@ -77,7 +77,10 @@ class FlowAnswers:
         return int(corners + len(touched) * shapely.get_num_coordinates(area))
 
     def _shares(self, area: Any, touched: Ints) -> Floats:
-        """Return the share (n,) of each region's ground in an area; only `touched` are clipped."""
+        """Return the share (n,) of each region's ground in an area.
+
+        `touched` (m,) are the indices of the regions near the area; all others have the share 0.
+        """
         shares = np.zeros(len(self._shapes))
         if len(touched):
             areas = as_array([prepared(area)] * len(touched))
@@ -109,7 +112,7 @@ class FlowAnswers:
         return np.concatenate(values), np.concatenate(shares)
 
     def _dense(self, origin: Floats, destination: Floats) -> tuple[Floats, Floats]:
-        """Return what `_pairs` does, for a release that holds the counts of all pairs."""
+        """Return the same as `_pairs`, for a release that holds the counts of all pairs."""
         n, rows, columns = len(self._shapes), np.flatnonzero(origin), np.flatnonzero(destination)
         counts = self._content.pairs.reshape(-1, n, n)[:, rows[:, None], columns]
         shares = np.outer(origin[rows], destination[columns])

@@ -171,7 +171,7 @@ def map_metres(shown: Sequence[Layer]) -> int:
 
 
 def _metres(layer: BoxLayer) -> tuple[int, int]:
-    """Return the shortest and the longest side that a layer allows for its unit, in metres."""
+    """Return the shortest and longest side, in metres, of squares suitable for a layer's counts."""
     clear = standing(layer)
     sides = layer.grid.ground_cell_metres * np.sqrt(visible_cells(layer).astype(np.float64))
     sides = sides[clear] if clear.any() else sides

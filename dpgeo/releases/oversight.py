@@ -48,7 +48,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """A set of people, with their budgets (that for counts first) and the datasets about them."""
+    """A set of people: their budgets, the one for counts first, and the datasets about them."""
 
     ledgers: Sequence[Ledger]
     datasets: Sequence[Dataset]

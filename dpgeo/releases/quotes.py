@@ -128,7 +128,7 @@ class Quote:
 
     @property
     def epsilon(self) -> Fraction:
-        """The epsilon of the release: exact, or that of its rho at the delta."""
+        """The epsilon of the release; if it costs a rho, the epsilon of that rho at the delta."""
         return self.cost.epsilon
 
     @property
@@ -289,7 +289,7 @@ def _asked_in_both(request: ReleaseRequest, delta: Fraction) -> tuple[Fraction, 
 def _margins(
     dataset: Dataset, both: tuple[ReleaseRequest, ReleaseRequest] | None
 ) -> Margins | None:
-    """Return the margins of a request in both currencies; None if a mechanism refuses one."""
+    """Return the margins of two requests, in epsilon and in rho; None if either has no margin."""
     if both is None:
         return None
     try:

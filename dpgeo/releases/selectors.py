@@ -75,7 +75,7 @@ def releases_public() -> QuerySet[Release]:
 
 
 def releases_public_with(release_id: str) -> QuerySet[Release]:
-    """Return the published release with this id, or nothing."""
+    """Return a queryset of the published release with this id; it is empty if there is none."""
     found = releases_public()
     return found.filter(pk=release_id) if _storable(release_id) else found.none()
 

@@ -489,13 +489,13 @@ def series_seen(series: Series, *, public: bool) -> Seen:
 
 
 def series_draw_due() -> int:
-    """Request the map of the next due period of every open series; return how many were requested."""
+    """Request the next due map of every open series; return how many were requested."""
     open_series = Series.objects.filter(ended_at=None).exclude(complete_through=None)
     return sum(_draw_next(series) for series in open_series.select_related("dataset__ledger"))
 
 
 def _draw_next(series: Series) -> bool:
-    """Request a series' next period if it is due; end the series if the last one has failed."""
+    """Request a series' next map if it is due; end the series if its last map has failed."""
     number = series.drawn + 1
     started = Release.objects.filter(series=series, number=number).select_related("job").first()
     if started is not None:

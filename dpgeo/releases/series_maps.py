@@ -74,7 +74,7 @@ def array_of(shown: Shown) -> StoredArray | None:
 
 @lru_cache(maxsize=2)
 def features_of(shown: Shown, title: str) -> bytes:
-    """Return the long GeoParquet file of the maps, with the series' title."""
+    """Return the maps as GeoParquet in long format, a row for each feature and map."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / FEATURES
         maps_together(shown).write(FEATURES, title, path)

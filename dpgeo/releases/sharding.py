@@ -147,9 +147,10 @@ def division_of(release: Release, lease: JobLease) -> Division | None:
 
 
 def _count_in_shards(release: Release, lease: JobLease, question: Question) -> Iterator[Answer]:
-    """Yield the answer of each pass to a question, counted together with other workers.
+    """Yield the answer of each shard to a question, counted together with other workers.
 
-    Raises LeaseLost, DataChanged, or Conflict if a shard failed.
+    The people are divided into `question.passes` shards. Raises LeaseLost, DataChanged, or Conflict
+    if a shard failed.
     """
     asked = question.to_bytes()
     version = release.upload_id
@@ -358,7 +359,7 @@ def discard_shards(release: Release, lease: JobLease | None = None) -> None:
 
 
 def sweep_shards() -> int:
-    """Discard the shards of releases that have ended jobs, and delete orphan shard files.
+    """Discard the shards of releases whose jobs have ended, and delete orphan shard files.
 
     Returns the number of orphan files deleted.
     """

@@ -105,8 +105,9 @@ class _Nearest:
 
 
 def _has_other_neighbours(place: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return a mask of the cells that have a neighbour with another nearest place, given by
-    `place`.
+    """Return a mask of the cells with a neighbour whose nearest place is a different one.
+
+    `place` (rows, columns) holds the nearest place of each cell.
     """
     framed = np.pad(place, 1, constant_values=MARKED)
     rows, columns = place.shape

@@ -65,7 +65,7 @@ def release_for(request: HttpRequest, release_id: str, action: str = "view") -> 
 
 
 def awaits_decision(dataset: Dataset) -> bool:
-    """Return whether a draft paid from the dataset's budget is neither published nor rejected."""
+    """Return whether a draft paid from the dataset's budget still waits for a decision."""
     drafts = Release.objects.filter(state=ReleaseState.DRAFT)
     return drafts.filter(dataset__ledger=dataset.ledger_id).exists()
 

@@ -280,7 +280,7 @@ def role_words(role: str) -> str:
 
 
 def answer_of(reading: Reading, understanding: Understanding) -> Answer:
-    """Return a button that tries a reading, with the number of rows that the reading accepts."""
+    """Return a button that tries another declaration, with the number of rows that it can read."""
     rows = gettext("reads {accepted} of {rows} rows")
     return Answer(
         say(reading.label),

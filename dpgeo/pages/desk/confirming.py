@@ -83,7 +83,7 @@ def confirmed(view: View, *, keeps: bool = False) -> View:
 
 
 confirmed_form = partial(confirmed, keeps=True)
-"""`confirmed` for pages with a form that holds no secret."""
+"""`confirmed` for pages whose form holds no secret, so that its entries may be kept."""
 
 
 def _keep(request: HttpRequest) -> None:

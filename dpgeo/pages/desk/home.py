@@ -31,7 +31,11 @@ PAGE_ENTRIES = 100
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An entry in the desk's list of datasets: the dataset, its budget and one of its uploads."""
+    """An entry in the desk's list of datasets.
+
+    `upload` is the newest upload that is ready or, if none is, the newest one. `releases` is the
+    number of releases whose job is done.
+    """
 
     dataset: Dataset
     budget: Budget
@@ -79,7 +83,7 @@ def work_of(user: User, subjects: Iterable[Release | Upload]) -> list[Work]:
 
 
 def unread_of(datasets: Iterable[Dataset]) -> list[Upload]:
-    """Return, of each dataset, the newest upload if that upload could not be read."""
+    """Return the newest upload of every dataset whose newest upload could not be read."""
     newest = (dataset.uploads.order_by("-created_at").first() for dataset in datasets)
     return [upload for upload in newest if upload and upload.state == UploadState.FAILED]
 

@@ -68,7 +68,7 @@ def lacks_times(dataset: Dataset) -> Missing | None:
 
 
 def lacks_measures(dataset: Dataset) -> Missing | None:
-    """Return how to declare a column to average, or None if there is one."""
+    """Return what to tell the owner if no column to average is declared; None if one is."""
     if dataset.measured:
         return None
     if dataset.frozen_at:
@@ -107,7 +107,7 @@ def lacks_trips(dataset: Dataset) -> Missing | None:
 
 
 def lacks_categories(dataset: Dataset) -> Missing | None:
-    """Return how to declare a category, or None if there is one."""
+    """Return what to tell the owner if no category is declared; None if one is."""
     if dataset.categorised:
         return None
     if dataset.frozen_at:
@@ -187,7 +187,7 @@ class Offer:
 
 
 def offer_for(dataset: Dataset, chosen: str) -> Offer:
-    """Return the subjects of maps for a dataset."""
+    """Sort the subjects of maps by what a dataset lacks for them; mark the `chosen` one."""
     offer = Offer([], [], [], [])
     for subject in SUBJECTS.values():
         choice = Choice(subject, missing(subject, dataset), subject.key == chosen)

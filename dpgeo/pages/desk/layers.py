@@ -139,7 +139,7 @@ class LayerForm(DeskForm):
         return {**values, "public_source": parts if any(parts.values()) else None}
 
     def field_of(self, name: str) -> str:
-        """Return the first form field of the source, which is one input of the service."""
+        """Return the form field for a service's input; for the source, its first field."""
         return "source_name" if name == "public_source" else name
 
 

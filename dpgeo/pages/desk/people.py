@@ -28,7 +28,7 @@ from dpgeo.pages.rendering import say
 
 
 def recovery_ledgers(user: User) -> QuerySet[Ledger]:
-    """Return ledgers that the user may merge, of draws recovered for unknown datasets."""
+    """Return the ledgers for recovered draws of unknown datasets that the user may merge."""
     unknown = Ledger.objects.filter(merged_into=None, notion=Notion.PURE_DP.value)
     unknown = unknown.exclude(recovers="").select_related("geo")
     if user.is_superuser:

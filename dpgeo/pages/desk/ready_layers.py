@@ -58,7 +58,7 @@ GRID_NAMES = {
 }
 
 H3 = Source(name="H3 hexagons", url="https://www.uber.com/blog/h3/", date="2018-06-27")
-"""The date is that of H3's publication; the cells have not changed since then."""
+"""Source of H3 cells. They have not changed since H3 was published, which is the source's date."""
 
 
 def offered(area: StudyArea) -> list[tuple[str, str]]:
@@ -139,7 +139,7 @@ def _points(region: Region, area: StudyArea, kinds: tuple[str, ...]) -> dict[str
 
 
 def _collection(rows: list[tuple[str, str, shapely.Geometry]]) -> dict[str, Any]:
-    """Return GeoJSON; places with equal names get their location or a number as a suffix."""
+    """Return rows as GeoJSON; of equal names, later ones get a suffix: the location or a number."""
     seen: Counter[str] = Counter()
     features = []
     for name, within, shape in rows:

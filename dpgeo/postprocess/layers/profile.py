@@ -110,7 +110,7 @@ def _days_and_hours(content: ProfileRelease) -> dict[str, NDArray[Any]]:
 
 
 def smoothed(content: ProfileRelease, zone: int) -> NDArray[Any]:
-    """Return the two-way estimate (b,) of one zone's counts."""
+    """Return the estimate (b,) of one zone's counts (`postprocess.two_way`)."""
     table = table_of(content, zone)
     return two_way_estimate(table, content.noise.variance).ravel()
 
