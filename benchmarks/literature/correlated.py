@@ -1,4 +1,4 @@
-"""Correlated sensitivity (the book's chapter 14), and what it leaves of the promised epsilon.
+"""Correlated sensitivity (Zhu et al. 2017, chapter 14), and what remains of its promised epsilon.
 
 The source's mechanism. A matrix of correlated degrees, in [-1, 1], says how strongly records move
 together; degrees below a threshold count as 0. The record sensitivity of i (definition 14.6) is the

@@ -46,7 +46,7 @@ def points_ledger(ledger: Ledger) -> Ledger | None:
 
 
 def organisation_of(ledger: Ledger) -> int | None:
-    """Return the id of the organisation to whose datasets a ledger belongs; None without any."""
+    """Return the id of the organisation whose datasets a ledger pays for; None without datasets."""
     counts_ledger = ledger.beside or ledger
     # Follow the relation backwards by its name, because importing `dpgeo.datasets` here would be
     # circular: it imports this package.

@@ -121,9 +121,7 @@ class PrivateContributions(Opaque):
 
 
 def split(epsilon: Fraction, percent: int) -> tuple[list[Spend], Fraction]:
-    """Return the spend for the choice of the bound, if `percent` is not 0, and the amount it
-    spends.
-    """
+    """Return the spends for the choice of the bound, none if `percent` is 0, and their amount."""
     if percent == 0:
         return [], Fraction(0)
     spent = epsilon * Fraction(percent, 100)

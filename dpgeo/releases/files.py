@@ -170,7 +170,7 @@ def _remove_public(file: ReleaseFile, name: str) -> None:
 
 
 def _suffixes(file: ReleaseFile) -> tuple[str, ...]:
-    """Return what is added to a file's stored name: nothing, and .gz for its gzipped copy."""
+    """Return the suffixes of a file's stored names: "" and, if it has a gzipped copy, ".gz"."""
     return ("", ".gz") if file.gzipped else ("",)
 
 

@@ -76,8 +76,8 @@ class SitePlaces:
 
         Places in this site's basemap come first. In the world list, the match must be unambiguous.
         If the text is only the beginning of a name in the basemap, the world list is not searched.
-        A town without an outline there is looked for in the basemap under its other names, unless
-        the text says in which country it is.
+        A town without an outline in the world list is looked for in the basemap under its other
+        names, unless the text says in which country it is.
         """
         wanted, matches = fold(name), list(self._outlined(name.partition(",")[0]))
         for of_place in (full_name, lambda place: place.name):

@@ -1,4 +1,4 @@
-"""The comparison on dense maps: its halves, its boxes of medium size, and its lines."""
+"""The comparison on dense maps: maps for tuning and testing, medium boxes, and printed lines."""
 
 from __future__ import annotations
 

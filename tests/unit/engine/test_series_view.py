@@ -254,7 +254,7 @@ def used_by(gone: int, name: str, folder: Path, states: Sequence[str], **changes
 
 
 def test_each_planted_fault_lets_a_person_add_more_than_the_allowance(tmp_path: Path) -> None:
-    """Without a fault, a person stays within the allowance; each fault in the state exceeds it."""
+    """A person stays within the allowance, but exceeds it if the state has one of these faults."""
     built = used_by(3, "built", tmp_path, ["", "built0", "built1"])
     assert built == 5
     lost = used_by(3, "lost", tmp_path, ["", "lost0", ""])

@@ -165,7 +165,7 @@ def answered(
     rank: str = "",
     zones: Zones | None = None,
 ) -> list[tuple[Any, ...]]:
-    """Return an engine's answer, of the cells of `GRID` or of zones."""
+    """Return the rows that an engine answers about the cells of `GRID` or about zones."""
     dialect, run = engine
     rows = f"SELECT {kind} AS person, longitude, latitude, step FROM facts WHERE {where}"
     if zones:
@@ -182,7 +182,10 @@ def answered(
 
 
 def in_zones(engine: Engine, rows: str, zones: Zones) -> str:
-    """Return SQL for rows in zones, for which the engine lists the positions near borders."""
+    """Return SQL for rows by zone.
+
+    The engine first lists the positions near borders, which are located here and given back to it.
+    """
     dialect, run = engine
     ground = Ground.of(zones)
     assert ground is not None

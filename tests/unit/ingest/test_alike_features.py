@@ -1,4 +1,4 @@
-"""Features read by their shape: the same rows and refusals as when each is parsed as JSON."""
+"""Features cut out by the pattern of their text: the same rows and refusals as parsed as JSON."""
 
 from __future__ import annotations
 

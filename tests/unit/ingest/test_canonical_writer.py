@@ -56,7 +56,7 @@ def rows_of(persons: NDArray[np.uint64]) -> pa.Table:
 
 
 def people(rows: int, number: int) -> NDArray[np.uint64]:
-    """Return the hash of each row's person, of so many people."""
+    """Return the hash of each row's person, drawn at random from `number` people."""
     random = np.random.default_rng(2)
     hashes = random.integers(0, 2**64 - 1, number, dtype=np.uint64)
     return hashes[random.integers(0, number, rows)]

@@ -166,10 +166,10 @@ def test_a_full_table_of_hashes_is_asked_for_few_of_a_batch_of_other_names(
 
 
 def test_a_person_has_one_mark_however_stored_and_wherever() -> None:
-    """A person has one mark, whatever type the identifier is stored as and in whichever file.
+    """`person_marks` gives a person one number, in every file and however identifiers are stored.
 
-    A pass over a file reads the persons with certain marks, so a person with two marks would be
-    counted twice.
+    A pass over a file reads the persons whose numbers are in a range, so a person with two numbers
+    could be counted twice.
     """
     alike = [
         pa.array([7], pa.int8()), pa.array([None, 7.0])[1:], pa.array(["7"]),
