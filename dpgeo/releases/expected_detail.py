@@ -36,7 +36,7 @@ SAMPLE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class ExpectedTotal:
-    """A total that a request buys, with its margin, for a guessed number of people.
+    """A total that a request pays for, with its margin, for a guessed number of people.
 
     `counted` says what is added up. The total will be lost in its noise unless a person adds at
     least `needed` on average, of at most `most`.
@@ -115,7 +115,7 @@ def _places(area: StudyArea, bound: int | None) -> NDArray[np.float64]:
 def _median_level(places: NDArray[np.float64], depth: int, limit: float) -> int:
     """Return the level at which the median place's square holds at most `limit` of the places.
 
-    Squares are halved from the whole box, level 0, down to `depth`.
+    At level 0 the square is the whole box; its side is halved from level to level, up to `depth`.
     """
     levels = np.zeros(len(places), dtype=np.int64)
     open_ = np.arange(len(places))

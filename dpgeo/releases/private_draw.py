@@ -214,7 +214,8 @@ def _counted_rows(
 def _copied_rows(upload: Upload, window: Window | None, folder: Path) -> Path:
     """Return the path of a temporary file with the rows of registered folders in the window.
 
-    A period of a series needs it, because what each person has used is stored with the counts.
+    A period of a series is counted from such a copy: only `SeriesView`, which reads a single file,
+    also finds out how much of the allowance each person has used.
     """
     target = folder / "gathered.parquet"
     write_rows(rows_in_place(upload, window), target)

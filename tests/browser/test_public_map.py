@@ -38,7 +38,7 @@ ASKED_AT_ONCE = """
         return getProgramParameter.call(this, program, name);
     };
 """
-"""Script that counts shaders, and how many the page waits for in the same breath."""
+"""Script that counts shader programs, and those whose linking the page waits for at once."""
 BEHIND = """
     let hidden = true;
     const waiting = [];
@@ -51,8 +51,10 @@ BEHIND = """
         document.dispatchEvent(new Event("visibilitychange"));
     };
 """
-"""Script that makes a page one of a tab behind others: hidden, and without frames. Chromium without
-a screen shows all of its tabs."""
+"""Script that makes a page behave as in a background tab: hidden, and without animation frames.
+
+It is needed because Chromium without a screen treats all of its tabs as visible.
+"""
 
 
 @pytest.fixture

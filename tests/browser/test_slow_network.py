@@ -146,7 +146,7 @@ def test_on_a_phone_the_servers_picture_lies_where_the_map_will_be(
     assert page.evaluate(BELOW, [LOADING, "#map .sheet"])
     early = screenshot(page, "#map .sheet")
     assert ramp_share(early, "light") > 0.02
-    # Its legend shows what is too few as the picture does: in grey, where the map hatches it.
+    # The legend shows counts that are too few in grey, as the picture does; the map hatches them.
     assert page.evaluate(SWATCH) == ["none", "rgb({}, {}, {})".format(*NOISE)]
     assert (early[..., :3] == NOISE).all(axis=-1).mean() > 0.02
     requests.release()

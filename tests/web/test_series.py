@@ -681,7 +681,7 @@ def test_a_series_of_zones(dataset: Dataset) -> None:
 
 
 CALENDAR = {"person": [10, 10, 10, 0], "any": [10, 10, 10, 10]}
-"""By protection: contributions counted in each of four weeks, of ten people with one a week."""
+"""By protection, the contributions counted in each of four weeks, if ten people make one a week."""
 
 
 @pytest.mark.parametrize(

@@ -309,7 +309,7 @@ def test_a_release_is_published_by_itself_at_the_slot(desk: Desk) -> None:
     assert releases_publish_due() == 0
     release.refresh_from_db()
     assert release.state == "draft"
-    # The button beside "It will be published on ..." says that it does so earlier.
+    # The button beside "It will be published on ..." says that it publishes the map earlier.
     page = desk.page(f"/desk/releases/{release.pk}/")
     assert "It will be published on" in page
     assert re.findall(r"<button[^>]*>(Publish[^<]*)</button>", page) == ["Publish now"]

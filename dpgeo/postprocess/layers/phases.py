@@ -34,11 +34,12 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image, box_sums, summed_area
 
 PER_ROOT = 4.0
-"""The error of the surface grows roughly with the square root of its value; see `calibrated`.
+"""Factor of the margins of the surface's cells; see `calibrated`.
 
-The constant was chosen on generated maps (all kinds of `benchmarks/generated.py`, up to a million
-people, epsilon 0.1). On nearly all of these maps, the margins cover 95 % of the cells of any given
-value. `python -m benchmarks coverage` measures this; no theorem proves it.
+Errors grow roughly with the square root of a cell's value. The factor was chosen on generated maps
+(all kinds of `benchmarks/generated.py`, up to a million people, epsilon 0.1). On nearly all of
+these maps, the margins cover 95 % of the cells of any given value. `python -m benchmarks coverage`
+measures this; no theorem proves it.
 """
 
 
