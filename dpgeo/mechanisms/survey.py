@@ -169,8 +169,8 @@ def level_for(signal: float, inside: NDArray[np.bool_]) -> int:
 def counts_every_cell(meter: CountMeter, cells: PrivateCounts) -> bool:
     """Return whether every cell is counted in the only phase after the pilot.
 
-    That is so under zCDP if sums of cells have at least FEWER times the squared sensitivity of
-    cells. It depends on public numbers alone.
+    That is so under zCDP if the squared sensitivity of sums of cells is at least FEWER times that
+    of cells. It depends on public numbers alone.
     """
     sums = sum_of(cells)
     gaussian = isinstance(meter, GaussianMeter)

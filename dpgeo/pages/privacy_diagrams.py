@@ -172,13 +172,13 @@ def chart(strips: Sequence[Strip], sides: str) -> Chart:
 
 
 def ranges(figures: Sequence[tuple[float, float]]) -> list[Range]:
-    """Return the positions of values and their margins on a scale up to the highest upper end."""
+    """Return the positions of values and the ends of their ranges on a scale from 0 to the highest
+    upper end.
+    """
     most = max((value + margin for value, margin in figures), default=0.0) or 1.0
 
     def place(value: float) -> float:
-        """Return a value's position on a bar, in per cent; negative noisy values are placed at
-        0.
-        """
+        """Return a value's position on a bar, in per cent; negative values are placed at 0."""
         return min(max(100 * value / most, 0.0), 100.0)
 
     return [

@@ -416,10 +416,11 @@ def series_end_all(why: str) -> int:
 
 
 def series_end_failed(why: str) -> None:
-    """Make sure that no series can be resumed whose map has failed by now.
+    """Make sure that no series can be resumed if one of its maps has failed by now.
 
-    A series that is still open, because API keys may not know yet that its map failed, ends later
-    as usual; the job then counts as one that drew noise.
+    A series that ended because a map failed gets the ending `why`. A series that has yet to end,
+    because API keys may not know of the failure, ends later as usual; its failed job is marked as
+    one that drew noise, and so the series cannot be resumed then either.
     """
     Series.objects.filter(ending="failed").update(ending=why)
     lost = Release.objects.filter(series__isnull=False, series__ended_at=None, blob_name="")

@@ -354,7 +354,10 @@ def fold(text: str) -> str:
 
 
 def is_town(name: str, wanted: str) -> bool:
-    """Return whether a name is the folded text `wanted` and words for a town: "New York City"."""
+    """Return whether a name consists of the words of `wanted` and words for a town.
+
+    "New York City" does for "new york".
+    """
     words, typed = set(fold(name).split()), set(wanted.split())
     return typed <= words and words - typed <= TOWN_WORDS
 

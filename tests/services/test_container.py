@@ -356,7 +356,7 @@ def check_backup(stack: Stack) -> None:
 def check_ground(stack: Stack) -> None:
     """Check that the service `ground` adds the basemap files of its folder."""
     options = stack.options("ground")
-    stack.image.inside("/ground").mkdir()  # Docker would make this folder
+    stack.image.inside("/ground").mkdir()  # Docker makes it to mount the volume
     options["volumes"] = {**options["volumes"], "/ground": TILES.parent}
     assert "MB" in stack.image.run(SERVICES["ground"]["command"], **options)
 

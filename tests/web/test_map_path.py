@@ -184,7 +184,7 @@ def test_places_are_suggested_and_outlined(desk: Desk) -> None:
 
 
 def test_a_city_of_two_lists_is_suggested_once_and_found_by_either_name(desk: Desk) -> None:
-    """Only GeoNames knows how large New York City is; the time zone database says New York."""
+    """GeoNames calls it New York City and knows its size; the time zone database says New York."""
     search = place_search()
     suggested = search.suggest("new york", 10)
     assert "New York City, United States" in suggested
