@@ -16,7 +16,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
 LEAST = 8
-"""Least length of a password once the words of its context are removed."""
+"""Least length of a password once all easily guessed words (`context_words`) are removed."""
 
 SHORTEST = 4
 """Shortest word that is removed from passwords; shorter ones, such as "www" or "of", stay."""
@@ -26,8 +26,9 @@ class ContextWordsValidator:
     """Refuses passwords made of words that belong to the site or to the member's organisations."""
 
     def validate(self, password: str, user: Any = None) -> None:
-        """Raise ValidationError if a password is too short once the words of its context are
-        removed.
+        """Raise ValidationError if a password is too short once easily guessed words are removed.
+
+        `context_words` lists these words.
         """
         rest = password.casefold()
         for word in sorted({*context_words(user)}, key=len, reverse=True):

@@ -397,7 +397,7 @@ def _check_use(document: Any, assertion: Any, site: _Site) -> tuple[str, int]:
             continue
         end = data.get("NotOnOrAfter")
         until = Clock.parse_SAML_to_time(end) if end else 0
-        # The response around it may be unsigned, so the assertion itself must name the request.
+        # Only the assertion is sure to be signed, so it must itself name the request.
         named = data.get("InResponseTo", "") == answers
         if named and data.get("Recipient") == site.receives and until > now:
             return answers, until

@@ -95,7 +95,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         """Connect a sign-in to an existing account and set its roles, or refuse the sign-in."""
         facts = facts_of(sociallogin.account.provider)
         claims = claims_of(sociallogin.account)
-        # otherwise allauth would connect any account that has one of these addresses
+        # Drop the claimed addresses: allauth would connect any account that has one of them.
         sociallogin.email_addresses = []
         if not sociallogin.is_existing and (user := trusted_account(facts, claims)):
             sociallogin.connect(request, user)

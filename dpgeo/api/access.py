@@ -113,7 +113,7 @@ def is_key(viewer: Visitor) -> bool:
 
 
 def is_settled(user: User, jobs: Iterable[Job | None]) -> bool:
-    """Return whether `user` may know the true state of all these jobs.
+    """Return whether `user` may know the true state of all `jobs`.
 
     A signed-in member always may. An API key may know it as soon as the API shows all of the jobs
     as done.
@@ -124,10 +124,10 @@ def is_settled(user: User, jobs: Iterable[Job | None]) -> bool:
 
 
 def check_settled(user: User, jobs: Iterable[Job | None]) -> None:
-    """Raise Conflict if `user` may not know yet that all these jobs have ended.
+    """Raise Conflict if `user` may not know yet that all `jobs` have ended.
 
-    If the action were allowed earlier, its success would reveal to the key's owner how long the
-    jobs ran.
+    If an action on their results were allowed earlier, its success would reveal to the owner of an
+    API key how long the jobs ran.
     """
     if not is_settled(user, jobs):
         raise Conflict("Work is not done; try again when the job is.")

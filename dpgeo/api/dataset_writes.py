@@ -275,7 +275,10 @@ def _budget(text: str) -> Fraction:
 
 
 def _read_accounting(facts: dict[str, Any]) -> None:
-    """Replace the body fields for the budget's currency, if there are any, by an `Accounting`."""
+    """Replace the fields that say whether the budget counts in epsilon or rho by an `Accounting`.
+
+    A body without such fields stays as it is.
+    """
     given = {name: facts.pop(name, "") for name in (ACCOUNTING, "delta", "population")}
     if any(value != "" for value in given.values()):
         facts[ACCOUNTING] = parse_accounting(

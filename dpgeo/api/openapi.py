@@ -61,8 +61,9 @@ class Operation:
     `answer` is the serializer of the response with `status`. If `repeated` is not empty, it
     describes the response 200 to a request that was sent before. `responses` are other responses.
     `errors` lists the statuses of errors; the usual ones are added if `usual` is True. `further`
-    lists kinds of problem that share their status with another kind. `links` maps each operation
-    that a client may call next to its path parameters, given as references into this response.
+    lists kinds of problem that share their status with another kind. The keys of `links` are the
+    operations that a client may call next, and its values their path parameters, as references into
+    this response.
     `example` names the operation whose recorded example is shown; it is empty for this operation's
     own.
     """

@@ -85,7 +85,7 @@ def read_cursor(text: str, order: Order) -> list[Any]:
 def _value(name: str, value: object) -> Any:
     if not isinstance(value, str) or "\0" in value:
         raise ValueError
-    value.encode()  # fails for lone surrogates, which JSON can escape but no database can store
+    value.encode()  # raises ValueError for a lone surrogate, which no database can store
     return date.fromisoformat(value) if name == "day" else value
 
 

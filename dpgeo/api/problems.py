@@ -188,7 +188,7 @@ TAKES_FILES = {"uploads", "upload", "upload-complete", "tus-uploads", "tus-uploa
 """URL names of the views to which clients send files."""
 
 OF_STATUS = {kind.status: kind for kind in reversed(KINDS)}
-"""For each status, the first of KINDS that has it."""
+"""The kind of problem for each HTTP status: the first one in KINDS with that status."""
 
 
 class Gone(exceptions.APIException):

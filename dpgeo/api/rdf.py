@@ -143,7 +143,7 @@ def _with(node: Node, name: str, members: list[Node]) -> Node:
 
 def _properties(node: Node) -> Iterable[tuple[str, list[Any]]]:
     for name, value in node.items():
-        if not name.startswith("@") and value != []:  # Turtle cannot state zero values
+        if not name.startswith("@") and value != []:  # Turtle has no empty list of values
             yield name, value if isinstance(value, list) else [value]
 
 

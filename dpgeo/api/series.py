@@ -110,8 +110,9 @@ class SeriesDeclaration(Body):
     )
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        """Return the values of the fields. Raises InvalidInput for a malformed field, and for
-        `household`.
+        """Return the values of the fields. Raises InvalidInput for a malformed field.
+
+        The field `household` is refused too, because a series protects only single people.
         """
         if isinstance(data, dict) and "household" in data:
             raise InvalidInput(

@@ -41,7 +41,7 @@ TILE_TYPE = "application/vnd.mapbox-vector-tile"
 DEGREE = 10_000_000
 
 SOURCES = ("tiles", "geojson")
-"""The names of the sources from which a style may take the map's features."""
+"""What a style may take the map's features from: vector tiles, or the layer's GeoJSON file."""
 
 GREATEST = 30
 """The highest zoom level of the tile scheme."""
@@ -120,7 +120,7 @@ class StyleView(DocumentView):
             source["url"] = address_of(request, "api:tilejson", release.pk, layer)
         else:
             name = layer + geojson.FORMAT.suffix
-            # Raise BeingMade if the file is not made yet, because a map of it would be empty.
+            # Raise BeingMade if the file is not made yet, because the styled map would be empty.
             file_of(request, release, name)
             address = address_of(request, "api:release-file", release.pk, name)
             credit = source["attribution"]

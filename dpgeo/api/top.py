@@ -79,7 +79,7 @@ class RankedSerializer(Document):
     )
 
     def get_among_top(self, ranked: Ranked) -> bool:
-        """Return whether the worst rank is at most k."""
+        """Return whether even the worst rank that the place may have is at most k."""
         return ranked.place.worst <= ranked.k
 
 

@@ -52,15 +52,14 @@ _SUFFIX = ".npy"
 _PLAIN = (str, int, bool)
 
 _MALFORMED = (
-    ValueError,  # Invalid JSON, Unicode and study areas raise this, too.
+    ValueError,  # also raised for invalid JSON, text that is not UTF-8, and invalid study areas
     TypeError,
     LookupError,
     AttributeError,
     ArithmeticError,
     EOFError,
-    # A compression method or a zip version that dpgeo never writes raises this.
-    NotImplementedError,
-    RuntimeError,  # An encrypted member, or JSON that is nested too deeply.
+    NotImplementedError,  # raised for a compression method or zip version that dpgeo never writes
+    RuntimeError,  # raised for an encrypted member, and for JSON that is nested too deeply
     zipfile.BadZipFile,
     zlib.error,
 )
@@ -259,7 +258,7 @@ def _dtype(hint: Any) -> np.dtype[Any] | None:
 
 
 def _write_member(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
-    # A member opened by its name is always dated 1980, whatever the clock says.
+    # zipfile dates a member that is opened by its name 1980, whatever the clock says.
     with archive.open(name + _SUFFIX, "w", force_zip64=True) as member:
         portable = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
         npy.write_array_header_1_0(member, npy.header_data_from_array_1_0(portable))

@@ -40,7 +40,7 @@ list single cells; for these, the study area is drawn from the outline in the he
 """
 
 NAMES = ("unit", "name")
-"""Columns from which the names of points are taken: the first of these that a layer has."""
+"""Columns that may hold the names of points; the first one that a layer has is used."""
 
 MAX_POINTS = 200_000
 """Largest number of points that the file stores for a layer.
@@ -142,7 +142,7 @@ def _boxes(layer: BoxLayer, data: _Data) -> dict[str, Any]:
     step = quantisation_step(layer)
     steps = layer.value / step
     stored = smallest(np.rint(steps, out=steps))
-    del steps  # it takes an eighth of a gigabyte for 4096 x 4096 cells
+    del steps  # frees an eighth of a gigabyte in a layer of 4096 x 4096 cells
     coloured_from = layer.threshold if layer.coloured_from is None else layer.coloured_from
     noise, index = _noises(layer.margin, coloured_from, layer.margin_label)
     if layer.is_cells:

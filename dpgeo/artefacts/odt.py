@@ -48,7 +48,7 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A paragraph; line breaks stay."""
+    """A paragraph; line breaks in its text are kept."""
 
     text: str
 

@@ -74,7 +74,7 @@ def own_noun(content: Content) -> Noun | None:
 @own_noun.register(FlowsRelease)
 @own_noun.register(TripsRelease)
 def _trips_counted(content: FlowsRelease | TripsRelease) -> Noun:
-    # A trip may consist of two rows of a person, who was not recorded between them.
+    # Not the owner's noun for rows, since a trip may consist of several rows of a person.
     return TRIP
 
 
@@ -390,7 +390,7 @@ def _points_steps(content: PointsRelease, released: Released) -> list[str]:
         if layer["name"] == content.prior:
             facts = layer["title"], layer["sha256"], layer["meaning"]
             break
-    else:  # for releases drawn before version 0.2
+    else:  # releases drawn before version 0.2 do not record their layers
         title = released.about.get("prior_title", content.prior)
         facts = title, released.about.get("prior_sha256", ""), NOT_RECORDED
     return [REMAPPED.format(title=facts[0], sha256=facts[1], origin=facts[2])]

@@ -168,10 +168,11 @@ def _paint_cells(
 def _seen(
     lines: NDArray[np.int64], size: int
 ) -> tuple[NDArray[np.int16], NDArray[np.int64], NDArray[np.int16]]:
-    """Number the rows (or columns) of a grid of `size` rows in which pixels lie.
+    """Count off the visible rows of a grid of `size` rows: those in which pixels lie.
 
-    `lines` (n,) holds the row of each pixel. Returns each row's number (size,), -1 if no pixel lies
-    in it, then the pixels that lie in the grid, and the numbers of their rows.
+    `lines` (n,) holds the grid row of each of n pixels. Returns, for each row of the grid, its
+    position among the visible rows, or -1 if it is not visible; the indices of the pixels that lie
+    in the grid; and for each of these pixels, the position of its row. Columns work alike.
     """
     pixels = np.flatnonzero((lines >= 0) & (lines < size))
     numbers = np.full(size, -1, dtype=np.int16)
@@ -193,8 +194,9 @@ def _draw_shapes(pen: Any, layer: ShapeLayer, look: NDArray[np.uint8], frame: _F
 
 
 def _draw_points(pen: Any, layer: PointLayer, look: NDArray[np.uint8], frame: _Frame) -> None:
-    """Draw the points; those with counts are circles of the map's sizes, with an edge that shows
-    on any ground, in a list of dark maps, too.
+    """Draw the points, as circles sized by their counts if they have counts.
+
+    Such circles have a dark edge, which makes them visible on a background of any colour.
     """
     counted = layer.value is not None and len(layer) < MOST_CIRCLES
     radius = np.full(len(layer), 4.0 if len(layer) < 2000 else 1.0)

@@ -415,9 +415,10 @@ def of_household(cost: Presence, people: int) -> tuple[Phrase, ...]:
 
 
 def of_one_map(cost: Presence, noun: str = "", household: int = 1) -> Promise:
-    """Return the promise of one map of counts, with its sentence on households of so many people.
+    """Return the promise of one map of counts.
 
-    `noun` is the owner's noun for rows, or "".
+    For a `household` of several people, it ends with a sentence on them. `noun` is the owner's noun
+    for rows, or "".
     """
     delta = cost.delta if isinstance(cost, ZCDP) else Fraction(0)
     promise = of_counts(cost.epsilon, cost.unit, noun, delta=delta)
@@ -456,8 +457,8 @@ def in_places_and_groups(
 
     If the privacy unit is a person, these are several places and groups of people; if it is a
     record, several rows of one person. `noun` is the owner's noun for rows, or "". If households
-    are protected, the group is a household over all maps, with the lifetime `total` of one person;
-    the promise for one map is that of `of_household`.
+    are protected, the sentence on groups is about a household of `household` people and all maps
+    together, of which each person loses at most `total`; `of_household` covers a single map.
     """
     moved, group = (bound_of(*cost.of_changes(number)).words for number in (2, FAMILY))
     in_rho = isinstance(cost, ZCDP)

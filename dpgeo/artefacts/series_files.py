@@ -222,7 +222,7 @@ def _smoothed(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def _of_totals(table: Table) -> dict[str, int]:
-    """Return the margins of a map's sum over all features, and of a change of this sum."""
+    """Return the margins of a map's sum over all features, and of its change between two maps."""
     return {
         "total_margin": margin_of_sum({table.noise: table.possible}),
         "total_change_margin": margin_of_sum({table.noise: 2 * table.possible}),

@@ -176,7 +176,7 @@ class DatasetGuarantee(Guesses):
 
 
 class DatasetGuarantee16(DatasetGuarantee):
-    """For a budget in rho, `epsilon` is that of `rho` at `delta`, and there is no odds factor."""
+    """For a budget in rho, `rho` converts to `epsilon` at `delta`, and there is no odds factor."""
 
     rho: NotRequired[Decimal]
     delta: NotRequired[Delta]
@@ -449,8 +449,8 @@ class OfSeries(TypedDict):
     `bound_of_series` is the most that one person adds to all maps together, if a person is
     protected over the whole series. `periods_in_a_row` is the number of consecutive periods that
     are protected together, if that is the protection. What does not apply is null. `maps` is the
-    declared number of maps, if all of them are protected together. With a `rho`, which adds up, the
-    epsilons are those at `delta`.
+    declared number of maps, if all of them are protected together. If `rho` is present, the series
+    is paid for in rho, and each epsilon is the one to which a rho converts at `delta`.
     """
 
     id: Words

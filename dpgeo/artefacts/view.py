@@ -95,7 +95,11 @@ class View:
 
     @classmethod
     def opening(cls, shown: Sequence[Layer], opens: Opening | None = None) -> View:
-        """Return the view that a map of these layers shows first; `opens` as in `views`."""
+        """Return the view that a map of these layers shows first.
+
+        `opens` is the map's opening: its first layer, its unit and its classes. If it is None, it
+        is computed from the layers.
+        """
         opens = opens or opening_of(shown)
         return next(view for view in views(shown, opens) if view.layer.name == opens.layer)
 
@@ -236,7 +240,7 @@ class View:
         colours = np.array((*self.ramp, NOISE), dtype=np.uint8)
         values, mask = self.values, self.coloured
         look = np.empty((len(values), 3), dtype=np.uint8)
-        # In parts, since the classes of 4096 x 4096 cells take a quarter of a gigabyte.
+        # Computed in parts, since the classes of 4096 x 4096 cells take a quarter of a gigabyte.
         for start in range(0, len(values), CHUNK):
             part = slice(start, start + CHUNK)
             look[part] = colours[self._classes(values[part], mask[part])]
@@ -244,7 +248,10 @@ class View:
 
 
 def views(shown: Sequence[Layer], opens: Opening | None = None) -> list[View]:
-    """Return the view of each layer of a map; `opens` is computed if it is None."""
+    """Return the view of each layer of a map.
+
+    `opens` is the map's opening, as in `View.opening`.
+    """
     opens = opens or opening_of(shown)
     return [View(layer, opens.metres, _edges(layer, opens)) for layer in shown]
 

@@ -78,16 +78,15 @@ class Terms:
 
     @property
     def bound(self) -> int:
-        """The bound on what one person adds to a map, which is the sensitivity of the counts of
-        the map.
+        """The sensitivity of a map's counts: the most that one person adds to them.
+
+        With `PERSON`, it is the most that one person adds to all maps together.
         """
         return self.most if self.protection is Protection.PERSON else self.each
 
     @property
     def cost(self) -> Guarantee:
-        """The guarantee of the epsilon or rho; it is also the cost of a series that is paid for
-        once.
-        """
+        """The guarantee with `epsilon` or `rho`; a series that is paid for once costs this."""
         if self.rho is None:
             return guarantee(Notion.PURE_DP, self.epsilon, Unit.PERSON)
         return guarantee(Notion.ZCDP, self.rho, Unit.PERSON, self.delta)

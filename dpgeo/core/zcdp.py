@@ -140,8 +140,7 @@ def parse_delta(value: object, population: int) -> int:
     """Return the exponent of a declared delta, such as 9 for "1e-9"; the default if it is empty.
 
     `population` is the publicly declared number of people whom the data might be about. Raises
-    InvalidInput if delta is not a power of ten within the limits, or is above a tenth of one over
-    the population.
+    InvalidInput if delta is not a power of ten within the limits, or is above 0.1/population.
     """
     exponent = USUAL_EXPONENT if value in (None, "") else _exponent(value)
     if delta_of(exponent) * 10 * population > 1:

@@ -69,7 +69,7 @@ def own_ledger(
 
 
 def accounting_open(dataset: Dataset) -> bool:
-    """Return whether the currency of a dataset's budget may still be changed to the other one."""
+    """Return whether a dataset's budget may still be changed from epsilon to rho, or back."""
     ledger = dataset.ledger
     return not (
         ledger.merged_into_id
@@ -182,9 +182,9 @@ def dataset_share_budget(*, dataset: Dataset, ledger: Ledger) -> Dataset:
 
 
 def _keep_smaller_delta(shared: Ledger, own: Ledger) -> None:
-    """Let a shared ledger in rho fit a population and a delta that were declared beside it.
+    """Give a shared ledger in rho the smaller delta and the larger population of two ledgers.
 
-    The larger population and the smaller delta hold, as after a merger.
+    `own` is the ledger that a dataset had before it began to share. A merger does the same.
     """
     shared.delta_exponent = max(shared.delta_exponent or 0, own.delta_exponent or 0)
     shared.population = max(shared.population or 0, own.population or 0) or None
@@ -194,8 +194,8 @@ def _keep_smaller_delta(shared: Ledger, own: Ledger) -> None:
 def dataset_merge_ledgers(*, dataset: Dataset, ledger: Ledger, by: User | None) -> Ledger:
     """Merge another ledger about the same people into a dataset's ledger, and return the latter.
 
-    This cannot be undone: from then on, the merged ledger pays for releases of all datasets that
-    used the other one. Only people who may set budgets can merge ledgers; API keys cannot, and the
+    This cannot be undone: from then on, the dataset's ledger pays for releases of all datasets that
+    used either of them. Only people who may set budgets can merge ledgers; API keys cannot, and the
     software never does so by itself. `by` is None at the console. Raises NotAllowed, InvalidInput
     if the datasets protect different privacy units, or Conflict.
     """
@@ -214,7 +214,7 @@ def dataset_merge_ledgers(*, dataset: Dataset, ledger: Ledger, by: User | None) 
         merged = ledger_merge(ledger=ledger, into=dataset.ledger, who=str(by or "console"))
         if not Dataset.objects.filter(pk=dataset.pk, ledger=merged).exists():
             raise Conflict("The budget has changed meanwhile; try again.", field="ledger")
-        # The merger has locked both ledgers, and so the units of their datasets.
+        # Both ledgers are locked now, so no dataset can join them with another privacy unit.
         other = others.first()
         if other:
             check_unit(merged, other.unit, field="ledger")
@@ -254,10 +254,10 @@ def check_unit(ledger: Ledger, unit: str, *, field: str, but: Dataset | None = N
 
 
 def check_currency(ledger: Ledger, accounting: Accounting | None) -> None:
-    """Raise InvalidInput if a dataset asks for another currency than that of a ledger to share.
+    """Raise InvalidInput if a dataset asks for another currency than the ledger that it shares.
 
-    Another delta or population is refused, too: at the ledger's delta, a larger population could
-    have a delta above a tenth of one over it.
+    Another delta or population is refused, too. With a larger population, for example, the ledger's
+    delta could exceed the largest allowed one, 0.1/population.
     """
     if accounting not in (None, Accounting(ledger.delta_exponent, ledger.population)):
         raise InvalidInput(

@@ -21,18 +21,21 @@ SPARK = "spark:"
 
 
 def locations() -> Sequence[Location]:
-    """Return all folders that the setting names. Raises ValueError for an invalid setting."""
+    """Return all folders and databases in DPGEO_SOURCES. Raises ValueError if it is invalid."""
     entries: Sequence[str] = settings.DPGEO_SOURCES
     return [_parse(entry, number) for number, entry in enumerate(entries, start=1)]
 
 
 def locations_of(organisation: str) -> list[Location]:
-    """Return the folders that the setting names for the organisation with this slug."""
+    """Return the folders and databases in DPGEO_SOURCES for the organisation with this slug."""
     return [each for each in locations() if each.organisation == organisation]
 
 
 def location_of(organisation: str, name: str) -> Location:
-    """Return a folder of the setting by its name. Raises InvalidInput if there is none."""
+    """Return an organisation's folder or database by its name in DPGEO_SOURCES.
+
+    Raises InvalidInput if there is none.
+    """
     for each in locations_of(organisation):
         if each.name == name:
             return each
@@ -44,7 +47,7 @@ def location_of(organisation: str, name: str) -> Location:
 
 
 def _parse(entry: str, number: int) -> Location:
-    """Read the setting's `number`-th entry.
+    """Read the `number`-th entry of DPGEO_SOURCES.
 
     An error names only this number: a comma in a password splits an entry in two, so that quoting
     one would reveal a part of the password.

@@ -135,7 +135,7 @@ def _original(upload: Upload) -> Iterator[tuple[Path, Mapping[str, str | None]]]
 
 
 def _tried(upload: Upload, understanding: Understanding | None) -> Understanding | None:
-    """Return what was understood; of a table or a folder, only some rows were tried."""
+    """Return the understanding, marked as a sample if the rows are a table's or a folder's."""
     if not upload.source or understanding is None:
         return understanding
     return replace(understanding, whole=False)

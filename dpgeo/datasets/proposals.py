@@ -36,7 +36,7 @@ ONE_PERSON = (
 
 
 def needs_second(organisation: Organisation) -> bool:
-    """Return whether an organisation requires two persons, as it is stored now."""
+    """Return whether an organisation requires a second person, as stored in the database now."""
     return Organisation.objects.filter(pk=organisation.pk, two_persons=True).exists()
 
 
@@ -106,9 +106,9 @@ def proposals_seen_by(user: User) -> QuerySet[Proposal]:
 
 
 def lacks_second(organisation: Organisation, role: Role) -> bool:
-    """Return whether fewer than two persons may decide, so that what one asks for waits.
+    """Return whether an organisation has fewer than two persons with this role or a higher one.
 
-    `role` is the lowest role that may decide.
+    If so, nobody can approve what the only person with the role asks for.
     """
     allowed = list(Role)[list(Role).index(role) :]
     members = Membership.objects.filter(organisation=organisation, user__is_active=True)

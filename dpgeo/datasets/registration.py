@@ -23,7 +23,7 @@ def source_register(
 ) -> Upload:
     """Register a folder or a table as a dataset's data; its columns have to be confirmed next.
 
-    `location` is a name in the setting. `as_of` names the column of a table that only grows, if
+    `location` is a name in DPGEO_SOURCES. `as_of` names the column of a table that only grows, if
     there is one; a column named at an earlier registration need not be named again. `by` is None at
     the console. Administrators may register anything that the setting names for their organisation.
     Stewards may have the dataset's folder read again. API keys may do neither, since they could

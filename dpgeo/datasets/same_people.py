@@ -54,7 +54,7 @@ BLOCK_BYTES = 1 << 20
 
 
 def others_of(dataset: Dataset) -> QuerySet[Dataset]:
-    """Return the organisation's datasets on other budgets."""
+    """Return the datasets of the same organisation that do not share a dataset's budget."""
     return Dataset.objects.filter(organisation=dataset.organisation_id).exclude(
         ledger=dataset.ledger_id
     )
@@ -197,7 +197,7 @@ class Comparison:
                 self._seen.add(other.pk)
                 try:
                     same = (self._same_file(other, rows), self._same_people(other))
-                except (OSError, Conflict) as error:  # file lost, or replaced by an erasure
+                except (OSError, Conflict) as error:  # the file is lost or was replaced
                     logger.error(
                         "dataset %s: not compared with dataset %s: %s",
                         *(self._dataset.pk, other.dataset_id, type(error).__name__),
@@ -250,7 +250,7 @@ class Comparison:
         return self._own
 
     def warn(self) -> None:
-        """Store a warning for each dataset found.
+        """Store a warning for each dataset in which `compare` found many of the same people.
 
         If the dataset has a standing answer, new warnings are stored as answered. Otherwise, a
         warning that was answered for an earlier file is reopened; the answer itself stays on

@@ -75,7 +75,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A folder that the setting names for an organisation."""
+    """A folder that DPGEO_SOURCES names for an organisation."""
 
     organisation: str
     name: str
@@ -145,7 +145,10 @@ class Location:
                     yield SourceFile(path=relative, size=stat.st_size, stamp=str(stat.st_mtime_ns))
 
     def _inside(self, base: str, path: str) -> Path:
-        """Return the local path of a file. Raises InvalidInput for one outside the root."""
+        """Return the local path of a file or folder below this one. Raises InvalidInput for others.
+
+        Symbolic links are followed before the check.
+        """
         found = Path(self.root, base, path)
         if not found.exists() or not self._is_inside(found):
             raise InvalidInput("There is no such folder.", field="folder")
@@ -200,7 +203,7 @@ class Location:
 def clean_folder(folder: object) -> str:
     """Return a folder's relative path, without slashes at its ends. Raises InvalidInput.
 
-    Empty stands for the whole of what the setting names.
+    An empty path stands for the whole folder or bucket in DPGEO_SOURCES.
     """
     text = str(folder or "").strip().strip("/")
     parts = text.split("/") if text else []

@@ -146,7 +146,7 @@ class SparkCounter:
 
 
 def spark_master() -> str:
-    """Return the setting that names the Spark master.
+    """Return the address of the Spark master in the settings.
 
     Raises ValueError if it is on another machine.
     """

@@ -123,9 +123,9 @@ def upload_confirm(*, upload: Upload, columns: Columns, by_key: bool = False) ->
     Columns without a format get the one that the file's name indicates. The first confirmation
     freezes the dataset's declared facts. The columns may be confirmed again, and changed, until a
     release is requested. `by_key` is whether an API key confirms them; a key learns nothing about
-    the rows. Raises InvalidInput for a column that is not in the file, or Conflict if releases
-    depend on other columns or the upload is queued or read already, or if invented people would be
-    added to real ones.
+    the rows. Raises InvalidInput for a column that is not in the file. Raises Conflict if the
+    upload is queued, or read and no longer changeable; if releases depend on other columns; or if
+    invented people would be added to real ones.
     """
     dataset = upload.dataset
     open_again = WAITING if rests_on_columns(dataset) else (*WAITING, UploadState.READY)

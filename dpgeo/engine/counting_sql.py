@@ -111,7 +111,7 @@ VALUED_KEYS = """, keyed AS (
     FROM items
 )"""
 
-# One query over one sample returns both the number of records in each region and their sum.
+# One query over one sample returns, for each region, the number of values and their sum.
 SUM_SAMPLED = """
 SELECT item // $values::UBIGINT AS cell, count(*) AS amount,
     sum(item % $values::UBIGINT)::BIGINT AS total

@@ -114,9 +114,10 @@ def choose_sampling(
 ) -> Sampling:
     """Choose the method of sampling and the number of passes that fit in half of `memory` bytes.
 
-    Every thread reserves a heap of its own for each person whose rows it reads. If people are
-    counted, keys are listed, or collected first by pairs of a person and a region, which take as
-    much memory (for averages, whose heaps then hold one value for each pair).
+    Heaps are chosen if they take less memory than lists; every thread reserves a heap of its own
+    for each person whose rows it reads. If people are counted, the passes are those for lists, even
+    with heaps: averages first collect all pairs of a person and a region, which take as much
+    memory.
     """
     heap_bytes = HEAP_BYTES * bound * people * threads
     list_bytes = LIST_BYTES * rows
@@ -371,8 +372,9 @@ class DuckDBView:
         parameters: Parameters,
         queries: tuple[str, str],
     ) -> tuple[str, int]:
-        """Return SQL for rows with a value, which follows that of `_located`, and the number of
-        passes.
+        """Return the SQL for rows with a value, to be put after that of `_located`.
+
+        Also returns the number of passes.
         """
         of_rows, of_sample = queries
         if self._unit == Unit.RECORD and not _may_overlap(regions):
@@ -460,7 +462,9 @@ class DuckDBView:
         return features.private()
 
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
-        """Return totals over all regions, with L1 sensitivities 1, `sightings` and `visits`.
+        """Return the totals of people, sightings and visits over all regions.
+
+        Their L1 sensitivities are 1, `sightings` and `visits`: one person adds no more to them.
 
         Raises PrivacyError if records are the privacy unit, or InvalidInput for a time zone that
         DuckDB does not know, as in `sliced_histogram`.
@@ -499,7 +503,7 @@ class DuckDBView:
         return view
 
     def _of_people(self, regions: CountedRegions, query: str, limits: Parameters) -> list[Answer]:
-        """Return the results of SQL over the table `people` of each person's contributions.
+        """Return the results of `query`, the last part of SQL over each person's contributions.
 
         There is one result for each pass.
         """

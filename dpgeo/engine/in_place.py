@@ -274,7 +274,7 @@ class InPlaceView(DuckDBView):
             return self._run(connection, question.query, parameters)
 
     def grouped(self, regions: ValuedRegions) -> Iterator[pa.RecordBatch]:
-        """Yield the columns person, cell and amount: the number of a person's rows in a region.
+        """Yield the columns person, cell and amount, the number of a person's rows in a region.
 
         Contributions are not bounded. A person is the text of the hash; if records are the privacy
         unit, all rows have the same text.

@@ -2,8 +2,9 @@
 
 Contributions are bounded and added up at the source (`engine.source_sql`), if it can locate rows in
 the regions, and only the bounded counts come here. For everything else, such as trips, rows are
-read in batches as from a registered folder (`engine.in_place`), by the same view. Positions to be
-perturbed are chosen at the source, where it can: at most `bound` of each person come here.
+read in batches as from a registered folder (`engine.in_place`), by the same view. If the source
+can, it also chooses the positions to be perturbed, so that at most `bound` of each person come
+here.
 
 Privacy argument. Whether rows are counted at the source or here, each person's contributions are
 bounded by a function of that person's own rows. Which of the two is done depends on the measurement
@@ -62,7 +63,10 @@ class Counter(Protocol):
         """Return whether the source can answer a measurement; this never depends on its rows."""
 
     def answer(self, asked: Asked) -> Iterator[Answer]:
-        """Yield results, as columns by name (`Wanted`); each person is counted in one of them."""
+        """Yield the result in parts, as columns by name (`Wanted`); counts in all parts add up.
+
+        All pairs of one person (PAIRS) are in one part, since each part numbers its persons anew.
+        """
 
     def reports(self, bound: int, draw: int) -> Iterator[pa.RecordBatch] | None:
         """Yield the canonical rows of at most `bound` reports of each person, whatever their
@@ -71,7 +75,7 @@ class Counter(Protocol):
 
 
 class PushedView(InPlaceView):
-    """A `PrivateView` of `rows` whose counts come from `counter` where it can."""
+    """A `PrivateView` of `rows`; `counter` makes all counts that it can make at the source."""
 
     def __init__(self, rows: Rows, counter: Counter, **settings: Any) -> None:
         super().__init__(rows, **settings)

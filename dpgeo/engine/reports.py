@@ -113,7 +113,7 @@ class BoundedReports:
         return PrivatePositions(self._reports, sensitivity=self._bound, missing=self._missing)
 
     def _missing(self) -> int:
-        """Return how many padding reports are needed so that each person in the shard has `bound`.
+        """Return how many padding reports would give each person in the shard `bound` reports.
 
         The number is 0 if records are the privacy unit.
         """

@@ -105,7 +105,11 @@ class SeriesView(DuckDBView):
             self._allowances.keep(path)
 
     def _prepare(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Create the tables `spent`, `erased` and `used`."""
+        """Create the tables from which the file that `keep` stores is made.
+
+        `spent` holds what persons used in earlier periods, `erased` the erased persons, and `used`,
+        empty at first, what persons use in this period.
+        """
         import pyarrow as pa
 
         connection.execute(sql.SPENT)

@@ -6,12 +6,12 @@ items are chosen by a hash of whole numbers, in arithmetic modulo the prime 2^31
 fit into signed numbers of 64 bits. So no expression can overflow or fail, whatever the rows hold.
 (Rows are located in zones and places by `engine.source_zones`.)
 
-Contribution bounding. The items of a person are the distinct cells in which they were, if people
-are counted, or else their rows, as pairs of a cell and a number from 1 to the number of rows there.
-(For a count of cells, the rows of one person in one cell are interchangeable, so a number is enough
-to identify each.) An item's hash mixes a number `draw` with the person, the cell and that number,
-and the `bound` items with the smallest hashes are counted; equal hashes are ordered by cell. With
-popular bounding, items are ordered first by the rank of their cell.
+Contribution bounding. If people are counted, a person's items are the distinct cells in which the
+person was. If visits are counted, they are the person's rows, each given by its cell and a number
+from 1 to the number of the person's rows there. (Rows of one person in one cell add the same to the
+counts, so such a number is enough.) An item's hash mixes a number `draw` with the person, the cell
+and that number, and the `bound` items with the smallest hashes are counted; equal hashes are
+ordered by cell. With popular bounding, items are ordered first by the rank of their cell.
 
 Records. If records are the privacy unit and may be in several regions, each is counted in the one
 with the smallest hash of the record's own content (`CONTENT`) and the region. The person column
@@ -57,24 +57,28 @@ A whole number of 62 bits is determined by its residues modulo both primes.
 """
 
 AFTER_NO_TIME = 1 << 40
-"""Number of seconds that makes every accepted time positive."""
+"""Seconds added to each time before it is hashed, so that every accepted time is positive.
+
+The number 0 is then free for rows without a time.
+"""
 
 NEAR_DEGREES = 1e-9
-"""Largest distance in degrees between an edge and its projection back to degrees."""
+"""Largest rounding error, in degrees, of an edge that is converted from metres to degrees."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
     """SQL expressions that differ between engines.
 
-    `located` is SQL for the rows of `{rows}`, which has the columns person, longitude and latitude
-    and those that `{also}` names, with their column and row numbers, counted from 1 from the west
-    and from the south. `{eastings}` and `{northings}` are the edges: lists of numbers, or names of
-    tables. `copies` turns each triple of person, cell and number of rows in `{grouped}` into that
-    many items. `fence` at the end of a subquery keeps an engine from computing its expressions
-    again wherever they are used. `text_word` gives a whole number below 2^28 from the hexadecimal
-    digits of a text's SHA-256, from the `start`-th on, and `quotient` the whole part of a quotient
-    of two whole numbers that are not negative.
+    `located` is SQL for the rows of `{rows}` with two more columns: the numbers of the grid's
+    column and row in which each lies, counted from 1 from the west and from the south. `{rows}` has
+    the columns person, longitude and latitude, and those that `{also}` names. `{eastings}` and
+    `{northings}` are the edges: lists of numbers, or names of tables. `copies` turns each triple of
+    person, cell and number of rows in `{grouped}` into that many items. `fence` at the end of a
+    subquery keeps an engine from computing its expressions again wherever they are used.
+    `text_word` gives a whole number below 2^28 from the hexadecimal digits of a text's SHA-256,
+    from the `start`-th on, and `quotient` the whole part of a quotient of two whole numbers that
+    are not negative.
     """
 
     located: str
@@ -309,7 +313,10 @@ def sampling_query(
 
 
 def _items(dialect: Dialect, grouped: str, counting: Counting) -> str:
-    """Return SQL for the items to choose from: person, cell and copy."""
+    """Return SQL for the items to choose from: person, cell and copy, a number.
+
+    The number tells apart a person's items in one cell.
+    """
     if counting is Counting.PEOPLE:
         return f"SELECT person, cell, CAST(1 AS BIGINT) AS copy FROM ({grouped}) AS grouped"
     return dialect.copies.format(grouped=f"({grouped}) AS grouped")
@@ -392,7 +399,7 @@ def _person_words(dialect: Dialect, *, text: bool) -> list[str]:
 
 
 def _residue(number: str, prime: int) -> str:
-    """Return SQL for the residue, from 0 on, of a whole number of any sign."""
+    """Return SQL for a whole number modulo a prime; the result is never negative."""
     return f"mod(mod({number}, {prime}) + {prime}, {prime})"
 
 
@@ -435,11 +442,10 @@ class Edges:
 
 
 def edges_of(grid: Grid) -> Edges:
-    """Return, for each column and row, the least float that `Grid.locate` places in it.
+    """Return, for each column and row, the least degrees that `Grid.locate` places in it.
 
-    The last entries are the least floats beyond the grid.
-
-    So comparing a float with the edges gives the same cell as projecting it.
+    The last entries are the least degrees beyond the grid. So comparing a position in degrees with
+    the edges gives the same cell as projecting it.
     """
     columns, rows = np.arange(grid.columns + 1), np.arange(grid.rows + 1)
     x, y = grid.west + columns * grid.cell, grid.north - (grid.rows - rows) * grid.cell
@@ -465,7 +471,10 @@ def _least(
     near: NDArray[np.float64],
     reached: Callable[[NDArray[np.float64]], NDArray[np.bool_]],
 ) -> NDArray[np.float64]:
-    """Return the least floats (n,) for which `reached` is true, searched around `near` (n,)."""
+    """Return the least floats (n,) for which `reached` is true.
+
+    They are searched within NEAR_DEGREES of the floats `near` (n,).
+    """
     low, high = near - NEAR_DEGREES, near + NEAR_DEGREES
     while (np.nextafter(low, high) < high).any():
         middle = low + (high - low) / 2

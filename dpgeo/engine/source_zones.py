@@ -33,11 +33,12 @@ from dpgeo.spatial.zone_raster import BESIDE, CERTAIN, MARKED, OUTSIDE, Pairs, Z
 from dpgeo.spatial.zones import Zones
 
 CELLS = 512
-"""Least number of cells along each side of the raster: a quarter of a million whole numbers."""
+"""Usual number of cells along each side of the raster, which then has a quarter of a million."""
 
 BAND_METRES = 0.001
-"""Distance in metres from the edge of a place's reach within which this process, and not the
-database, decides about a position, because the database may round the distance otherwise.
+"""Distance in metres from the edge of a place's reach within which positions are located here.
+
+The database might round the distance to the place differently.
 """
 
 Give = Callable[[NDArray[Any]], str]
@@ -48,13 +49,14 @@ list.
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ground:
-    """Regions by cells of a raster, as lists for a query, and a function for all other positions.
+    """The regions that contain each cell of a raster, as lists that a query can use.
 
     A cell's entry in `patches` is one of three: the number of a patch, all of whose positions are
-    in the same regions; `MARKED`; or the code of one of the `lines` (n, 3), with patches to its
-    `left` and `right` (n,), as in `ZoneRaster`. `pairs` are the patches and the regions of each.
-    `locate` returns pairs of a position, in degrees as stored at the source, and a region. If
-    `near` is set, a patch is the ground of the nearest place, which may be out of reach.
+    in the same regions; the code of one of the `lines` (n, 3), with a patch to its `left` and
+    another to its `right` (n,), as in `ZoneRaster`; or `MARKED`, for cells whose positions the
+    query cannot locate. `pairs` are the patches and the regions of each. `locate` takes the other
+    positions, in degrees as stored at the source, and returns pairs of a position and a region. If
+    `near` is set, a patch has the positions nearest to one place, which may be out of reach.
     """
 
     low: tuple[float, float]
@@ -71,7 +73,7 @@ class Ground:
     def of(cls, regions: Zones | NearPlaces) -> Self | None:
         """Return the ground of zones or places.
 
-        It is None for outlines that are too long for a raster, and for places that rows name.
+        It is None for outlines too long to be stored as a raster, and for places named by a key.
         """
         locator = regions.locator()
 
@@ -149,7 +151,8 @@ class Ground:
     ) -> str:
         """Return SQL for rows with their region: person, longitude, latitude, `also` and region.
 
-        `rows` has the first of these columns. The positions (n,) are the results of `open_query`.
+        `rows` has all of these columns but the region. The positions (n,) are the results of
+        `open_query`.
         """
         position, region = self._located(longitude, latitude)
         patch = np.concatenate([self.pairs[0], np.full(len(position), MARKED)])
@@ -173,7 +176,10 @@ class Ground:
         return self.locate(longitude, latitude)
 
     def _patched(self, rows: str, also: Sequence[str], give: Give, fence: str) -> str:
-        """Return SQL for rows with the patch in which they are: longitude, latitude and patch."""
+        """Return SQL for `rows` with a column "patch", the patch in which each position is.
+
+        The other columns are longitude, latitude and those in `also`.
+        """
         up, across = self.patches.shape
         carried = f"longitude, latitude{listed_also(also)}"
         x, y = map(_in_cells, ("longitude", "latitude"), self.low, self.scale)
@@ -237,7 +243,7 @@ def _pair(numbers: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _number(value: float) -> str:
-    """Return a float64 in SQL; without the cast it would be a decimal number there."""
+    """Return a float64 in SQL; without the cast, SQL would read it as an exact decimal number."""
     return f"CAST({value!r} AS float8)"
 
 

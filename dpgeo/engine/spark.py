@@ -69,7 +69,10 @@ class SparkFile:
 
 @dataclass(slots=True)
 class FileRows:
-    """The canonical rows of one file (`engine.in_place.Rows`), under a public key."""
+    """The canonical rows of one file (`engine.in_place.Rows`).
+
+    The key with which their persons are hashed is not secret.
+    """
 
     file: SparkFile
     key: bytes
@@ -83,7 +86,7 @@ class FileRows:
         return schema_of_rows(self.file.schema)
 
     def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of everybody; `first` and `last` are the ends of `EVERYBODY`."""
+        """Yield the rows of everybody: `first` and `last` must be the ends of `EVERYBODY`."""
         file = self.file
         yield from source_rows(
             file.path,
@@ -112,7 +115,7 @@ class Task:
     spill: Path
 
     def grouped(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the columns person, cell and amount: rows of each person in each region."""
+        """Yield the columns person, cell and amount, the number of a person's rows in a region."""
         with without_values():
             for number in _numbers(numbers):
                 file = self.files[number]

@@ -97,7 +97,10 @@ COLUMNS = (
 )
 
 Row: TypeAlias = tuple[Any, ...]
-"""A row of places: COLUMNS and the other names, folded, each between two line breaks."""
+"""A row of the table of places: COLUMNS, then the place's other names as one text.
+
+The other names are folded (`words.fold`), and each is between two line breaks.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +175,7 @@ def build(path: Path, places: Iterable[Place], source: str) -> int:
         database.executemany("INSERT INTO near VALUES (?, ?)", sorted(_near_rows(words)))
         database.execute("INSERT INTO word (word) VALUES ('optimize')")
         database.commit()
-        # A plain VACUUM writes a copy into the system's folder for temporary files first.
+        # VACUUM without INTO would first write a copy into the system's temporary folder.
         database.execute("VACUUM INTO ?", (str(path),))
     return len(ranked)
 
@@ -278,7 +281,7 @@ class _Database:
             return self._connection.execute(query, values).fetchall()
 
     def places(self, where: str, values: Sequence[Any]) -> list[Row]:
-        """Return the rows of the places that meet a condition in SQL, a constant of this module."""
+        """Return the rows of the places that meet an SQL condition with these `values`."""
         return self.all(f"{self._select} WHERE {where}", values)
 
     def one(self, query: str, values: Sequence[Any]) -> Any:

@@ -81,7 +81,7 @@ def regions(folder: Path) -> list[Region]:
     """Return all regions, ordered by name."""
     found = []
     for path in sorted(folder.glob("*.json")):
-        with suppress(FileNotFoundError):  # The operator may have removed it a moment ago.
+        with suppress(FileNotFoundError):  # the operator has just removed this region
             found.append(_read(path))
     return found
 

@@ -32,7 +32,10 @@ TOKEN = re.compile(
     rb"|(?P<mark>[\[\]{}:,]))"
 )
 FIXED: dict[Path, str] = {("type",): "Feature", ("geometry", "type"): "Point"}
-"""Members whose values belong to the fixed texts of a shape, and the values they must have."""
+"""The members that must have the same value in every record, and that value.
+
+They are part of the fixed texts, not of the values that are cut out.
+"""
 
 COORDINATES: tuple[Path, Path] = (("geometry", "coordinates", 0), ("geometry", "coordinates", 1))
 IN_NUMBERS: NDArray[np.bool_] = np.isin(np.arange(256), list(b"0123456789.-"))
@@ -43,7 +46,7 @@ NUMBER = r"^-?(?:0|[1-9][0-9]{0,16})(?:\.[0-9]{1,17})?$"
 """Matches JSON numbers that Arrow and Python read as the same double, apart from -0."""
 
 AS_WRITTEN = r"^-?(?:(?:0|[1-9][0-9]{0,16})|(?:0|[1-9][0-9]{0,9})\.(?:0|[0-9]{0,3}[1-9]))$"
-"""Matches numbers that Python writes in the same way as they are written here, apart from -0."""
+"""Matches numbers in a file that Python would write with the same characters, apart from -0."""
 
 WHOLE = r"^-?(?:0|[1-9][0-9]{0,16})$"
 
@@ -136,7 +139,10 @@ def columns_of(shape: Shape, wanted: Mapping[str, str]) -> dict[str, int | None]
 
 
 def _occurs(path: Path, shape: Shape) -> bool:
-    """Return whether a shape may have a member that is true, false, an object or an array."""
+    """Return whether a member of this path's name occurs in the fixed texts of a shape.
+
+    The member at `path` may then be true, false, an object or an array.
+    """
     return f'"{path[-1]}"'.encode("utf-8", "replace") in b'""'.join(shape.fixed)
 
 
@@ -203,7 +209,10 @@ def _next(
     place: NDArray[np.int64],
     known: dict[int, NDArray[np.int64]],
 ) -> NDArray[np.int64]:
-    """Return where the byte `mark` next occurs after each place; `known` caches its occurrences."""
+    """Return, for each index in `place`, where the byte `mark` next occurs in `data` from there on.
+
+    `known` caches all positions of a byte. The result is the length of `data` if there is none.
+    """
     if mark not in known:
         known[mark] = np.append(np.flatnonzero(data == mark), len(data))
     return known[mark][np.searchsorted(known[mark], place)]

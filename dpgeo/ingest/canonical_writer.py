@@ -31,20 +31,21 @@ RUN = 16 * ROW_GROUP
 """Largest number of rows that are ordered together in memory; runs are a quarter as long."""
 
 SPILL_BITS = 4
-"""The number of spill files, as a power of two."""
+"""Number of first bits of the hashes that choose the spill file; there are 2^4 files."""
 
 FINE_BITS = 8
 """Number of first bits of the hashes by which a run is ordered before it is spilled.
 
-Beyond some 200 million rows, several pieces hold the persons of one range.
+They divide the hashes into 256 ranges. Beyond some 200 million rows, a range has more than RUN
+rows, so it is written in several pieces and a person's rows may be in more than one of them.
 """
 
 
 LEFT_FREE = 2 << 30
-"""Number of bytes of free space that spill files leave.
+"""Number of bytes of disk space that spill files leave free.
 
-It is above what the site needs by default to accept uploads and to start jobs (`DPGEO_LEAST_FREE`).
-If spilling went below that, all who ask whether the site is ready would learn when a file is read.
+It is more than the site needs by default to accept uploads and to start jobs (`DPGEO_LEAST_FREE`).
+If spilling left less than that, the public readiness check would reveal when a file is read.
 """
 
 
@@ -52,8 +53,9 @@ class CanonicalWriter:
     """Writes canonical rows ordered by the first bits of their persons' hashes.
 
     Rows with equal bits keep their order, and so do all rows of a dataset that protects records.
-    Spill files are in `folder`. They take at most half of its free space beyond LEFT_FREE: where
-    they would take more, the rows so far are written, and those that follow are ordered apart.
+    Spill files are in `folder`. They take at most half of its free space beyond LEFT_FREE. Before
+    they would take more, all spilled rows are written, and the following rows are ordered among
+    themselves.
     """
 
     def __init__(self, writer: pq.ParquetWriter, schema: pa.Schema, folder: Path) -> None:
@@ -68,7 +70,7 @@ class CanonicalWriter:
         """Add rows, and write or spill every run that is complete."""
         self._waiting.append(rows)
         self._rows += rows.num_rows
-        run = RUN // 4  # in memory besides what the reader holds
+        run = RUN // 4  # smaller than RUN, as the reader's batches take memory too
         while self._rows >= run:
             table = pa.Table.from_batches(self._waiting, self._schema)
             self._add_run(table.slice(0, run))
@@ -113,7 +115,7 @@ class CanonicalWriter:
 
     def _write_spilled(self, step: Callable[[], None]) -> None:
         for spill in self._spills:
-            # A range has half as many rows as fit into memory, or fewer, so that most fit.
+            # Aim at half of RUN rows in a range, so that most ranges have at most RUN rows.
             divided = min((2 * spill.rows // RUN).bit_length(), FINE_BITS - SPILL_BITS)
             for rows in spill.pieces(1 << divided):
                 self._write_ordered(rows, SPILL_BITS + divided)
@@ -147,7 +149,7 @@ class Spill:
         self.size = 0
 
     def add(self, rows: pa.RecordBatch, spans: list[tuple[int, int]]) -> None:
-        """Append the rows of a run: those from the first to the second number of each span."""
+        """Append rows of a run. A span is the index of its first row and that after its last."""
         ends = [self.size]
         for first, after in spans:
             message = rows.slice(first, after - first).serialize()
@@ -158,7 +160,10 @@ class Spill:
         self._ends.append(ends)
 
     def pieces(self, ranges: int) -> Iterator[pa.Table]:
-        """Yield the rows in so many equal ranges of hashes, at most RUN rows at a time."""
+        """Yield the rows, at most RUN at a time, one range of hashes after the other.
+
+        The file's hashes are divided into this number of equal `ranges`.
+        """
         for number in range(ranges):
             waiting: list[pa.RecordBatch] = []
             rows = 0
@@ -189,8 +194,9 @@ class Spill:
 def _cuts(bits: NDArray[np.uint16]) -> list[int]:
     """Return where to divide rows, ordered by `bits` (n,), into groups of equal ranges of hashes.
 
-    The number of ranges is a power of two. If the rows are read in as many passes, or in half or a
-    quarter as many, each pass finds its people in row groups of their own.
+    The number of ranges is a power of two. A release may read the rows in several passes, each for
+    some of the persons. If there are as many passes as ranges, or half or a quarter as many, no row
+    group holds persons of two passes.
     """
     ranges = 1 << (2 * len(bits) // (3 * ROW_GROUP)).bit_length()
     ends = np.arange(1, ranges) * ((1 << 16) // ranges)

@@ -21,7 +21,10 @@ Each one holds a part of a file in memory, and more would mostly wait for the in
 
 
 def thread_count() -> int:
-    """Return how many threads to use: Arrow's number, which sandboxes lower, or MOST_THREADS."""
+    """Return how many threads to use: as many as Arrow uses, but at most MOST_THREADS.
+
+    Sandboxes lower Arrow's number.
+    """
     import pyarrow as pa
 
     return min(int(pa.cpu_count()), MOST_THREADS)
@@ -30,9 +33,9 @@ def thread_count() -> int:
 def in_order(tasks: Iterable[Callable[[], T]], threads: int | None = None) -> Iterator[T]:
     """Run tasks on several threads, and yield their results in the order of the tasks.
 
-    At most one task more than there are threads is begun before its result is wanted; `tasks` is
-    read on the calling thread. By default, there are `thread_count()` threads. An error of a task
-    is raised in place of its result.
+    The calling thread reads `tasks`; it is ahead of the yielded results by at most one task more
+    than there are threads. By default, there are `thread_count()` threads. An error of a task is
+    raised in place of its result.
     """
     threads = thread_count() if threads is None else threads
     if threads == 1:

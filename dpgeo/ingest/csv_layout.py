@@ -100,7 +100,7 @@ def _columns(first: str) -> Layout:
     """
     delimiter = best_delimiter(first)
     if not _width(first, delimiter):
-        return PLAIN  # the reader reports errors in the header
+        return PLAIN  # a later step (`csv_reader`) reports what is wrong with it
     fields = split_line(first, delimiter)
     if len(fields) == 1 and len(first.split()) > 1:
         blanks = split_line(first, BLANKS)

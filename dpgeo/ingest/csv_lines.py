@@ -192,7 +192,7 @@ def _quoting(
     previous = quotes - 1
     if ((data[previous] == SPACE) | (data[previous] == TAB)).any():
         place = np.where((data == SPACE) | (data == TAB), -1, np.arange(len(data)))
-        # A quotation mark at the block's first byte has no previous byte: keep -1.
+        # A quotation mark at the block's first byte has no previous byte, so its entry stays -1.
         nearest = np.maximum.accumulate(place)
         previous = np.where(previous < 0, -1, nearest[previous])
     begins = previous < lines.starts[line]

@@ -233,7 +233,7 @@ def _strings(block: bytes, start: Positions, end: Positions) -> Any:
         quoted = np.frombuffer(block, dtype=np.uint8)[start] == csv_lines.QUOTE
         start, end = start + quoted, end - quoted
     values = cut_text(block, start, end)
-    # Python looks for a single byte much faster than for two.
+    # Most blocks have no quotation mark, and finding that out is faster than looking for two.
     if has_quotes and b'""' in block:
         single = pc.replace_substring(values, '""', '"')
         values = pc.if_else(pa.array(quoted), single, values)

@@ -392,9 +392,10 @@ def _batch(
 def _alike(
     records: Records, wanted: Wanted, *, document: bool
 ) -> tuple[NDArray[np.int64], dict[str, Any], NDArray[np.int64]]:
-    """Read records by their shapes; return their indices, their fields, and all other indices.
+    """Read the records that have one of the common shapes (`alike_features`).
 
-    Indices ascend, and the fields are in the order of the first indices.
+    Returns the ascending indices of these records, their fields in the same order, and the
+    ascending indices of all other records.
     """
     possible = ~records.too_long & ~csv_lines.undecodable(records)
     if b"\\" in records.block:

@@ -219,7 +219,7 @@ def _authorizer(tables: Sequence[str]) -> Any:
 def read_rows(
     connection: sqlite3.Connection, layer: Layer, names: Sequence[str]
 ) -> Iterator[tuple[Any, ...] | None]:
-    """Yield columns `names` of each row, text as bytes; None for too large a row."""
+    """Yield the columns `names` of each row, text as bytes, or None for a row that is too large."""
     connection.text_factory = bytes
     row_id = _row_id(layer.names)
     table, columns = _name(layer.table), ", ".join(map(_name, names))

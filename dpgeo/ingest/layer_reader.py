@@ -141,7 +141,7 @@ def _undamaged() -> Iterator[None]:
     except OSError as error:
         if error.errno is not None:
             raise
-        raise _damaged() from error  # Arrow's OSError for damaged contents
+        raise _damaged() from error  # Arrow raises an OSError without a number for damage
 
 
 def _damaged() -> InvalidInput:

@@ -43,14 +43,17 @@ Its first half is the organisation's key and its second half the dataset's.
 MOST_KNOWN = 1 << 16
 """Number of persons whose hashes are kept from one batch to the next, at about 200 bytes each.
 
-The table is of use while the processor's caches hold it.
+A larger table would not fit into the processor's caches, and looking names up would take longer.
 """
 
 SAMPLED = 256
-"""Number of names by which to tell whether it is worth looking for all names of a batch."""
+"""Number of a batch's identifiers to look up first; the others are looked up if half are known."""
 
 MARKED_BYTES = 64
-"""Number of bytes at the start of an identifier that its mark depends on, besides the last 8."""
+"""Number of first bytes of an identifier on which its mark (`person_marks`) depends.
+
+The last 8 bytes count as well.
+"""
 
 ODD = np.uint64(0x9E3779B97F4A7C15)
 
@@ -95,9 +98,10 @@ def person_names(values: Any) -> Any:
 def rehashed(
     names: Sequence[str], key: bytes, hashes: Collection[bytes], other: bytes
 ) -> dict[bytes, bytes]:
-    """Return, for those of `names` whose hash with `key` is in `hashes`, their hash with `other`.
+    """Return a mapping from hashes made with `key` to the same persons' hashes made with `other`.
 
-    The result has the former hashes as keys. `names` are texts of `person_names`.
+    It has the persons among `names` whose hash with `key` is in `hashes`. `names` are texts that
+    `person_names` returned.
     """
     texts = [name.encode() for name in names]
     pairs = zip(_each(_digests(texts, key)), _each(_digests(texts, other)), strict=True)
@@ -175,7 +179,7 @@ def _digests_of(names: Sequence[bytes], key: bytes, known: Known) -> bytes:
 
 
 def _often_known(names: Sequence[bytes], known: Known) -> bool:
-    """Return whether the table has at least half of the first names."""
+    """Return whether `known` has at least half of the first SAMPLED of a batch's `names`."""
     first = names[:SAMPLED]
     return 2 * sum(name in known for name in first) >= len(first)
 
@@ -248,7 +252,7 @@ def _names(values: Any, sieve: Sieve) -> Any:
     if is_text(kind):
         encoded = readable_text(values, sieve).dictionary_encode()
         names = pc.utf8_normalize(encoded.dictionary, form="NFC")
-        # Looking for one letter takes a tenth of the time of an expression.
+        # Searching for a letter first takes a tenth of the time of matching the pattern.
         if _has(names, b"+"):
             cut = pc.match_substring_regex(names, EXPONENT)
             if pc.any(cut).as_py():
@@ -269,6 +273,9 @@ def _names(values: Any, sieve: Sieve) -> Any:
 
 
 def _has(texts: Any, letter: bytes) -> bool:
-    """Return whether a letter may be in one of the texts; False is certain."""
+    """Return False only if no text has the letter; True may be wrong.
+
+    Searching the whole buffer is quick, but it may also hold bytes of other texts.
+    """
     letters = texts.buffers()[2]
     return letters is not None and letter in letters.to_pybytes()

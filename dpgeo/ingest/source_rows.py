@@ -4,7 +4,7 @@ Every row is read by the functions that read an uploaded Parquet file, so the pr
 `ingest.canonical` holds: a row's canonical row depends on that row, the declared schema, the key
 and the list of erased persons. In addition, it depends on the names of the folders in which its
 file lies (`hive_columns`), which are the same for all rows of the file and therefore part of each.
-Leaving out the rows of other persons, or of other times, depends on each row alone.
+Whether a row is left out, because only some persons or times are wanted, depends on it alone.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def source_rows(
     `named` are the columns that are not in the file, with the value that all of its rows have
     (`hive_columns`). `people` limits the rows to persons whose marks (`person_marks`) lie between
     both numbers, and `between` to times from the first second until before the second one; rows
-    without a time are then left out. Neither limits what `tally` counts, except that refused rows
-    of other persons are not counted. Raises InvalidInput for an unreadable file, a missing column
-    or one of an unsuitable type.
+    without a time are then left out. Whatever the limits, `tally` counts all rows that are read and
+    all that are refused, except refused rows of persons outside `people`. Raises InvalidInput for
+    an unreadable file, a missing column or one of an unsuitable type.
     """
     whole = _batches(path, named, schema.wanted, tally, schema.columns.crs)
     yield from rows_of_batches(

@@ -99,8 +99,10 @@ class SeriesCollection:
 
     @property
     def days(self) -> tuple[date, date]:
-        """Return the first and the last day of the maps that the file may hold (`MOST_MAPS`), in
-        the dataset's time zone.
+        """Return the first and the last day that the collection's maps cover.
+
+        Days are those of the dataset's time zone. A series with more than MOST_MAPS published maps
+        counts only so many of them, as its file does.
         """
         numbers = maps_public(self.series).values_list("number", flat=True)[:MOST_MAPS]
         known = [each for each in numbers if each is not None]

@@ -5,7 +5,7 @@ from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
 
 def layer_unused_keys(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    """Let hashes be compared of datasets that have none yet; other datasets keep their keys."""
+    """Give datasets without any person hashes a layered key, so that hashes can be compared."""
     unused = apps.get_model("datasets", "Dataset").objects.filter(
         frozen_at__isnull=True, suppressions__isnull=True
     )

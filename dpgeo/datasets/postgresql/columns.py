@@ -104,7 +104,7 @@ class Column:
 
 
 def quoted(name: str) -> str:
-    """Return a name in SQL."""
+    """Return a name in quotation marks for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 

@@ -89,8 +89,8 @@ class TableCounter:
         """Return whether the database can determine the regions, slices and values of rows.
 
         Times must be of a type that stands for moments, because the database has no other rule for
-        clocks that change. The database cannot determine places that rows name, nor zones whose
-        outlines are too long for a raster.
+        clocks that change. The database cannot determine places that rows name by a key, nor zones
+        whose outlines are too long to be stored as a raster (`engine.source_zones`).
         """
         regions, slices = _divided(asked.regions)
         if slices and slices.times and self._kind(self.schema.columns.time) != MOMENT:
@@ -187,7 +187,10 @@ class TableCounter:
             yield connection
 
     def _content(self) -> dict[str, str]:
-        """Return SQL for the columns of `CONTENT`, which a record's sampling hash is made of."""
+        """Return SQL for the columns of `CONTENT`, from which a record's hash is computed.
+
+        The hash decides in which region a record is counted.
+        """
         named = self.schema.columns
         degrees = [self._degrees(name) for name in (named.longitude, named.latitude)]
         values = [
@@ -330,8 +333,8 @@ class TableCounter:
     def _code(self, connection: psycopg.Connection, query: Query, category: Category) -> str:
         """Return SQL for the code of a row's value of a category.
 
-        The database gives the column's distinct values, and gets back those that are declared
-        ones, as `ingest.categories` reads them.
+        The column's distinct values are fetched and read as `ingest.categories` reads them. Those
+        that are declared become parameters of the query, with their codes.
         """
         import pyarrow as pa
 
@@ -424,7 +427,7 @@ def table_counter(
 
 
 def _divided(regions: ValuedRegions) -> tuple[Grid | Listed, Slicing | None]:
-    """Return regions without their slices, and the slices."""
+    """Split sliced regions into the regions of one slice and the slicing, None if not sliced."""
     if isinstance(regions, SlicedGrid):
         return regions.grid, regions.slices
     if isinstance(regions, SlicedZones):

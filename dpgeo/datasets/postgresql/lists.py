@@ -9,9 +9,10 @@ from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
 ELEMENTS = {"f": (701, 1022, ">f8"), "i": (20, 1016, ">i8")}
-"""By kind of NumPy array: PostgreSQL's fixed type ids (OIDs) of element and list, and NumPy's type.
+"""For each kind of NumPy array: two types of PostgreSQL, and NumPy's dtype for sending.
 
-The NumPy type is that of the binary form. The elements are float8 and int8.
+The kinds are "f" (sent as float8) and "i" (as int8). PostgreSQL's types are those of a number and
+of a list of numbers, given by their fixed ids (OIDs).
 """
 
 

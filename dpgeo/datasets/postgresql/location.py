@@ -44,7 +44,7 @@ PREVIEW_SECONDS = 20
 
 @dataclass(frozen=True, slots=True)
 class TableLocation(Location):
-    """A database that the setting names for an organisation; `root` is its connection URL."""
+    """A database that DPGEO_SOURCES names for an organisation; `root` is its connection URL."""
 
     root: str = field(repr=False)
 
@@ -53,7 +53,7 @@ class TableLocation(Location):
         return f"{self.name}/{folder}"
 
     def check_growing(self, folder: str, as_of: str) -> None:
-        """Raise Conflict unless the table has a column `as_of` of a type that can only grow."""
+        """Raise Conflict unless the table has a column `as_of` whose type is one of GROWING."""
         with self.reading(folder, PREVIEW_SECONDS) as connection:
             growing_column(columns_of(connection, quoted_table(folder)), as_of)
 

@@ -68,7 +68,7 @@ def growing_column(columns: Mapping[str, Column], name: str) -> Column:
 
 
 def columns_of(connection: psycopg.Connection, table: str) -> dict[str, Column]:
-    """Return the columns of a table by name, in its order."""
+    """Return the columns of a table by name, in the table's order."""
     found = connection.execute(f"SELECT * FROM {table} LIMIT 0".encode()).description or []
     types = connection.adapters.types
     columns = {}

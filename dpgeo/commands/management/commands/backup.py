@@ -102,7 +102,7 @@ class Command(BaseCommand):
         stopping = threading.Event()
 
         def stop(number: int, frame: FrameType | None) -> None:
-            # What is being written is not complete, and is deleted with the next backup.
+            # A backup that is being made stays incomplete; a later one deletes its files.
             stopping.set()
             raise SystemExit(0)
 

@@ -93,7 +93,7 @@ class Command(BaseCommand):
 
 
 def check_versions() -> Iterator[Finding]:
-    """Name the versions in use, and check that of the database."""
+    """Report the versions of the software, and check whether the database's is supported."""
     python = ".".join(map(str, sys.version_info[:3]))
     what = f"dpgeo {dpgeo.__version__}, Python {python}, Django {django.__version__}"
     yield Finding("versions", what)
