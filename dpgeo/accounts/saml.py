@@ -63,8 +63,9 @@ from dpgeo.accounts.providers import Facts, groups_in_use
 from dpgeo.accounts.single_sign_on import saml_app
 
 MOST_BYTES = 256 * 1024
-"""Largest answer that is read, in bytes; one that lists a thousand groups has less than half of
-it.
+"""Largest answer of a provider that is read, in bytes.
+
+An answer that lists a thousand groups has less than half of this size.
 """
 
 COOKIE = f"{settings.COOKIE_PREFIX}dpgeo_saml"
@@ -128,7 +129,7 @@ answer.
 
 
 class Refused(Exception):
-    """Raised for an answer that is not accepted. The text says why, without quoting the answer."""
+    """Raised for a provider's answer that is not accepted. The text says why without quoting it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,7 +181,7 @@ def check_public_part(
 
 
 def _header_bytes(header: Mapping[str, Any]) -> bytes:
-    """Return a header as UTF-8 JSON. Raises TypeError or ValueError if it has other values."""
+    """Return a header as UTF-8 JSON. Raises TypeError or ValueError for values unfit for JSON."""
     return json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 

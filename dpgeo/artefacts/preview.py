@@ -40,7 +40,7 @@ HEIGHT = HEAD + MAP_HEIGHT + FOOT
 PAPER: Colour = (243, 245, 242)
 
 MOST_CIRCLES = 200
-"""Most points drawn as circles of the sizes of their counts; more would hide each other."""
+"""Points drawn as circles sized by their counts are fewer than this; more would hide each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ def _paint_cells(
 def _seen(
     lines: NDArray[np.int64], size: int
 ) -> tuple[NDArray[np.int16], NDArray[np.int64], NDArray[np.int16]]:
-    """Count off the visible rows of a grid of `size` rows: those in which pixels lie.
+    """Find the visible rows of a grid of `size` rows: those in which pixels lie.
 
     `lines` (n,) holds the grid row of each of n pixels. Returns, for each row of the grid, its
     position among the visible rows, or -1 if it is not visible; the indices of the pixels that lie

@@ -236,7 +236,7 @@ def _write_keys(path: Path, recipients: Sequence[Any]) -> None:
 
 
 def key_files() -> dict[str, Path]:
-    """Return the files of the keys that are not given by a setting, by their names."""
+    """Return the files of those keys that no setting gives, by the names of the files."""
     files = {}
     if not settings.PERSON_KEY:
         files["person-key"] = Path(settings.PERSON_KEY_FILE)

@@ -151,9 +151,9 @@ def _check_layers(metadata: Any) -> None:
 
 
 def _shared(whole: tuple[float, ...], wanted: Bounds | None) -> Bounds:
-    """Return the intersection of an archive's bounds with the `wanted` bounds, None for the world.
+    """Return the intersection of an archive's bounds with the bounds that are `wanted`.
 
-    Raises InvalidInput if the intersection is empty.
+    None stands for the whole world. Raises InvalidInput if the intersection is empty.
     """
     west, south, east, north = wanted or WORLD
     shared = max(west, whole[0]), max(south, whole[1]), min(east, whole[2]), min(north, whole[3])

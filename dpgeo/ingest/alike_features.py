@@ -32,9 +32,9 @@ TOKEN = re.compile(
     rb"|(?P<mark>[\[\]{}:,]))"
 )
 FIXED: dict[Path, str] = {("type",): "Feature", ("geometry", "type"): "Point"}
-"""The members that must have the same value in every record, and that value.
+"""Members that must have these values in every record.
 
-They are part of the fixed texts, not of the values that are cut out.
+They are parts of the fixed texts, not values that are cut out.
 """
 
 COORDINATES: tuple[Path, Path] = (("geometry", "coordinates", 0), ("geometry", "coordinates", 1))

@@ -187,7 +187,10 @@ def split(lines: Lines, delimiter: int | None) -> Split:
 def _quoting(
     data: NDArray[np.uint8], quotes: Positions, lines: Lines, delimiter: int | None
 ) -> Positions:
-    """Return the quotation marks in lines where a field begins with one, possibly after blanks."""
+    """Return those of `quotes`, positions of quotation marks, in lines that have quoted fields.
+
+    A line has one if a quotation mark, possibly after blanks, begins one of its fields.
+    """
     line = np.searchsorted(lines.ends, quotes)
     previous = quotes - 1
     if ((data[previous] == SPACE) | (data[previous] == TAB)).any():

@@ -30,7 +30,10 @@ from dpgeo.ingest.times import EARLIEST, LATEST, read_formats
 ORDERS = ("dmy", "mdy", "ymd")
 CALENDARS = ("iso", "compact", *ORDERS, "words")
 EPOCHS = ((2e4, 8e4, "excel"), (3e8, 5e9, "s"), (3e11, 5e12, "ms"), (3e14, 5e15, "us"))
-"""For each way of counting time, the range in which the median of a column must lie."""
+"""For each numeric time format, the range in which the median of a column's values must lie.
+
+The formats are the days of spreadsheets, and seconds, milliseconds and microseconds since 1970.
+"""
 
 NANOSECONDS = 3e17
 LARGEST_METRES = 18e6

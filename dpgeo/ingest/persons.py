@@ -131,7 +131,10 @@ def person_marks(values: Any) -> NDArray[np.uint64]:
 
 
 def _marks(names: Any) -> NDArray[np.uint64]:
-    """Return the mark of each text, uint64 (n,): its first and last 64-bit words, mixed."""
+    """Return the mark of each text, uint64 (n,).
+
+    It mixes the text's length, its first MARKED_BYTES bytes and its last 8.
+    """
     texts = names.cast(pa.large_string()).fill_null("").cast(pa.large_binary())
     if not len(texts):
         return np.zeros(0, dtype=np.uint64)

@@ -85,7 +85,7 @@ VALUES = {
     ),
     BOOLEAN: "{0}::integer::float8",
 }
-"""SQL that reads a column of numbers to average as float64, as `ingest.measures` does."""
+"""SQL that reads a column of numbers to be averaged, as float64, like `ingest.measures`."""
 
 CODED = (TEXT, UUID, WHOLE, BOOLEAN)
 """Kinds of columns that may hold a category, whose distinct values are then fetched."""

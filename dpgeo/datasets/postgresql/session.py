@@ -31,7 +31,7 @@ MOST_SECONDS = 6 * 3600
 """Longest time that the database may work on one query of a job."""
 
 LONGEST_NAME = 63
-"""Length in bytes of PostgreSQL's names."""
+"""Largest length of a name in PostgreSQL, in bytes."""
 
 SESSION = {
     "client_encoding": "UTF8",
