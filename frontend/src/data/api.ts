@@ -129,7 +129,7 @@ export type PlanTotals = {
   largest_radius_metres: number;
 };
 
-/** The plan of a task under one method of dividing the total reward among tasks. `success` is the target probability if there is a notification radius; otherwise, it is the success probability if everybody within the travel limit is notified. `notified_margin` is a nominal 95 % margin for the map's noise alone. */
+/** The plan of a task under one method of dividing the total reward among tasks. `success` is the target probability if there is a notification radius; otherwise, it is the success probability if everybody within the travel limit is notified. `notified_margin` is the nominal 95 % margin of the number `notified`, for the map's noise alone. */
 export type PlannedTask = {
   reward: number | null;
   radius_metres: number | null;
