@@ -1,8 +1,8 @@
 """Metrics for Prometheus at `/metrics`, off unless the installation sets a token.
 
 Privacy argument. No metric has a label for a dataset, a release, an account or a client. Jobs are
-counted by the states that API keys may see (`jobs.figures`). The free space is the blurred reading
-that also decides whether requests are refused; `jobs.disk_space` bounds what repeated readings
+counted by the states that API keys may see (`jobs.figures`). The free space is read inexactly, as
+it is when requests are refused for lack of space; `jobs.disk_space` bounds what repeated readings
 reveal. Requests are counted by part of the site and class of status alone, so nobody learns who
 looked at which map. Remaining budgets are not here, but on a page for administrators.
 """

@@ -42,7 +42,7 @@ class LayerFormat:
     have at most that many features. If `style` is given, it adds the map's colours to a written
     file. `at_once` returns whether a layer's file is written with the release because the site
     itself reads it; all other files are written when somebody first asks for them. A file of more
-    than `most_unasked` features is written then even if the publisher wants all files at once.
+    than `most_unasked` features waits until then even if the publisher wants all files at once.
     """
 
     suffix: str

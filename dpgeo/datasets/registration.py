@@ -25,10 +25,10 @@ def source_register(
 
     `location` is a name in DPGEO_SOURCES. `as_of` names the column of a table that only grows, if
     there is one; a column named at an earlier registration need not be named again. `by` is None at
-    the console. Administrators may register anything that the setting names for their organisation.
-    Stewards may have the dataset's folder read again. API keys may do neither, since they could
-    learn when files arrive. Raises NotAllowed, InvalidInput, or Conflict for a dataset of uploaded
-    files.
+    the console. Administrators may register anything that DPGEO_SOURCES names for their
+    organisation. Stewards may have the dataset's folder read again. API keys may do neither, since
+    they could learn when files arrive. Raises NotAllowed, InvalidInput, or Conflict for a dataset
+    of uploaded files.
     """
     place = location_of(dataset.organisation.slug, str(location or "").strip())
     below = clean_folder(folder)

@@ -4,9 +4,9 @@ Privacy argument for all of `ingest`. Every function between an upload's row and
 uses that row, the declared schema, the dataset's secret key and the list of persons erased from the
 dataset, and nothing else: types are declared, not inferred; no decision depends on the whole file;
 and a row that cannot be used does not affect any other. Removing one person's rows from an upload
-therefore removes exactly that person's rows from the canonical file (others may stand elsewhere in
-it, see `canonical_writer`). The contribution bound, and with it every later guarantee, depends on
-this property. The list of erased persons is the same with and without that person's rows.
+therefore removes exactly that person's rows from the canonical file (the order of the others may
+change, see `canonical_writer`). The contribution bound, and with it every later guarantee, depends
+on this property. The list of erased persons is the same with and without that person's rows.
 (`tests/unit/ingest/test_person_local.py` tests this, byte for byte.)
 """
 

@@ -2,7 +2,7 @@
 
 The setting DPGEO_SOURCES names a database for an organisation, as in
 `city-transport/warehouse=postgresql://reader@db.example/trips`. The password is in that setting, in
-PGPASSWORD or in a password file; the database of this site holds the setting's name alone.
+PGPASSWORD or in a password file; this site's own database holds only the name, here `warehouse`.
 
 Rows are always read in one transaction, read-only and REPEATABLE READ, so all of its queries see
 the same rows. First, the database computes the number of rows and a checksum of them; if these
