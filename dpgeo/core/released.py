@@ -510,10 +510,10 @@ class Released:
 
     `bound` is the contribution bound: the maximum number of cells (if people are counted) or
     records (if visits are counted) that count for one privacy unit. `bounding` is the method of
-    choosing them for a privacy unit that has more. `trace` lists the epsilons spent and the noise
-    drawn for each. `totals` are the noisy totals paid for along with the map, or None. `about` is
-    the publisher's description (title, dataset, publisher, licence and so on); with it, every file
-    can be generated from this object alone.
+    choosing them for a privacy unit that has more. `trace` lists the epsilons or rhos spent and the
+    noise drawn for each. `totals` are the noisy totals paid for along with the map, or None.
+    `about` is the publisher's description (title, dataset, publisher, licence and so on); with it,
+    every file can be generated from this object alone.
     """
 
     mechanism: str

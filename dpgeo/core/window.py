@@ -16,7 +16,7 @@ from dpgeo.core.errors import InvalidInput
 EARLIEST, LATEST = date(1000, 1, 2), date(2999, 12, 30)
 """The earliest first day and the latest last day of a window.
 
-Times in canonical files are within the years 1000 to 2999, which both days enclose."""
+Times in canonical files are within the years 1000 to 2999."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ NAMES = 100_000
 
 
 class SparkError(Exception):
-    """Raised if Spark cannot count; its text is the name of what went wrong, without values."""
+    """Raised if Spark cannot count; its text names the kind of error, without values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,4 +38,4 @@ class Context:
 
 
 ANYWHERE = Context()
-"""Facts to read a file with that belongs to no dataset: every place counts as inside."""
+"""The facts with which a file of no dataset is read: every place counts as inside."""
