@@ -8,15 +8,15 @@ from __future__ import annotations
 import datetime
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from django.db.models import Count, Q, QuerySet
 
 from dpgeo.core.kinds import KINDS, Kind
 from dpgeo.core.number_text import number_text
-from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.selectors import datasets_public, near
 from dpgeo.mechanisms.registry import kind_of, mechanisms_of
 from dpgeo.pages.desk.places import box_of
@@ -27,9 +27,6 @@ from dpgeo.releases.selectors import releases_public
 SIDES = ("west", "south", "east", "north")
 LIMITS = (180.0, 90.0, 180.0, 90.0)
 LONGEST_SEARCH = 200
-
-MOST_VALUES = 500
-"""Maximum number of values in one condition of a database query."""
 
 Bounds = tuple[float, float, float, float]
 
@@ -71,6 +68,13 @@ class Wanted:
         elif self.bounds:
             given |= {side: f"{value:g}" for side, value in zip(SIDES, self.bounds, strict=True)}
         return urlencode({name: value for name, value in given.items() if value})
+
+
+class Known(NamedTuple):
+    """The bounding box of a dataset's study area, and the slug and name of its publisher."""
+
+    bounds: Bounds
+    publisher: tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,37 +147,34 @@ class Counted:
     publishers: list[Facet]
 
 
-def count_maps(wanted: Wanted) -> Counted:
+def known_datasets() -> dict[int, Known]:
+    """Return what the catalogue shows of each dataset that has a published map, by its key."""
+    columns = (*SIDES, "organisation__slug", "organisation__name")
+    rows = datasets_public().values_list("pk", *columns)
+    return {key: Known(tuple(bounds), (slug, name)) for key, *bounds, slug, name in rows}
+
+
+def count_maps(wanted: Wanted, datasets: Mapping[int, Known]) -> Counted:
     """Count the maps that match, also for each other choice of kind or publisher.
 
     One query groups the maps by dataset and mechanism. An index contains both columns, so the
     catalogue stays quick however many maps it lists.
     """
     others = releases_wanted(replace(wanted, kind="", publisher="")).order_by()
-    groups = list(others.values_list("dataset_id", "mechanism").annotate(count=Count("*")))
-    publisher_of = _publishers({dataset for dataset, _, _ in groups})
+    groups = others.values_list("dataset_id", "mechanism").annotate(count=Count("*"))
     found = 0
     kinds: Counter[Kind | None] = Counter()
     publishers: Counter[tuple[str, str]] = Counter()
     for dataset, mechanism, count in groups:
-        kind, publisher = kind_of(mechanism), publisher_of[dataset]
+        if dataset not in datasets:  # Its first map was published after the datasets were read.
+            continue
+        kind, publisher = kind_of(mechanism), datasets[dataset].publisher
         of_kind = not wanted.kind or kind is KINDS[wanted.kind]
         of_publisher = not wanted.publisher or publisher[0] == wanted.publisher
         found += count if of_kind and of_publisher else 0
         kinds[kind] += count if of_publisher else 0
         publishers[publisher] += count if of_kind else 0
     return Counted(found, _kind_facets(wanted, kinds), _publisher_facets(wanted, publishers))
-
-
-def _publishers(datasets: Collection[int]) -> dict[int, tuple[str, str]]:
-    """Return the slug and the name of the publisher of each dataset."""
-    known, listed = {}, sorted(datasets)
-    # Databases limit how many values a query may have.
-    for start in range(0, len(listed), MOST_VALUES):
-        some = Dataset.objects.filter(pk__in=listed[start : start + MOST_VALUES])
-        for key, slug, name in some.values_list("pk", "organisation__slug", "organisation__name"):
-            known[key] = (slug, name)
-    return known
 
 
 def _kind_facets(wanted: Wanted, counts: Mapping[Kind | None, int]) -> list[Facet]:
@@ -204,12 +205,10 @@ def _publisher_facets(wanted: Wanted, counts: Mapping[tuple[str, str], int]) -> 
     ]
 
 
-def area_overview(wanted: Wanted) -> Overview | None:
-    """Return an overview map of the study areas of all public maps, or None if there are no
-    maps.
-    """
-    areas = datasets_public().order_by(*SIDES).values_list(*SIDES).distinct()
-    links = [(each, replace(wanted, bounds=_rounded(each), place="").query) for each in areas]
+def area_overview(wanted: Wanted, datasets: Mapping[int, Known]) -> Overview | None:
+    """Return an overview map of the datasets' study areas, or None if there are no datasets."""
+    areas = sorted({dataset.bounds for dataset in datasets.values()})
+    links = tuple((each, replace(wanted, bounds=_rounded(each), place="").query) for each in areas)
     return overview(links, wanted.bounds) if links else None
 
 

@@ -72,7 +72,8 @@ class _Frame:
         )
 
 
-def overview(areas: Sequence[tuple[Bounds, str]], chosen: Bounds | None) -> Overview:
+@lru_cache(maxsize=4)
+def overview(areas: tuple[tuple[Bounds, str], ...], chosen: Bounds | None) -> Overview:
     """Draw study areas, each with the query string of its link, from public inputs only."""
     frame = _frame([bounds for bounds, _ in areas])
     # Draw large rectangles first, so that they do not cover smaller ones and block clicks.

@@ -36,6 +36,7 @@ from dpgeo.pages.cards import card_of
 from dpgeo.pages.catalogue import (
     area_overview,
     count_maps,
+    known_datasets,
     read_wanted,
     releases_wanted,
 )
@@ -98,7 +99,8 @@ class Downloads:
 def catalogue(request: HttpRequest) -> HttpResponse:
     """List the published maps that match the filters, newest first."""
     wanted = read_wanted(request.GET)
-    counted = count_maps(wanted)
+    datasets = known_datasets()
+    counted = count_maps(wanted, datasets)
     paginator = Paginator(release_rows(releases_wanted(wanted)), MAPS_PER_PAGE)
     paginator.count = counted.found
     page = paginator.get_page(request.GET.get("page"))
@@ -111,7 +113,7 @@ def catalogue(request: HttpRequest) -> HttpResponse:
         "publishers": counted.publishers,
         "all_query": replace(wanted, kind="").query,
         "without_area": replace(wanted, bounds=None, place="").query,
-        "overview": area_overview(wanted),
+        "overview": area_overview(wanted, datasets),
         "making_demo": settings.DEMO,
     }
     shown = (

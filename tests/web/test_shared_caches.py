@@ -111,6 +111,13 @@ def test_drafts_are_never_shared(client: Client) -> None:
     assert "X-Accel-Expires" not in file
 
 
+def test_all_strangers_get_the_same_compressed_bytes(client: Client, release: Release) -> None:
+    packed = {"Accept-Encoding": "gzip"}
+    for address in pages(release):
+        first, second = (client.get(address, headers=packed).content for _ in range(2))
+        assert first == second, address
+
+
 def test_pages_and_documents_are_compressed_but_no_ranges_and_pictures(
     client: Client, release: Release
 ) -> None:
@@ -120,6 +127,7 @@ def test_pages_and_documents_are_compressed_but_no_ranges_and_pictures(
         assert answer["Content-Encoding"] == "gzip", address
         assert "Accept-Encoding" in answer["Vary"]
         assert gzip.decompress(answer.content) == plain.content
+        assert plain["ETag"] == answer["ETag"].removeprefix("W/") != answer["ETag"], address
     held = {**packed, "If-None-Match": answer["ETag"]}
     assert client.get(address, headers=held).status_code == 304
     files = f"/api/v1/releases/{release.pk}/files"
