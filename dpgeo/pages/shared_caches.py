@@ -47,7 +47,8 @@ def shared(view: View[P]) -> View[P]:
         answer["Cache-Control"] = f"public, max-age=0, s-maxage={seconds}, must-revalidate"
         answer["X-Accel-Expires"] = str(min(PROXY_SECONDS, seconds))
         answer["ETag"] = f'"{hashlib.sha256(answer.content).hexdigest()}"'
-        if "gzip" in request.headers.get("Accept-Encoding", ""):
+        # Nothing is kept of a page that was asked for with a query, such as a search.
+        if not request.GET and "gzip" in request.headers.get("Accept-Encoding", ""):
             answer.content = _compressed(answer.content)
             answer["Content-Encoding"] = "gzip"
             # Two encodings of one page must not have the same strong tag (RFC 9110, 8.8.3).
@@ -62,6 +63,8 @@ def _compressed(page: bytes) -> bytes:
     """Compress a page that is the same for everybody.
 
     It holds no secrets, so its length need not be hidden, and the same bytes serve all readers.
+    That they are kept shows in the response time, and reveals no more than a kept page does
+    (`pages.kept_pages`).
     """
     return gzip.compress(page, compresslevel=6, mtime=0)
 
