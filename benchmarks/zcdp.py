@@ -141,7 +141,9 @@ def exponent(value: float) -> int:
 
 
 def lines(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Yield the figures of each number of people, number of maps and bound."""
+    """Yield the errors of maps under epsilon and under rho, for each number of people, number of
+    maps and bound on contributions.
+    """
     epsilon, delta = parse_epsilon(options.epsilon), Fraction(options.delta)
     rho = Fraction(nano_rho_for(epsilon, delta), NANO)
     rows = read(options.data, tuple(options.box))

@@ -60,9 +60,9 @@ admin.site.unregister(Group)  # Django has already registered its own page for g
 
 @admin.register(Group)
 class GroupOfPermissionsAdmin(SuperusersAlone, GroupAdmin):
-    """Admin page for groups of permissions.
+    """Admin page for groups of permissions, which only superusers may use.
 
-    Whoever may change a group that they are in could give themselves any permission.
+    Otherwise, whoever may change a group that they are in could give themselves any permission.
     """
 
 

@@ -56,7 +56,7 @@ class TripTables:
 
 @singledispatch
 def trip_tables(content: Content, shown: Sequence[Layer]) -> TripTables | None:
-    """Return the tables of made-up trips, or None for content without any."""
+    """Return the tables on the page of a map of made-up trips, or None for other content."""
     return None
 
 

@@ -106,7 +106,7 @@ class BoxTree:
         self.levels = [np.arange(*each) for each in itertools.pairwise(edges)]
         """The nodes of each level."""
         self.ground = self.up(self._on_leaves(self._boxes.ground))
-        """The ground (n,) inside the study area of each node."""
+        """For each node, its ground area (n,) inside the study area, in any unit."""
 
     def _on_leaves(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return an array over all nodes: the leaves' values (n,), and 0 for inner nodes."""

@@ -157,7 +157,7 @@ def test_a_rehearsal_is_based_on_the_last_published_map(
 
 
 def pages_of_administrators(desk: Desk, dataset: Dataset) -> list[str]:
-    """Return pages that only administrators open, and their own accounts', with rows on each."""
+    """Fill the tables of the pages for administrators and for accounts; return their addresses."""
     organisation = desk.organisation
     desk.signed_in("somebody", role=Role.APPROVER)
     invitation_create(

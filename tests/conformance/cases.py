@@ -276,8 +276,8 @@ FORMS = forms(all_choices=True)
 EXTREME_FORMS = forms(all_choices=AUDIT)
 """Parameters for tests that write files of extreme counts, and of a dataset without rows.
 
-What numbers an encoder can handle depends on the layers, and FORMS covers these. This list is
-shorter, because writing files takes longest here.
+This list is shorter than FORMS, because writing such files takes longest. Whether an encoder copes
+with an extreme count depends on which layers a release has, and this list has every layer.
 """
 
 COUNTS = [run for run in RUNS if isinstance(run.values[0], Mechanism) and not run.values[0].price]

@@ -88,7 +88,11 @@ def value_of(column: Column) -> str:
 
 
 def snapshot_condition(file: SourceFile, columns: Mapping[str, Column], query: Query) -> str:
-    """Return an SQL condition for the rows of a snapshot, and add its parameter to `query`."""
+    """Return an SQL condition for the rows of a table that are in a recorded snapshot.
+
+    These are the rows whose stamp is at most the snapshot's, or all rows if there is no stamp. The
+    stamp is added to the parameters of `query`.
+    """
     if not file.stamp:
         return "true"
     name, greatest = json.loads(file.stamp)

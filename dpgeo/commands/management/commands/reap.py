@@ -74,8 +74,10 @@ class Command(BaseCommand):
             close_old_connections()
 
     def _round(self, sweeps: bool, sweeps_work: bool) -> None:
-        """Run one round of the reaper; `sweeps` and `sweeps_work` say whether to search for old
-        files.
+        """Run one round of the reaper.
+
+        `sweeps` says whether to delete old files from the storages, and `sweeps_work` whether to
+        delete those in work folders.
 
         Lost draws are recovered before jobs are queued again, since those jobs would draw noise
         again.
