@@ -7,27 +7,29 @@ the geometries one by one would take.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import struct
 from typing import Any, Literal
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpgeo.artefacts.table import CHUNK, bounds, columns, is_text
+from dpgeo.artefacts.table import bounds, columns, is_text
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer
 
-# A polygon in little-endian well-known binary: byte order, type 3, one ring of five points.
-_BOX = np.dtype(
-    [("order", "u1"), ("type", "<u4"), ("rings", "<u4"), ("points", "<u4"), ("ring", "<f8", (5, 2))]
-)
+# Well-known binary begins with its byte order (1: little-endian) and its type. A polygon goes on
+# with the numbers of its rings and of the first ring's points.
+_POINT = struct.pack("<BI", 1, 1)
+_BOX = struct.pack("<BIII", 1, 3, 1, 5)
+
 _CORNERS = [0, 1, 2, 1, 2, 3, 0, 3, 0, 1]
 """Indices of each corner's x and y in (west, south, east, north), counterclockwise."""
 
+LABEL = "margin_label"
+"""Name of the column that says how margins were obtained."""
+
 NONE = slice(0, 0)
 """An empty slice of a layer's features; its columns still have their names and types."""
-
-_POINT = np.dtype([("order", "u1"), ("type", "<u4"), ("point", "<f8", (2,))])
 
 
 def fields(layer: Layer) -> list[Any]:
@@ -36,7 +38,7 @@ def fields(layer: Layer) -> list[Any]:
 
     schema_fields = [pa.field(name, _kind(values)) for name, values in columns(layer, NONE).items()]
     if layer.margin is not None:
-        schema_fields.append(pa.field("margin_label", pa.string()))
+        schema_fields.append(pa.field(LABEL, pa.string()))
     return [*schema_fields, pa.field("geometry", pa.binary(), nullable=False)]
 
 
@@ -58,10 +60,12 @@ def arrays(layer: Layer, part: slice, box_bounds: NDArray[np.float64] | None = N
     return [*field_arrays, _geometries(layer, part, box_bounds)]
 
 
-def parts(layer: Layer) -> Iterator[slice]:
-    """Yield slices of at most CHUNK features that together cover a layer."""
-    for start in range(0, len(layer), CHUNK):
-        yield slice(start, min(start + CHUNK, len(layer)))
+def repeated(layer: Layer) -> frozenset[str]:
+    """Return the names of the columns that store a single value for all features."""
+    # Computed arrays of fewer than two numbers may have a stride of 0 as well.
+    two = {name: values for name, values in columns(layer, slice(2)).items() if len(values) > 1}
+    alike = {name for name, values in two.items() if values.strides == (0,)}
+    return frozenset(alike | ({LABEL} if layer.margin is not None else set()))
 
 
 def geometry_types(layer: Layer) -> list[str]:
@@ -97,23 +101,25 @@ def _geometries(layer: Layer, part: slice, box_bounds: NDArray[np.float64]) -> A
     import pyarrow as pa
 
     if isinstance(layer, BoxLayer):
-        boxes = np.empty(len(box_bounds), dtype=_BOX)
-        boxes["order"], boxes["type"], boxes["rings"], boxes["points"] = 1, 3, 1, 5
-        boxes["ring"] = np.take(box_bounds, _CORNERS, axis=1).reshape(-1, 5, 2)
-        return _binary(boxes)
+        return _binary(_BOX, np.take(box_bounds, _CORNERS, axis=1))
     if isinstance(layer, PointLayer):
-        points = np.empty(len(box_bounds), dtype=_POINT)
-        points["order"], points["type"], points["point"] = 1, 1, box_bounds[:, :2]
-        return _binary(points)
+        return _binary(_POINT, np.ascontiguousarray(box_bounds[:, :2]))
     if isinstance(layer, ShapeLayer):
         return pa.array(shapely.to_wkb(layer.shapes[part], byte_order=1).tolist(), pa.binary())
     raise TypeError(f"There is no geometry for a {type(layer).__name__}.")
 
 
-def _binary(records: NDArray[Any]) -> Any:
-    """Return an array of fixed-size WKB records as an Arrow array of binary values."""
+def _binary(head: bytes, coordinates: NDArray[np.float64]) -> Any:
+    """Return an array of geometries that differ only in their coordinates (n, m).
+
+    `head` is what comes before the coordinates.
+    """
     import pyarrow as pa
 
-    offsets = np.arange(len(records) + 1, dtype=np.int32) * records.dtype.itemsize
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(records.tobytes())]
+    numbers = coordinates.astype("<f8", copy=False).view(np.uint8)
+    records = np.empty((len(numbers), len(head) + numbers.shape[1]), dtype=np.uint8)
+    records[:, : len(head)] = np.frombuffer(head, dtype=np.uint8)
+    records[:, len(head) :] = numbers
+    offsets = np.arange(len(records) + 1, dtype=np.int32) * records.shape[1]
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(records)]
     return pa.Array.from_buffers(pa.binary(), len(records), buffers)

@@ -44,7 +44,7 @@ def write(released: Released, view: View, path: Path) -> None:
     if not isinstance(layer, BoxLayer) or not holds(layer):
         raise TypeError("Only layers of cells are images.")
     classes = np.zeros((1, *layer.grid.shape), dtype=np.uint8)
-    classes[0, layer.boxes[:, 0], layer.boxes[:, 2]] = view.classes() + 2
+    classes[0, layer.boxes[:, 0], layer.boxes[:, 2]] = view.classes + 2
     images = pyramid(classes)
     shorts = {
         258: [BITS],

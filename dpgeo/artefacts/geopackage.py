@@ -13,7 +13,7 @@ import shapely
 
 from dpgeo.artefacts import arrow, qgis_style, sld
 from dpgeo.artefacts.formats import MOST_UNASKED, LayerFormat
-from dpgeo.artefacts.table import summary
+from dpgeo.artefacts.table import parts, summary
 from dpgeo.artefacts.view import View, unit_words
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer, ShapeLayer
@@ -48,9 +48,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 
     layer = _promoted(layer)
     schema = pa.schema(arrow.fields(layer))
-    batches = (
-        pa.record_batch(arrow.arrays(layer, part), schema=schema) for part in arrow.parts(layer)
-    )
+    batches = (pa.record_batch(arrow.arrays(layer, part), schema=schema) for part in parts(layer))
     kinds = arrow.geometry_types(layer)
     pyogrio.set_gdal_config_options({"OGR_CURRENT_DATE": NO_TIME})
     try:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpgeo.artefacts import arrow
 from dpgeo.artefacts.formats import LayerFormat, every_layer
-from dpgeo.artefacts.table import bounds, extent, summary
+from dpgeo.artefacts.table import bounds, extent, parts, summary
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer
 
@@ -25,8 +25,9 @@ def write(released: Released, layer: Layer, path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet
 
-    schema = _schema(released, layer)
+    schema = _schema(layer)
     figures = [each.name for each in schema if each.name not in ("geometry", "bbox")]
+    facts = {"geo": _geo(released, layer), "dpgeo": summary(released, layer)}
     with pyarrow.parquet.ParquetWriter(
         path,
         schema,
@@ -36,22 +37,33 @@ def write(released: Released, layer: Layer, path: Path) -> None:
         use_dictionary=[name for name in figures if name not in ("row", "column")],
         write_statistics=[*figures, *(f"bbox.{side}" for side in _SIDES)],
         write_page_index=True,
+        # Or readers would get dictionaries instead of the repeated values.
+        store_schema=False,
     ) as writer:
-        for part in arrow.parts(layer):
+        for part in parts(layer):
             writer.write_table(_table(layer, part, schema), row_group_size=ROW_GROUP)
+        writer.add_key_value_metadata(
+            {name: json.dumps(about, sort_keys=True) for name, about in facts.items()}
+        )
     # The files that are written next need the memory that Arrow would keep for itself.
     pa.default_memory_pool().release_unused()
 
 
-def _schema(released: Released, layer: Layer) -> Any:
+def _schema(layer: Layer) -> Any:
+    """Return the columns as they are given to the writer.
+
+    A repeated value is a dictionary of one entry, since a million equal values take as long to
+    write as different ones. A column without nulls says so once instead of for each value.
+    """
     import pyarrow as pa
 
-    sides = pa.struct([pa.field(name, pa.float64()) for name in _SIDES])
-    metadata = {
-        "geo": json.dumps(_geo(released, layer), sort_keys=True),
-        "dpgeo": json.dumps(summary(released, layer), sort_keys=True),
-    }
-    return pa.schema([*arrow.fields(layer), pa.field("bbox", sides)], metadata=metadata)
+    repeated = arrow.repeated(layer)
+    fields = [
+        pa.field(each.name, pa.dictionary(pa.int32(), each.type)) if each.name in repeated else each
+        for each in arrow.fields(layer)
+    ]
+    sides = pa.struct([pa.field(name, pa.float64(), nullable=False) for name in _SIDES])
+    return pa.schema([*fields, pa.field("bbox", sides, nullable=False)])
 
 
 def _geo(released: Released, layer: Layer) -> dict[str, Any]:
@@ -75,8 +87,15 @@ def _table(layer: Layer, part: slice, schema: Any) -> Any:
 
     box_bounds = bounds(layer, part)
     sides = [pa.array(np.ascontiguousarray(side)) for side in box_bounds.T]
-    covering = pa.StructArray.from_arrays(sides, names=list(_SIDES))
-    return pa.Table.from_arrays([*arrow.arrays(layer, part, box_bounds), covering], schema=schema)
+    covering = pa.StructArray.from_arrays(sides, fields=list(schema.field("bbox").type))
+    first = pa.array(np.zeros(len(box_bounds), dtype=np.int32))
+    arrays = [
+        pa.DictionaryArray.from_arrays(first, array[:1])
+        if pa.types.is_dictionary(field.type)
+        else array
+        for field, array in zip(schema, arrow.arrays(layer, part, box_bounds), strict=False)
+    ]
+    return pa.Table.from_arrays([*arrays, covering], schema=schema)
 
 
 FORMAT = LayerFormat(

@@ -123,5 +123,5 @@ FORMAT = StyleFormat(
     title="kepler.gl",
     use="the colours of the map, for kepler.gl",
     write=write,
-    holds=lambda view: view.by_one_column and len(view.layer) <= geojson.MAX_FEATURES,
+    holds=lambda view: len(view.layer) <= geojson.MAX_FEATURES and view.by_one_column,
 )

@@ -148,7 +148,7 @@ def _boxes(layer: BoxLayer, data: _Data) -> dict[str, Any]:
     if layer.is_cells:
         place = cell_numbers(layer)
         stored = spread(stored, place, layer.grid.size)
-        index = spread(index, place, layer.grid.size)
+        index = spread(index, place, layer.grid.size) if len(noise) > 1 else index
     boxes = not layer.is_cells
     return {
         "shape": "boxes" if boxes else "cells",

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dpgeo.artefacts.picture_names import INK, OUTLINE, QUIET, SHEET, draw_names, font
 from dpgeo.artefacts.statement import cost_words
-from dpgeo.artefacts.table import extent
+from dpgeo.artefacts.table import extent, parts
 from dpgeo.artefacts.view import LARGEST, NOISE, SMALLEST, Colour, View, unit_words
 from dpgeo.core.released import Released
 from dpgeo.phrases import translatable
@@ -109,43 +109,45 @@ def draw_map(released: Released, view: View, width: int, height: int) -> Any:
 
     layer = view.layer
     frame = _Frame.around(extent(released, layer), width, height)
-    look = view.colours()
-    pixels = np.full((height, width, 3), SHEET, dtype=np.uint8)
+    drawn = Image.new("RGB", (width, height), SHEET)
     if isinstance(layer, BoxLayer):
-        _paint_boxes(pixels, layer, look, frame)
-    drawn = Image.fromarray(pixels)
+        drawn = Image.fromarray(_paint_boxes(layer, view, frame))
+        drawn.putpalette([part for colour in (SHEET, *view.palette) for part in colour])
+        drawn = drawn.convert("RGB")
     pen = ImageDraw.Draw(drawn)
     if isinstance(layer, ShapeLayer):
-        _draw_shapes(pen, layer, look, frame)
+        _draw_shapes(pen, layer, view.colours(), frame)
     elif isinstance(layer, PointLayer):
-        _draw_points(pen, layer, look, frame)
+        _draw_points(pen, layer, view.colours(), frame)
     _draw_outline(pen, released.area.shape, frame)
     draw_names(pen, released, frame.pixels, width, height)
     return drawn
 
 
-def _paint_boxes(
-    pixels: NDArray[np.uint8], layer: BoxLayer, look: NDArray[np.uint8], frame: _Frame
-) -> None:
-    """Paint every pixel that has its centre in a box with the colour of that box."""
+def _paint_boxes(layer: BoxLayer, view: View, frame: _Frame) -> NDArray[np.uint8]:
+    """Return an image (height, width) of the classes of the boxes in which pixels have their
+    centres: 0 where there is no box, 1 for grey, and 2 and above for the classes.
+    """
     grid = layer.grid
     x = frame.west + (np.arange(frame.width) + 0.5) / frame.scale
     y = frame.north - (np.arange(frame.height) + 0.5) / frame.scale
     column = np.floor((x - grid.west) / grid.cell).astype(np.int64)
     row = np.floor((grid.north - y) / grid.cell).astype(np.int64)
+    pixels = np.zeros((frame.height, frame.width), dtype=np.uint8)
     if layer.is_cells:
-        _paint_cells(pixels, layer, look, row, column)
-        return
+        _paint_cells(pixels, layer, view, row, column)
+        return pixels
     tops, ends = np.searchsorted(row, layer.boxes[:, :2].T)
     lefts, rights = np.searchsorted(column, layer.boxes[:, 2:].T)
-    for index in range(len(layer)):
-        pixels[tops[index] : ends[index], lefts[index] : rights[index]] = look[index]
+    for index, number in enumerate(view.classes.tolist()):
+        pixels[tops[index] : ends[index], lefts[index] : rights[index]] = number + 2
+    return pixels
 
 
 def _paint_cells(
     pixels: NDArray[np.uint8],
     layer: BoxLayer,
-    look: NDArray[np.uint8],
+    view: View,
     row: NDArray[np.int64],
     column: NDArray[np.int64],
 ) -> None:
@@ -157,26 +159,28 @@ def _paint_cells(
     """
     from_row, row_pixels, row_places = _seen(row, layer.grid.rows)
     from_column, column_pixels, column_places = _seen(column, layer.grid.columns)
-    places = from_row[layer.boxes[:, 0]], from_column[layer.boxes[:, 2]]
-    seen = np.flatnonzero((places[0] >= 0) & (places[1] >= 0))
-    shape = int(from_row.max()) + 1, int(from_column.max()) + 1, 3
-    image = np.full(shape, SHEET, dtype=np.uint8)
-    image[places[0][seen], places[1][seen]] = look[seen]
+    image = np.zeros((from_row[-1] + 1, from_column[-1] + 1), dtype=np.uint8)
+    # Places count along the rows, since an array is written faster by one index than by two.
+    from_row *= image.shape[1]
+    for part in parts(layer):
+        top, _, left, _ = layer.boxes[part].T
+        image.ravel()[from_row[top] + from_column[left]] = view.classes[part] + 2
     pixels[np.ix_(row_pixels, column_pixels)] = image[np.ix_(row_places, column_places)]
 
 
 def _seen(
     lines: NDArray[np.int64], size: int
-) -> tuple[NDArray[np.int16], NDArray[np.int64], NDArray[np.int16]]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Find the visible rows of a grid of `size` rows: those in which pixels lie.
 
     `lines` (n,) holds the grid row of each of n pixels. Returns, for each row of the grid, its
-    position among the visible rows, or -1 if it is not visible; the indices of the pixels that lie
-    in the grid; and for each of these pixels, the position of its row. Columns work alike.
+    position among the visible rows; the indices of the pixels that lie in the grid; and for each of
+    these pixels, the position of its row. Rows that are not visible share the position after the
+    last, which an additional entry at the end repeats. Columns work alike.
     """
     pixels = np.flatnonzero((lines >= 0) & (lines < size))
-    numbers = np.full(size, -1, dtype=np.int16)
     rows = np.unique(lines[pixels])
+    numbers = np.full(size + 1, len(rows), dtype=np.int64)
     numbers[rows] = np.arange(len(rows))
     return numbers, pixels, numbers[lines[pixels]]
 
@@ -281,8 +285,8 @@ def margin_words(view: View) -> str:
     cells = isinstance(layer, BoxLayer) and layer.is_cells
     if cells and layer.kind == "inferred" and view.factor > 1:
         return ", smoothed: the data files have the margins of error"
-    margin = layer.margin * (view.factor if cells else 1.0)
-    low, high = float(margin.min()), float(margin.max())
+    factor = view.factor if cells else 1.0
+    low, high = float(layer.margin.min()) * factor, float(layer.margin.max()) * factor
     span = _rounded(high)
     if not math.isclose(low, high):
         span = f"{_rounded(low)} to {span}"

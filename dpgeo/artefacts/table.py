@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,12 @@ def _place(layer: Layer, part: slice) -> dict[str, NDArray[Any]]:
     if not layer.is_cells:
         place |= {"rows": bottom - top, "columns": right - left, "cells": layer.cells[part]}
     return place
+
+
+def parts(layer: Layer) -> Iterator[slice]:
+    """Yield slices of at most CHUNK features that together cover a layer."""
+    for start in range(0, len(layer), CHUNK):
+        yield slice(start, min(start + CHUNK, len(layer)))
 
 
 def cell_numbers(layer: BoxLayer) -> NDArray[np.int64]:

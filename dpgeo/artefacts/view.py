@@ -7,16 +7,18 @@ because they do not stand out from the noise, are grey.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.artefacts.counted_words import noun_of_layer, nouns_of
-from dpgeo.artefacts.table import CHUNK
+from dpgeo.artefacts.table import EVERY, parts
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer
 from dpgeo.postprocess.layers.contours import DENSITY, FROM
@@ -81,7 +83,7 @@ class Rule:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class View:
     """A layer as the site's map draws it. A box's value is a count per
     square whose side is `metres`.
@@ -106,11 +108,16 @@ class View:
     @property
     def values(self) -> NDArray[np.float64]:
         """Return an array (n,) with each feature's value, which determines its colour."""
+        return self._values(EVERY)
+
+    def _values(self, features: Any) -> NDArray[np.float64]:
+        """Return the values of the features in a slice or with the given indices."""
         layer = self.layer
         if isinstance(layer, BoxLayer):
-            return per_square(layer, self.metres)
+            return per_square(layer, self.metres, features)
         values = layer.value if self.column is None else layer.columns[self.column]
-        return np.zeros(len(layer)) if values is None else np.asarray(values, dtype=np.float64)
+        values = np.zeros(len(layer)) if values is None else values
+        return np.asarray(values[features], dtype=np.float64)
 
     @property
     def column(self) -> str | None:
@@ -174,7 +181,7 @@ class View:
         layer = self.layer
         if self.divisor or layer.coloured_from is not None:
             return False
-        return layer.threshold is None or len(np.unique(layer.threshold)) <= 1
+        return layer.threshold is None or bool((layer.threshold == layer.threshold[:1]).all())
 
     @property
     def stops(self) -> list[tuple[float | None, Colour, str]] | None:
@@ -194,14 +201,6 @@ class View:
         if least is None:
             return stops
         return [(max(float(least[0]), np.finfo(float).tiny), NOISE, TOO_FEW), *stops]
-
-    @property
-    def coloured(self) -> NDArray[np.bool_]:
-        """Return a mask (n,) of the features that are coloured.
-
-        These stand out from the noise or lie in a box that does.
-        """
-        return coloured(self.layer)
 
     @property
     def ramp(self) -> tuple[Colour, ...]:
@@ -224,27 +223,29 @@ class View:
         lowest = f"{edges[0]} to {edges[1]}" if self.column else f"less than {edges[1]}"
         return (lowest, *inner, f"{edges[-1]} or more")
 
-    def classes(self) -> NDArray[np.int64]:
-        """Return an array (n,) of the features' classes, counted from 0; -1 means grey."""
-        return self._classes(self.values, self.coloured)
+    @functools.cached_property
+    def classes(self) -> NDArray[np.int8]:
+        """Return an array (n,) of the features' classes, counted from 0; -1 means grey.
 
-    def _classes(self, values: NDArray[np.float64], mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-        classes = np.searchsorted(self.edges, values, side="right") - 1
-        return np.where(mask, classes, -1)
+        Several files of a map show the classes, so they are found only once.
+        """
+        classes = np.full(len(self.layer), -1, dtype=np.int8)
+        # In parts, which bounds memory. Most cells of a fine grid are grey and need no value.
+        for part in parts(self.layer):
+            shown = part.start + np.flatnonzero(coloured(self.layer, part))
+            classes[shown] = np.searchsorted(self.edges, self._values(shown), side="right") - 1
+        return classes
+
+    @property
+    def palette(self) -> NDArray[np.uint8]:
+        """Return the colour of grey features, then those of the classes, (classes + 1, 3)."""
+        return np.array((NOISE, *self.ramp), dtype=np.uint8)
 
     def colours(self) -> NDArray[np.uint8]:
         """Return an array (n, 3) with the colour of every feature."""
-        if not self.edges:
-            plain = PLAIN if self.layer.value is None and self.layer.told is None else NOISE
-            return np.full((len(self.layer), 3), plain, dtype=np.uint8)
-        colours = np.array((*self.ramp, NOISE), dtype=np.uint8)
-        values, mask = self.values, self.coloured
-        look = np.empty((len(values), 3), dtype=np.uint8)
-        # Computed in parts, since the classes of 4096 x 4096 cells take a quarter of a gigabyte.
-        for start in range(0, len(values), CHUNK):
-            part = slice(start, start + CHUNK)
-            look[part] = colours[self._classes(values[part], mask[part])]
-        return look
+        if self.layer.value is None and self.layer.told is None and not self.edges:
+            return np.full((len(self.layer), 3), PLAIN, dtype=np.uint8)
+        return self.palette[self.classes + 1]
 
 
 def views(shown: Sequence[Layer], opens: Opening | None = None) -> list[View]:

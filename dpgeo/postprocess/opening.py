@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +70,9 @@ SAMPLED = 1 << 18
 """For very large layers, classes are computed from a regular sample of about this many
 values.
 """
+
+EVERY = slice(None)
+"""The slice of all of a layer's features."""
 
 Array = NDArray[np.float64]
 
@@ -135,22 +139,26 @@ def standing(layer: Layer) -> NDArray[np.bool_]:
     return _reaching(layer, layer.threshold)
 
 
-def coloured(layer: Layer) -> NDArray[np.bool_]:
-    """Return a mask (n,) of the features that a map colours.
+def coloured(layer: Layer, part: slice = EVERY) -> NDArray[np.bool_]:
+    """Return a mask (n,) of the features in `part` that a map colours.
 
     These are the features that stand out, and those in a box that stands out; in a layer of means
     or medians, those with enough records for one.
     """
     if layer.told is not None:
-        return layer.told
-    return _reaching(layer, layer.threshold if layer.coloured_from is None else layer.coloured_from)
+        return layer.told[part]
+    least = layer.threshold if layer.coloured_from is None else layer.coloured_from
+    return _reaching(layer, least, part)
 
 
-def _reaching(layer: Layer, least: NDArray[np.float64] | None) -> NDArray[np.bool_]:
+def _reaching(
+    layer: Layer, least: NDArray[np.float64] | None, part: slice = EVERY
+) -> NDArray[np.bool_]:
     if layer.value is None:
-        return np.ones(len(layer), dtype=np.bool_)
-    positive = np.asarray(layer.value > 0)
-    return positive if least is None else positive & (layer.value >= least)
+        return np.ones(len(layer), dtype=np.bool_)[part]
+    values = layer.value[part]
+    positive = np.asarray(values > 0)
+    return positive if least is None else positive & (values >= least[part])
 
 
 def map_metres(shown: Sequence[Layer]) -> int:
@@ -172,9 +180,9 @@ def map_metres(shown: Sequence[Layer]) -> int:
 
 def _metres(layer: BoxLayer) -> tuple[int, int]:
     """Return the shortest and longest side, in metres, of squares suitable for a layer's counts."""
-    clear = standing(layer)
-    sides = layer.grid.ground_cell_metres * np.sqrt(visible_cells(layer).astype(np.float64))
-    sides = sides[clear] if clear.any() else sides
+    clear, cells = standing(layer), visible_cells(layer)
+    cells = cells[clear] if clear.any() else cells
+    sides = layer.grid.ground_cell_metres * np.sqrt(cells.astype(np.float64))
     smallest, typical = float(sides.min()), float(np.median(sides))
     above = next(metres for metres in _round_lengths() if metres * CLOSE >= smallest)
     within = max((metres for metres in _round_lengths() if metres <= typical * CLOSE), default=1)
@@ -192,10 +200,14 @@ def cells_per_square(grid: Grid, metres: float) -> float:
     return 1.0 if 1 / CLOSE < ratio < CLOSE else ratio**2
 
 
-def per_square(layer: BoxLayer, metres: int) -> Array:
-    """Return counts (n,) per square with a side of `metres` on the ground."""
+def per_square(layer: BoxLayer, metres: int, features: Any = EVERY) -> Array:
+    """Return counts (n,) per square with a side of `metres` on the ground.
+
+    `features` selects the features whose counts are returned: a slice, a mask or indices.
+    """
     cells = cells_per_square(layer.grid, metres)
-    return np.asarray(layer.value / np.maximum(layer.cells, 1) * cells, dtype=np.float64)
+    counts = layer.value[features] / np.maximum(layer.cells[features], 1)
+    return np.asarray(counts * cells, dtype=np.float64)
 
 
 def layer_edges(layer: Layer, metres: int) -> tuple[float, ...]:
@@ -204,7 +216,7 @@ def layer_edges(layer: Layer, metres: int) -> tuple[float, ...]:
     if not isinstance(layer, BoxLayer):
         values = np.asarray([] if layer.value is None else layer.value, dtype=np.float64)[shown]
         return class_edges(values, np.ones(len(values)))
-    values = per_square(layer, metres)[shown]
+    values = per_square(layer, metres, shown)
     # No class of boxes may begin above the largest published count, even if some boxes are small.
     most = math.inf if layer.is_cells else float(np.max(layer.value[shown], initial=0))
     edges = class_edges(values, layer.cells[shown].astype(np.float64), most)

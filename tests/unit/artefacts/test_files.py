@@ -19,6 +19,7 @@ import pytest
 from dpgeo.artefacts import class_image, flow_files, geopackage, geotiff, kepler
 from dpgeo.artefacts.codec import decode, encode
 from dpgeo.artefacts.files import FORMATS, MADE_UP_POINTS, build_files, file_kind, files_instead
+from dpgeo.artefacts.table import columns
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.spatial.area import StudyArea
@@ -137,6 +138,26 @@ def test_geopandas_reads_the_geoparquet(kind: str, tmp_path: Path) -> None:
         )
         assert frame.geometry.is_valid.all()
         assert frame.geometry.exterior.is_ccw.all()
+
+
+@KINDS
+def test_columns_of_the_geoparquet_have_their_own_types(kind: str, tmp_path: Path) -> None:
+    """Columns are read as they are, also those that repeat a value, which is written only once."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    released = RELEASES[kind]
+    files = build(released, tmp_path)
+    for layer in box_layers(released):
+        file = pyarrow.parquet.ParquetFile(files[f"{layer.name}.parquet"])
+        table = file.read()
+        for name, values in columns(layer).items():
+            assert table.schema.field(name).type == pa.from_numpy_dtype(values.dtype), name
+            assert table[name].to_pylist() == values.tolist(), name
+        assert table.schema.field("margin_label").type == pa.string()
+        paths = [file.schema.column(number).path for number in range(len(file.schema))]
+        # No bit of a row says that its bounds are there: they always are.
+        assert file.schema.column(paths.index("bbox.xmin")).max_definition_level == 0
 
 
 @KINDS

@@ -64,3 +64,9 @@ def test_a_picture_does_not_sort_cells_that_are_in_order(large: Released, tmp_pa
     # A third of this memory is for the pixels, whose number does not depend on the cells.
     path = tmp_path / "preview.png"
     assert bytes_a_cell(lambda: preview.write(large, View.opening(shown), path)) < 48
+
+
+def test_classes_take_little_more_than_a_byte_a_cell(large: Released) -> None:
+    view = View.opening(layers(large))
+    assert bytes_a_cell(lambda: view.classes) < 4
+    assert view.classes is view.classes  # both pictures show them
