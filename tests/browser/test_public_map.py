@@ -39,6 +39,25 @@ ASKED_AT_ONCE = """
     };
 """
 """Script that counts shader programs, and those whose linking the page waits for at once."""
+ANSWERS = """
+    window.steps = [];
+    const { getContext } = HTMLCanvasElement.prototype;
+    HTMLCanvasElement.prototype.getContext = function (kind, ...more) {
+        if (this.className === "ahead" && !steps.length) {
+            steps.push("begun");
+            scheduler.postTask(() => steps.push("answered"), { priority: "user-blocking" });
+        }
+        return getContext.call(this, kind, ...more);
+    };
+    const { strokeRect } = CanvasRenderingContext2D.prototype;
+    CanvasRenderingContext2D.prototype.strokeRect = function (...rectangle) {
+        const { className, style } = this.canvas;
+        if (className === "ahead") steps.push(`framed, ${style.visibility}`);
+        return strokeRect.call(this, ...rectangle);
+    };
+"""
+"""Script that notes when a map's first picture is begun, when the page answers its reader, and when
+the picture's frame is drawn, which comes last."""
 BEHIND = """
     let hidden = true;
     const waiting = [];
@@ -188,6 +207,17 @@ def test_a_map_in_a_tab_behind_others_is_there_when_the_tab_is_shown(
     page.evaluate("bringToFront()")
     page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
     assert ramp_share(screenshot(page, "#map .sheet"), "light") > 0.02
+
+
+def test_the_page_answers_while_the_first_picture_is_drawn_and_shows_it_whole(
+    open_page: Open, gridded: Release
+) -> None:
+    page = open_page(
+        release_path(gridded),
+        (1440, 900),
+        prepare=lambda page: page.add_init_script(ANSWERS),
+    )
+    assert page.evaluate("steps.slice(0, 3)") == ["begun", "answered", "framed, hidden"]
 
 
 def test_the_theme_can_change_while_the_page_is_open(open_page: Open, gridded: Release) -> None:

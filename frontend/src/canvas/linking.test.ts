@@ -82,6 +82,25 @@ describe("linking aside", () => {
     expect(map.repaint).toBe(false);
   });
 
+  it("asks for many programs only while the graphics processor is known to do nothing else", async () => {
+    const gl = new Context();
+    const { ask } = mapOf(gl);
+    const fence = vi.spyOn(gl, "fenceSync");
+    const answer = vi.spyOn(gl, "getProgramParameter").mockImplementation(() => {
+      vi.setSystemTime(Date.now() + 20);
+      return true;
+    });
+    const now = vi.spyOn(performance, "now").mockImplementation(() => Date.now());
+    for (const name of ["fill", "line", "symbol"]) ask(name);
+    await vi.advanceTimersByTimeAsync(10);
+    expect(answer).toHaveBeenCalledTimes(2);
+    expect(ask("symbol")).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(10);
+    expect(fence).toHaveBeenCalledTimes(2);
+    expect(ask("symbol")).toBe("symbol");
+    now.mockRestore();
+  });
+
   it("leaves a program that cannot be linked to MapLibre, whose error is then seen", async () => {
     const gl = new Context();
     gl.fails = true;

@@ -5,7 +5,6 @@
  * by shaders that are new, and the next one comes when those are linked and the answer is at hand.
  */
 import type { Map as MapLibre } from "maplibre-gl";
-import { pause } from "../ui/pause";
 
 type Cache = MapLibre["painter"]["programCache"];
 type Variant = Parameters<Cache["getProgram"]>[0];
@@ -14,6 +13,9 @@ type GL = WebGL2RenderingContext;
 
 /** Milliseconds between two looks at whether the graphics processor is done. */
 const LOOK = 10;
+
+/** Milliseconds for which answers are taken in one go, while the graphics processor has nothing else to do. */
+const AT_HAND = 25;
 
 /** Milliseconds after which no answer is expected any more, and the page waits as MapLibre does. */
 const LONGEST = 10_000;
@@ -174,7 +176,13 @@ class Linking {
   }
 
   private lookSoon(): void {
-    setTimeout(() => void this.look().catch(() => this.giveUp()), LOOK);
+    setTimeout(() => {
+      try {
+        this.look();
+      } catch {
+        this.giveUp();
+      }
+    }, LOOK);
   }
 
   /**
@@ -187,18 +195,20 @@ class Linking {
     this.release();
   }
 
-  private async look(): Promise<void> {
+  private look(): void {
     if (!this.awaited.size) return this.release();
     if (performance.now() - this.since > LONGEST) return this.giveUp();
     // The context of a map that was removed is lost, and never answers.
     if (this.gl.isContextLost()) return this.forget();
     const ready = this.done() ? [...this.awaited.keys()] : [];
     if (ready.length) this.dropFence();
+    const until = performance.now() + AT_HAND;
     for (const program of ready) {
       this.take(program);
       // The last one leaves nothing that is awaited, and more may be from then on.
       if (!this.awaited.size) return this.release();
-      await pause();
+      // Meanwhile the page may have given the graphics processor a picture of itself to draw.
+      if (performance.now() > until) break;
     }
     this.lookSoon();
   }

@@ -20,6 +20,17 @@ export function drawStaticMap(
   palette: Palette,
   placed: (width: number, height: number) => Place = (width, height) => fit(scene.bounds, width, height),
 ): void {
+  finish(staticMap(canvas, scene, layer, palette, placed));
+}
+
+/** Draws the same part by part, between which a page can answer its reader. */
+export function* staticMap(
+  canvas: HTMLCanvasElement,
+  scene: Ground,
+  layer: Drawable,
+  palette: Palette,
+  placed: (width: number, height: number) => Place,
+): Generator<void> {
   const ratio = devicePixelRatio || 1;
   const width = canvas.clientWidth;
   const height = canvas.clientHeight;
@@ -28,18 +39,27 @@ export function drawStaticMap(
   canvas.height = Math.round(height * ratio);
   const pen = canvas.getContext("2d", { alpha: false, willReadFrequently: true })!;
   pen.scale(ratio, ratio);
-  drawPicture(pen, scene, layer, palette, placed(width, height), ratio);
+  yield;
+  yield* picture(pen, scene, layer, palette, placed(width, height), ratio);
 }
 
 /** Draws ground, layer and frame of a place; the pen is already scaled to CSS pixels. */
-export function drawPicture(
+export function drawPicture(...of: Parameters<typeof picture>): void {
+  finish(picture(...of));
+}
+
+function finish(parts: Generator<void>): void {
+  while (!parts.next().done);
+}
+
+function* picture(
   pen: CanvasRenderingContext2D,
   { basemap, area }: Ground,
   layer: Drawable,
   palette: Palette,
   place: Place,
   ratio: number,
-): void {
+): Generator<void> {
   const { width, height } = place;
   pen.save();
   pen.beginPath();
@@ -48,7 +68,9 @@ export function drawPicture(
   pen.fillStyle = palette.water;
   pen.fillRect(0, 0, width, height);
   drawLand(pen, basemap, place, palette);
+  yield;
   layer.draw(pen, place, ratio);
+  yield;
   stroke(pen, shapePath(basemap.coast, place), palette.coast, 0.8);
   pen.setLineDash([7, 3, 1.2, 3]);
   stroke(pen, shapePath(area, place), palette.study, 1);

@@ -10,6 +10,7 @@ import type { OpenRelease } from "../data/open-release";
 import type { Grid } from "../geometry/grid";
 import { type View, zoomFor } from "../geometry/place";
 import type { MapLayer } from "../layers/map-layer";
+import { pause } from "../ui/pause";
 import { basemapStyle, firstOver, recolourBasemap, showStreets } from "./basemap-layer";
 
 // MapLibre 6 is ESM only: without the address of its worker the map stays blank.
@@ -27,22 +28,25 @@ export class DrawnMap {
   readonly map: MapLibre;
   private readonly basemap: Basemap;
   private mounted = false;
+  private removed = false;
   private streets = true;
   private area: OpenRelease["scene"]["area"] | null = null;
 
-  /** The layer is added once the basemap is drawn, so that it never appears without it. */
+  /**
+   * The layer is added once the style is there, before a frame is drawn, so that it never appears
+   * without its ground. Context, style and layer are made in a task each: the page can answer between.
+   */
   constructor(
     container: HTMLElement,
     { release, scene }: OpenRelease,
     private layer: MapLayer,
-    palette: Palette,
+    private palette: Palette,
     { longitude, latitude, zoom }: View,
   ) {
     this.basemap = scene.basemap;
     if (scene.basemap.ground.some(isOutside)) setWorkerUrl(OUTSIDE_WORKER);
     this.map = new MapLibre({
       container,
-      style: basemapStyle(scene.basemap, scene.area, palette),
       center: [longitude, latitude],
       zoom,
       maxBounds: scene.basemap.bounds ?? scene.bounds,
@@ -56,16 +60,26 @@ export class DrawnMap {
       renderWorldCopies: false,
       keyboard: false,
       fadeDuration: 0,
+      // It is our own style, and to read it through would take longer than to draw it.
+      validateStyle: false,
       canvasContextAttributes: { antialias: false },
     });
     linkAside(this.map);
     this.map.touchZoomRotate.disableRotation();
-    this.map.on("style.load", () => {
-      this.layer.mount(this.map, firstOver(this.basemap));
-      this.mounted = true;
-      this.outline();
-      if (!this.streets) showStreets(this.map, this.basemap, false);
+    this.map.once("remove", () => (this.removed = true));
+    this.map.on("style.load", () => void pause().then(() => this.mount(palette)));
+    void pause().then(() => {
+      if (!this.removed) this.map.setStyle(basemapStyle(scene.basemap, scene.area, palette));
     });
+  }
+
+  private mount(styled: Palette): void {
+    if (this.removed) return;
+    if (this.palette !== styled) recolourBasemap(this.map, this.basemap, this.palette);
+    this.layer.mount(this.map, firstOver(this.basemap));
+    this.mounted = true;
+    this.outline();
+    if (!this.streets) showStreets(this.map, this.basemap, false);
   }
 
   /** Takes the data of a map that was put up without them. */
@@ -100,7 +114,8 @@ export class DrawnMap {
   }
 
   recolour(palette: Palette): void {
-    recolourBasemap(this.map, this.basemap, palette);
+    this.palette = palette;
+    if (this.mounted) recolourBasemap(this.map, this.basemap, palette);
     this.map.fire("resize");
   }
 }
@@ -124,7 +139,7 @@ export function frameMap(map: MapLibre, frame: HTMLElement, palette: () => Palet
   };
   map.on("move", draw);
   map.on("resize", draw);
-  draw();
+  void pause().then(draw);
 }
 
 /** The largest zoom: that of a wide cell, but close enough to tell one point from another. */

@@ -1,6 +1,6 @@
 /** Stage of a release page: draws its layer on an interactive map, or without WebGL on a canvas. */
 import type { Map as MapLibre } from "maplibre-gl";
-import { drawStaticMap } from "../canvas/static-map";
+import { drawStaticMap, staticMap } from "../canvas/static-map";
 import { hasWebGL } from "../canvas/webgl";
 import { type Palette, readPalette } from "../colour/ramps";
 import type { OpenRelease } from "../data/open-release";
@@ -8,6 +8,7 @@ import { toMercator } from "../geometry/mercator";
 import { type Bounds, fit, fitBeside, PADDING, pixelOf, type Place, placeOf, roundView, type View, viewOf } from "../geometry/place";
 import type { MapLayer } from "../layers/map-layer";
 import { need } from "../ui/dom";
+import { pause } from "../ui/pause";
 import { installFindPlace } from "./find-place";
 import { Hover } from "./hover";
 import type { DrawnMap } from "./map";
@@ -17,15 +18,18 @@ export type MapModule = typeof import("./map");
 
 /**
  * Draws a still picture of what the map begins with, so that readers need not wait for the map
- * library. It lies over the map until that is drawn or moved.
+ * library. It lies over the map until that is drawn or moved, and is seen once it is whole.
  */
-export function drawAhead(frame: HTMLElement, { scene }: OpenRelease, layer: MapLayer, view: View): void {
+export async function drawAhead(frame: HTMLElement, { scene }: OpenRelease, layer: MapLayer, view: View): Promise<void> {
   const canvas = document.createElement("canvas");
   canvas.className = "ahead";
   canvas.setAttribute("aria-hidden", "true");
+  canvas.style.visibility = "hidden";
   frame.querySelector(".ahead")?.remove();
   need(frame, ".canvas").after(canvas);
-  drawStaticMap(canvas, scene, layer, readPalette(frame), (width, height) => placeOf(view, width, height));
+  const parts = staticMap(canvas, scene, layer, readPalette(frame), (width, height) => placeOf(view, width, height));
+  while (!parts.next().done) await pause();
+  canvas.style.visibility = "";
   requestAnimationFrame(() => performance.mark("dpgeo:heatmap"));
 }
 

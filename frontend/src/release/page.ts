@@ -49,7 +49,7 @@ export class Page {
     await this.restyle();
     await (this.early ? pause() : shown());
     const stage = this.early?.end() ?? null;
-    if (library && !stage) drawAhead(frame, opened, this.shown.layer, this.firstView());
+    if (library && !stage) await drawAhead(frame, opened, this.shown.layer, this.firstView());
     need<HTMLElement>(frame, ".map-loading").hidden = true;
     const standing = this.stand(library, stage);
     // What a reader chooses while the map library loads is applied once the map stands.

@@ -52,7 +52,7 @@ export class SeriesPage {
     const { frame, opened } = this;
     this.restyle();
     const view = openingView(frame, opened.scene.bounds);
-    if (library) drawAhead(frame, opened, this.layer, view);
+    if (library) await drawAhead(frame, opened, this.layer, view);
     need<HTMLElement>(frame, ".map-loading").hidden = true;
     this.installChoices();
     this.tell();
