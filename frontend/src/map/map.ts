@@ -67,14 +67,18 @@ export class DrawnMap {
     linkAside(this.map);
     this.map.touchZoomRotate.disableRotation();
     this.map.once("remove", () => (this.removed = true));
-    this.map.on("style.load", () => void pause().then(() => this.mount(palette)));
+    // It is loaded again where the browser gives the map a new context.
+    this.map.on("style.load", () => {
+      this.mounted = false;
+      void pause().then(() => this.mount(palette));
+    });
     void pause().then(() => {
       if (!this.removed) this.map.setStyle(basemapStyle(scene.basemap, scene.area, palette));
     });
   }
 
   private mount(styled: Palette): void {
-    if (this.removed) return;
+    if (this.removed || this.mounted) return;
     if (this.palette !== styled) recolourBasemap(this.map, this.basemap, this.palette);
     this.layer.mount(this.map, firstOver(this.basemap));
     this.mounted = true;

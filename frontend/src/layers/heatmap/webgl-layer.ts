@@ -233,8 +233,6 @@ function quad(gl: WebGL2RenderingContext): WebGLVertexArrayObject {
 function maskTexture(gl: WebGL2RenderingContext, mask: HTMLCanvasElement): WebGLTexture {
   const uploaded = texture(gl, gl.LINEAR);
   plainUploads(gl);
-  // As the canvas holds it: to divide each of a million pixels by its opacity would take a while.
-  gl.pixelStorei(gl.UNPACK_PREMULTIPLY_ALPHA_WEBGL, true);
   gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, gl.RGBA, gl.UNSIGNED_BYTE, mask);
   return uploaded;
 }
