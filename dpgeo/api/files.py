@@ -22,6 +22,7 @@ from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.problems import RANGE, BeingMade, answer
 from dpgeo.artefacts import map_array, preview, statement
 from dpgeo.artefacts.files import FORMATS, files_instead
+from dpgeo.core.encodings import accepts_gzip
 from dpgeo.datasets.storage import open_span
 from dpgeo.releases.file_making import file_want
 from dpgeo.releases.models import Release, ReleaseFile
@@ -156,15 +157,6 @@ def serve(request: HttpRequest, stored: StoredFile) -> HttpResponseBase:
     except Unsatisfiable:
         return _beyond_the_end(stored.size)
     return _part(stored, span, headers) if span else _whole(request, stored, stored.name, headers)
-
-
-def accepts_gzip(headers: Mapping[str, str]) -> bool:
-    """Return whether Accept-Encoding allows gzip, by name or by * (RFC 9110, section 12.5.3)."""
-    weights: dict[str, bool] = {}
-    for part in headers.get("Accept-Encoding", "").lower().split(","):
-        coding, _, weight = part.partition(";")
-        weights[coding.strip()] = not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", weight)
-    return weights.get("gzip", weights.get("*", False))
 
 
 def wanted_span(request: HttpRequest, etag: str, size: int) -> Span | None:

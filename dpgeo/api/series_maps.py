@@ -17,7 +17,7 @@ from rest_framework.response import Response
 
 from dpgeo.api.base import ApiView, DocumentView
 from dpgeo.api.documents import Document
-from dpgeo.api.files import accepts_gzip, cache_control, content_of, disposition
+from dpgeo.api.files import cache_control, content_of, disposition
 from dpgeo.api.heavy_work import heavy
 from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.range_serializers import known
@@ -31,6 +31,7 @@ from dpgeo.api.ranges import (
 from dpgeo.api.request_bodies import Body, Members, read_body
 from dpgeo.artefacts import map_array
 from dpgeo.artefacts.series_files import ARRAY, LONG, PeriodMap, SeriesMaps
+from dpgeo.core.encodings import accepts_gzip
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.postprocess.ranges import RangeAnswer, Ranges
 from dpgeo.releases.models import Series

@@ -21,7 +21,6 @@ from dpgeo.api.base import DocumentView
 from dpgeo.api.documents import address_of
 from dpgeo.api.files import (
     ReleaseFileView,
-    accepts_gzip,
     cache_control,
     file_of,
     release_of,
@@ -30,6 +29,7 @@ from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.queries import Query, one_of
 from dpgeo.api.serializers import TileJsonSerializer
 from dpgeo.artefacts import geojson, maplibre_style, vector_tiles
+from dpgeo.core.encodings import accepts_gzip
 from dpgeo.datasets.storage import open_span
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import StoredFile

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from django.http import HttpRequest, HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
+from django.utils.cache import patch_vary_headers
+
+from dpgeo.core.encodings import accepts_gzip
 
 COMPRESSED = ("application/", "image/svg+xml", "text/")
 """Prefixes of media types that are compressed; of `application/`, only JSON and XML are."""
@@ -25,5 +28,8 @@ class CompressedText(GZipMiddleware):
             not kind.startswith("application/") or kind.endswith(("json", "xml"))
         )
         if response.streaming or response.status_code == 206 or not texts:
+            return response
+        if not accepts_gzip(request.headers):
+            patch_vary_headers(response, ("Accept-Encoding",))
             return response
         return super().process_response(request, response)

@@ -208,7 +208,7 @@ def _publisher_facets(wanted: Wanted, counts: Mapping[tuple[str, str], int]) -> 
 def area_overview(wanted: Wanted, datasets: Mapping[int, Known]) -> Overview | None:
     """Return an overview map of the datasets' study areas, or None if there are no datasets."""
     areas = sorted({dataset.bounds for dataset in datasets.values()})
-    links = tuple((each, replace(wanted, bounds=_rounded(each), place="").query) for each in areas)
+    links = [(each, replace(wanted, bounds=_rounded(each), place="").query) for each in areas]
     return overview(links, wanted.bounds) if links else None
 
 

@@ -26,6 +26,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_safe
 
+from dpgeo.core.encodings import accepts_gzip
 from dpgeo.datasets.names_on_maps import world_search
 from dpgeo.ground import archives, names
 from dpgeo.ground.map_names import SETTLEMENTS
@@ -87,7 +88,7 @@ def tile(request: HttpRequest, key: str, zoom: int, column: int, row: int) -> Ht
         body = archives.tile(_folder() / f"{key}{TILES}", zoom, column, row)
     except FileNotFoundError:
         raise Http404 from None
-    packed = "gzip" in request.headers.get("Accept-Encoding", "")
+    packed = accepts_gzip(request.headers)
     content = body if packed or not body else gzip.decompress(body)
     answer = HttpResponse(content or b"", status=200 if body else 204, content_type=TILE_TYPE)
     if body and packed:

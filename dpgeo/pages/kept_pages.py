@@ -90,7 +90,8 @@ def kept_rendering(
 
 def _may_keep(request: HttpRequest) -> bool:
     # A page whose basemap is on another server needs headers of its own, which are not kept.
-    return is_stranger(request) and not request.GET and not outside_ground()
+    asked = request.META.get("QUERY_STRING")
+    return is_stranger(request) and not asked and not outside_ground()
 
 
 def _seen_by_all(request: HttpRequest) -> tuple[object, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import shapely
@@ -56,7 +56,7 @@ class _Frame:
     north: float
     per_unit: float
 
-    def place(self, bounds: Bounds, query: str = "") -> Rectangle:
+    def place(self, bounds: Bounds) -> Rectangle:
         (left, right), (low, top) = _plane(bounds)
         x, y = (left - self.west) / self.per_unit, (self.north - top) / self.per_unit
         width, height = (right - left) / self.per_unit, (top - low) / self.per_unit
@@ -67,21 +67,28 @@ class _Frame:
             round(y - grow_y / 2, 1),
             round(width + grow_x, 1),
             round(height + grow_y, 1),
-            query,
+            "",
             f"{south:.2f} to {north:.2f} north, {west:.2f} to {east:.2f} east",
         )
 
 
-@lru_cache(maxsize=4)
-def overview(areas: tuple[tuple[Bounds, str], ...], chosen: Bounds | None) -> Overview:
+def overview(areas: Sequence[tuple[Bounds, str]], chosen: Bounds | None) -> Overview:
     """Draw study areas, each with the query string of its link, from public inputs only."""
-    frame = _frame([bounds for bounds, _ in areas])
+    frame, boxes = _placed(tuple(bounds for bounds, _ in areas))
+    linked = [replace(box, query=query) for box, (_, query) in zip(boxes, areas, strict=True)]
     # Draw large rectangles first, so that they do not cover smaller ones and block clicks.
-    placed = sorted(
-        (frame.place(bounds, query) for bounds, query in areas),
-        key=lambda box: -box.width * box.height,
-    )
-    return Overview(_land(frame), tuple(placed), frame.place(chosen) if chosen else None)
+    linked.sort(key=lambda box: -box.width * box.height)
+    return Overview(_land(frame), tuple(linked), frame.place(chosen) if chosen else None)
+
+
+@lru_cache(maxsize=4)
+def _placed(areas: tuple[Bounds, ...]) -> tuple[_Frame, tuple[Rectangle, ...]]:
+    """Return the frame around study areas, and their rectangles without links.
+
+    These depend on public areas alone. Nothing is kept of what a reader has asked for.
+    """
+    frame = _frame(areas)
+    return frame, tuple(frame.place(bounds) for bounds in areas)
 
 
 def _frame(areas: Sequence[Bounds]) -> _Frame:

@@ -19,6 +19,9 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response, patch_vary_headers
 
+from dpgeo.core.encodings import accepts_gzip
+from dpgeo.releases.list_cache import TextCache, Texts
+
 PROXY_SECONDS = 1
 """Seconds for which the proxy in front of the site serves a page without asking the site
 (`deploy/nginx.conf`).
@@ -28,6 +31,8 @@ So the proxy asks the site for a page at most once a second, even if a thousand 
 
 MOST_COMPRESSED = 256
 """Largest number of pages whose compressed bytes are kept, each of some 10 kB."""
+
+_compressed_pages = TextCache(MOST_COMPRESSED)
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
@@ -46,10 +51,11 @@ def shared(view: View[P]) -> View[P]:
         seconds = settings.DPGEO_CACHE_SECONDS
         answer["Cache-Control"] = f"public, max-age=0, s-maxage={seconds}, must-revalidate"
         answer["X-Accel-Expires"] = str(min(PROXY_SECONDS, seconds))
-        answer["ETag"] = f'"{hashlib.sha256(answer.content).hexdigest()}"'
+        digest = hashlib.sha256(answer.content).hexdigest()
+        answer["ETag"] = f'"{digest}"'
         # Nothing is kept of a page that was asked for with a query, such as a search.
-        if not request.GET and "gzip" in request.headers.get("Accept-Encoding", ""):
-            answer.content = _compressed(answer.content)
+        if not request.META.get("QUERY_STRING") and accepts_gzip(request.headers):
+            answer.content = _compressed(answer.content, digest)
             answer["Content-Encoding"] = "gzip"
             # Two encodings of one page must not have the same strong tag (RFC 9110, 8.8.3).
             answer["ETag"] = f"W/{answer['ETag']}"
@@ -58,15 +64,19 @@ def shared(view: View[P]) -> View[P]:
     return answered
 
 
-@functools.lru_cache(maxsize=MOST_COMPRESSED)
-def _compressed(page: bytes) -> bytes:
-    """Compress a page that is the same for everybody.
+def _compressed(page: bytes, digest: str) -> bytes:
+    """Compress a page that is the same for everybody; its compressed bytes are kept.
 
     It holds no secrets, so its length need not be hidden, and the same bytes serve all readers.
     That they are kept shows in the response time, and reveals no more than a kept page does
     (`pages.kept_pages`).
     """
-    return gzip.compress(page, compresslevel=6, mtime=0)
+
+    def write(_: object) -> Texts:
+        yield gzip.compress(page, compresslevel=6, mtime=0), True
+
+    (compressed,) = _compressed_pages.texts([(digest,)], write)
+    return compressed
 
 
 def is_stranger(request: HttpRequest) -> bool:

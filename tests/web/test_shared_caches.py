@@ -116,6 +116,10 @@ def test_all_strangers_get_the_same_compressed_bytes(client: Client, release: Re
     for address in pages(release):
         first, second = (client.get(address, headers=packed).content for _ in range(2))
         assert first == second, address
+        for refused in ("gzip;q=0", "identity, gzip;q=0", "notgzip"):
+            plain = client.get(address, headers={"Accept-Encoding": refused})
+            assert "Content-Encoding" not in plain, address
+            assert "Accept-Encoding" in plain["Vary"], address
     # Where bytes are not kept, those of two answers differ by a random name within them.
     first, second = (client.get("/?q=walks", headers=packed).content for _ in range(2))
     assert first != second

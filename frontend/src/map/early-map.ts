@@ -39,11 +39,15 @@ export class EarlyMap {
     return this.picture.view();
   }
 
-  /** The map, if it stands; otherwise it is not put up any more, and the picture is gone. */
+  /** The map, if it stands; otherwise it is not put up any more. */
   end(): InteractiveStage | null {
     this.over = true;
-    if (!this.stage) this.picture.remove();
     return this.stage;
+  }
+
+  /** Removes the picture of a map that was not put up; another one takes its place. */
+  clear(): void {
+    if (!this.stage) this.picture.remove();
   }
 
   /** Removes the picture once the map beneath is drawn, shows the same, and nobody moves the picture. */

@@ -33,8 +33,8 @@ export class DrawnMap {
   private area: OpenRelease["scene"]["area"] | null = null;
 
   /**
-   * The layer is added once the style is there, before a frame is drawn, so that it never appears
-   * without its ground. Context, style and layer are made in a task each: the page can answer between.
+   * The layer is added once the style is there, so that it never appears without its ground. Context,
+   * style and layer are made in a task each, between which the page can answer.
    */
   constructor(
     container: HTMLElement,
@@ -67,10 +67,10 @@ export class DrawnMap {
     linkAside(this.map);
     this.map.touchZoomRotate.disableRotation();
     this.map.once("remove", () => (this.removed = true));
-    // It is loaded again where the browser gives the map a new context.
     this.map.on("style.load", () => {
-      this.mounted = false;
-      void pause().then(() => this.mount(palette));
+      // Where the browser gives the map a new context, the layer is there again with the style.
+      if (this.mounted) this.mount(palette);
+      else void pause().then(() => this.mount(palette));
     });
     void pause().then(() => {
       if (!this.removed) this.map.setStyle(basemapStyle(scene.basemap, scene.area, palette));
@@ -78,7 +78,7 @@ export class DrawnMap {
   }
 
   private mount(styled: Palette): void {
-    if (this.removed || this.mounted) return;
+    if (this.removed) return;
     if (this.palette !== styled) recolourBasemap(this.map, this.basemap, this.palette);
     this.layer.mount(this.map, firstOver(this.basemap));
     this.mounted = true;

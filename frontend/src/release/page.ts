@@ -50,6 +50,7 @@ export class Page {
     await (this.early ? pause() : shown());
     const stage = this.early?.end() ?? null;
     if (library && !stage) await drawAhead(frame, opened, this.shown.layer, this.firstView());
+    this.early?.clear();
     need<HTMLElement>(frame, ".map-loading").hidden = true;
     const standing = this.stand(library, stage);
     // What a reader chooses while the map library loads is applied once the map stands.
@@ -136,9 +137,7 @@ export class Page {
   }
 
   private showGround(): void {
-    const streets = this.link.ground === "streets";
-    this.map?.showGround(streets);
-    this.comparison?.showGround(streets);
+    for (const map of [this.map, this.comparison]) map?.showGround(this.link.ground === "streets");
   }
 
   /** After a move the layer may be another, where it follows the zoom. */
