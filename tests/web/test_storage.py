@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dpgeo.artefacts import arrow, geoparquet
+from dpgeo.artefacts import geoparquet, table
 from dpgeo.artefacts.feature_pages import FeatureFile
 from dpgeo.datasets.storage import open_parts
 from dpgeo.postprocess.layers import layers
@@ -64,7 +64,7 @@ def test_a_remote_file_reads_like_a_local_one() -> None:
 def test_a_page_of_features_reads_only_part_of_a_remote_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrow, "CHUNK", 8192)
+    monkeypatch.setattr(table, "CHUNK", 8192)
     released, path = grid_release(cells=512), tmp_path / "cells.parquet"
     geoparquet.write(released, layers(released)[0], path)
     remote = Remote(path.read_bytes())
