@@ -16,7 +16,7 @@ from setuptools.command.build_py import build_py
 ROOT = Path(__file__).resolve().parent
 
 BESIDE = ("manage.py", "locale", "fixtures", "frontend/dist")
-"""What a site needs besides the package: translations, the demo city and the map's build."""
+"""What a site needs besides the package: translations, the demo city and the built frontend."""
 
 
 class BuildWhole(build_py):
@@ -25,7 +25,7 @@ class BuildWhole(build_py):
     def run(self) -> None:
         """Build the package and copy the files of BESIDE into it.
 
-        Raises SystemExit if the map has not been built.
+        Raises SystemExit if the frontend has not been built.
         """
         super().run()
         if not (ROOT / "frontend" / "dist" / "manifest.json").exists():

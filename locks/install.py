@@ -36,14 +36,17 @@ def pip_settings() -> Settings:
 
 
 SECTIONS = ["global", "install", ":env:"]
-"""The sections of pip's settings that apply here; the last one takes precedence."""
+"""The sections of pip's configuration that concern `pip install`; a later one takes precedence."""
 
 FALSE = {"0", "n", "no", "f", "false", "off"}
 """Values that pip interprets as "no"."""
 
 
 def uv_environment(pip: Settings, outer: Settings) -> dict[str, str]:
-    """Return `outer` plus pip's settings under uv's names; uv settings already in `outer` stay."""
+    """Return the environment `outer` plus variables that give uv the settings of pip.
+
+    A variable that is already in `outer` keeps its value.
+    """
     words = {name: value.split() for name, value in pip.items()}
     certificates = pip.get("cert", "")
     said = {
@@ -52,7 +55,7 @@ def uv_environment(pip: Settings, outer: Settings) -> dict[str, str]:
         "UV_FIND_LINKS": ",".join(words.get("find-links", [])),
         "UV_INSECURE_HOST": " ".join(words.get("trusted-host", [])),
         "UV_HTTP_TIMEOUT": pip.get("timeout", pip.get("default-timeout", "")),
-        # As in pip, any index may provide a file, since its hash is checked.
+        # Like pip, uv takes a file from any index; this is safe, because hashes are checked.
         "UV_INDEX_STRATEGY": "unsafe-best-match",
         "SSL_CERT_DIR" if Path(certificates).is_dir() else "SSL_CERT_FILE": certificates,
         "SSL_CLIENT_CERT": pip.get("client-cert", ""),

@@ -159,7 +159,7 @@ def _labels(node: ast.ClassDef) -> Iterator[str]:
 def _registered() -> Iterator[tuple[str, Message]]:
     """Yield the titles, summaries, parameters and choices of all mechanisms.
 
-    Titles that are derived from names are included.
+    The title of a parameter is made from its name, so it is included, too.
     """
     from dpgeo.core.parameters import parameters
     from dpgeo.core.time_slices import TIME_SLICES
@@ -196,7 +196,10 @@ LITERAL = re.compile(r'(?:^\(|[?:])\s*("(?:[^"\\]|\\.)*")')
 
 
 def script_messages(source: str) -> Iterator[str]:
-    """Yield the string literals in the first argument of t() or message(), even in a condition."""
+    """Yield the string literals that the first argument of a call of t() or message() may be.
+
+    The argument is one literal, or a conditional expression (a ? "b" : "c") between several.
+    """
     for match in re.finditer(r"(?<![\w.])(?:t|message)\(", source):
         call = source[match.end() - 1 : _end_of_call(source, match.end())]
         yield from (json.loads(literal) for literal in LITERAL.findall(call))

@@ -52,7 +52,7 @@ class AsyncRelease:
 
     @property
     def layers(self) -> list[str]:
-        """The names of the release's layers, in the order of their files."""
+        """The names of the release's layers, in the order in which the API lists their files."""
         return self.release.layers
 
     async def statement(self) -> dict[str, Any]:

@@ -67,7 +67,7 @@ class Connection:
             time.sleep(pause)
 
     def _download(self, address: str, path: Path) -> float | None:
-        """Write a file and return None, or the seconds to wait if it is being made."""
+        """Write a file and return None; if it is still being made, return the seconds to wait."""
         with self._told(address), self._client.stream("GET", address) as answer:
             if not answer.is_success:
                 answer.read()

@@ -14,7 +14,7 @@ SMALL = "font-size:.9em;opacity:.75"
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame with a map. Notebooks display it; `save` writes a page for any browser."""
+    """An HTML frame with a map. Notebooks display it; `save` writes a file for any browser."""
 
     title: str
     html: str
@@ -23,7 +23,7 @@ class Frame:
         return self.html
 
     def save(self, path: Path | str) -> Path:
-        """Write a page that shows the map, and return its path."""
+        """Write an HTML file that shows the map, and return its path."""
         target = Path(path)
         head = f'<!doctype html><meta charset="utf-8"><title>{escape(self.title)}</title>'
         target.write_text(f"{head}\n{self.html}\n", encoding="utf-8")

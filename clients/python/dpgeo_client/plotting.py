@@ -108,7 +108,7 @@ def _norm(frame: Any, name: str | None) -> Any:
 def _draw_part(frame: Any, place: Any, name: str | None, norm: Any) -> None:
     """Draw the features of one slice.
 
-    Features that may be only noise are drawn first, and those that stand out above them.
+    Features whose counts may be only noise are drawn first, in grey, and the others on top of them.
     """
     from matplotlib.colors import LinearSegmentedColormap
 
@@ -156,9 +156,9 @@ def _key(figure: Any, places: list[Any], frame: Any, name: str | None, norm: Any
 
 
 def _words(figure: Any, frame: Any, name: str | None, *, alone: bool) -> None:
-    """Write the title, the meaning of grey, the margin of error, and the citation.
+    """Write the title, what grey stands for, the margin of error, and the citation.
 
-    Nothing is written if the plot is not `alone` in its figure.
+    Nothing is written unless `alone`: the figure contains only this plot.
     """
     if not alone:
         return

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 PREFERRED = "GeoParquet"
 
 COUNTED = ("counted", "counted_in_sums")
-"""Metadata keys that only the file has: what one feature counts, and what a sum over several
-features counts.
+"""Keys that are in the metadata of a downloaded file but not in the API's JSON.
+
+They say what one feature counts, and what a sum over several features counts.
 """
 
 
 class Release:
-    """One differentially private release; `facts` is its document from the API."""
+    """One differentially private release; `facts` is the API's JSON about it."""
 
     def __init__(self, connection: Connection, facts: types.Release) -> None:
         self._connection = connection
@@ -55,7 +56,7 @@ class Release:
 
     @property
     def layers(self) -> list[str]:
-        """The names of the release's layers, in the order of their files."""
+        """The names of the release's layers, in the order in which the API lists their files."""
         return list(dict.fromkeys(file["layer"] for file in self.facts["files"] if file["layer"]))
 
     @property
@@ -121,9 +122,9 @@ class Release:
 
         The default layer is the measured one. If no file of the format belongs to a layer, `layer`
         is ignored. If the format has files with and without a layer, as with synthetic points, the
-        layer "" selects those without. Raises LookupError, which lists the existing files, if there
-        is no such file; also if there is no statement yet, or if there are several slices and
-        `layer` names none of them.
+        layer "" selects those without. Raises LookupError if there is no such file, with a list of
+        the existing ones; if the release has no privacy statement yet; or if it has several slices
+        and no `layer` is given.
         """
         wanted = self._measured() if layer is None else layer
         fitting = [file for file in self.facts["files"] if file["format"] == form]
@@ -154,7 +155,7 @@ class Release:
         path = Path(folder) / Path(file["name"]).name
         path.parent.mkdir(parents=True, exist_ok=True)
         self._connection.download(file["url"], path)
-        # The file has been made since these facts were read, so they lack its checksum.
+        # `facts` was read before the server made this file, so it has no checksum of the file yet.
         if file["sha256"] is None:
             self.facts = self._connection.get(self.facts["url"])
             file = self.file(form, layer)
@@ -289,12 +290,12 @@ class Release:
         return self._ask({"regions": regions}, layer)["results"]
 
     def radius_map(self, reward: float, **settings: Any) -> geopandas.GeoDataFrame:
-        """Return the radius around any place within which people must be notified of a task.
+        """Return a map of the radius within which people must be notified of a task at each point.
 
         The result is a GeoDataFrame. Its column `feature` is "band" (with from_metres and
-        to_metres), "line" (with metres) or "out_of_reach", which marks where the target cannot be
-        met at this reward per task. `settings` are parameters of /api/v1/plan/radius, such as
-        target, willingness, travel_metres and worker_share. The frame's `attrs` contain the reward
+        to_metres), "line" (with metres) or "out_of_reach": where no radius reaches the target
+        success probability if a task pays `reward`. `settings` are parameters of
+        /api/v1/plan/radius, such as target, willingness, travel_metres and worker_share. The frame's `attrs` contain the reward
         and the settings. Raises ApiError or NetworkError.
         """
         import geopandas

@@ -29,7 +29,7 @@ class Slice(NamedTuple):
 
 
 def is_slice(layer: str) -> bool:
-    """Return whether a layer of a map by time is one of its slices, by its name."""
+    """Return whether a layer of a map by time is one of its slices, judged by the layer's name."""
     return layer.startswith(PREFIXES)
 
 

@@ -27,7 +27,7 @@ FIRST_PAUSE_SECONDS = 1.0
 
 
 class Upload:
-    """A file that has been sent; `facts` is its document from the API."""
+    """A file that has been sent; `facts` is the API's JSON about it."""
 
     def __init__(self, connection: Connection, facts: types.Upload) -> None:
         self._connection = connection
