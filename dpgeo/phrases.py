@@ -52,7 +52,7 @@ class Phrase:
     def render(
         self, translate: Callable[[str], str] = str, figure: Callable[[str], str] = str
     ) -> str:
-        """Return the sentence after applying `translate` to its templates and `figure` to numbers."""
+        """Return the sentence, after applying `translate` to templates and `figure` to numbers."""
         text = translate(self.template) if self.template else ""
         return _Renderer(translate, figure).vformat(text, (), self.values) if self.values else text
 

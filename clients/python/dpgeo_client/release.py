@@ -295,8 +295,8 @@ class Release:
         The result is a GeoDataFrame. Its column `feature` is "band" (with from_metres and
         to_metres), "line" (with metres) or "out_of_reach": where no radius reaches the target
         success probability if a task pays `reward`. `settings` are parameters of
-        /api/v1/plan/radius, such as target, willingness, travel_metres and worker_share. The frame's `attrs` contain the reward
-        and the settings. Raises ApiError or NetworkError.
+        /api/v1/plan/radius, such as target, willingness, travel_metres and worker_share. The
+        frame's `attrs` contain the reward and the settings. Raises ApiError or NetworkError.
         """
         import geopandas
 
