@@ -51,7 +51,7 @@ reward is too low.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest:
-    """A parsed planning request; names and tasks are in the order of the request."""
+    """A parsed planning request; `names` are the names of the `tasks`, in the same order."""
 
     names: Sequence[str]
     tasks: Tasks
@@ -104,8 +104,8 @@ class TaskRegions:
 class RegionTotals:
     """Sums over the task regions under one allocation.
 
-    `notified` and `notified_in_circles` cover only tasks whose target both a task region and a
-    circle can reach.
+    `notified` and `notified_in_circles` cover only tasks that reach the target probability of
+    success both with a task region and with a circle.
     """
 
     allocation: str
@@ -118,7 +118,10 @@ class RegionTotals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRow:
-    """One task, with its plans by allocation; `geocast` is None for a task without a reward."""
+    """One task, with its plan for each allocation of rewards.
+
+    `geocast` is None for a task without a reward.
+    """
 
     name: str
     longitude: float | None
@@ -322,7 +325,7 @@ def rounded(values: NDArray[np.float64], decimals: int) -> list[Any]:
 
 
 def _region_totals(plan: Plan, casts: Sequence[TaskRegions | None]) -> RegionTotals:
-    """Return sums over all geocasts, which use the rewards of `plan`."""
+    """Return sums over the tasks' regions under `plan`; a task without a region has None."""
     reached = [cast is not None and cast.reached for cast in casts]
     both = [number for number, met in enumerate(reached) if met and plan.planned[number]]
     return RegionTotals(

@@ -97,7 +97,8 @@ def radius_facts(release: Release, request: RadiusRequest) -> dict[str, Any]:
 def _radius_map(release_id: str, _checksum: str, request: RadiusRequest) -> RadiusMap:
     """Compute a radius map; the result is cached.
 
-    The checksum is only a cache key, since it changes with the file that holds the release.
+    `_checksum` is that of the release's blob. It is only part of the cache's key, so that a map is
+    computed anew if the blob changes.
     """
     surface, area = ground_of(Release.objects.get(pk=release_id))
     lattice = Lattice.over(area, request.points)

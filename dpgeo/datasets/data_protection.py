@@ -1,4 +1,4 @@
-"""What owners tell the people in their data: who processes them, why, by what law and how long."""
+"""What owners tell the people in their data: who processes it, why, by what law and how long."""
 
 from __future__ import annotations
 

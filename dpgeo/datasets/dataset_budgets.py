@@ -269,7 +269,7 @@ def check_currency(ledger: Ledger, accounting: Accounting | None) -> None:
 def _set_accounting(stored: Dataset, accounting: Accounting) -> None:
     """Change the currency of a dataset's budget.
 
-    Raises Conflict if a dataset that shares it has a confirmed upload.
+    Raises Conflict if a dataset that shares the budget has a confirmed upload.
     """
     ledger = stored.ledger
     if Accounting(ledger.delta_exponent, ledger.population) == accounting:

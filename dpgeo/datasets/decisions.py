@@ -29,7 +29,7 @@ from dpgeo.datasets.storage import private_storage
 JOURNAL = "journal"
 
 ERASED, READMITTED, TOTAL, MERGED = "erased", "readmitted", "total", "merged"
-"""The kinds of decisions, besides the states in which a release ends."""
+"""The kinds of decisions that can be recorded here; others are the final states of releases."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ def _ingest(upload: Upload, lease: JobLease) -> None:
 
 
 def _take(upload: Upload, lease: JobLease) -> None:
-    """Record which files a registered folder has, and report on their rows."""
+    """Record which files a registered folder has, and store a report on their rows."""
     lease.step(Phrase("Reading rows"))
     with work_folder() as folder:
         taken = snapshot_take(upload, closed_times(upload.dataset), lease, folder)

@@ -287,7 +287,7 @@ class Proposal(models.Model):
 
     @property
     def total(self) -> Fraction | Level:
-        """The total that was asked for."""
+        """The proposed total: an epsilon, or a level within a radius for points."""
         if self.radius is not None:
             return Level(self.level, self.radius)
         return Fraction(self.epsilon or 0)
@@ -550,8 +550,8 @@ class PeopleWarning(models.Model):
     """A private warning that another dataset holds many of the same people, without a number.
 
     `answer` is null until an approver has given a reason why the dataset has a budget of its own.
-    It becomes null again if the same people are found in a later file, unless the answer is
-    standing.
+    It becomes null again if the same people are found in a later file, unless it is a standing
+    answer, which also applies to later files.
     """
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="people_warnings")

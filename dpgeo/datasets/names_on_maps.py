@@ -45,7 +45,7 @@ def world_search() -> NameSearch:
 
 
 def added_towns() -> IndexedSearch | None:
-    """Return the search among the towns of the operator's table, or None without one."""
+    """Return a search among the towns that the operator added; None if there is no such table."""
     added = world_file(Path(settings.GROUND_DIR))
     return IndexedSearch(added) if added.exists() else None
 

@@ -85,7 +85,7 @@ def sweep(storage: Storage, names: Collection[str], keep: Collection[str]) -> in
 
 
 def safe_time() -> datetime:
-    """Return a time T: whatever wrote a file before T has ended by now."""
+    """Return a time such that every job or request that wrote files before it has ended by now."""
     unfinished = Job.objects.filter(state__in=UNFINISHED)
     oldest: datetime | None = unfinished.aggregate(oldest=Min("started_at"))["oldest"]
     day_ago = timezone.now() - SAFE_AGE

@@ -38,7 +38,7 @@ def upload_preview(*, upload: Upload, file_format: str = "") -> Preview:
     if upload.failure and not file_format:
         raise InvalidInput(upload.failure, field="file")
     with preview_slot():
-        upload.refresh_from_db()  # Somebody else may have opened the upload's page in the meantime.
+        upload.refresh_from_db()  # Another request may have made the preview while this one waited.
         return _seen(upload, file_format) or _look(upload, file_format)
 
 

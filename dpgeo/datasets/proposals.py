@@ -41,9 +41,9 @@ def needs_second(organisation: Organisation) -> bool:
 
 
 def budget_propose(*, dataset: Dataset, total: Fraction | Level, by: User | None) -> Proposal:
-    """Ask for the approval of a budget; an earlier proposal for the same budget ends.
+    """Ask for the approval of a budget; an undecided earlier proposal for it is refused.
 
-    `by` is None at the console.
+    `by` is the user who asks, or None for the operator at the console.
     """
     facts: dict[str, Any] = (
         {"epsilon": format_epsilon(total)} if isinstance(total, Fraction) else total.to_json()

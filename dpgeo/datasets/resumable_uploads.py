@@ -40,7 +40,7 @@ MAX_OPEN = 20
 """Maximum number of transfers that one API key or one member may have open at a time."""
 
 MOST_LISTED = 500
-"""Maximum number of open files listed for one dataset."""
+"""Maximum number of transfers and unread uploads listed for one dataset."""
 
 MAX_PIECES = 10_000
 

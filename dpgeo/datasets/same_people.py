@@ -146,7 +146,7 @@ def people_answer(
 class Comparison:
     """Comparison of a file that is being read with the data of other datasets.
 
-    If files are added to the dataset, the file is compared together with those that are ready.
+    In a dataset that grows, the file and its earlier ready files are compared as one.
     """
 
     def __init__(self, upload: Upload, canonical: Path, lease: JobLease) -> None:

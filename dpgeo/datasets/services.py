@@ -452,7 +452,10 @@ def _free_slug(slug: str, title: str, organisation: Organisation, *, exact: bool
 
 
 def _exact_slug(slug: str, title: str) -> str:
-    """Return the operator's slug, or one made from the title and numbered if that is taken."""
+    """Return the `slug` that an operator chose, or else one made from the title.
+
+    A number is appended to the latter if it is taken. Raises InvalidInput if `slug` is taken.
+    """
     if slug and Dataset.objects.filter(slug=slug).exists():
         raise InvalidInput(
             "There is a dataset at {slug!r} already; choose another.", slug=slug, field="slug"

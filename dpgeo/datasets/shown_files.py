@@ -45,9 +45,9 @@ def upload_shown(*, upload: Upload) -> None:
 
 
 def seen_before(organisation_id: int, study_area: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how often files were opened under study areas other than this one, and when last.
+    """Return under how many other study areas an organisation opened files, and on what last day.
 
-    Each area of each dataset counts once. Returns {} if no file was opened.
+    An area counts once for each dataset that had it. Returns {} if there are none.
     """
     shown = ShownFile.objects.filter(organisation=organisation_id)
     days = shown.exclude(area=area_digest(study_area)).values_list("on", flat=True)

@@ -87,8 +87,8 @@ class Snapshot:
     """Content of `Upload.source`; `parts` is empty until the folder has been read.
 
     `suppressed` are the hashes of the persons who had been erased when the snapshot was taken, and
-    `people` is the private number of persons. `as_of` names the column of a table that only grows,
-    if any.
+    `people` is the private number of persons. `as_of` names the table's column whose values only
+    ever grow from row to row, or is "" if none is declared.
     """
 
     location: str
@@ -124,7 +124,9 @@ class Snapshot:
 
     @property
     def until(self) -> str:
-        """The greatest value of the column that only grows, as text, or "" if there is none."""
+        """The greatest value in the snapshot of the column that only grows, as text.
+
+        It is "" if no such column is declared or the snapshot is not taken yet."""
         if not (self.as_of and self.files and self.files[0].stamp):
             return ""
         return str(json.loads(self.files[0].stamp)[1] or "")
@@ -198,7 +200,7 @@ class SourceRows:
         return schema_of_rows(self.readers[0].schema)
 
     def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of persons with marks (`person_marks`) in a range, file after file.
+        """Yield the rows of persons whose `person_marks` are from `first` to `last`, file by file.
 
         Where records are the privacy unit, all rows of a file have the file's mark.
         """

@@ -34,7 +34,7 @@ MOST_FILES = 10_000
 LONGEST_FOLDER = 200
 
 FILE_NAME = "*.parquet"
-"""File name pattern at the end of the name under which pages show a snapshot of a folder."""
+"""Pattern that pages show after a folder's name, to say which of its files are read."""
 
 FOOTER_END = 8
 """Number of bytes at the end of a Parquet file for the footer's length and the letters PAR1."""
@@ -145,9 +145,10 @@ class Location:
                     yield SourceFile(path=relative, size=stat.st_size, stamp=str(stat.st_mtime_ns))
 
     def _inside(self, base: str, path: str) -> Path:
-        """Return the local path of a file or folder below this one. Raises InvalidInput for others.
+        """Return the local path of the file or folder `path` in the folder `base`.
 
-        Symbolic links are followed before the check.
+        Raises InvalidInput if it does not exist or, once symbolic links are followed, is not below
+        `root`.
         """
         found = Path(self.root, base, path)
         if not found.exists() or not self._is_inside(found):

@@ -76,9 +76,10 @@ class SparkCounter:
     between: tuple[int, int] | None
 
     def can_answer(self, asked: Asked) -> bool:
-        """Return whether Spark can count this: plain counts, but not of records in zones.
+        """Return whether Spark can make the measurement `asked`.
 
-        Zones may overlap, and a record counts in only one of them.
+        It can make plain counts, but not of records in zones, because zones may overlap and a
+        record counts in only one of them.
         """
         if asked.wanted is not Wanted.COUNTS or asked.popularity is not None:
             return False

@@ -251,8 +251,8 @@ def upload_forget_raw(*, uploads: QuerySet[Upload]) -> None:
 def uploads_forget_old_raw() -> int:
     """Delete original files that are older than `DPGEO_RAW_DAYS` days.
 
-    Unconfirmed uploads are marked as failed; files that are queued to be read are left. Returns how
-    many files were deleted.
+    Files that are queued to be read are kept. An upload whose columns are not confirmed yet is
+    marked as failed with the loss of its file. Returns how many files were deleted.
     """
     days: int = settings.DPGEO_RAW_DAYS
     with transaction.atomic():

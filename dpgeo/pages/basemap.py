@@ -31,7 +31,7 @@ DETAIL = 3000
 """
 
 PLAIN_DETAIL = 1000
-"""Replaces DETAIL for a map that is only needed for rough orientation."""
+"""Like `DETAIL`, but for a map that only has to give a rough orientation."""
 
 SOURCE_DETAIL = 2e-4
 """Size in degrees of the smallest bends in the source: finer simplification has no effect."""

@@ -1,4 +1,4 @@
-"""Page shown while a file of a map is being made, which then downloads it."""
+"""Page that waits while a file of a map is being made, and then downloads the file."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def file(request: HttpRequest, release_id: str, name: str) -> HttpResponse:
         "seconds": 0 if wanted.is_made else WAIT_SECONDS,
         "next": address if wanted.is_made else f"?{again.urlencode()}",
     }
-    # Programs that follow the redirects of a file's address must not take this page for the file.
+    # Programs that follow the redirect from a file's address to this page can tell by the status
+    # 202 that it is not the file.
     status = 200 if wanted.is_made or problem else 202
     answer = render(request, "public/file.html", release_context(release) | context, status=status)
     answer["Cache-Control"] = "no-store"

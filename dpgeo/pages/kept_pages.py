@@ -36,8 +36,8 @@ MOST_KEPT = 256
 FURTHER = ("dataset__study_area", "dataset__data_protection__updated_at")
 """Columns besides RELEASE_FACTS on which pages of maps depend.
 
-The study area decides which names are credited. The second column changes whenever the statement on
-data protection does.
+The study area decides which sources of place names are credited. The time changes whenever the
+statement on data protection does.
 """
 
 _pages = TextCache(MOST_KEPT)
@@ -50,8 +50,9 @@ def kept_page(
     *,
     beside: Callable[[Any], object] = lambda _: "",
 ) -> HttpResponse | None:
-    """Return a published map's page for a stranger, kept or new; None for any other request.
+    """Return a published map's page, from memory or rendered anew, or None.
 
+    It is None if the request is not a stranger's (`is_stranger`) or the map is not published.
     `write` renders the page of a release. `beside` gets the release's facts, a named tuple, and
     returns what else the page shows, such as the titles of other maps.
     """
@@ -73,10 +74,10 @@ def kept_page(
 def kept_rendering(
     request: HttpRequest, template: str, context: Mapping[str, Any], *, shown: object
 ) -> HttpResponse:
-    """Render a template; strangers get the kept page if it shows the same.
+    """Render a template; for strangers, return the page in memory if it has the same content.
 
-    `shown` is everything that the page shows of the context: if its `repr` is equal, so is the
-    page.
+    `shown` is everything that the page shows of the context: pages of one template are the same if
+    the `repr` of their `shown` is.
     """
     if not _may_keep(request):
         return render(request, template, context)

@@ -63,7 +63,8 @@ def oembed(request: HttpRequest) -> HttpResponse:
             *(embedded, title, width, height),
         ),
     }
-    # The thumbnail must respect the maxima as well. It has only one size, so it may be left out.
+    # The thumbnail, too, must not be larger than `maxwidth` and `maxheight`. It has only one size,
+    # so it is left out if it does not fit.
     fits = all(
         not request.GET.get(name) or int(request.GET[name]) >= size
         for name, size in (("maxwidth", card.WIDTH), ("maxheight", card.HEIGHT))

@@ -57,7 +57,7 @@ class PlaceList:
 
     @property
     def edge_text(self) -> float:
-        """The position at which rank k ends in the head of the scale, which is 150 units wide."""
+        """Where rank k ends on the scale of ranks in the table's head, which is 150 units wide."""
         return round(1.5 * self.edge, 2)
 
     @property

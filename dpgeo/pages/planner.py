@@ -71,7 +71,7 @@ def plannable() -> list[Release]:
 
 
 def _of_kinds(*kinds: Kind) -> QuerySet[Release]:
-    """Return the public maps of the given kinds, except maps by time."""
+    """Return the public maps of the given kinds, except maps divided by time."""
     keys = [
         key
         for key, mechanism in MECHANISMS.items()

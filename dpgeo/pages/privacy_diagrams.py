@@ -124,7 +124,10 @@ def scale(this: int, together: int | None) -> Scale:
 
 
 def _mark(right: int, label: int) -> tuple[Mark, float]:
-    """Return the mark of the bound `right` (per cent), and where its label, `label` wide, ends."""
+    """Return the mark for a bound on right guesses in per cent, and where its label ends.
+
+    `label` is the width of the label.
+    """
     x = SCALE_WIDTH * (right - COIN) / (100 - COIN)
     if x < label / 2:
         anchor, end = "start", x + label
@@ -145,7 +148,10 @@ def bars(shares: Sequence[float]) -> list[Bar]:
 
 
 def chart(strips: Sequence[Strip], sides: str) -> Chart:
-    """Draw at least one strip as bars with intervals; `sides` is "EW" or "NS"."""
+    """Draw the counts of one or more strips of a map as bars with their intervals.
+
+    `sides` is "EW" or "NS".
+    """
     narrowest = min(each.high - each.low for each in strips)
     decimals = max(0, math.ceil(-math.log10(narrowest)))
     highest = max(max(each.value + each.margin for each in strips), 1.0)

@@ -325,7 +325,7 @@ def promises(release: Release, summary: Summary) -> dict[str, Any]:
 
 
 def _beyond(dataset: Dataset, summary: Summary) -> Sequence[Phrase]:
-    """Return sentences on what a map protects less, such as groups of people."""
+    """Return sentences on presence in a place and on groups of people, and how a map hides them."""
     cost, ledger = _presence(summary), dataset.ledger
     total = ledger.guarantee_of(ledger.lifetime_units, cost.unit)
     together = None if isinstance(total, GeoInd) else total

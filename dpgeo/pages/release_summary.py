@@ -203,7 +203,7 @@ class Summary:
     pictured: tuple[float, ...]
     """West, south, east and north, in degrees, of the static picture without its margin."""
     in_picture: tuple[float, ...]
-    """Where the part that is shown first lies in the static picture (`preview.position`)."""
+    """Position of the map's initially shown part in the static picture (`preview.position`)."""
     spends: tuple[SpendLine, ...]
     figures: Figures | None
     """Measured counts; None for releases without counts."""
@@ -235,7 +235,7 @@ class Summary:
     ranking: tuple[Bar, ...]
     """The largest zones or clusters, largest first."""
     profiles: tuple[Chart, ...]
-    """Profiles of a map of cells, from west to east and from south to north."""
+    """Charts of a grid map's counts in strips, from west to east and from south to north."""
 
     @property
     def looks(self) -> str:
@@ -253,7 +253,7 @@ class Summary:
 
     @property
     def squares(self) -> tuple[LayerName, ...]:
-        """Return the layers to choose from if all of them are grids; () if there is no choice."""
+        """Return the layers if the reader can choose between several grids; () otherwise."""
         alike = all(layer.look == CELLS.look for layer in self.layers)
         return self.layers if alike and len(self.layers) > 1 and not self.divided else ()
 
@@ -319,7 +319,7 @@ class Summary:
 
     @property
     def scaled_word(self) -> str:
-        """The word for what the scaled counts stand for."""
+        """The word for what scaled counts are numbers of, such as "visits"."""
         return self.word(self.scaling.counted) if self.scaling else self.rows
 
     @property
@@ -522,8 +522,8 @@ def _figures(
 ) -> Figures:
     """Return the figures of measured counts; the total is computed from all phases.
 
-    If the map first shows estimates for the same squares, the squares that it colours count as
-    standing out.
+    If the map opens with estimates for the same squares, the number of squares that stand out is
+    the number of those that are coloured there.
     """
     whole, clear = (joint.total() if joint else total(measured)), standing_out(measured)
     seen = opening_layer(shown)

@@ -67,9 +67,9 @@ def shared(view: View[P]) -> View[P]:
 def _compressed(page: bytes, digest: str) -> bytes:
     """Compress a page that is the same for everybody; its compressed bytes are kept.
 
-    It holds no secrets, so its length need not be hidden, and the same bytes serve all readers.
-    That they are kept shows in the response time, and reveals no more than a kept page does
-    (`pages.kept_pages`).
+    The page holds no secrets, so its length need not be hidden, and the same bytes serve all
+    readers. The response time reveals whether the bytes were kept, which tells no more than whether
+    the page was (`pages.kept_pages`).
     """
 
     def write(_: object) -> Texts:

@@ -17,10 +17,10 @@ PAGES = ("catalogue", "release", "release_privacy", "series", "embed", "about_pr
 
 
 def warm() -> None:
-    """Load land, names of cities, translations, URLs and the public pages' templates.
+    """Load land polygons, city names, translations, URLs and the public pages' templates.
 
-    Objects loaded here are excluded from garbage collection: searching them would cost each request
-    that makes many objects 0.1 s of processor time. Warming itself takes more than a second of
+    Objects loaded here are excluded from garbage collection: going through them would add 0.1 s of
+    processor time to each request that triggers a collection. Loading takes more than a second of
     processor time. The database is not queried, because a process must be able to start while the
     database is down.
     """

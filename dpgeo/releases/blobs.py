@@ -129,7 +129,7 @@ def recover_draw(release: Release, lease: JobLease | None = None) -> bool:
                 _set_drawing(release, lease)
                 raise
             if not is_draw_of(release, released):
-                # This draw belongs to another request, which reconciliation debits separately.
+                # This is the draw of another request; reconciliation debits it separately.
                 continue
             _set_drawing(release, lease)
             if commit_blob(release, name, blob, bound=released.bound) or release.blob_name:
@@ -175,4 +175,4 @@ def stored_blobs() -> Iterator[tuple[UUID, str]]:
         try:
             yield UUID(name.removeprefix(f"{FOLDER}/")[:36]), name
         except ValueError:
-            continue  # This is not the name of a blob.
+            continue  # This file is no blob: its name does not begin with a job's id.

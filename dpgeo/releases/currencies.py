@@ -82,9 +82,10 @@ class Currencies:
 def requests_in_both(
     request: ReleaseRequest, epsilon: Fraction, nano_rho: int, delta: Fraction
 ) -> tuple[ReleaseRequest, ReleaseRequest] | None:
-    """Return a request as it is paid with an epsilon and with a rho, or None if either is 0.
+    """Return a request paid with an epsilon, and the same one paid with a rho.
 
-    A mechanism without Gaussian noise has the largest pure epsilon that the rho pays for.
+    If the mechanism has no Gaussian noise, the second is for the largest pure epsilon that the rho
+    pays for. Returns None if either epsilon is 0.
     """
     pure = replace(request, epsilon=epsilon, rho=None, delta=None)
     if Notion.ZCDP in request.definition.notions:
@@ -98,7 +99,7 @@ def requests_in_both(
 
 
 def shares(ledger: Ledger, maps: int, delta: Fraction) -> tuple[Fraction, int]:
-    """Return what each of `maps` maps gets of the whole total, as an epsilon and as nano-rho."""
+    """Return the budget's total divided by the number of `maps`, as an epsilon and as nano-rho."""
     total = ledger.epsilon_of(ledger.total_units)
     rho = ledger.total_units if ledger.is_zcdp else nano_rho_for(total, delta)
     return Fraction(int(total * MICRO) // maps, MICRO), rho // maps
@@ -114,7 +115,7 @@ class UsualMargins:
 
     @property
     def pairs(self) -> tuple[Margins, Margins]:
-        """The pairs of margins in `alone` and `each`, in the order of the desk's table."""
+        """The margins for one map and for several, in the order of the desk's table."""
         return self.one, self.several
 
 

@@ -38,8 +38,8 @@ SAMPLE = 10_000
 class ExpectedTotal:
     """A total that a request pays for, with its margin, for a guessed number of people.
 
-    `counted` says what is added up. The total will be lost in its noise unless a person adds at
-    least `needed` on average, of at most `most`.
+    `counted` says what is added up. One person adds at most `most`; the total is lost in its noise
+    unless the average person adds at least `needed`.
     """
 
     counted: Counted
@@ -54,7 +54,7 @@ class ExpectedTotal:
 
     @property
     def unsure(self) -> bool:
-        """Whether the total may exceed its margin or not, depending on the data."""
+        """Whether it depends on the data if the total exceeds its margin of error."""
         return 1 < self.needed <= self.most
 
 

@@ -62,7 +62,7 @@ def file_want(*, file: ReleaseFile) -> None:
 
 
 def files_want(*, release: Release) -> None:
-    """Start the jobs that make a release's missing files, except files of very many features."""
+    """Start jobs that make a release's missing files, except those marked as `large`."""
     for file in release.files.filter(stored_name="", job=None, large=False):
         file_want(file=file)
 

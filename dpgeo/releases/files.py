@@ -140,7 +140,7 @@ def make_public(release: Release) -> None:
             moved = _copy_public(file, name)
         except Exception:
             _remove_public(file, name)
-            # Another process has moved or deleted the file, so its private copy may be gone.
+            # If another process has moved or deleted the file, the private copy is missing.
             if ReleaseFile.objects.filter(pk=file.pk, public=False).exists():
                 raise
             continue

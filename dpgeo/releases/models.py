@@ -405,8 +405,9 @@ class Release(models.Model):
     def shown_bound(self) -> int:
         """The contribution bound for documents that do not say whether the map is drawn.
 
-        A bound that was chosen privately is shown from publication on: before that, it would tell
-        programs when the job ended.
+        A bound that was chosen privately is shown only once the release is published: its
+        appearance would tell API keys that the job has ended. Until then, the largest bound that
+        could be chosen is shown.
         """
         return self.bound if self.rules.public else self.most_bound or self.bound
 
@@ -424,8 +425,9 @@ class Release(models.Model):
 
     @property
     def of_household(self) -> Fraction | None:
-        """The epsilon at which a household is protected like one person; under zCDP at `delta`.
+        """The epsilon by which the persons of a household together are protected.
 
+        Under zCDP it holds at `delta`. For a household of 1 it is the epsilon of a person.
         It is None for perturbed points, which do not hide presence.
         """
         cost = self.cost
@@ -465,7 +467,7 @@ class Release(models.Model):
     def cost_words(self) -> str:
         """The release's cost in words, such as "epsilon 0.5" or "level ln 4 within 200 m".
 
-        Under zCDP they name rho too, also where a map with a pure epsilon is paid for in rho.
+        If the budget is in rho, they name both the epsilon and the rho.
         """
         ledger = self.ledger
         words = ledger.words(ledger.price(self.cost))

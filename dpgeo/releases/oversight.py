@@ -187,7 +187,7 @@ def _layer(dataset: Dataset, layer: PublicLayer) -> Iterator[Phrase]:
     if layer.kind == LayerKindChoice.ZONES:
         try:
             zones = domain_of(dataset, [layer.name]).layers[layer.name]
-        # the layer lies outside a changed study area, or its file is missing
+        # The study area was changed and excludes the layer, or the layer's file is missing.
         except (InvalidInput, OSError):
             return
         if getattr(zones, "smallest_side_metres", HOUSE_METRES) < HOUSE_METRES:

@@ -133,7 +133,7 @@ def read_and_draw(
     """Return the result of `work(view, params, entropy)` on a version of the private data.
 
     `upload` names the version (`datasets.versions`). The view contains only the rows of the
-    request's window. Rows that are read in place are counted as `division` says, if it is given.
+    request's window. With a `division`, rows that are read in place are counted in shards.
     Errors that `work` raises before noise is drawn are passed on unchanged. After that, only
     LeaseLost, DataChanged and DatabaseError are passed on; any other error becomes Conflict,
     because drawing again is not allowed.

@@ -172,12 +172,12 @@ class Quote:
 
     @property
     def rest_before(self) -> str:
-        """The largest amount that can be requested now, as text."""
+        """The largest epsilon, rho or level that can be requested now, as text."""
         return self.ledger.rest(self.units_left)
 
     @property
     def rest_after(self) -> str:
-        """The largest amount that could be requested after paying for this request, as text."""
+        """The largest epsilon, rho or level left to request once this one is paid, as text."""
         return self.ledger.rest(self.units_left - self.price)
 
 

@@ -50,8 +50,8 @@ CUT_OFF_AFTER = timedelta(minutes=10)
 """
 
 ADOPTING = (JobState.QUEUED, JobState.FAILED, JobState.DONE)
-"""States of a job in which the sweep recovers its stored draw. A running job recovers its own draw,
-and the draw of a cancelled job is debited but not used.
+"""States of a job in which the sweep commits the draw that the job stored. A running job commits
+its draw itself, and the draw of a cancelled job is debited but not used.
 """
 
 
@@ -209,7 +209,7 @@ def _debit_unknown(job: UUID, name: str, *, in_series: bool = False) -> int:
     dataset = Dataset.objects.filter(slug=slug).select_related("ledger").first()
     title = released.about.get("title", "")
     if in_series and released.about.get("series_protection") == Protection.PERSON:
-        # One debit pays for all maps. If the series exists, its next map uses this draw.
+        # One debit pays for all maps of the series, so it may be there already.
         paying = paying_id(UUID(released.about["series"]))
         if is_debited(paying):
             return 0
@@ -228,7 +228,7 @@ def _debit_unknown(job: UUID, name: str, *, in_series: bool = False) -> int:
 
 
 def _accounting(released: Released) -> Accounting:
-    """Return the currency of the budget that a draw's dataset had, from its public texts."""
+    """Return the currency of the dataset's budget, as the public texts in a draw state it."""
     delta = released.about.get("dataset_delta", "")
     return Accounting(delta_exponent=parse_delta(delta, 1)) if delta else PURE
 
@@ -256,7 +256,7 @@ def _debit_found(
             what=f"{title} (debited again)",
             radius=int(parameters.get("radius", 0)),
         )
-    except Conflict:  # Another reaper has debited the draw.
+    except Conflict:  # Another reaper debited this draw first.
         return 0
     if entry is None:
         logger.error("job %s: drawn without a debit, and ledger %s is spent", job, ledger.pk)
@@ -313,7 +313,10 @@ def _complete(halfway: Iterable[Release], complete: Callable[[Release], None]) -
 
 
 def _sweep_blobs() -> int:
-    """Delete second draws of releases, and unused states of series; return how many."""
+    """Delete draws of releases that have committed another, and unused states of series.
+
+    Returns how many files were deleted.
+    """
     blobs = list(stored_blobs())
     committed = dict(Release.objects.exclude(blob_name="").values_list("job_id", "blob_name"))
     second = [name for job, name in blobs if job in committed]

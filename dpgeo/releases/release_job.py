@@ -107,7 +107,7 @@ def check_replaced_paid(release: Release, lease: JobLease) -> None:
     draw, and is not refunded.
     """
     if not pay_for_replaced(release):
-        lease.set_drawing()  # prevents the refund of a failed job
+        lease.set_drawing()  # so that the job's failure does not refund the earlier draw
         raise Conflict(
             "A draw of this release was found that was made before a person was erased. The budget "
             "does not pay for another one, so what it cost stays spent; request a new release once "
@@ -258,8 +258,9 @@ def commit(release: Release, released: Released, lease: JobLease | None = None) 
     `lease` is the lease of the worker that runs the job, if a worker does.
 
     A draw is also deleted if a person was erased from the data while it was made. DataChanged is
-    then raised, and the job draws again from the new version. As after a kill (`private_draw`),
-    this costs nothing more: nobody saw the draw, and the erasure did not depend on its noise.
+    then raised, and the job draws again from the new version. As when a worker is killed during a
+    draw (`private_draw`), this costs nothing more: nobody saw the draw, and the erasure did not
+    depend on its noise.
 
     Raises Conflict for a draw that cannot be encoded or stored. Its cost stays spent: such a
     failure may depend on the noise and on the data, so a refund would reveal something. Everything

@@ -74,7 +74,7 @@ ENDINGS: Mapping[str, str] = {
 """Reasons why a series ended, by their keys."""
 
 MOST_PERIODS = 1000
-"""Largest number of periods in a row that one epsilon may cover."""
+"""Largest number of consecutive periods of a series for which one epsilon may pay."""
 
 
 def series_mechanisms() -> list[str]:
@@ -169,8 +169,8 @@ def read_map(
 ) -> ReleaseRequest:
     """Return the request of one map of a series. Raises InvalidInput.
 
-    Its cost is in the currency of the terms. Every mechanism that can draw a series can add
-    Gaussian noise, as a cost in rho requires.
+    The map costs an epsilon or a rho, like the series (`terms`). Every mechanism that can draw a
+    series can add Gaussian noise, as a cost in rho requires.
 
     The mechanism, parameters and counting are given as in `requests.read_request`. `window` holds
     the days whose rows the map uses, if they are known.
@@ -416,11 +416,11 @@ def series_end_all(why: str) -> int:
 
 
 def series_end_failed(why: str) -> None:
-    """Make sure that no series can be resumed if one of its maps has failed by now.
+    """Prevent that any series of which a map has failed is resumed.
 
-    A series that ended because a map failed gets the ending `why`. A series that has yet to end,
-    because API keys may not know of the failure, ends later as usual; its failed job is marked as
-    one that drew noise, and so the series cannot be resumed then either.
+    A series that ended because a map failed gets the ending `why`. A series with a failed map may
+    not have ended yet, because API keys may not know of the failure. It ends later as usual, but
+    its failed job is marked as one that drew noise, so it cannot be resumed then.
     """
     Series.objects.filter(ending="failed").update(ending=why)
     lost = Release.objects.filter(series__isnull=False, series__ended_at=None, blob_name="")
@@ -518,8 +518,8 @@ def _draw_next(series: Series) -> bool:
             return _may_start(series) and series_request_period(series, number) is not None
     except BudgetExceeded:
         _end(series, "budget")
-    # An approver must first answer whether another dataset is about the same people, or another
-    # process has requested the period already.
+    # Either an approver must first answer whether another dataset is about the same people, or
+    # another process has requested the period already.
     except Conflict as problem:
         logger.warning("series %s: not drawn yet: %s", series.pk, problem.message)
     return False

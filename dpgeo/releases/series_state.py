@@ -138,15 +138,15 @@ def has_state(series: Series) -> bool:
 
 
 def states_sweep(waiting: Collection[UUID]) -> int:
-    """Delete stored states that no series needs; return how many.
+    """Delete the stored states that no series needs any more; return how many.
 
-    `waiting` are the ids of jobs with a stored but uncommitted draw, which still needs its state.
+    `waiting` are the ids of jobs whose draw is stored but not committed; their states are kept.
     """
     may_resume = Q(ending="failed", ended_at__gt=timezone.now() - KEPT_AFTER_FAILURE)
     for series in Series.objects.exclude(ended_at=None).exclude(may_resume | Q(state_name="")):
         undrawn = series.releases.filter(blob_name="", job__state__in=UNFINISHED)
         if series.job_id(series.drawn + 1) not in waiting and not undrawn.exists():
-            # No further map follows, so the state, a list of people, is no longer needed.
+            # The series draws no further map, so its state, a list of people, is not needed.
             Series.objects.filter(pk=series.pk, drawn=series.drawn).update(state_name="")
     stored = [
         name

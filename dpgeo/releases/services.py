@@ -173,7 +173,7 @@ def period_request(*, series: Series, number: int, request: ReleaseRequest) -> R
     if not series.is_paid_once and series.by_key:
         check_fits(ledger=ledger_lock(ledger), cost=cost, refunds=False)
     job = job_create(task=RUN_TASK, job_id=series.job_id(number))
-    # If the draw is missing from a restored database, reconciliation has debited it already.
+    # A map that is missing from a restored database may have been debited by reconciliation.
     if not series.is_paid_once and not is_debited(paying_id(job.pk)):
         budget_debit(
             ledger=ledger,
@@ -361,8 +361,8 @@ def release_cancel(*, release: Release, by: User | None) -> Release:
 def release_retry(*, release: Release, by: User | None) -> Release:
     """Finish a release whose job failed from its committed draw, at no further cost.
 
-    Repeating this is safe. Raises NotAllowed. Raises Conflict if there is no committed
-    draw, since a new draw would be a second draw paid for by a single debit.
+    Repeating this is safe. Raises NotAllowed if the user may not retry jobs, or Conflict if
+    there is no committed draw, since one debit would then pay for two draws.
     """
     _check_may(release, by, "retry")
     if not release.blob_name:

@@ -147,10 +147,10 @@ def division_of(release: Release, lease: JobLease) -> Division | None:
 
 
 def _count_in_shards(release: Release, lease: JobLease, question: Question) -> Iterator[Answer]:
-    """Yield the answer of each shard to a question, counted together with other workers.
+    """Yield the exact counts that a question asks for, shard by shard.
 
-    The people are divided into `question.passes` shards. Raises LeaseLost, DataChanged, or Conflict
-    if a shard failed.
+    The people are divided into `question.passes` shards, which this worker and others count. Raises
+    LeaseLost, DataChanged, or Conflict if a shard failed.
     """
     asked = question.to_bytes()
     version = release.upload_id
@@ -276,7 +276,7 @@ def _work_on(lease: JobLease) -> None:
 
 
 def _count(shard: ReleaseShard, lease: JobLease) -> Answer:
-    """Return the answer of a shard's people to its question; no noise is drawn."""
+    """Return the exact counts, among a shard's people, that the shard's question asks for."""
     question = Question.from_bytes(_asked(shard))
 
     def answer(view: PrivateView, *_: object) -> Answer:
@@ -312,7 +312,7 @@ def _content(shard: ReleaseShard) -> bytes:
 
 
 def encode_shard(shard: mechanisms.PerturbedShard) -> bytes:
-    """Encode the perturbed points and the trace of a shard as an .npz file without pickles."""
+    """Encode a shard's perturbed points and its trace of measurements as .npz without pickles."""
     perturbed = shard.perturbed
     arrays: dict[str, Any] = {"longitude": perturbed.longitude, "latitude": perturbed.latitude}
     if perturbed.time is not None:

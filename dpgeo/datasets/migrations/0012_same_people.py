@@ -5,7 +5,10 @@ from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
 
 def layer_unused_keys(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    """Give datasets without any person hashes a layered key, so that hashes can be compared."""
+    """Give datasets without any person hashes a layered key (the organisation's and their own).
+
+    Their hashes can then be compared with those of the organisation's other datasets.
+    """
     unused = apps.get_model("datasets", "Dataset").objects.filter(
         frozen_at__isnull=True, suppressions__isnull=True
     )

@@ -22,7 +22,7 @@ def forget_same_files(apps: Any, schema_editor: Any) -> None:
 def count_openings(apps: Any, schema_editor: Any) -> None:
     """Store for each dataset under how many other areas files were opened before its declaration.
 
-    Unlike the former record, this does not depend on the content of any file.
+    Unlike the record that this replaces, it does not depend on the content of any file.
     """
     shown = apps.get_model("datasets", "ShownFile").objects
     datasets = apps.get_model("datasets", "Dataset").objects

@@ -69,7 +69,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_POSITIONS = 20_000_000
-"""Most positions that this process locates for one query, whose parameters may take a gibibyte."""
+"""Largest number of positions for which this process finds the regions for one query.
+
+The regions are parameters of the query, and PostgreSQL allows parameters of up to a gibibyte.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,10 @@ class TableCounter:
         return self.columns[name].kind if name in self.columns else ""
 
     def answer(self, asked: Asked) -> Iterator[Answer]:
-        """Yield the answer in blocks of arrays by column. Raises Conflict for a changed table."""
+        """Yield the result of a measurement in blocks, each a mapping from column to array.
+
+        Raises Conflict if the table has changed.
+        """
         regions, slices = _divided(asked.regions)
         grid = regions if isinstance(regions, Grid) else None
         also = [*(["slice"] if slices else []), *(["step"] if asked.measure else [])]
@@ -153,7 +159,7 @@ class TableCounter:
                 yield dict(zip(names, numbers.T, strict=True))
 
     def reports(self, bound: int, draw: int) -> Iterator[pa.RecordBatch] | None:
-        """Yield the rows of at most `bound` reports of each person, or return None for records."""
+        """Yield at most `bound` reports (rows) of each person; None if records are the unit."""
         return self._reports(bound, draw) if self.schema.unit is Unit.PERSON else None
 
     def _reports(self, bound: int, draw: int) -> Iterator[pa.RecordBatch]:

@@ -30,7 +30,7 @@ class NumbersDumper(Dumper):
         return (self.cls, obj.dtype.kind)
 
     def upgrade(self, obj: Any, form: Any) -> NumbersDumper:
-        """Return a dumper for arrays of this kind."""
+        """Return a dumper for arrays of the dtype of `obj`."""
         dumper = type(self)(self.cls)
         dumper.oid = ELEMENTS[obj.dtype.kind][1]
         return dumper

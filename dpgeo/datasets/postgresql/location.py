@@ -132,8 +132,8 @@ class TableLocation(Location):
             condition = snapshot_condition(file, columns, query)
             text = f"{select_query(wanted.values(), folder)} WHERE {condition}"
             if schema.unit is Unit.RECORD:
-                # Passes and shards of records use the rows' order, which must therefore always be
-                # the same.
+                # Passes and shards tell records apart by their position, so every query must
+                # return them in the same order.
                 text += " ORDER BY " + ", ".join(str(place + 1) for place in range(len(wanted)))
             tables = tables_of(connection, text, query.values, wanted)
             yield from rows_of_batches(

@@ -141,8 +141,8 @@ def chosen_format(request: HttpRequest) -> str:
 def form_for(request: HttpRequest, upload: Upload, preview: Preview) -> ColumnsForm:
     """Return the form with the submitted values, or with the likeliest columns."""
     dataset = upload.dataset
-    # If a file lacks the columns that are fixed for the dataset, others may be chosen; the service
-    # compares the two declarations.
+    # If a file lacks the columns that are fixed for the dataset, the user may choose others; the
+    # service decides whether they fit the fixed ones.
     chooses = may_choose_columns(upload) or declared_columns(dataset, preview) is None
     offered = offered_columns(upload, preview)
     return ColumnsForm(
@@ -169,9 +169,9 @@ def exchanged(data: QueryDict) -> dict[str, str]:
 
 
 def declare(upload: Upload, form: ColumnsForm) -> None:
-    """Save the chosen privacy unit, measures and categories before the file is tried.
+    """Save the form's privacy unit, measures and categories, with which the file is then read.
 
-    An error is shown on the form.
+    An error from the service is shown on the form.
     """
     if form.declared == {"unit": upload.dataset.unit}:
         return
@@ -183,7 +183,10 @@ def declare(upload: Upload, form: ColumnsForm) -> None:
 
 
 def understand(upload: Upload, form: ColumnsForm) -> Understanding | None:
-    """Try the form's columns, or else the likeliest ones; show the trial's error on the form."""
+    """Read the file's first rows with the form's columns, or else the likeliest ones.
+
+    An error is shown on the form, and None is returned.
+    """
     if form.is_bound and not form.is_valid():
         return None
     try:
@@ -222,7 +225,7 @@ def confirm(upload: Upload, form: ColumnsForm) -> bool:
 
 
 def understood(dataset: Dataset, understanding: Understanding, hidden: bool) -> dict[str, Any]:
-    """Return what the page shows of a trial; without points and counts if `hidden`."""
+    """Return the template context on how a file was read; no rows or counts if `hidden`."""
     shown = 0 if hidden else 2
     declared = {each.column for each in dataset.attributes}
     declared |= {each.column for each in dataset.measured}
@@ -267,10 +270,7 @@ def understood(dataset: Dataset, understanding: Understanding, hidden: bool) -> 
 
 
 def order(role: str) -> int:
-    """Return the sort key of a role's column: positions first, then persons, then times.
-
-    Other roles come last.
-    """
+    """Return the key that sorts columns by role: positions, persons, times, then all others."""
     return FIRST_ROLES.index(Role(role)) if role in FIRST_ROLES else len(FIRST_ROLES)
 
 

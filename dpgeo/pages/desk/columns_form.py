@@ -31,7 +31,10 @@ MISSING_COLUMNS = {
 
 
 def file_formats(code: str) -> list[tuple[str, str]]:
-    """Return the formats to choose from, all with the compression in `code`, such as "csv.gz"."""
+    """Return the formats to choose from, as (code, title).
+
+    All of them have the compression in `code`: for "csv.gz", gzip.
+    """
     _format, _dot, packing = code.partition(".")
     end = f".{packing}" if packing else ""
     return [(f"{each.code}{end}", f"{each.title}{end and f' ({end})'}") for each in FORMATS]

@@ -45,7 +45,7 @@ from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.desk_form import DeskForm
 
 RECENTLY = 5 * 60
-"""Seconds after which a change needs a new proof of identity."""
+"""Seconds for which a proof of identity is accepted; a later change needs a new one."""
 
 KEPT, CSRF_FIELD = "unconfirmed", "csrfmiddlewaretoken"
 
@@ -83,7 +83,7 @@ def confirmed(view: View, *, keeps: bool = False) -> View:
 
 
 confirmed_form = partial(confirmed, keeps=True)
-"""`confirmed` for pages whose form holds no secret, so that its entries may be kept."""
+"""`confirmed` for forms without secrets: keeps what was typed while it asks for the proof."""
 
 
 def _keep(request: HttpRequest) -> None:
@@ -95,7 +95,7 @@ def _keep(request: HttpRequest) -> None:
 def kept_entries(request: HttpRequest, form: forms.Form) -> None:
     """Fill a page's form with the entries that were kept while the password was asked for.
 
-    A message says so.
+    If there are any, a message tells the user that they are filled in.
     """
     kept = request.session.pop(KEPT, None)
     if not kept or kept["of"] != request.path or time.time() - kept["at"] > RECENTLY:
@@ -161,7 +161,7 @@ def confirm(request: HttpRequest) -> HttpResponse:
 
 
 def ways_of(user: User) -> list[Facts]:
-    """Return the single sign-on providers that know an account, in the form of `ways_in`."""
+    """Return those single sign-on providers in `ways_in()` that are linked to an account."""
     known = set(SocialAccount.objects.filter(user=user).values_list("provider", flat=True))
     return [each for each in ways_in() if each["id"] in known]
 

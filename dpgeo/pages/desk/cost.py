@@ -75,8 +75,9 @@ almost empty.
 """
 
 OPENS = "Dpgeo-Opens"
-"""Name of the response header for the layer, unit and colour classes to show first, as on public
-pages.
+"""Name of the response header that says which layer, unit and colour classes to show first.
+
+They are those that the page of a published map would show first.
 """
 
 LOOKS = "Dpgeo-Looks"
@@ -186,10 +187,10 @@ def places(settings: MapSettings) -> list[tuple[int, bool, str]]:
 
 
 def expected(settings: MapSettings, card: Card) -> dict[str, Any]:
-    """Return how many places can stand out for the owner's estimate of the number of people.
+    """Return how many places can stand out, given the owner's estimate of the number of people.
 
     For maps of averages, return how close the means will be. Only public numbers are used. The
-    result is empty for other maps that do not count people, and before a lifetime total is chosen.
+    result is {} for maps of neither people nor averages, and before a lifetime total is chosen.
     """
     if card.means:
         return {"means": card.means}
@@ -329,7 +330,7 @@ def rehearsal(request: HttpRequest, slug: str, settings: str, name: str) -> Http
 
 
 def rehearsed(dataset: Dataset, chosen: MapSettings) -> Rehearsed:
-    """Rehearse the chosen map. Raises Http404 if it cannot be drawn."""
+    """Return the chosen map of invented people. Raises Http404 if it cannot be drawn."""
     try:
         wanted = chosen.request(chosen.detail)
         if wanted is None:

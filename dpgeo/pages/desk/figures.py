@@ -33,7 +33,7 @@ class Budget:
     held_epsilon: Fraction
     future: list[float]
     more: int | None
-    """How many more releases like the last one fit; None before the first release."""
+    """How many more releases like the last one the budget pays for; None before the first."""
 
     @property
     def more_words(self) -> str:
@@ -63,7 +63,7 @@ def budget_of(dataset: Dataset, ledger: Ledger | None = None) -> Budget:
     running = set(
         Job.objects.filter(id__in=paid, state__in=UNFINISHED).values_list("id", flat=True)
     )
-    # A budget in rho pays for pure releases, too.
+    # A budget for counts pays for all releases but points: one in rho pays for pure ones, too.
     points = ledger.radius is not None
     notion = Q(notion=NotionChoice.GEO_IND)
     last = dataset.releases.filter(notion if points else ~notion).order_by("-created_at").first()
@@ -118,7 +118,7 @@ FINEST_MESH = 1.5
 
 
 def outline_of(area: StudyArea) -> Outline:
-    """Draw a study area in Web Mercator, simplified to a quarter unit."""
+    """Draw a study area in Web Mercator, simplified to a quarter of a unit of the drawing."""
     west, south, east, north = area.mercator_bounds
     scale = min(OUTLINE_WIDTH / (east - west), OUTLINE_HEIGHT / (north - south))
 

@@ -133,7 +133,7 @@ class LayerForm(DeskForm):
         ]
 
     def clean(self) -> dict[str, Any]:
-        """Combine the fields of the source into one value, or None if all of them are empty."""
+        """Combine the fields about the layer's public source into one; None if all are empty."""
         values = super().clean() or {}
         parts = {name: values.pop(f"source_{name}", "") for name in PARTS}
         return {**values, "public_source": parts if any(parts.values()) else None}

@@ -30,7 +30,7 @@ class MethodForm(DeskForm):
     dataset: Dataset
 
     def offer(self, keys: Iterable[str], chosen: str) -> None:
-        """Offer these mechanisms, one of which is chosen at first."""
+        """Offer the mechanisms with these keys, and preselect the one with the key `chosen`."""
         self.parameters: dict[str, Any] = {}
         self.offered = {key: MECHANISMS[key] for key in keys}
         choices = [(key, gettext(mechanism.title)) for key, mechanism in self.offered.items()]

@@ -36,7 +36,10 @@ class Line:
 
 
 def lines_of(user: User) -> list[Line]:
-    """Return the datasets of the organisations that a user administers, by organisation."""
+    """Return a line for each dataset of the organisations that a user administers.
+
+    The lines are sorted by organisation, then by title.
+    """
     managed = [each.pk for each in organisations_of(user) if may_administer(user, each)]
     datasets = Dataset.objects.filter(organisation__in=managed)
     return [

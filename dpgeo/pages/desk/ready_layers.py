@@ -82,9 +82,9 @@ def offered(area: StudyArea) -> list[tuple[str, str]]:
 
 
 def ready_layer(area: StudyArea, value: str) -> dict[str, Any]:
-    """Return the arguments of `layer_declare` for a layer that is offered.
+    """Return the arguments of `layer_declare` for the ready-made layer that `value` names.
 
-    Raises InvalidInput for any other value.
+    Raises InvalidInput if this layer is not offered for the study area.
     """
     if value not in {offer for offer, _words in offered(area)}:
         raise InvalidInput("Choose one of the layers that are offered.", field="ready")
@@ -139,7 +139,10 @@ def _points(region: Region, area: StudyArea, kinds: tuple[str, ...]) -> dict[str
 
 
 def _collection(rows: list[tuple[str, str, shapely.Geometry]]) -> dict[str, Any]:
-    """Return rows as GeoJSON; of equal names, later ones get a suffix: the location or a number."""
+    """Return (name, municipality, shape) rows as GeoJSON.
+
+    A name that occurred in an earlier row gets the municipality or a number as a suffix.
+    """
     seen: Counter[str] = Counter()
     features = []
     for name, within, shape in rows:

@@ -29,7 +29,7 @@ IN_RHO = _(
     "Smaller is more private and noisier. Meant at the budget's delta, {delta}, and paid for in "
     "rho."
 )
-"""Help text on the epsilon that a budget in rho pays for."""
+"""Help text for the epsilon of a request, if the budget is in rho."""
 
 COUNTING_WORDS = [
     (Counting.PEOPLE.value, _("People: each person once per place")),

@@ -112,7 +112,7 @@ def answer(request: HttpRequest, provider_id: str) -> HttpResponse:
 @require_GET
 @never_cache
 def finish(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Sign in the person whom a provider has confirmed, in the browser that sent the request."""
+    """Sign in the person whom a provider has confirmed, if this browser sent the request."""
     facts = _facts(provider_id)
     from dpgeo.accounts.saml import COOKIE, Refused, unsealed
 

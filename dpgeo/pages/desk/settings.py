@@ -280,9 +280,10 @@ class MapSettings:
 
     @cached_property
     def ledger(self) -> Ledger | None:
-        """The budget for counts that pays for the map, with the chosen total if it has none yet.
+        """The budget for counts that pays for the map: the dataset's own, or the one to be shared.
 
-        None while there is no valid total.
+        If the dataset's own has no total yet, a copy of it has the total entered in the form. None
+        while there is no valid total.
         """
         if not self.undecided:
             return self.dataset.ledger
@@ -302,7 +303,7 @@ class MapSettings:
 
     @property
     def left(self) -> Fraction | None:
-        """Budget left for counts; None while no lifetime total is set."""
+        """Epsilon left in the budget for counts; None while no lifetime total is set."""
         if self.shared and self.undecided:
             return self.shared.left
         return self.total if self.undecided else self.dataset.ledger.left
@@ -373,7 +374,7 @@ class MapSettings:
             share = self.left * SHARES[detail] if self.left else Fraction(0)
         if detail == "finest":
             return share
-        # Round down to as few decimals as possible while keeping at least nine tenths of the share.
+        # Round the epsilon down to the fewest decimals that leave at least nine tenths of it.
         for scale in (10, 100, 1000, 10_000, 100_000, MICRO):
             rounded = Fraction(int(share * scale), scale)
             if rounded >= share * Fraction(9, 10) and rounded:

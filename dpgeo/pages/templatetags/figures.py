@@ -179,9 +179,9 @@ def guesses(epsilon: Fraction | float) -> str:
 
 @register.filter
 def report_guesses(noise: PlanarLaplace, radius: int) -> str:
-    """Format the bound on correct guesses between two places `radius` metres apart.
+    """Format the bound on correct guesses from a perturbed report.
 
-    The guess is at which of the two places a perturbed report was made.
+    The guess is at which of two places, `radius` metres apart, the report was made.
     """
     return guesses(noise.loss_within(radius))
 
