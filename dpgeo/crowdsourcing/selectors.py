@@ -67,7 +67,8 @@ def regions_of(release: Release) -> Partition:
 def _ground(release_id: str, _checksum: str) -> tuple[DensitySurface, StudyArea]:
     """Return a release's surface and study area, from the cache if possible.
 
-    The checksum is only a cache key, since it changes with the file that holds the release.
+    `_checksum` is that of the release's blob. It is only part of the cache's key, so that the
+    surface is computed anew if the blob changes.
     """
     released = released_of(Release.objects.get(pk=release_id))
     return density_surface(released), released.area

@@ -1,4 +1,4 @@
-"""What owners tell the people in their data: who processes it, why, by what law and how long."""
+"""What owners state about the processing of their data: who does it, why, by what law, how long."""
 
 from __future__ import annotations
 

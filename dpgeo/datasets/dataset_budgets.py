@@ -110,7 +110,10 @@ def _is_raised(ledger: Ledger, total: Fraction | Level) -> bool:
 
 
 def _set_total(dataset: Dataset, total: Fraction | Level) -> None:
-    """Set a budget. Raises Conflict, or InvalidInput."""
+    """Set a dataset's budget: an epsilon for counts, or a level for points.
+
+    Raises Conflict if the total exceeds the organisation's cap, or InvalidInput.
+    """
     if isinstance(total, Fraction):
         check_cap(dataset.organisation, ledger_set_total(ledger=dataset.ledger, total=total))
     else:

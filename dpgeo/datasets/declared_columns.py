@@ -45,7 +45,10 @@ class ColumnList:
     wrong: str
 
     def clean(self, declared: object, read: Callable[[object], Column]) -> list[dict[str, Any]]:
-        """Return the declared columns as documents; `read` parses each. Raises InvalidInput."""
+        """Return the declared columns as JSON documents. Raises InvalidInput.
+
+        `read` parses the declaration of one column.
+        """
         if not isinstance(declared, Sequence) or isinstance(declared, str):
             raise self.refusal()
         columns = [read(each) for each in declared]

@@ -171,8 +171,8 @@ def _replace(upload: Upload, current: Upload, lease: JobLease, **result: Any) ->
     older = dataset.uploads.filter(created_at__lte=upload.created_at) | dataset.uploads.filter(
         state=UploadState.READY
     )
-    # Another erasure that still waits, which only a restore can leave, is carried out after this
-    # one.
+    # Leave uploads that wait to erase another person; there are such only after a restore. Their
+    # jobs run after this one.
     older = older.exclude(pk=upload.pk).exclude(state=UploadState.QUEUED, erasing__isnull=False)
     names = list(older.exclude(canonical_name="").values_list("canonical_name", flat=True))
     dataset.releases.filter(blob_name="").update(upload=upload)

@@ -135,7 +135,7 @@ def _original(upload: Upload) -> Iterator[tuple[Path, Mapping[str, str | None]]]
 
 
 def _tried(upload: Upload, understanding: Understanding | None) -> Understanding | None:
-    """Return the understanding, marked as a sample if the rows are a table's or a folder's."""
+    """Return how the rows were interpreted; for a table or folder, say that they are a sample."""
     if not upload.source or understanding is None:
         return understanding
     return replace(understanding, whole=False)
@@ -151,7 +151,7 @@ def _with_named(seen: Preview, named: Mapping[str, str | None]) -> Preview:
 def declared_columns(dataset: Dataset, seen: Preview) -> Columns | None:
     """Return the dataset's fixed columns if the file has all of them, or None otherwise.
 
-    If the file is in another format than the first file was, it has a layout of its own.
+    If the file's format is not that of the first file, the layout of the file is guessed anew.
     """
     if not dataset.columns:
         return None

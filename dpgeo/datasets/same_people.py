@@ -197,7 +197,10 @@ class Comparison:
                 self._seen.add(other.pk)
                 try:
                     same = (self._same_file(other, rows), self._same_people(other))
-                except (OSError, Conflict) as error:  # the file is lost or was replaced
+                except (
+                    OSError,
+                    Conflict,
+                ) as error:  # a file of the other dataset is missing or was replaced
                     logger.error(
                         "dataset %s: not compared with dataset %s: %s",
                         *(self._dataset.pk, other.dataset_id, type(error).__name__),
@@ -208,7 +211,7 @@ class Comparison:
 
     @contextmanager
     def _own_paths(self) -> Iterator[tuple[Path, ...]]:
-        """Yield paths to the file and to the files of its dataset to which it is added."""
+        """Yield paths to the file and, in a dataset that grows, to its earlier ready files."""
         if self._before is None:
             yield (self._canonical,)
         else:

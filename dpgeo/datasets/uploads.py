@@ -421,9 +421,9 @@ def _same_meaning(dataset: Dataset, upload: Upload, columns: Columns, by_key: bo
 
 
 def _outdate(others: QuerySet[Upload]) -> list[str]:
-    """Reset other uploads whose columns are about to change; return their canonical files' names.
+    """Reset other ready uploads, which were read with columns that are about to change.
 
-    Raises Conflict while one of them is being read.
+    Returns the names of their canonical files. Raises Conflict while one of them is being read.
     """
     if others.filter(state=UploadState.QUEUED).exists():
         raise Conflict("Another file is being read; change the columns when that is done.")

@@ -222,7 +222,7 @@ def _date(given: Mapping[str, str], name: str, misread: list[str]) -> datetime.d
         return None
     try:
         day = datetime.date.fromisoformat(text)
-        # The filter also uses the following day, so that day must exist too.
+        # The filter computes the following day, which Python lacks after the last day of 9999.
         if day.year < datetime.MAXYEAR:
             return day
     except ValueError:

@@ -390,7 +390,7 @@ def downloads(release: Release, summary: Summary) -> list[Downloads]:
 def download_of(release: Release, file: ReleaseFile, features: int) -> Download:
     """Return where a file is downloaded; one that is not made yet has a page that waits for it.
 
-    `features` is the size of the file's layer.
+    `features` is the number of features in the file.
     """
     sheet = spreadsheet_url(release, file)
     if file.is_made:

@@ -374,7 +374,7 @@ class Summary:
             return 0.0
         whole = float(self.epsilon)
         if self.moved:
-            return 0.0  # Moved points have no counts that one person could shift.
+            return 0.0  # Moved points are no counts, so there is no figure to shift.
         if not self.figures or self.flows or not all(layer.measured for layer in self.layers):
             return whole
         in_cells = self.has_cells and not self.figures.boxes

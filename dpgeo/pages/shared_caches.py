@@ -89,7 +89,7 @@ def _same_for_all(request: HttpRequest, answer: HttpResponse) -> bool:
         answer.status_code != 200
         or not is_stranger(request)
         or answer.cookies
-        # The page contains a token against forged requests, whose cookie is only added after the
-        # view.
+        # The page contains a CSRF token. Django adds its cookie only after this check, so `cookies`
+        # does not show it yet.
         or "CSRF_COOKIE" in request.META
     )

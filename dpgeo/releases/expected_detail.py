@@ -2,11 +2,11 @@
 
 Mechanisms that divide a map where people crowd make squares about as small as the noise allows: a
 square is divided if it seems to hold more people than stand out from the noise. How small squares
-become therefore depends on how many people there are, which only the publisher can guess. The
-guess is applied to the people that a rehearsal invents (`spatial.invented_people`), without noise,
-so the answer is about what the rehearsal shows. On invented people, the median square of *Fine
-where busy* had at most twice or half this side, and those of DPCube and of adaptive grids up to
-five times or a fifth of it. No private data are read.
+become therefore depends on how many people there are, which only the publisher can guess. The side
+of a square is computed, without noise, for that many people invented as for a rehearsal
+(`spatial.invented_people`), so it is close to what the rehearsal shows. In rehearsals, the side of
+the median square was between half and twice the computed one for *Fine where busy*, and between a
+fifth and five times for DPCube and adaptive grids. No private data are read.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def usual_side(
 def _places(area: StudyArea, bound: int | None) -> NDArray[np.float64]:
     """Return where SAMPLE invented people are counted, as fractions (n, 2) of the study area's box.
 
-    Each person is counted at most `bound` times; None for all sightings.
+    Each person is counted at most `bound` times or, if it is None, at each of their sightings.
     """
     invented = invent_people(area, SAMPLE)
     person = invented.person

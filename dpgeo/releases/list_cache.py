@@ -38,7 +38,10 @@ DATASET_FACTS = (
 """The columns of a dataset that lists show, except those in DATASETS_ALONE."""
 
 DATASETS_ALONE = ("study_area", "data_protection__updated_at")
-"""The columns that only lists of datasets show, or that change with what these lists show."""
+"""Further columns of a dataset, which only lists of datasets need.
+
+The time stands for the statement on data protection, whose text is not read for lists.
+"""
 
 RELEASE_FACTS = (
     *("pk", "day", "state", "title", "description", "mechanism", "parameters", "notion"),

@@ -155,7 +155,7 @@ class Quote:
     def cost_words(self) -> str:
         """The cost in words, such as "epsilon 0.5" or "level ln 4 within 200 m".
 
-        In a budget in rho, they name rho too.
+        If the budget is in rho, they name both the epsilon and the rho.
         """
         words = self.ledger.words(self.price)
         if self.ledger.notion == self.cost.notion.value:
@@ -260,14 +260,17 @@ def release_quote(
 def _currencies(
     dataset: Dataset, request: ReleaseRequest, ledger: Ledger, price: int
 ) -> Currencies | None:
-    """Compare a budget in epsilon with one in rho; None if that cannot help to choose."""
+    """Compare a budget in epsilon with one in rho for this request.
+
+    Returns None for points, if the currency is fixed already, or if there are no margins.
+    """
     if request.notion is Notion.GEO_IND or not accounting_open(dataset):
         return None
     delta, maps = ledger.delta or USUAL_DELTA, ledger.total_units // price
     if Notion.ZCDP in request.definition.notions:
         pair = requests_in_both(request, *_asked_in_both(request, delta), delta)
     else:
-        pair = request, request  # drawn with the same pure epsilon in either currency
+        pair = request, request  # costs the same pure epsilon, whatever the currency
     alone = _margins(dataset, pair)
     each = _margins(dataset, requests_in_both(request, *shares(ledger, maps, delta), delta))
     if alone is None or each is None:
@@ -278,8 +281,8 @@ def _currencies(
 def _asked_in_both(request: ReleaseRequest, delta: Fraction) -> tuple[Fraction, int]:
     """Return what one person may lose, as an epsilon and as nano-rho, for the requested epsilon.
 
-    If a household is protected, one person may lose only a share of the requested epsilon
-    (`requests.share_of`), and another share of its rho.
+    If a household of k people is protected, one person may lose the k-th part of the requested
+    epsilon (`requests.share_of`), or the k^2-th part of the rho that amounts to it at delta.
     """
     asked, people = request.of_household, request.household
     rho = nano_rho_for(asked, delta)

@@ -108,7 +108,7 @@ def _settle_blobs() -> tuple[int, int]:
         elif name != release.blob_name and is_anothers(release, name):
             debited += _debit_unknown(uuid5(job, name), name)
         elif release.job.state == JobState.CANCELLED:
-            # The job was cancelled when a restored database did not contain its draw.
+            # The job had drawn, but a restored database did not show it, so it could be cancelled.
             debited += _debit_unknown(job, name)
         elif not release.blob_name and release.job.state in ADOPTING and _adopted(release):
             logger.error("release %s: its draw was found again and adopted", release.pk)

@@ -178,7 +178,7 @@ def about(release: Release) -> dict[str, str]:
 def _total(release: Release) -> dict[str, str]:
     """Return the facts for the statement about the budget for counts, by field name.
 
-    The total in rho is what counts; the epsilon is that of this rho at the delta.
+    If the budget is in rho, its epsilon is the one to which the total rho amounts at delta.
     """
     ledger, units = release.dataset.ledger, release.total_units
     facts = {"dataset_total_epsilon": format_epsilon(ledger.epsilon_of(units))}

@@ -112,9 +112,10 @@ class ReleaseRequest:
 
     @property
     def of_household(self) -> Fraction:
-        """The epsilon at which a household is protected like one person; under zCDP at `delta`.
+        """The epsilon by which the persons of a household together are protected.
 
-        Perturbed points protect no households, so it is what one person loses.
+        Under zCDP it holds at `delta`. For perturbed points, which protect no households, it is
+        what one person loses.
         """
         cost = self.cost(Unit.PERSON)
         return cost.epsilon if isinstance(cost, GeoInd) else protected_at(cost, self.household)[0]
@@ -196,7 +197,7 @@ def read_request(
 
 
 def share_of(epsilon: Fraction, household: int) -> Fraction:
-    """Return what one person may lose if a household of that size together may lose `epsilon`.
+    """Return what one person may lose if a household of `household` people may lose `epsilon`.
 
     The pure epsilons of k people add up, so one person's share is the k-th part, rounded down to a
     whole millionth. For a household of one it is all of `epsilon`, which may be per metre. Raises
@@ -498,8 +499,8 @@ def parse_totals(
 ) -> TotalsPlan | None:
     """Return the plan for totals, or None if nothing is spent on them.
 
-    A person's part of a total must not be clipped below what the map itself counts of a person.
-    Raises InvalidInput, with the field at fault.
+    In a total, at least as many contributions of a person must count as in the map itself. Raises
+    InvalidInput, with the field at fault.
     """
     percent = _whole(totals, "totals", usual_totals(mechanism, unit))
     if percent == 0:

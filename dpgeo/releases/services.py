@@ -125,7 +125,7 @@ def release_request(
 
 
 def _paid_by(dataset: Dataset, job_id: UUID | None) -> Release | None:
-    """Return the release that an earlier request with this id paid for, or None."""
+    """Return the release that an earlier request with this job id paid for, or None."""
     if job_id is None:
         return None
     return Release.objects.filter(dataset=dataset, job_id=job_id).first()

@@ -149,10 +149,12 @@ class TableCounter:
                 ranks = query.give_list(table.ranks)
                 sample = replace(sample, rank=rank_query(POSTGRESQL, table, grid, ranks))
             text = answer_query(POSTGRESQL, celled, asked.wanted, sample, **asked.limits)
-            # A cursor that is declared in the database would keep it from counting in parallel.
+            # Use a client-side cursor: for a server-side one, PostgreSQL counts without parallel
+            # workers.
             found = connection.cursor(binary=True).execute(text.encode(), query.values)
             names = [column.name for column in found.description or ()]
-            # Fetch pairs in one block: each person must have one number in all of their pairs.
+            # Pairs of a person and a region are fetched in one block, because persons are numbered
+            # within a block.
             most = max(found.rowcount, 1) if asked.wanted is Wanted.PAIRS else ROWS
             for some in iter(partial(found.fetchmany, most), []):
                 numbers = np.array(some, dtype=np.int64)
@@ -325,7 +327,7 @@ class TableCounter:
         if slices.times:
             seconds = value_of(self.columns[self.schema.columns.time])
             hours = query.give(list(slices.times.of_hour), "bigint[]")
-            # Times beyond these years would be errors for some time zones.
+            # With times outside these limits, the conversion to some time zones would fail.
             known = f"CASE WHEN {seconds} BETWEEN {EARLIEST} AND {LATEST} THEN {seconds} END"
             zone = query.give(slices.time_zone, "text")
             local = f"timezone({zone}, to_timestamp(({known})::float8))"

@@ -90,8 +90,8 @@ def value_of(column: Column) -> str:
 def snapshot_condition(file: SourceFile, columns: Mapping[str, Column], query: Query) -> str:
     """Return an SQL condition for the rows of a table that are in a recorded snapshot.
 
-    These are the rows whose stamp is at most the snapshot's, or all rows if there is no stamp. The
-    stamp is added to the parameters of `query`.
+    If a column only grows, these are the rows in which it is at most the value in `file.stamp`,
+    which is added to the parameters of `query`; otherwise, they are all rows.
     """
     if not file.stamp:
         return "true"
@@ -165,7 +165,7 @@ def tables_of(
 def batches_of(
     tables: Iterator[pa.Table], schema: Schema, tally: Tally, total: int
 ) -> Iterator[Batch]:
-    """Yield tables as batches of the declared roles; count their rows as read."""
+    """Yield tables as batches whose columns are named by role; add their rows to `tally.read`."""
     from dpgeo.ingest.parquet_reader import check_type
 
     done = 0

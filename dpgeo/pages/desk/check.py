@@ -295,7 +295,10 @@ def answer_of(reading: Reading, understanding: Understanding) -> Answer:
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def other_place(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
-    """Replace the study area by another named place, on a page without points and counts."""
+    """Show the form for replacing the study area by another named place, and replace it.
+
+    The page shows no rows and no counts, which could be used to fit the area to them.
+    """
     upload = upload_for(request, upload_id, "edit")
     dataset = upload.dataset
     form = PlaceForm(request.POST or None)

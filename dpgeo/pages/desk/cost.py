@@ -256,7 +256,7 @@ def together(settings: MapSettings, total: Bound) -> Phrase:
 
 
 def pictures(settings: MapSettings) -> dict[str, Any]:
-    """Return the URLs of the rehearsed map and of its rehearsals by other methods."""
+    """Return the URLs of maps of invented people: by the chosen method, and by the other ones."""
     if settings.left is None and not settings.is_points:
         # Until a total is chosen, the picture shows the map for the middle one of the suggested
         # totals.

@@ -68,7 +68,7 @@ class SitePlaces:
 
     @property
     def doubles(self) -> frozenset[str]:
-        """Full names that are found but not suggested, since the place is suggested by another."""
+        """Full names that are found but not suggested: another name of the place is suggested."""
         return self._world.doubles
 
     def find(self, name: str) -> NamedPlace | None:

@@ -113,7 +113,7 @@ def folders_for(user: User, dataset: Dataset) -> list[str]:
 def register(request: HttpRequest, slug: str) -> HttpResponse:
     """Register a folder or table that the settings name, or have it read again."""
     dataset = dataset_for(request, slug, "upload")
-    if request.method != "POST":  # the page that shows errors in the form was reloaded
+    if request.method != "POST":  # a browser reloads the page that showed the form's errors
         return redirect("desk-upload-new", slug=slug)
     try:
         upload = source_register(
