@@ -69,7 +69,7 @@ class Guess:
 
     @property
     def busy(self) -> float:
-        """Expected count of the busy place without contribution bounding."""
+        """Expected number of visits to the busy place that `share` describes, before bounding."""
         return self.people * self.records * self.share
 
 

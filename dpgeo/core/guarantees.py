@@ -74,7 +74,10 @@ class PureDP:
         return self.epsilon
 
     def of_changes(self, number: int) -> tuple[Fraction, Fraction]:
-        """Return the epsilon and delta for `number` units added or removed; epsilons add up."""
+        """Return the epsilon and delta for datasets that differ by `number` privacy units.
+
+        The epsilon is `number` times as large as for one unit, and delta is 0.
+        """
         return number * self.epsilon, Fraction(0)
 
 

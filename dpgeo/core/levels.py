@@ -136,9 +136,9 @@ def level_phrase(pico: int, radius: int) -> Phrase:
 def level_text(pico: int, radius: int) -> str:
     """Format a level within a radius as a logarithm ("ln 4") or a decimal ("1.386").
 
-    `pico` is the level's epsilon per metre, in pico-epsilon. The text is "ln n" if a level of ln n
-    within this radius has `pico` pico-epsilon per metre, or one more. Decimals are rounded up to
-    six places. So the stated level is never below the actual level.
+    `pico` is the level's epsilon per metre, in pico-epsilon. The text is "ln n" if ln n within this
+    radius amounts to `pico` or `pico` + 1 pico-epsilon per metre. Decimals are rounded up to six
+    places. So the stated level is never below the actual level.
     """
     exact = Fraction(pico * radius, SCALE[Notion.GEO_IND])
     number = round(math.exp(min(float(exact), 10)))

@@ -111,12 +111,12 @@ class DiscreteLaplace:
 
     def margin(self, confidence: float = 0.95) -> int:
         """Return the smallest integer m with P(|noise| <= m) >= confidence, up to rounding."""
-        # P(|noise| > m) = 2 a^(m+1) / (1+a)
+        # P(|noise| > m) = 2 a^(m+1) / (1+a), with a = exp(-rate)
         return self._least(math.log((1 - confidence) / 2)) - 1
 
     def threshold(self, chance: float = 1e-3) -> int:
         """Return the smallest t >= 1 that an empty cell reaches with probability <= `chance`."""
-        # P(noise >= t) = a^t / (1+a) for t >= 1
+        # P(noise >= t) = a^t / (1+a) for t >= 1, with a = exp(-rate)
         return max(1, self._least(math.log(chance)))
 
     def list_threshold(self, cells: int, percent: int) -> int:
@@ -173,7 +173,10 @@ class DiscreteGaussian:
 
     @property
     def square_scale(self) -> Fraction:
-        """The parameter s, exactly; the variance is at most s, and less only if s is small."""
+        """The parameter s = squared_sensitivity/(2 rho), exactly.
+
+        The variance is at most s, and less only if s is small.
+        """
         return self.squared_sensitivity / (2 * self.rho)
 
     @property
@@ -221,8 +224,8 @@ class DiscreteGaussian:
     def sum_threshold(self, terms: int) -> int:
         """Return a value that a sum of `terms` noises reaches with probability at most 0.001.
 
-        A sum of k noises has nearly the distribution of noise with the parameter k s; for small s,
-        its spread is smaller.
+        The sum has nearly the distribution of noise with the parameter s times `terms`; for small
+        s, its spread is smaller.
         """
         return DiscreteGaussian(self.rho, terms * self.squared_sensitivity).threshold()
 
@@ -272,7 +275,7 @@ class DiscreteGaussian:
         return values, weights / (1 + 2 * weights.sum())
 
     def _least(self, small: Callable[[float], bool]) -> int:
-        """Return the smallest value >= 1 for which `small(above(value))` is true, by bisection."""
+        """Return the smallest value >= 1 whose P(noise >= value) is small, as `small` tells."""
         low, high = 0, 40 * (math.isqrt(math.ceil(self.square_scale)) + 1)
         while high - low > 1:
             middle = (low + high) // 2

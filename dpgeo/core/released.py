@@ -32,8 +32,8 @@ Product = Literal["Summary statistics", "Dataset", "Synthetic data"]
 class Content:
     """Base class of what mechanisms release: a frozen dataclass of arrays and plain fields.
 
-    The codec stores each field according to its type annotation. Layers, range answers and special
-    wording are registered by the type of the content.
+    The codec stores each field according to its type annotation. The code that makes map layers,
+    answers range queries and words special cases is registered by the type of the content.
     """
 
     most_bytes: ClassVar[int] = 512 * 1024**2
@@ -553,8 +553,9 @@ class Released:
 
     @property
     def most_bound(self) -> int:
-        """The largest bound that could be chosen, according to `about`; `bound` if it was not
-        chosen.
+        """The largest bound that a private choice of the bound could have given, from `about`.
+
+        It is `bound` itself if there was no private choice.
         """
         return int(self.about.get("most_bound", self.bound))
 

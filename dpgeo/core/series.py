@@ -86,7 +86,10 @@ class Terms:
 
     @property
     def cost(self) -> Guarantee:
-        """The guarantee with `epsilon` or `rho`; a series that is paid for once costs this."""
+        """The guarantee for a person with the epsilon or rho of these terms.
+
+        It is charged for what the class docstring says: the series, all maps, or some periods.
+        """
         if self.rho is None:
             return guarantee(Notion.PURE_DP, self.epsilon, Unit.PERSON)
         return guarantee(Notion.ZCDP, self.rho, Unit.PERSON, self.delta)

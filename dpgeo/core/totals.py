@@ -134,7 +134,10 @@ class Totals:
         }
 
     def plan(self, amount: Fraction) -> TotalsPlan:
-        """Return the plan for these totals; `amount` is what the whole release cost."""
+        """Return the plan with which these totals were bought.
+
+        `amount` is the epsilon or rho that the whole release cost.
+        """
         return TotalsPlan(
             percent=int(100 * self.amount / amount),
             sightings=self.sightings.most,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-# The float64 operations are those of `Grid.locate`, in the same order, so that both give the same
-# cell. DuckDB sorts NaN above all numbers, so `column_number < $columns` drops it.
+# The float64 operations are those of `Grid.locate`, in the same order, so that SQL and Python give
+# the same cell. DuckDB sorts NaN above all numbers, so `column_number < $columns` drops it.
 IN_CELLS = """
 WITH located AS (
     SELECT *,
@@ -257,8 +257,8 @@ COPY (
     GROUP BY person_high, person_low ORDER BY person_high, person_low
 ) TO '{path}' (FORMAT parquet, COMPRESSION zstd)"""
 
-# These queries list the distinct persons of rows that are read in place (`engine.in_place`), over
-# all parts.
+# These queries list the distinct persons of rows that are read in place, part by part
+# (`engine.in_place.write_people`).
 PEOPLE_SEEN = """
 CREATE TEMP TABLE seen (person_high UBIGINT, person_low UBIGINT)"""
 

@@ -372,9 +372,9 @@ class DuckDBView:
         parameters: Parameters,
         queries: tuple[str, str],
     ) -> tuple[str, int]:
-        """Return the SQL for rows with a value, to be put after that of `_located`.
+        """Return SQL that counts rows with a value, and the number of passes.
 
-        Also returns the number of passes.
+        The SQL continues that of `_located`.
         """
         of_rows, of_sample = queries
         if self._unit == Unit.RECORD and not _may_overlap(regions):
@@ -503,9 +503,9 @@ class DuckDBView:
         return view
 
     def _of_people(self, regions: CountedRegions, query: str, limits: Parameters) -> list[Answer]:
-        """Return the results of `query`, the last part of SQL over each person's contributions.
+        """Return the result of an SQL query over each person's contributions, for each pass.
 
-        There is one result for each pass.
+        `query` is only the last part of the SQL.
         """
         self._check_divided(regions)
         with self._file.scratch() as folder, self._file.connected(folder) as connection:
@@ -608,7 +608,7 @@ class DuckDBView:
         parameters: Parameters,
         columns: Sequence[str],
     ) -> Iterator[list[NDArray[np.int64]]]:
-        """Yield, pass by pass, the named columns (n,) of the counts of each person's sample.
+        """Count the sampled contributions; yield the named columns (n,) of the result of each pass.
 
         `rows` is SQL for the rows inside regions, and `keyed` SQL that computes the keys of the
         items among which to choose. If `keyed` is empty, all rows are counted.
@@ -649,7 +649,7 @@ class DuckDBView:
     def _run(
         self, connection: duckdb.DuckDBPyConnection, query: str, parameters: Parameters
     ) -> Answer:
-        """Return the result of a query over the rows of one pass, by column."""
+        """Run a query with the inputs that it names; return the columns of its result by name."""
         result = connection.execute(query, inputs_of(query, parameters)).fetchnumpy()
         return {name: np.asarray(column) for name, column in result.items()}
 

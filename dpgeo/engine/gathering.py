@@ -48,7 +48,7 @@ def gather(
                         inside = pc.and_(
                             pc.greater_equal(time, between[0]), pc.less(time, between[1])
                         )
-                        # The filter also drops rows for which `inside` is null.
+                        # The filter also drops rows without a time, for which `inside` is null.
                         batch = batch.filter(inside)
                     writer.write_batch(batch)
                     if progress:

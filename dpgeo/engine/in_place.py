@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 STREAM = "rows_in_place"
-"""Name under which queries read the rows."""
+"""Table name under which SQL queries read the rows."""
 
 ROWS = 65_536
 """Number of rows in a row group of a file that is written."""
@@ -183,7 +183,7 @@ class InPlaceView(DuckDBView):
         return self._copied().trips(pairs)
 
     def trip_features(self, paths: TripPaths) -> PrivateTripFeatures:
-        """Return private counts of starts, ends and moves, from a temporary copy of the rows."""
+        """Return private counts of the features of trips, from a temporary copy of the rows."""
         return self._copied().trip_features(paths)
 
     def positions(
@@ -194,7 +194,7 @@ class InPlaceView(DuckDBView):
         return view.positions(time_step=time_step, attributes=attributes, shard=shard)
 
     def _copied(self, *, reports: bool = False) -> DuckDBView:
-        """Return a view of a temporary copy, which is written once.
+        """Return a view of a temporary copy of the rows, which is only written once.
 
         If `reports` is true, reports are to be perturbed, and the copy may lack reports of a person
         beyond the `bound` chosen ones.
@@ -202,7 +202,10 @@ class InPlaceView(DuckDBView):
         return self._copy_of(self._rows.batches(*EVERYBODY), "copy.parquet")
 
     def _copy_of(self, batches: Iterable[pa.RecordBatch], name: str) -> DuckDBView:
-        """Return a view of a temporary file with canonical rows, which are read once."""
+        """Return a view of a temporary file `name` that holds canonical rows.
+
+        If the file does not exist yet, it is written from `batches`.
+        """
         if self._file.folder is None:
             raise ValueError("A folder is needed for a copy of the rows.")
         path = self._file.folder / name
@@ -261,7 +264,10 @@ class InPlaceView(DuckDBView):
         yield from self._division.ask(question)
 
     def answer(self, question: Question, number: int) -> Answer:
-        """Return the answer to a question that a view of the same rows asks, for pass `number`."""
+        """Run a question's query for pass `number` over these rows, and return its result.
+
+        The question was asked by a view of the same rows, perhaps in another process.
+        """
         import pyarrow as pa
 
         self._zones = self._named(question.zones)
@@ -364,8 +370,9 @@ def write_people(
 ) -> int:
     """Write the distinct persons of canonical rows to `target`; return their number.
 
-    The file has the columns person_high and person_low. `progress()` is called after each of the
-    `parts`, in this thread. Data that do not fit in memory are spilled beside `target`.
+    `parts` yields the rows in batches, and `progress()` is called after each part, in this thread.
+    The file has the columns person_high and person_low. Data that do not fit in memory are spilled
+    beside `target`.
     """
     import pyarrow as pa
 

@@ -39,10 +39,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Asked:
-    """One measurement at the source, of the regions of a `domain`; `draw` is a public number.
+    """A measurement that the source is asked to make in some regions of a `domain`.
 
-    `limits` are further arguments of `source_sql.answer_query`, by name, and `measure` is the
-    measure for the results SUMS and BINS.
+    The sample of contributions follows from `draw` (`public_draw`). `limits` are further arguments
+    of `source_sql.answer_query`, by name, and `measure` is the measure for the results SUMS and
+    BINS.
     """
 
     wanted: Wanted
@@ -156,9 +157,9 @@ class PushedView(InPlaceView):
 
 
 def public_draw(salt: bytes) -> int:
-    """Return a public number below 2^62 that does not reveal the secret salt it follows from.
+    """Return a public number below 2^62, derived from a secret salt that it does not reveal.
 
-    A job that is repeated uses the same one, so it draws the same sample.
+    A repeated job has the same salt, so it chooses the same sample of contributions.
     """
     digest = hashlib.blake2b(b"sample at the source", key=salt, digest_size=8).digest()
     return int.from_bytes(digest) >> 2

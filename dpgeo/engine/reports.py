@@ -131,10 +131,10 @@ class BoundedReports:
     def _drawn_words(
         self, connection: duckdb.DuckDBPyConnection, parameters: Parameters
     ) -> pa.Table:
-        """Return a random 64-bit word for each report whose time does not decide if it is kept.
+        """Return a random 64-bit word for each report at the time when a person exceeds the bound.
 
-        These are the reports at the time at which a person exceeds the bound. The words are drawn
-        only once, so that the same reports are kept each time the file is read.
+        Not all of these fit; the words decide which are kept. They are drawn only once, so that the
+        same reports are kept each time the file is read.
         """
         import pyarrow as pa
 

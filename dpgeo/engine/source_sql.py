@@ -433,11 +433,11 @@ class Edges:
     latitudes: NDArray[np.float64]
 
     def columns(self) -> list[tuple[int, float, float]]:
-        """Return the number of each column, its least longitude, and the next column's."""
+        """Return each column's number, counted from 1, and its western and eastern longitude."""
         return _intervals(self.longitudes)
 
     def rows(self) -> list[tuple[int, float, float]]:
-        """Return the number of each row, its least latitude, and the next row's."""
+        """Return each row's number, counted from 1, and its southern and northern latitude."""
         return _intervals(self.latitudes)
 
 

@@ -3,15 +3,16 @@
 The source does not compare polygons with positions. Instead, it is given lists that say which
 regions contain each cell of a fine raster (`spatial.zone_raster`): of almost all cells, all
 positions are in the same regions, or in those to the left or to the right of one line. Of the other
-cells, through which borders run, the source lists the distinct positions. They are located here, by
-the code that locates uploaded rows, and go back with their regions as lists.
+cells, through which borders run, the source lists the distinct positions. This process locates
+them, by the code that locates uploaded rows, and gives them back with their regions as lists.
 
 For places, the raster says which one is nearest, and whether it is within reach is computed at the
-source, by the formula of `spatial.centres`; a position at the very edge of reach is located here.
+source, by the formula of `spatial.centres`; a position at the very edge of reach is located by this
+process.
 
-So every row is in the same regions as if it had been read here, exactly. The lists follow from
-public shapes and from positions that the source has; which row, or whose, is at a position does not
-come here.
+So every row is in exactly the same regions as if it had been uploaded. The lists follow from public
+shapes and from positions that the source has; the source does not say which row, or whose, is at a
+position.
 """
 
 from __future__ import annotations
@@ -36,9 +37,9 @@ CELLS = 512
 """Usual number of cells along each side of the raster, which then has a quarter of a million."""
 
 BAND_METRES = 0.001
-"""Distance in metres from the edge of a place's reach within which positions are located here.
+"""Distance in metres from the edge of a place's reach within which a position is MARKED.
 
-The database might round the distance to the place differently.
+There the database might round the distance to the place differently, so it is not relied on.
 """
 
 Give = Callable[[NDArray[Any]], str]
@@ -71,15 +72,15 @@ class Ground:
 
     @classmethod
     def of(cls, regions: Zones | NearPlaces) -> Self | None:
-        """Return the ground of zones or places.
+        """Return the `Ground` of zones or places.
 
-        It is None for outlines too long to be stored as a raster, and for places named by a key.
+        Returns None for outlines too long to be stored as a raster, and for places named by a key.
         """
         locator = regions.locator()
 
         def locate(longitude: NDArray[np.float64], latitude: NDArray[np.float64]) -> Pairs:
-            # Positions of rows that are read here are converted to metres and back, too, before
-            # they are located.
+            # Uploaded positions are stored in metres and converted back before they are located.
+            # The same rounding is applied here, so that both get the same regions.
             return locator.locate(*to_degrees(*to_mercator(longitude, latitude)))
 
         if isinstance(regions, Zones):
@@ -103,7 +104,7 @@ class Ground:
 
     @classmethod
     def of_area(cls, area: StudyArea) -> Self | None:
-        """Return the ground whose only region is a study area."""
+        """Return a `Ground` with a single region, the study area."""
         shape = Zones(keys=("area",), names=("area",), shapes=np.array([area.shape]))
 
         def locate(longitude: NDArray[np.float64], latitude: NDArray[np.float64]) -> Pairs:
@@ -133,7 +134,7 @@ class Ground:
         )
 
     def open_query(self, rows: str, give: Give, fence: str) -> str:
-        """Return SQL for the distinct positions that have to be located here."""
+        """Return SQL for the distinct positions that the query cannot locate (cells MARKED)."""
         patched = self._patched(rows, (), give, fence)
         return (
             "SELECT DISTINCT longitude, latitude "
@@ -176,7 +177,7 @@ class Ground:
         return self.locate(longitude, latitude)
 
     def _patched(self, rows: str, also: Sequence[str], give: Give, fence: str) -> str:
-        """Return SQL for `rows` with a column "patch", the patch in which each position is.
+        """Return SQL for `rows` with a column "patch": the number of each position's patch.
 
         The other columns are longitude, latitude and those in `also`.
         """
@@ -208,10 +209,11 @@ FROM ({beside}) AS beside"""
 
     @staticmethod
     def _reached(entry: str, carried: str, near: NearPlaces, give: Give, fence: str) -> str:
-        """Return SQL for rows whose nearest place is compared with its reach.
+        """Return SQL for rows with the patch of their nearest place, if that is within reach.
 
-        The square of half the chord to the place is compared with the same figure for the reach, a
-        millimetre more or less; a millimetre is far above rounding errors.
+        (half the chord to the place)^2 is compared with that of two distances: BAND_METRES below
+        and above the reach. Between them, the position is MARKED for location outside the database.
+        The band is far wider than rounding errors.
         """
         places = [near.places.longitude, near.places.latitude, np.radians(near.places.latitude)]
         longitudes, latitudes, norths = (

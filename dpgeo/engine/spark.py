@@ -71,7 +71,7 @@ class SparkFile:
 class FileRows:
     """The canonical rows of one file (`engine.in_place.Rows`).
 
-    The key with which their persons are hashed is not secret.
+    Persons are hashed with a `key` that is not secret (`grouping_key`).
     """
 
     file: SparkFile
@@ -101,9 +101,9 @@ class FileRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What a process of Spark does with the files whose numbers it is given.
+    """What a process of Spark does with those of the `files` whose indices it is given.
 
-    It is sent to that process, so nothing in it is secret.
+    The task is sent to that process, so nothing in it is secret.
     """
 
     files: Sequence[SparkFile]
@@ -173,7 +173,10 @@ def spark_counts(
 def merging_query(
     dialect: Dialect, table: str, unit: Unit, *, counting: Counting, bound: int, draw: int
 ) -> str:
-    """Return SQL that bounds and counts what all files' tasks yield, in the table `table`."""
+    """Return SQL that bounds contributions and counts them.
+
+    `table` has the columns person, cell and amount, as the tasks of all files yield them.
+    """
     added = "CAST(sum(amount) AS BIGINT) AS amount"
     if unit is Unit.RECORD:
         return f"SELECT cell, {added} FROM {table} GROUP BY cell"
@@ -182,12 +185,18 @@ def merging_query(
 
 
 def grouping_key(draw: int) -> bytes:
-    """Return the key with which persons are grouped; whoever knows `draw` knows it."""
+    """Return the key with which persons are hashed to group their rows.
+
+    It is not secret, since it follows from the public `draw`.
+    """
     return hashlib.blake2b(draw.to_bytes(8), digest_size=32, person=b"source persons").digest()
 
 
 def _rekeyed(session: Any, task: Task, secret: bytes) -> list[SparkFile]:
-    """Return the files with the public hashes of the persons who are left out."""
+    """Return the task's files, with the erased persons' hashes made anew under the task's key.
+
+    The files come with hashes made under `secret`, which Spark must not know.
+    """
     hashes = frozenset(one for file in task.files for one in file.erased)
     bare = replace(task, files=[replace(file, erased=frozenset()) for file in task.files])
     found: dict[bytes, bytes] = {}

@@ -33,8 +33,8 @@ PAIRS = 500_000
 
 _CHOSEN = "person_high BETWEEN $first_person::UBIGINT AND $last_person::UBIGINT"
 
-# The float64 operations are those of `Grid.locate`, in the same order, so that both give the same
-# cell.
+# The float64 operations are those of `Grid.locate`, in the same order, so that SQL and Python give
+# the same cell.
 _CELL = """CASE WHEN {x} < 'infinity'::DOUBLE
         AND floor(({x} - $west) / $cell) BETWEEN 0 AND $columns - 1
         AND floor(($north - {y}) / $cell) BETWEEN 0 AND $rows - 1

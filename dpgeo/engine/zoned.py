@@ -111,7 +111,7 @@ def zoned_batches(
     unit: Unit,
     pairs: int = PAIRS,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of `write_zoned` for canonical rows in batches of any sizes."""
+    """Yield the rows that `write_zoned` writes, made from `batches` of canonical rows."""
     import pyarrow as pa
 
     locator = zones.locator()

@@ -80,7 +80,7 @@ class WorldNames:
 
     @cached_property
     def _named(self) -> list[tuple[str, float, float, float]]:
-        """Name, longitude, latitude and size of each country."""
+        """Name, position in degrees, and size in square degrees of each country."""
         if not self._countries.exists():
             return []
         rows = self._countries.read_text(encoding="utf-8").splitlines()

@@ -53,10 +53,13 @@ name on the map.
 """
 
 MOST_SCORED = 500
-"""Maximum number of rows scored for whole words, and again for beginnings of words."""
+"""Largest number of places scored in a search for whole words, or for beginnings of words."""
 
 MOST_IN_BOX = 5000
-"""Maximum number of rows that a search within a box examines, instead of MOST_SCORED."""
+"""Largest number of matching places that a search within a box looks through.
+
+A search without a box looks through MOST_SCORED.
+"""
 
 EVERYWHERE = (-180.0, -90.0, 180.0, 90.0)
 
@@ -72,7 +75,7 @@ FEW = 5
 """If a search finds fewer results than this, it also looks for words with typing errors."""
 
 MOST_RANKED = 100_000
-"""Number of the most important places among which the largest places of a box are searched for."""
+"""Number of places, by importance, to which the search for a box's largest places is limited."""
 
 SCHEMA = """
 CREATE TABLE place (
@@ -122,7 +125,7 @@ class Place:
 
     @property
     def rank(self) -> float:
-        """Importance of the place, about 1 to 16."""
+        """Importance of the place, from about 1 (low) to 16 (high)."""
         return RANKS.get(self.kind, 1.0) + math.log10(max(self.population, 1.0))
 
 
@@ -217,7 +220,7 @@ def source_of(path: Path) -> str:
 
 
 def kinds_within(path: Path, box: Sequence[float]) -> dict[tuple[str, bool], int]:
-    """Count the places that intersect a box in degrees, by kind and by having an outline."""
+    """Return the number of places that intersect a box in degrees, by (kind, has an outline)."""
     rows = _opened(path, path.stat().st_mtime_ns).all(
         "SELECT kind, outline IS NOT NULL, count(*) FROM place "
         "WHERE east >= ? AND north >= ? AND west <= ? AND south <= ? GROUP BY 1, 2",

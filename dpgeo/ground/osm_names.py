@@ -133,7 +133,10 @@ def _points(extract: Path, around: _Around) -> Iterator[Place]:
 
 
 def _lines(extract: Path, around: _Around) -> Iterator[Place]:
-    """Yield one place for each street of a municipality, and for each river."""
+    """Yield each street and each river as one `Place`.
+
+    A street's parts in different municipalities are different places.
+    """
     lines = read_layer(
         extract, "lines", "name IS NOT NULL AND (highway IS NOT NULL OR waterway = 'river')"
     )
@@ -162,9 +165,9 @@ def _others(row: dict[str, Any]) -> list[str]:
 
 
 def _tenths(shapes: Any) -> Any:
-    """Return a number for the 0.1-degree square that each shape lies in.
+    """Return for each shape a number that stands for the 0.1-degree square in which it lies.
 
-    The numbers tell apart streets of the same name.
+    Streets of the same name are taken for one street only if they have the same number.
     """
     middle = shapes.representative_point()
     return np.floor(middle.x * 10) * 10_000 + np.floor(middle.y * 10)

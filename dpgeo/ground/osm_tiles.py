@@ -261,6 +261,6 @@ def _merged(frame: Any) -> Any:
 
 
 def _visible(frame: Any, zooms: tuple[int, int]) -> Any:
-    """Return the areas that cover more than a few pixels at the highest zoom of a band."""
+    """Return the areas that cover more than a few pixels at the highest of the zooms."""
     pixel = WORLD_METRES / 512 / 2 ** zooms[1]
     return frame[frame["way_area"] > LEAST_PIXELS * pixel**2]

@@ -114,7 +114,7 @@ def _water_layers(folder: Path, region: Region) -> list[str]:
 def _water_of(
     folder: Path, region: Region, layers: Sequence[str], part: shapely.Geometry
 ) -> tuple[shapely.Geometry, float]:
-    """Return the water of a region within `part`, and the coarseness of its outline in metres."""
+    """Return the water of a region within `part`, and how coarse its outline is, in metres."""
     import pyogrio
 
     zoom = _zoom(region, part)
@@ -137,7 +137,10 @@ def _water_of(
 
 
 def _zoom(region: Region, part: shapely.Geometry) -> int:
-    """Return the highest zoom at which a part has at most MOST_TILES tiles."""
+    """Return the region's highest zoom at which at most MOST_TILES tiles cover `part`.
+
+    If there are more at every zoom, it is the lowest zoom.
+    """
     west, south, east, north = _in_degrees(part).bounds
     for zoom in range(region.zooms[1], region.zooms[0], -1):
         left, top = tile_at(west, north, zoom)

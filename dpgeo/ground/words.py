@@ -40,7 +40,7 @@ def fold(text: str) -> str:
 
 
 def spellings(text: str) -> set[str]:
-    """Return the ways in which people may type a name, each of them folded."""
+    """Return the ways in which people may type a name, each in the form that `fold` gives."""
     spelled = {fold(text)}
     if not text.isascii():
         spelled.add(fold(text.casefold().translate(UMLAUTS)))

@@ -51,7 +51,7 @@ class IndexedSearch:
 
     @property
     def source(self) -> Source:
-        """The public source of the towns, with the day of the operator's table."""
+        """The public source of the towns (GeoNames), with the date of the operator's copy."""
         date = str(json.loads(names.source_of(self._path))["date"])
         return Source(name=ADDED, url="https://www.geonames.org/", date=date)
 

@@ -32,9 +32,9 @@ TOKEN = re.compile(
     rb"|(?P<mark>[\[\]{}:,]))"
 )
 FIXED: dict[Path, str] = {("type",): "Feature", ("geometry", "type"): "Point"}
-"""Members that must have these values in every record.
+"""Values that some members must have in every record, by the member's path.
 
-They are parts of the fixed texts, not values that are cut out.
+They belong to the fixed texts of a `Shape` and are not cut out as values.
 """
 
 COORDINATES: tuple[Path, Path] = (("geometry", "coordinates", 0), ("geometry", "coordinates", 1))
@@ -53,10 +53,11 @@ WHOLE = r"^-?(?:0|[1-9][0-9]{0,16})$"
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The fixed texts of a record, and the path of the value that follows each text but the last.
+    """What records written alike have in common: all of their text except some values.
 
-    `texts` says which of the values are strings; the quotation marks around them belong to the
-    fixed texts. `nulls` are the paths of the values that are always null.
+    `fixed` are the texts before, between and after these values, in order, and `paths` are the
+    paths of the values. `texts` says which of the values are strings; the quotation marks around
+    them belong to the fixed texts. `nulls` are the paths of members that are null in every record.
     """
 
     fixed: tuple[bytes, ...]
@@ -139,9 +140,9 @@ def columns_of(shape: Shape, wanted: Mapping[str, str]) -> dict[str, int | None]
 
 
 def _occurs(path: Path, shape: Shape) -> bool:
-    """Return whether a member of this path's name occurs in the fixed texts of a shape.
+    """Return whether the name of the member at `path` occurs in the fixed texts of a shape.
 
-    The member at `path` may then be true, false, an object or an array.
+    If so, the member itself may be part of a fixed text: true, false, an object or an array.
     """
     return f'"{path[-1]}"'.encode("utf-8", "replace") in b'""'.join(shape.fixed)
 
@@ -246,8 +247,8 @@ def _are_numbers(
         return False
     first = start + (data[start] == ord("-"))
     size = end - first
-    # Texts of at most MOST_PLAIN characters have at most 17 digits on either side of the decimal
-    # point.
+    # NUMBER allows 17 digits on either side of the decimal point. Texts of at most MOST_PLAIN
+    # characters cannot have more.
     if size.min() < 1 or size.max() > MOST_PLAIN or (end - start).max() > MOST_PLAIN:
         return False
     leading = np.flatnonzero(data[first] == ord("0"))
@@ -269,7 +270,9 @@ def _is_property(path: Sequence[str | int]) -> bool:
 
 
 def _pattern(role: str | None, path: Path) -> str:
-    """Return the pattern that a number must match to be cut out for a role; None means no role.
+    """Return the pattern that the number at `path` must match to be cut out of the record's text.
+
+    `role` is the number's role, or None if it has none.
 
     The coordinates of a geometry become numbers, however they are written. A property is read as
     text, so it must be written as the parser would give it: "412.5", not "412.500".

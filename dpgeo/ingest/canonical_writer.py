@@ -28,7 +28,10 @@ ROW_GROUP = 65_536
 """Number of rows at which a row group aims; it has at most twice as many."""
 
 RUN = 16 * ROW_GROUP
-"""Largest number of rows that are ordered together in memory; runs are a quarter as long."""
+"""Largest number of rows that are ordered together in memory.
+
+Rows are collected in runs of a quarter of this number before they are ordered and spilled.
+"""
 
 SPILL_BITS = 4
 """Number of first bits of the hashes that choose the spill file; there are 2^4 files."""
@@ -78,7 +81,7 @@ class CanonicalWriter:
             self._rows -= run
 
     def flush(self, step: Callable[[], None] = lambda: None) -> None:
-        """Write all remaining rows. `step` is called now and then."""
+        """Write all remaining rows. `step` is called between pieces and may stop the work."""
         if self._rows:
             rows = pa.Table.from_batches(self._waiting, self._schema)
             self._waiting, self._rows = [], 0
@@ -124,7 +127,10 @@ class CanonicalWriter:
         self._spills = []
 
     def _write_ordered(self, rows: pa.Table, level: int) -> None:
-        """Write rows whose persons' hashes agree in the first `level` bits, by the next 16 bits."""
+        """Write rows in the order of the 16 bits that follow the first `level` bits of the hashes.
+
+        The persons' hashes agree in these first bits.
+        """
         rows = rows.combine_chunks()
         high = rows["person_high"].to_numpy()
         if not high.any():
@@ -149,7 +155,11 @@ class Spill:
         self.size = 0
 
     def add(self, rows: pa.RecordBatch, spans: list[tuple[int, int]]) -> None:
-        """Append rows of a run. A span is the index of its first row and that after its last."""
+        """Append rows of a run.
+
+        Each of the `spans` is the part of the run in one range of hashes, given by the index of the
+        part's first row and the index after its last row.
+        """
         ends = [self.size]
         for first, after in spans:
             message = rows.slice(first, after - first).serialize()

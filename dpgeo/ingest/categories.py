@@ -23,7 +23,10 @@ def category_field(index: int) -> pa.Field:
 
 
 def category_codes(batch: Batch, schema: Schema) -> list[Any]:
-    """Return a uint8 array (n,) for each category; the last code stands for OTHER."""
+    """Return the codes of the rows' values, uint8 (n,), for each declared category.
+
+    A category's last code stands for OTHER.
+    """
     return [
         pa.array(codes_of(batch.fields[category_key(each)], each.values).astype(np.uint8))
         for each in schema.categories

@@ -38,4 +38,4 @@ class Context:
 
 
 ANYWHERE = Context()
-"""The facts with which a file of no dataset is read: every place counts as inside."""
+"""The facts with which a file is read that belongs to no dataset: no study area limits it."""

@@ -151,7 +151,8 @@ def points(values: Any, declared: PointsAs, sieve: Sieve) -> Pair:
     sieve.refuse(kind < 0, Reason.GEOMETRY_UNREADABLE)
     sieve.refuse(kind != shapely.GeometryType.POINT, Reason.GEOMETRY_NOT_POINT, shapes)
     sieve.refuse(empty, Reason.GEOMETRY_MISSING)
-    shapes[empty | (kind != shapely.GeometryType.POINT)] = None  # only points have x and y
+    # Shapely returns x and y of points only. None becomes NaN, so the row counts as refused.
+    shapes[empty | (kind != shapely.GeometryType.POINT)] = None
     x, y = shapely.get_x(shapes), shapely.get_y(shapes)
     for coordinate, axis in ((y, declared.y_axis), (x, declared.x_axis)):
         sieve.refuse(~np.isfinite(coordinate), axis.not_finite, coordinate)

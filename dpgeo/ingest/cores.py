@@ -14,9 +14,9 @@ from typing import TypeVar
 T = TypeVar("T")
 
 MOST_THREADS = 8
-"""Largest number of threads.
+"""Largest number of threads that work on parts of a file.
 
-Each one holds a part of a file in memory, and more would mostly wait for the interpreter.
+Each thread holds a part in memory, and more threads would mostly wait for the interpreter.
 """
 
 

@@ -100,7 +100,7 @@ def _columns(first: str) -> Layout:
     """
     delimiter = best_delimiter(first)
     if not _width(first, delimiter):
-        return PLAIN  # a later step (`csv_reader`) reports what is wrong with it
+        return PLAIN  # `csv_reader` will refuse the file and say what is wrong with this line
     fields = split_line(first, delimiter)
     if len(fields) == 1 and len(first.split()) > 1:
         blanks = split_line(first, BLANKS)
@@ -120,7 +120,7 @@ def is_value(field: str) -> bool:
 
 
 def best_delimiter(text: str) -> str:
-    """Return the separator (comma, semicolon, tab or bar) that gives the most columns."""
+    """Return the separator (comma, semicolon, tab or bar) that divides a line into most columns."""
     return max(DELIMITERS, key=lambda mark: _width(text, mark))
 
 

@@ -195,7 +195,8 @@ def _quoting(
     previous = quotes - 1
     if ((data[previous] == SPACE) | (data[previous] == TAB)).any():
         place = np.where((data == SPACE) | (data == TAB), -1, np.arange(len(data)))
-        # A quotation mark at the block's first byte has no previous byte, so its entry stays -1.
+        # Step back over blanks. A quotation mark at the block's first byte has no byte before it,
+        # so its entry in `previous` stays -1.
         nearest = np.maximum.accumulate(place)
         previous = np.where(previous < 0, -1, nearest[previous])
     begins = previous < lines.starts[line]

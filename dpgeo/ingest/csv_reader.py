@@ -233,7 +233,7 @@ def _strings(block: bytes, start: Positions, end: Positions) -> Any:
         quoted = np.frombuffer(block, dtype=np.uint8)[start] == csv_lines.QUOTE
         start, end = start + quoted, end - quoted
     values = cut_text(block, start, end)
-    # Most blocks have no quotation mark, and finding that out is faster than looking for two.
+    # Most blocks have no quotation mark. `has_quotes` tells that sooner than a search for "".
     if has_quotes and b'""' in block:
         single = pc.replace_substring(values, '""', '"')
         values = pc.if_else(pa.array(quoted), single, values)

@@ -153,7 +153,7 @@ def _readable() -> Iterator[None]:
     except OSError as error:
         if error.errno != errno.EINVAL and not isinstance(error, gzip.BadGzipFile):
             raise
-        raise _damaged() from error  # the archive names a position that cannot exist
+        raise _damaged() from error  # EINVAL: the archive refers to a negative file position
     except (EOFError, zlib.error, zipfile.BadZipFile) as error:
         raise _damaged() from error
     except (NotImplementedError, UnicodeError, ValueError, RuntimeError) as error:

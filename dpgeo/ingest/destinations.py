@@ -31,7 +31,7 @@ def destinations(batch: Batch, schema: Schema, kept: NDArray[np.bool_]) -> list[
 
     The entries of a row without a usable destination are null.
     """
-    # A sieve other than the batch's own, so that no row is refused or reported for its destination.
+    # Refusals go to a sieve and a tally that nobody reads: no row is left out for its destination.
     sieve = Sieve(batch.rows, Tally())
     crs, form = schema.columns.crs, schema.columns.position_format
     form = "" if form in PAIRS else form

@@ -119,10 +119,10 @@ def guess_numbers(latitudes: pa.Array, longitudes: pa.Array) -> str:
 
 
 def _numbers(latitudes: pa.Array, longitudes: pa.Array, form: str, limit: float) -> int:
-    """Count the pairs in which both texts are numbers in a format and within range.
+    """Count the pairs in which both texts are numbers in the format `form` and within range.
 
-    `limit` is the largest latitude, and half the largest longitude; it does not apply if `form` is
-    "".
+    Latitudes are at most `limit` and longitudes at most twice that. Plain numbers (`form` "") have
+    no range.
     """
     both = np.ones(len(latitudes), dtype=bool)
     for texts, most in ((latitudes, limit), (longitudes, 2 * limit)):

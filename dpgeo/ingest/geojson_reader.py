@@ -57,7 +57,10 @@ BLANKS = b" \t\x1e"
 IS_BLANK: NDArray[np.bool_] = np.isin(np.arange(256), list(BLANKS))
 
 MOST_SHAPES = 4
-"""Number of shapes that are looked for in each block; other records are parsed one by one."""
+"""Number of record shapes (`alike_features.Shape`) that are looked for in each block.
+
+Records of other shapes are parsed one by one.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +246,7 @@ def document_records(file: IO[bytes], preamble: Preamble, block_bytes: int) -> I
 
 
 def read_preamble(file: IO[bytes]) -> Preamble | None:
-    """Read the members before "features"; None if there is no such list.
+    """Read the members before the list "features"; return None if there is no such list.
 
     Raises InvalidInput for JSON objects that are clearly something else.
     """

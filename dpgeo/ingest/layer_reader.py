@@ -53,7 +53,7 @@ MOST_UNPACKED = 1 << 30
 """Maximum size of an unpacked file in bytes."""
 
 NOWHERE = "http://127.0.0.1:9"
-"""A proxy that does not answer, set for all URLs that GDAL might open."""
+"""A proxy address where nothing answers, so that GDAL cannot open any URL that a file names."""
 
 MULTIPOINT = 4
 """Shapely's type id of multipoints."""
@@ -141,7 +141,7 @@ def _undamaged() -> Iterator[None]:
     except OSError as error:
         if error.errno is not None:
             raise
-        raise _damaged() from error  # Arrow raises an OSError without a number for damage
+        raise _damaged() from error  # for a damaged file, Arrow's OSError has no errno
 
 
 def _damaged() -> InvalidInput:
@@ -240,7 +240,10 @@ def _is_computed(connection: sqlite3.Connection, table: str) -> bool:
 
 
 def _columns(table: GeoDataFrame, choices: LayerChoices) -> list[str]:
-    """Return the columns that a layer of this kind may need. Raises InvalidInput."""
+    """Return the columns of `table` to keep: the chosen ones, and those with usual names.
+
+    Raises InvalidInput if a chosen column is missing.
+    """
     known = [str(name) for name in table.columns if name != table.geometry.name]
     fields = {"key_property": choices.key, "name_property": choices.name}
     for field, column in [*fields.items(), *(("levels", level) for level in choices.levels)]:
@@ -360,7 +363,10 @@ def _geojson(table: GeoDataFrame, columns: Sequence[str], choices: LayerChoices)
 
 
 def _plain(value: Any) -> Any:
-    """Return a table's value as a JSON value; a whole float becomes an integer, as keys need it."""
+    """Return a table's value as a JSON value.
+
+    A whole float becomes an integer, so that the key of a zone is 7 and not 7.0.
+    """
     if isinstance(value, str | bool | int):
         return value
     if isinstance(value, float) and isfinite(value):

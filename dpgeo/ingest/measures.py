@@ -38,7 +38,10 @@ def measure_field(index: int) -> pa.Field:
 
 
 def measure_steps(batch: Batch, schema: Schema) -> list[Any]:
-    """Return the steps of each measure, int32 (n,); null where a row has no number."""
+    """Return the values of each declared measure as steps (`core.measures`), int32 (n,).
+
+    A step is null where a row has no number.
+    """
     form = schema.columns.position_format
     return [_steps(batch.fields[measure_key(each)], each, form) for each in schema.measures]
 

@@ -34,7 +34,10 @@ SAMPLE_ROWS = 800
 DAMAGED = "The Parquet file is damaged or cut short; export and upload it again."
 
 ARROW_SCHEMA, UNREAD = b"ARROW:schema", b"ARROW:unread"
-"""Metadata key in a footer for Arrow's own types, and a key of equal length that nobody reads."""
+"""Key under which a Parquet footer stores Arrow's types, and an unused key of equal length.
+
+Replacing the former by the latter makes Arrow ignore its types without moving any byte.
+"""
 
 COLUMNS_AT_ONCE = 50
 """Number of columns that a preview reads at a time."""
@@ -324,7 +327,10 @@ def check_type(role: str, field: Any) -> None:
 
 
 def _allowed(role: str) -> tuple[Callable[[Any], bool], ...]:
-    """Return tests for the types that a column in a role, an attribute or a measure may have."""
+    """Return tests of a column's Arrow type, one of which must pass.
+
+    `role` is the column's role, or the key of an attribute, a measure or a category.
+    """
     if role.startswith(MEASURE):
         return (*PLAIN, pa.types.is_decimal)
     return ALLOWED.get(role, PLAIN)

@@ -148,7 +148,8 @@ def _marks(names: Any) -> NDArray[np.uint64]:
     whole = np.uint64(64)
     marks = size.astype(np.uint64)
     for at in range(0, min(int(size.max()), MARKED_BYTES), 8):
-        # The mark of an identifier must not depend on the lengths of other identifiers.
+        # Only identifiers with bytes left are mixed further: the mark of a short one must not
+        # depend on how long the longest one is.
         left = np.clip(size - at, 0, 8).astype(np.uint64)
         here = np.flatnonzero(left)
         some = here if len(here) < len(left) else slice(None)
@@ -247,9 +248,9 @@ def _identifiers(values: Any, sieve: Sieve) -> Any:
 
 
 def _names(values: Any, sieve: Sieve) -> Any:
-    """Return the identifiers as texts, those of columns of text as a dictionary of distinct texts.
+    """Return the identifiers as an Arrow array of texts, null for missing or refused ones.
 
-    Missing or refused ones are null.
+    If the column holds text, the array is dictionary-encoded.
     """
     kind = values.type
     if is_text(kind):

@@ -118,7 +118,7 @@ def _batches(paths: Sequence[Path], key: bytes) -> Iterator[Hashes]:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(ROW_GROUP, columns=["person_high", "person_low"]):
                 high, low = (np.asarray(column) for column in batch.columns)
-                # Two persons practically never have the same first half of their hashes.
+                # The first half of the hash tells persons apart: two practically never share it.
                 _, first = np.unique(high, return_index=True)
                 hashes = np.stack([high[first], low[first]], axis=1)
                 yield np.sort(organisation_hashes(hashes, key))

@@ -64,7 +64,7 @@ def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
             most=PREVIEW_PARTS,
         )
 
-    os.nice(10)  # lower this priority below that of processes that serve visitors
+    os.nice(10)  # processes that serve visitors get a higher priority than this one
     parts = unpacked(PREVIEW_BYTES)
     form = form_of(declared) if declared else Form(format_of(parts), packing)
     if form.format.sandboxed:

@@ -85,7 +85,10 @@ def role_name(key: str) -> Phrase:
 
 
 def field_of(key: str) -> str:
-    """Return the input field in which the column of a role or another key is declared."""
+    """Return the input field, as errors name it, in which a column is declared.
+
+    `key` is the column's role, or the key of an attribute, a measure or a category.
+    """
     if key in set(Role):
         return f"columns.{key}"
     if key.startswith(CATEGORY):
@@ -170,7 +173,10 @@ class Columns:
         return cls(**document)
 
     def to_json(self) -> dict[str, str]:
-        """Return the members as plain JSON: column names by role, and the others where not ""."""
+        """Return the members as plain JSON, by name.
+
+        Empty members are left out, except those in ALWAYS_WRITTEN.
+        """
         values = asdict(self)
         return {name: text for name, text in values.items() if text or name in ALWAYS_WRITTEN}
 

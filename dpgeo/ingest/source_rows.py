@@ -68,7 +68,7 @@ def source_rows(
 
     `named` are the columns that are not in the file, with the value that all of its rows have
     (`hive_columns`). `people` limits the rows to persons whose marks (`person_marks`) lie between
-    both numbers, and `between` to times from the first second until before the second one; rows
+    its two numbers, and `between` to times from its first second until before its second one; rows
     without a time are then left out. Whatever the limits, `tally` counts all rows that are read and
     all that are refused, except refused rows of persons outside `people`. Raises InvalidInput for
     an unreadable file, a missing column or one of an unsuitable type.
@@ -89,7 +89,10 @@ def names_in(path: Path, named: Mapping[str, str | None], schema: Schema) -> Ite
 def _batches(
     path: Path, named: Mapping[str, str | None], wanted: Wanted, tally: Tally, crs: str
 ) -> Iterator[Batch]:
-    """Yield the wanted columns of a file, some of which its folders' names may state."""
+    """Yield the wanted columns of a file.
+
+    `named` holds values from the names of the file's folders, for columns that the file lacks.
+    """
     with readable():
         present = set(pq.read_schema(path).names)
     stated = {

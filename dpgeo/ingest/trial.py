@@ -119,9 +119,9 @@ def run_trial(sample: Sample, columns: Columns, context: Context) -> Trial:
 
 
 def _arranged(batch: Batch, read: Columns, tried: Columns) -> Batch:
-    """Return a batch that was read under one declaration with the roles of another (`tried`).
+    """Rearrange the columns of a batch, read under the declaration `read`, as `tried` declares.
 
-    The two declarations differ only in swapped coordinates or in dropped times.
+    The two declarations may differ only in swapped coordinates or in dropped times.
     """
     fields = dict(batch.fields)
     for pair in ((Role.LONGITUDE, Role.LATITUDE), DESTINATION):

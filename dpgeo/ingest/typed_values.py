@@ -41,7 +41,10 @@ class Refusals:
         self._rows.setdefault(reason, []).append(row)
 
     def tell(self, sieve: Sieve, values: Sequence[object]) -> None:
-        """Refuse the collected rows in `sieve`; `values`, one for each row, serve as examples."""
+        """Mark the collected rows as refused in `sieve`.
+
+        `values` holds the value of every row of the batch; some are reported as examples.
+        """
         for reason, rows in self._rows.items():
             failing = np.zeros(len(values), dtype=bool)
             failing[rows] = True

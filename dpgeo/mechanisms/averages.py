@@ -91,7 +91,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare the whole epsilon for the pairs of sums."""
+    """Declare one measurement, of all regions' pairs of sums, with the whole epsilon."""
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
@@ -121,7 +121,7 @@ def release(view: PrivateView, params: Params, meter: CountMeter) -> AveragesRel
 def forecast(
     params: Params, epsilon: Fraction, bound: int, domain: Domain, law: Law = LAPLACE
 ) -> Forecast:
-    """Forecast the noise of each of a region's two sums, in steps.
+    """Forecast the noise of a region's two sums (`AveragesRelease`), in steps of the measure.
 
     Raises InvalidInput if the data lack a named layer, category or measure.
     """

@@ -110,7 +110,7 @@ def counted(params: Params, domain: Domain) -> SlicedGrid:
 def forecast(
     params: Params, epsilon: Fraction, bound: int, domain: Domain, law: Law = LAPLACE
 ) -> Forecast:
-    """Forecast the noise of a cell's count. Raises InvalidInput as `counted` does."""
+    """Forecast the noise of a cell's count. Raises the errors of `counted`."""
     sliced = counted(params, domain)
     grid, names = sliced.grid, sliced.slices.names
     return Forecast(

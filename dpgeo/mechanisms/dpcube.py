@@ -99,7 +99,8 @@ def release(view: PrivateView, params: Params, meter: CountMeter) -> PartitionRe
     inside = grid.inside(view.domain.area)
     cells = view.histogram(grid)
     noise = meter.noise(CELLS, cells)
-    # This sum of all cells has the same sensitivity as sums over any boxes; it is never measured.
+    # The noise of the boxes must be known before there are boxes. The sum of all cells has the same
+    # sensitivity as sums over any boxes, so it stands for them; it is never measured.
     sums = cells.regroup(np.where(inside, 0, -1), 1)
     totals_noise = meter.noise(PARTITIONS, sums)
     counts = meter.measure(CELLS, cells)

@@ -273,7 +273,7 @@ def _places(params: Params, domain: Domain) -> Places:
 
 @lru_cache(maxsize=8)
 def _blocks(area: StudyArea, cells: int) -> Places:
-    """Return the blocks of a grid as places.
+    """Return the blocks of a grid over the study area as candidate places.
 
     The result is cached, since the form requests a forecast at each keystroke.
     """

@@ -73,7 +73,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare equal parts of epsilon for every round and for the counts."""
+    """Declare equal parts of epsilon for every round of k-means and for the final counts."""
     part = epsilon / (params.rounds + 1)
     labels = [*_labels(params), COUNTS]
     return [Spend(label=label, epsilon=part) for label in labels]

@@ -77,7 +77,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 
 def release(view: PrivateView, params: Params, meter: CountMeter) -> ProfileRelease:
-    """Measure every pair of a zone and a part of the week once."""
+    """Measure the counts of all pairs of a zone and a part of the week, once."""
     slices = _slices(params, view.domain)
     zones, sliced = _regions(params, view.domain, slices)
     counts = view.sliced_histogram(sliced)

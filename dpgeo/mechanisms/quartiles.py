@@ -100,7 +100,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare the whole epsilon for the histograms."""
+    """Declare one measurement, of all regions' histograms together, with the whole epsilon."""
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 

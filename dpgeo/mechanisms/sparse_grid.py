@@ -72,7 +72,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare the whole epsilon for the cells."""
+    """Declare one measurement, of the cells' counts, with the whole epsilon."""
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 

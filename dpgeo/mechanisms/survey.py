@@ -33,15 +33,17 @@ LAST_SHARE = Fraction(40, 100)
 """Smallest share of epsilon for the last phase."""
 
 MANY, VERY_MANY = 3000.0, 30_000.0
-"""Thresholds on the expected number of records, in units of l/epsilon.
+"""Thresholds on the expected number of records, in units of l/epsilon, for `phases_after`.
 
-Above MANY, squares of different sizes are chosen only once. Above VERY_MANY, a coarser grid is
-counted as well, because counts of large squares would otherwise be sums of many noisy counts.
+Below MANY, two phases have squares of different sizes; above it, one. Above VERY_MANY, a coarser
+grid is counted as well, because counts of large squares would otherwise be sums of many noisy
+counts.
 """
 
 FEWER = 4
-"""Under zCDP, every cell is counted if sums of cells have at least this many times the squared
-sensitivity of cells.
+"""Least ratio of squared sensitivities, of sums of cells to cells, at which every cell is counted.
+
+This applies under zCDP only (`counts_every_cell`).
 """
 
 FIRST_SHARE = Fraction(35, 100)

@@ -54,7 +54,7 @@ MOVES = translatable("moves between squares")
 LENGTHS = translatable("numbers of moves")
 
 SHARES = {ENDS: Fraction(9, 20), MOVES: Fraction(9, 20), LENGTHS: Fraction(1, 10)}
-"""The shares of epsilon for the three tables."""
+"""The shares of epsilon for the counts of starts and ends, of moves, and of numbers of moves."""
 
 AS_DECLARED, DESTINATIONS, FOLLOWING = "as declared", "destination columns", "consecutive rows"
 
@@ -65,7 +65,10 @@ ENOUGH = 6
 """
 
 TOO_FEW = Fraction(ENOUGH, 4)
-"""With fewer than TOO_FEW * cells^3/epsilon people, trips would be mostly noise and are refused."""
+"""With fewer than TOO_FEW * cells^3/epsilon people, trips would be mostly noise and are refused.
+
+`cells` is the number of squares along a side.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +111,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 
 def release(view: PrivateView, params: Params, meter: Meter) -> TripsRelease:
-    """Measure the three tables of one sample of trips."""
+    """Measure the pairs of start and end, the moves and the lengths of one sample of trips."""
     paths = _paths(params, view.domain)
     features = view.trip_features(paths)
     grid = paths.grid
@@ -133,8 +136,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TripsRelease:
 
 
 def _paths(params: Params, domain: Domain) -> TripPaths:
-    """Return which trips to describe, and the grid. Raises InvalidInput if the dataset lacks
-    them.
+    """Return which trips to describe, and the grid.
+
+    Raises InvalidInput if the dataset has no such trips.
     """
     by_row = params.trips == DESTINATIONS or (params.trips == AS_DECLARED and domain.destinations)
     if by_row and not domain.destinations:

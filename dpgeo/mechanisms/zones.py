@@ -52,7 +52,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare the whole epsilon for the zones."""
+    """Declare one measurement, of the zones' counts, with the whole epsilon."""
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 

@@ -82,7 +82,7 @@ PROPOSALS = 256
 PRECISION = 10**8
 
 TWICE = 2 * max(QUANTILE.numerator, PARTS - QUANTILE.numerator)
-"""Twice the sensitivity of `PARTS` u(l)."""
+"""Twice the sensitivity of the utility u(l), in units of 1/PARTS."""
 
 Ints = NDArray[np.int64]
 
@@ -121,7 +121,10 @@ class PrivateContributions(Opaque):
 
 
 def split(epsilon: Fraction, percent: int) -> tuple[list[Spend], Fraction]:
-    """Return the spends for the choice of the bound, none if `percent` is 0, and their amount."""
+    """Return the spend for the choice of the bound, and its epsilon.
+
+    It gets `percent` per cent of `epsilon`; there is no spend if that is 0.
+    """
     if percent == 0:
         return [], Fraction(0)
     spent = epsilon * Fraction(percent, 100)
@@ -145,9 +148,10 @@ def weights(most: int) -> Ints:
 
 
 def penalties(people: Ints) -> Ints:
-    """Return `PARTS` (max u - u(l)), an integer, for each candidate l.
+    """Return how far the utility u(l) of each candidate l is below the best utility.
 
-    `people` is as in `PrivateContributions`.
+    The result is an integer, in units of 1/PARTS. The module docstring defines u; `people` is as in
+    `PrivateContributions`.
     """
     below = np.cumsum(people)[candidates(len(people) - 2)]
     distance = np.abs(PARTS * below - QUANTILE.numerator * int(people.sum()))

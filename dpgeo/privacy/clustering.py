@@ -44,7 +44,7 @@ def run_kmeans(
     grid: Grid,
     start: Centres,
 ) -> Centres:
-    """Run k-means from the public centres `start`, one round for each spend in `labels`."""
+    """Run k-means from the public centres `start`, one round for each label; return the centres."""
     centres = start
     for label in labels:
         sums = counts.cluster_sums(grid, centres)
@@ -75,7 +75,10 @@ def update_centres(
 
 
 def _least_number(noise: CountNoise) -> int:
-    """Return the noise scale, rounded up: 1/rate for Laplace noise, sqrt(s) for Gaussian noise."""
+    """Return the least noisy number of records with which a centre moves: the noise scale.
+
+    It is 1/rate for Laplace noise and sqrt(s) for Gaussian noise, rounded up.
+    """
     if isinstance(noise, DiscreteGaussian):
         return 1 + math.isqrt(math.ceil(noise.square_scale) - 1)
     return math.ceil(1 / noise.rate)

@@ -123,7 +123,10 @@ class PrivateCounts(Opaque):
 
 
 def squared_sensitivity(sensitivity: int, distinct: bool) -> int:
-    """Return the largest sum of squares of integer changes; see `PrivateCounts`."""
+    """Return an upper bound on the sum of the squared changes of integer counts.
+
+    The changes add up to at most `sensitivity`, and each is at most 1 if `distinct`.
+    """
     return sensitivity if distinct else sensitivity**2
 
 

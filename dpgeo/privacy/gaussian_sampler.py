@@ -166,7 +166,7 @@ def is_below(word: int, bounds: Callable[[int], Bounds], random: RandomWords) ->
 
 @lru_cache(maxsize=16)
 def acceptance_table(square_scale: Fraction, peak: Fraction, reach: int) -> AcceptanceTable:
-    """Build the table of bounds on p(y) for all y below `reach`."""
+    """Build the table of bounds on the acceptance probability p(y) for all 0 <= y < `reach`."""
     shift = max(0, ((reach - 1) // LONGEST_TABLE).bit_length())
     count = -(-reach >> shift)
     table = AcceptanceTable(square_scale, peak, shift, *np.empty((2, 0), dtype=np.uint64))
@@ -183,7 +183,10 @@ def acceptance_table(square_scale: Fraction, peak: Fraction, reach: int) -> Acce
 
 
 def _edge_bounds(table: AcceptanceTable, count: int) -> list[Bounds]:
-    """Enclose the first 64 bits of p at the first `count` multiples of 2^shift."""
+    """Enclose the first 64 bits of the acceptance probability p(y) for y = 0, 2^shift, ...
+
+    Returns `count` pairs of bounds.
+    """
     step = 1 << table.shift
     start = floor(table.peak) >> table.shift
     falling = _walk(table, start * step, step)

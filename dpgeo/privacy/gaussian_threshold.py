@@ -45,8 +45,9 @@ from dpgeo.privacy.sampler import Bounds, exp_bounds, sample_geometric
 from dpgeo.privacy.sparse_threshold import ABOVE, sample_candidates
 
 LARGEST_SCALE = 1 << 13
-"""Largest standard deviation of the noise; at this limit, computing the sums A and Z takes
-seconds.
+"""Largest standard deviation of the noise.
+
+At this limit, computing the sums A and Z of the module docstring takes seconds.
 """
 
 
@@ -73,7 +74,8 @@ def sample_passing(
     low, high = _passing_bounds(noise.square_scale, threshold, rate, 64)
     candidates = sample_candidates(rate, size, random)
     words = ~random.words(candidates.size)
-    # p/q is below 1, so both bounds fit 64 bits.
+    # `low` and `high` enclose 2^64 p/q. They fit 64 bits, since p/q is below 1. A word between them
+    # is not enough to decide; `is_below` then draws more bits.
     passing: NDArray[np.bool_] = words < np.uint64(low)
     for position in np.flatnonzero(~passing & (words <= np.uint64(high))).tolist():
         passing[position] = is_below(
@@ -105,8 +107,8 @@ def _passing_bounds(square_scale: Fraction, threshold: int, rate: Fraction, bits
 
     Raises ArithmeticError if p may be above q.
     """
-    # The rounding error grows with the square of the number of terms, which is about 20 times the
-    # scale.
+    # The rounding error grows with the square of the number of terms, and there are about 20 terms
+    # for each unit of the noise scale.
     precision = (
         bits + 64 + isqrt(int(square_scale)).bit_length() + _tail_bits(square_scale, threshold)
     )
@@ -122,7 +124,7 @@ def _passing_bounds(square_scale: Fraction, threshold: int, rate: Fraction, bits
 
 
 def _tail_bits(square_scale: Fraction, threshold: int) -> int:
-    """Return the approximate number of leading zero bits of A, written as a binary fraction."""
+    """Return about how many zero bits A (module docstring) has after the binary point."""
     return int(threshold**2 / (2 * square_scale) * 3 / 2) + 1
 
 

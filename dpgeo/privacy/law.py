@@ -27,22 +27,32 @@ class Law:
     distinct: bool = False
 
     def counts(self, amount: Fraction, bound: int) -> CountNoise:
-        """Return the noise of counts measured with `amount` that were not added up by region."""
+        """Return the noise of the counts that a view returns, before any are added up.
+
+        `amount`, an epsilon or a rho if `gaussian`, is what their measurement gets.
+        """
         return self._noise(amount, bound, squared_sensitivity(bound, self.distinct))
 
     def sums(self, amount: Fraction, bound: int) -> CountNoise:
-        """Return the noise of counts that were added up by region, measured with `amount`."""
+        """Return the noise of sums of several counts each, measured with `amount`.
+
+        A person's contributions may all be in one sum. `amount` is an epsilon, or a rho if
+        `gaussian`.
+        """
         return self._noise(amount, bound, squared_sensitivity(bound, distinct=False))
 
     def shares(self, amount: Fraction, bound: int, steps: int) -> CountNoise:
-        """Return the noise of sums of a measure if a record's value has `steps` steps
+        """Return the noise of sums of a measure whose values are from 0 to `steps`
         (`PrivateShares`).
         """
         squared = squared_sensitivity(bound, self.distinct) * steps**2
         return self._noise(amount, bound * steps, squared)
 
     def vectors(self, amount: Fraction, bound: int, *, columns: int, reach: int) -> CountNoise:
-        """Return the noise of one column of sums of vectors; see `PrivateSums` for `reach`."""
+        """Return the noise of one column of sums of vectors with this many `columns`.
+
+        `reach` is the most that one contribution adds to the column (`PrivateSums`).
+        """
         squared = columns * (bound * reach) ** 2
         return self._noise(amount, columns * bound * reach, squared)
 

@@ -43,13 +43,13 @@ class Forecast:
     irregular, else empty. `regions` is the largest possible number of regions. `noise` is the noise
     of each count or point. `ground_metres` is the side of the smallest region on the ground.
     `cautions` are warnings to show before epsilon is spent. `facts` are further sentences for the
-    quote, such as the distance between hidden places. If noise is added to sums of a measure's
-    steps instead of counts (`core.measures`), `records` holds the margin of a region's number of
-    records, and the number of records from which a mean is shown; else it is None. If `alike` is
+    quote. If noise is added to sums of a measure's steps instead of counts (`core.measures`),
+    `records` holds the margin of a region's number of records, and the number of records from which
+    a mean is shown; else it is None. If `alike` is
     true, every region is counted with this noise, whatever the data, so the advised contribution
     bound suits the average region instead of a busy one. If `divided` is true, the noisy counts
     decide where regions are small, so most of them are larger than `ground_metres`. `maps` is the
-    number of maps, as of times, among which people are divided.
+    number of maps (such as one for each time of day) among which people are divided.
     """
 
     region: str
@@ -228,7 +228,7 @@ def _check_serves(mechanism: Mechanism) -> None:
 
 
 def single_sample(params: Any, counting: Counting) -> bool:
-    """Return true, as `Mechanism.serial` of mechanisms that always take a single sample."""
+    """Return true: the `Mechanism.serial` of mechanisms that take a single sample in any case."""
     return True
 
 

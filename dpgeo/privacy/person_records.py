@@ -109,12 +109,12 @@ class PrivateVisits(Opaque):
         )
 
     def counts(self) -> PrivateSparseCounts:
-        """Count how often each item occurs; the counts have the sensitivity of these visits."""
+        """Count how often each item occurs; one person adds at most `sensitivity` to all counts."""
         items, amounts = np.unique(self.__items, return_counts=True)
         return PrivateSparseCounts(items, amounts, size=self._size, sensitivity=self._sensitivity)
 
     def group_counts(self, group: Ints, groups: int) -> PrivateCounts:
-        """Return the number (groups,) of items in each group, with the sensitivity of these visits.
+        """Return the number (groups,) of items by group; one person adds at most `sensitivity`.
 
         `group` holds the public group of each possible item.
         """

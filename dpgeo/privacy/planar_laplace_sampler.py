@@ -191,9 +191,9 @@ def _propose(rate: float, size: int, random: RandomWords) -> Floats:
 
 
 def _long_exponentials(words: NDArray[np.uint64], random: RandomWords) -> Floats:
-    """Return -ln U (n,) for values of U that need more random bits, which are read here.
+    """Return -ln U (n,) for uniform U of which `words` (n,) are the first 64 bits.
 
-    `words` (n,) holds the first words of U, which are all below LONG.
+    These words are below LONG, so U would be too coarse; more random words are read.
     """
     zeros = np.zeros(len(words))
     zero = np.flatnonzero(words == 0)

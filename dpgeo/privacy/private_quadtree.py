@@ -68,7 +68,10 @@ from dpgeo.spatial.boxes import box_sums, summed_area, tiles
 FAN_OUT = 4
 
 LOG_FAN_OUT = Fraction(13862943611198907, 10**16)
-"""A value just above ln 4 = 1.38629436111989061..., so that delta is never too small."""
+"""A fraction just above ln 4 = 1.38629436111989061...
+
+It is rounded up so that the bias, delta in the module docstring, is never too small.
+"""
 
 Split = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
 """Function that takes biased counts b (n,), draws the noise X of each, and returns the mask b + X >
@@ -113,8 +116,7 @@ def bias(noise: DiscreteLaplace) -> int:
 def grow(
     counts: NDArray[np.int64], inside: NDArray[np.bool_], delta: int, split: Split
 ) -> GrownTree:
-    """Grow the tree over private `counts` (rows, columns) as described in the module
-    docstring.
+    """Grow and return the tree over private `counts` (rows, columns); see the module docstring.
 
     `inside` (rows, columns) is the public mask of the study area; cells outside it are left
     out of all counts. `delta` is the `bias` of the noise that `split` draws.

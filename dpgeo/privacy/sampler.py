@@ -55,7 +55,7 @@ BASE_BITS = 12
 """Bits per digit. Tables for base 4096 take 32 kilobytes and fit in the processor's cache."""
 
 LARGEST_TABLE_SCALE = 512
-"""Largest noise scale at which geometric values are drawn from one table, not digit by digit."""
+"""Largest noise scale at which a geometric value is drawn from one table, not digit by digit."""
 
 CHUNK = 1 << 15
 """Number of values drawn at a time, so that the arrays in use stay in the processor's cache."""
@@ -71,7 +71,7 @@ def sample(noise: DiscreteLaplace, size: int, random: RandomWords) -> NDArray[np
 
     def draw(count: int) -> NDArray[np.int64]:
         sign = -coin.draw(count, random)
-        # In two's complement, flipping every bit of G gives -1 - G.
+        # Flips every bit of the geometric value G if the coin is 1: in two's complement, -1 - G.
         return geometric_draw(count, random) ^ sign
 
     return _in_chunks(draw, size)
@@ -92,7 +92,7 @@ def _in_chunks(draw: Callable[[int], NDArray[np.int64]], size: int) -> NDArray[n
 
 
 def _geometric_sampler(rate: Fraction) -> Callable[[int, RandomWords], NDArray[np.int64]]:
-    """Return a function that draws geometric values digit by digit from tables."""
+    """Return a function that draws geometric values from tables, digit by digit in base 4096."""
     if rate < LEAST_RATE:
         raise ValueError(f"The rate of noise must be at least {LEAST_RATE}, to fit 64 bits.")
     digits = []
@@ -160,7 +160,10 @@ class _Table:
         return drawn
 
     def _settle(self, word: int, random: RandomWords) -> int:
-        """Return the value for a `word` that equals a boundary's first 64 bits; read more words."""
+        """Return the value for a `word` that is equal to the first 64 bits of a boundary.
+
+        Reads more random words to tell on which side of the boundary the random number is.
+        """
         bits, string = 64, word
         ends = self.words[: self.boundaries]
         first = int(np.searchsorted(ends, np.uint64(word)))
@@ -176,7 +179,7 @@ class _Table:
 
 @lru_cache(maxsize=64)
 def _table(rate: Fraction, outcomes: int | None) -> _Table:
-    """Build the table for a digit, or for a geometric variable if `outcomes` is None.
+    """Build the table for a digit from 0 to `outcomes` - 1, or for a geometric variable if None.
 
     The table for a geometric variable leaves out a tail of mass below 2^-20.
     """
@@ -234,9 +237,10 @@ Bounds = tuple[int, int]
 def _certain_floors(
     powers: Iterator[Bounds] | list[Bounds], tail: Bounds, precision: int, bits: int
 ) -> list[int] | None:
-    """Compute floor(2^bits (1-p)/(1-r)) for each p, or None if the bounds leave one undecided.
+    """Compute floor(2^bits (1-p)/(1-r)) for several real numbers p and one r.
 
-    `powers` holds bounds on each p, and `tail` holds bounds on r.
+    `powers` holds bounds on each p, and `tail` bounds on r, to `precision` bits. Returns None if
+    the bounds are too wide to decide one of the results.
     """
     one = 1 << precision
     floors = []

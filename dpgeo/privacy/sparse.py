@@ -104,10 +104,10 @@ class PrivateSparseCounts(Opaque):
     def between(self, kept: NDArray[np.bool_]) -> PrivateSparseCounts:
         """Restrict counts of pairs of regions to the pairs of a public set of regions.
 
-        The cells are the pairs of the regions that `kept` (n,) marks, slice by slice, and in each
-        by origin, then destination. The pairs that are kept are numbered in the same way, among
-        the kept regions. Different pairs get different numbers, so no counts are added up, and
-        neither sensitivity grows.
+        The cells must be all pairs of n regions, numbered slice by slice, then by origin, then by
+        destination. The result has the pairs of the regions that `kept` (n,) marks, numbered in the
+        same way. Different pairs get different numbers, so no counts are added up, and neither
+        sensitivity grows.
         """
         every, n = kept.size, int(np.count_nonzero(kept))
         if self._size % every**2:

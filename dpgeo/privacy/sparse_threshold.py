@@ -39,7 +39,10 @@ from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.sampler import CHUNK, exp_bounds, sample_geometric
 
 ABOVE = 1 + 1e-6
-"""Factor applied to the candidate rate r, which keeps q above p despite rounding errors."""
+"""Factor by which the candidate rate r is raised against rounding errors.
+
+A cell must be a candidate with a probability q that is not below p, the probability to pass.
+"""
 
 
 def sample_passing(
@@ -113,7 +116,8 @@ def acceptance_bits(rate: Fraction, threshold: int, candidate: Fraction, bits: i
         tail, a, r = (
             exp_bounds(exponent, precision) for exponent in (rate * threshold, rate, candidate)
         )
-        # p/q = tail/((1 + a)(1 - exp(-r))), with every factor rounded outwards.
+        # p/q = exp(-rate threshold)/((1 + a)(1 - exp(-r))), every factor rounded outwards; here `r`
+        # holds the bounds on exp(-r).
         least = (tail[0] << (bits + precision)) // ((one + a[1]) * (one - r[0]))
         most = (tail[1] << (bits + precision)) // ((one + a[0]) * (one - r[1]))
         if least == most:

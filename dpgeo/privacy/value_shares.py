@@ -74,12 +74,15 @@ class PrivateShares(Opaque):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape (2, ...) of U and D. It is public, since the regions are public."""
+        """Shape of the sums U and D: 2, then the shape of the regions, which is public."""
         return self.__pair.shape
 
     @property
     def sensitivity(self) -> int:
-        """Largest L1 change of U and D together when one privacy unit is added or removed."""
+        """Largest L1 change of all sums together when one privacy unit is added or removed.
+
+        The sums are U and D of the module docstring.
+        """
         return self._bound * self._steps
 
     @property
@@ -88,7 +91,7 @@ class PrivateShares(Opaque):
         return squared_sensitivity(self._bound, self._distinct) * self._steps**2
 
     def _read_by_meter(self) -> NDArray[np.int64]:
-        """Return U and D. Only meters may call this."""
+        """Return the sums U and D (module docstring), (2, ...). Only meters may call this."""
         return self.__pair
 
     def __repr__(self) -> str:

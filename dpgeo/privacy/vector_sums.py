@@ -69,14 +69,18 @@ class PrivateSums(Opaque):
 
     @property
     def sensitivity(self) -> int:
-        """Joint L1 sensitivity m l of all columns, with each column measured in units of its
-        reach.
+        """Joint L1 sensitivity m l of all m columns, each in units of its reach.
+
+        l is the contribution bound.
         """
         return len(self._reach) * self._sensitivity
 
     @property
     def squared_sensitivity(self) -> int:
-        """Joint squared L2 sensitivity m l^2 of all columns, each in units of its reach."""
+        """Joint squared L2 sensitivity m l^2 of all m columns, each in units of its reach.
+
+        l is the contribution bound.
+        """
         return len(self._reach) * self._sensitivity**2
 
     def _read_by_meter(self) -> NDArray[np.int64]:
