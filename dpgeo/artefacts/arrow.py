@@ -62,7 +62,8 @@ def arrays(layer: Layer, part: slice, box_bounds: NDArray[np.float64] | None = N
 
 def repeated(layer: Layer) -> frozenset[str]:
     """Return the names of the columns that store a single value for all features."""
-    # Computed arrays of fewer than two numbers may have a stride of 0 as well.
+    # One value for all features is an array broadcast with a stride of 0. At least two features are
+    # needed, because any array of fewer numbers may have a stride of 0.
     two = {name: values for name, values in columns(layer, slice(2)).items() if len(values) > 1}
     alike = {name for name, values in two.items() if values.strides == (0,)}
     return frozenset(alike | ({LABEL} if layer.margin is not None else set()))

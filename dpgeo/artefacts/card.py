@@ -50,7 +50,7 @@ def write(released: Released, view: View, path: Path) -> None:
 
 
 def _draw_legend(pen: Any, released: Released, view: View) -> None:
-    """Draw the legend above the publisher and the verdict, aligned with the bottom."""
+    """Draw the legend, and below it the publisher's name and the verdict of the promise."""
     about = released.about
     source = ", ".join(
         filter(None, (about.get("publisher", ""), about.get("requested_on", "")[:4]))

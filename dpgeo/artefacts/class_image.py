@@ -72,7 +72,7 @@ def _colour_table(view: View) -> list[int]:
 
 
 def write_legend(released: Released, view: View, path: Path) -> None:
-    """Write the QGIS style that labels the entries of the colour table."""
+    """Write the QGIS style that labels the classes in the image's colour table."""
     entries = [(TOO_FEW, NOISE), *((rule.label, rule.colour) for rule in view.rules)]
     root = ET.Element("qgis", version=VERSION, styleCategories="Symbology")
     drawn = ET.SubElement(

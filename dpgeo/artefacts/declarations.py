@@ -158,7 +158,7 @@ def area_exchange(released: Released) -> AreaExchange | None:
 
 
 def area_seen(released: Released) -> AreaSeen | None:
-    """Return facts on files that members opened before they declared this study area.
+    """Return facts on earlier files that members had opened when they declared this study area.
 
     The facts state how often files of datasets with other study areas had been opened, and when
     last. Returns None if the release has no such record.

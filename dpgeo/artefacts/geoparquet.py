@@ -37,7 +37,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
         use_dictionary=[name for name in figures if name not in ("row", "column")],
         write_statistics=[*figures, *(f"bbox.{side}" for side in _SIDES)],
         write_page_index=True,
-        # Or readers would get dictionaries instead of the repeated values.
+        # Otherwise readers would get dictionaries instead of the repeated values.
         store_schema=False,
     ) as writer:
         for part in parts(layer):

@@ -67,7 +67,7 @@ def not_protected(content: Content, facts: list[str]) -> list[str]:
 
 @singledispatch
 def own_noun(content: Content) -> Noun | None:
-    """Return the noun for what is counted if it is neither people nor rows, else None."""
+    """Return the noun for what is counted, such as trips, or None if these are people or rows."""
     return None
 
 

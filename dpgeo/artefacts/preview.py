@@ -40,7 +40,8 @@ HEIGHT = HEAD + MAP_HEIGHT + FOOT
 PAPER: Colour = (243, 245, 242)
 
 MOST_CIRCLES = 200
-"""Points drawn as circles sized by their counts are fewer than this; more would hide each other."""
+"""With this many points or more, circles sized by counts would hide each other, so dots are drawn.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +161,7 @@ def _paint_cells(
     from_row, row_pixels, row_places = _seen(row, layer.grid.rows)
     from_column, column_pixels, column_places = _seen(column, layer.grid.columns)
     image = np.zeros((from_row[-1] + 1, from_column[-1] + 1), dtype=np.uint8)
-    # Places count along the rows, since an array is written faster by one index than by two.
+    # Cells are numbered along the rows, since an array is written faster by one index than by two.
     from_row *= image.shape[1]
     for part in parts(layer):
         top, _, left, _ = layer.boxes[part].T
@@ -171,12 +172,12 @@ def _paint_cells(
 def _seen(
     lines: NDArray[np.int64], size: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Find the visible rows of a grid of `size` rows: those in which pixels lie.
+    """Find the visible rows of a grid of `size` rows: those in which the centres of pixels lie.
 
-    `lines` (n,) holds the grid row of each of n pixels. Returns, for each row of the grid, its
-    position among the visible rows; the indices of the pixels that lie in the grid; and for each of
-    these pixels, the position of its row. Rows that are not visible share the position after the
-    last, which an additional entry at the end repeats. Columns work alike.
+    `lines` (n,) holds the grid row of each of n pixels. The first result (size + 1,) numbers the
+    visible rows; all other rows, and an entry at the end, have the number after the last. The
+    second result holds the indices of the pixels that lie in the grid, and the third the numbers of
+    their rows. The function serves columns as well.
     """
     pixels = np.flatnonzero((lines >= 0) & (lines < size))
     rows = np.unique(lines[pixels])

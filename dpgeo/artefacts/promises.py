@@ -305,9 +305,9 @@ class Lifetime:
 
     @property
     def lines_of_points(self) -> tuple[Phrase, ...]:
-        """The sentence on what counts and moved points limit together, for maps of moved points.
+        """The sentence on what counts and moved points together may reveal.
 
-        It is in a tuple, which is empty if there is no budget for points.
+        It is in a tuple, which is empty if the dataset has no budget for moved points.
         """
         if not self.places:
             return ()
@@ -352,7 +352,10 @@ class Lifetime:
         return Phrase(SMALL_DELTA_ROW if self.delta else SMALL_ROW, **words)
 
     def small_of_points(self, used: Phrase) -> Phrase:
-        """Return the small print on the levels of a map of moved points, which cost `used`."""
+        """Return the small print on the levels of moved points.
+
+        `used` states the level that the map itself costs.
+        """
         total = Figure(format_epsilon(self.total))
         points = self.points.words if self.points else used
         return Phrase(SMALL_POINTS, used=used, points=points, total=total)
@@ -453,9 +456,9 @@ def of_points(
 def in_places_and_groups(
     cost: Presence, noun: str = "", household: int = 1, total: Presence | None = None
 ) -> Sequence[Phrase]:
-    """Return sentences on cases in which a guarantee counts several times.
+    """Return sentences on cases in which the loss is several times that of one privacy unit.
 
-    If the privacy unit is a person, these are several places and groups of people; if it is a
+    If the privacy unit is a person, these are changes of place and groups of people; if it is a
     record, several rows of one person. `noun` is the owner's noun for rows, or "". If households
     are protected, the sentence on groups is about a household of `household` people and all maps
     together, of which each person loses at most `total`; `of_household` covers a single map.

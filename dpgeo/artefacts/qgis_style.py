@@ -141,7 +141,9 @@ def _shades(pipe: ET.Element, view: View) -> None:
 
 
 def _classes(pipe: ET.Element, stops: list[tuple[float | None, Colour, str]]) -> None:
-    """Draw an image in the colours of classes with these upper limits."""
+    """Draw an image in the colours of classes; `stops` holds each class's upper limit, colour and
+    label.
+    """
     drawn = ET.SubElement(
         pipe,
         "rasterrenderer",
@@ -197,7 +199,7 @@ def _symbol(view: View, number: int, colour: Colour | None) -> ET.Element:
     filled = NOISE if colour is None else colour
     if shape == "polygon":
         cells = isinstance(view.layer, BoxLayer)
-        # An outline in the cell's own colour closes the hairline gap that smoothing leaves.
+        # An outline in the cell's own colour closes the hairline gap that anti-aliasing leaves.
         options = {
             "color": rgba(filled),
             "outline_color": rgba(filled if cells else LAND),

@@ -57,7 +57,7 @@ are compared.
 """
 
 SMOOTH_STEP = 0.25
-"""Step to which smoothed counts are rounded in the array."""
+"""Smoothed counts are stored as whole multiples of this."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ BOUND = translatable(
 
 
 def sentences(part: Part) -> Sequence[Phrase]:
-    """Return the sentences on a release's place in its series, and on the series' protection."""
+    """Return the sentences on a map's number in its series, and on what the series protects."""
     place = Phrase(
         PLACE, number=part.number, title=part.title, period=Phrase(A_PERIOD[part.terms.period])
     )

@@ -237,7 +237,7 @@ def _counts(released: Released) -> Any:
 
 
 def _product(released: Released) -> form.Product:
-    """Return the release's type of data product, a term of the registry, and its intended use."""
+    """Return the type of data product, a term of the Deployments Registry, and its intended use."""
     kind = released.content.product
     use = wording.PRODUCT[kind].format(unit=released.guarantee.unit.value)
     return {"type": kind, "intended_use": use}
@@ -460,7 +460,10 @@ def _spend(line: Measured) -> Any:
 
 
 def _points_noise(noise: PlanarLaplace) -> Any:
-    """Return the parameters of the points' noise, whose rate is below the declared epsilon."""
+    """Return the parameters of the points' noise.
+
+    The rate of the noise is below the declared epsilon, to allow for finite precision.
+    """
     return {
         "distribution": "planar Laplace on the sphere",
         "density": wording.PLANAR_LAPLACE,

@@ -176,7 +176,10 @@ class DatasetGuarantee(Guesses):
 
 
 class DatasetGuarantee16(DatasetGuarantee):
-    """For a budget in rho, `rho` converts to `epsilon` at `delta`, and there is no odds factor."""
+    """Guarantee of a dataset whose budget may be in rho.
+
+    `rho` then converts to `epsilon` at `delta`, and there is no odds factor.
+    """
 
     rho: NotRequired[Decimal]
     delta: NotRequired[Delta]
@@ -435,7 +438,10 @@ class Household(Guesses):
 
 
 class BoundChoice(TypedDict):
-    """How the contribution bound was chosen privately: near a quantile, and at most `most`."""
+    """How the contribution bound was chosen privately.
+
+    It is close to the quantile `quantile` of the people's numbers of regions, and at most `most`.
+    """
 
     bound: Positive
     most: Positive

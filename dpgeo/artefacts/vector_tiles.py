@@ -323,7 +323,7 @@ def _shape_commands(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Paths:
-    """Rings and lines (n,) of shapes, in units, in the order in which they are drawn.
+    """Rings and lines (n,) of shapes, in tile units, in the order in which they are drawn.
 
     `shape` (n,) holds the index of each path's shape, ascending, and `ring` (n,) whether the path
     is a ring. `points` (k, 2) are the vertices of all paths, and `size` (n,) is the number of
@@ -380,7 +380,7 @@ class _Paths:
 
 
 def _paths(shapes: NDArray[np.object_]) -> _Paths:
-    """Return the paths of shapes (n,) in units, rounded.
+    """Return the paths of shapes (n,), rounded to whole tile units.
 
     A shape is drawn by its polygons, or by its lines if it has none. Outer rings are clockwise on
     screen, and holes counterclockwise. What vanishes when rounded is left out.
@@ -418,7 +418,9 @@ def _paths(shapes: NDArray[np.object_]) -> _Paths:
 def _rounded(
     paths: NDArray[np.object_], shape: NDArray[np.int64], is_ring: NDArray[np.bool_]
 ) -> _Paths:
-    """Return paths (n,) with rounded vertices, none of which repeats the previous one."""
+    """Return paths (n,) with vertices rounded to whole tile units, none of which repeats the
+    previous one.
+    """
     places, path = shapely.get_coordinates(paths, return_index=True)
     points = np.rint(places).astype(np.int64)
     moved = np.any(np.diff(points, axis=0, prepend=0) != 0, axis=1)

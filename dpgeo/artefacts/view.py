@@ -133,7 +133,10 @@ class View:
 
     @property
     def divisor(self) -> str:
-        """Return the column by which figures are divided before multiplying by `factor`, or ""."""
+        """Return the column by which values are divided to get a value per cell, or "" for none.
+
+        The result is then multiplied by `factor`.
+        """
         layer = self.layer
         return "cells" if isinstance(layer, BoxLayer) and not layer.is_cells else ""
 
@@ -230,7 +233,8 @@ class View:
         Several files of a map show the classes, so they are found only once.
         """
         classes = np.full(len(self.layer), -1, dtype=np.int8)
-        # In parts, which bounds memory. Most cells of a fine grid are grey and need no value.
+        # Features are classified in parts, to bound memory. Most cells of a fine grid are grey and
+        # need no value.
         for part in parts(self.layer):
             shown = part.start + np.flatnonzero(coloured(self.layer, part))
             classes[shown] = np.searchsorted(self.edges, self._values(shown), side="right") - 1

@@ -103,7 +103,7 @@ TOTALS = {
         "further zone that contains it."
     ),
 }
-"""Sentences on what each total counts, for releases with totals."""
+"""Sentence on what a release's totals count: people, sightings or visits."""
 
 TOTALS_STEP = (
     "Totals of all rows that the map is about: measured beside it, with a share of the cost and "
@@ -322,7 +322,7 @@ PRODUCT = {
     "Synthetic data": "To try out analyses on invented people at real places, and to count places; "
     "not to learn anything about any one {unit}.",
 }
-"""Intended use of each type of data product; the types are terms of the registry."""
+"""Intended use of each type of data product; the types are terms of the Deployments Registry."""
 
 UNITS_IN_TOTALS = (
     "Stated roughly, as the noisy total of people under totals, which are part of the cost."

@@ -1,4 +1,4 @@
-"""Covering of query regions with the measured regions of a release."""
+"""Covers: the measured regions of a release that together make up a query region."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Ints = NDArray[np.int64]
 Shapes = NDArray[np.object_]
 
 NEGLIGIBLE = 1e-9
-"""A share of a region's ground that differs from 0 or 1 by less than this is rounded to it.
+"""Shares of a region's ground that differ from 0 or 1 by less than this become exactly 0 or 1.
 
 The limit is far above rounding errors, but far too small to change a count by one person.
 """
@@ -326,7 +326,10 @@ def _running(counts: Sequence[Ints]) -> list[Ints]:
 
 
 def _shared_sums(touched: _Touched, counts: Ints) -> NDArray[np.float64]:
-    """Return each query region's sum (n,) of `counts`, each times the share of its cell covered."""
+    """Return the sum (n,) of `counts` over each query region.
+
+    The count of a cell that an outline cuts is multiplied by the share of the cell in the region.
+    """
     (before,) = _running([counts])
     runs = before[touched.after] - before[touched.first]
     inside = counts[touched.number] * touched.share
@@ -370,7 +373,10 @@ class Cells(Areas):
     def sums_of_each(
         self, regions: Shapes, sets: Sequence[Sequence[NDArray[np.int64]]]
     ) -> tuple[list[Cover], NDArray[np.float64]]:
-        """Return covers of the regions, and the sums of several sets of counts; see `Areas`."""
+        """Return covers of the regions, and the sums of several sets of counts.
+
+        Arguments and results are explained at `Areas.sums_of_each`.
+        """
         touched = self._touched(regions, max(1, sum(map(len, sets)) // COUNTS_A_PIECE))
         first = [each.ravel() for each in sets[0]]
         covers = self._covers(touched, first, _running(first))

@@ -107,7 +107,11 @@ def _share(
     nodes: slice,
     parents: NDArray[np.integer[Any]],
 ) -> None:
-    """Compute x and V for the nodes of one level (see the module docstring), in place."""
+    """Go one step down: from estimates of one level's parents to estimates of the nodes below, in
+    place.
+
+    `value` becomes x and `error` becomes V of the module docstring.
+    """
     child = np.flatnonzero(parents >= 0) + nodes.start
     parents = parents[parents >= 0]
     fraction = error[child] / below_variance[parents]

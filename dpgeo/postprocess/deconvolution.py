@@ -91,7 +91,9 @@ better.
 """
 
 TURNS = 2
-"""Number of positions of the frame over which the smoothing takes the mean in each update."""
+"""Number of positions of the frame of squares over which the smoothing takes the mean in each
+update.
+"""
 
 COARSEST = 4
 """Number of squares along each side at the smoothing's coarsest level, which is not smoothed."""
@@ -145,9 +147,10 @@ class Channel:
         self._target = self._published_cells(area, noise, side)
 
     def forward(self, density: Floats) -> Floats:
-        """Return A p: the expected number of published points in each fine cell.
+        """Return the expected distribution of published points over the fine cells.
 
-        `density` and the result have the shape of the fine grid.
+        `density` is that of the reports, p in the module docstring, and the result is A p; both
+        have the shape of the fine grid.
         """
         spread = np.zeros(self._shape)
         for rows, kernel in zip(self._bands, self._kernels, strict=True):
@@ -161,7 +164,10 @@ class Channel:
         return np.asarray(counted, dtype=np.float64).reshape(self.fine.shape)
 
     def backward(self, ratio: Floats) -> Floats:
-        """Return A' r: for each fine cell, the mean of r over the cells its reports move to."""
+        """Return the mean of `ratio` over the cells to which reports of each fine cell move.
+
+        This is A' r, where A is the matrix of the probabilities of moving.
+        """
         side = self.fine.rows + 2 * self.margin
         framed = np.zeros(self._shape)
         framed[:side, :side] = ratio.ravel()[self._target].reshape(side, side)
@@ -191,7 +197,10 @@ class Channel:
     def _published_cells(
         self, area: StudyArea, noise: PlanarLaplace, side: int
     ) -> NDArray[np.int64]:
-        """Return the fine cell to which truncation maps each cell of the framed grid."""
+        """Return the fine cell in which truncation puts reports from each cell of the framed grid.
+
+        The framed grid has `side` rows and columns: the fine cells and the margin around them.
+        """
         centre = np.arange(side) - self.margin + 0.5
         x = self.fine.west + centre * self.fine.cell
         y = self.fine.north - centre * self.fine.cell
@@ -266,10 +275,10 @@ class Smoothing:
         self._frame = 1 << (self._side - 1).bit_length()
 
     def apply(self, density: Floats, points: float, number: int) -> Floats:
-        """Return the density after the step; it sums to 1.
+        """Return the density after one smoothing; it sums to 1.
 
-        `density` sums to 1 and was estimated from `points` points in update `number`, on which the
-        positions of the frame depend.
+        `density` sums to 1 and was estimated from `points` points in the EM update `number`, which
+        decides the positions of the frame of squares.
         """
         turns = range(TURNS * number, TURNS * number + TURNS)
         smoothed = sum(self._step(points * density, _turn(each, self._frame)) for each in turns)
@@ -334,10 +343,11 @@ def _best_strength(
     watched: Floats,
     progress: Callable[[int, int], None] | None,
 ) -> Fit:
-    """Return the fit to `fitted` with the strength that maximises the likelihood of `watched`.
+    """Return the best fit to `fitted`, over strengths of the smoothing.
 
-    Both hold counts of one half of the points in fine cells. The likelihood rises and then falls
-    with the strength, so strengths beside the best one are tried until none is better.
+    Each of `fitted` and `watched` holds counts of one half of the points in fine cells. The best
+    fit has the greatest likelihood of `watched`. The likelihood rises and then falls with the
+    strength, so strengths next to the best one are tried until none is better.
     """
 
     def at(index: int) -> Fit:
@@ -425,13 +435,15 @@ def _least_metres(grid: Grid) -> float:
 
 
 def _bands(grid: Grid) -> list[slice]:
-    """Return ranges of rows within which the ground size of cells differs by less than BAND."""
+    """Return ranges of rows within which the ground size of cells differs by less than the share
+    BAND.
+    """
     sizes = np.log([_metres(grid, row + 0.5) for row in range(grid.rows)])
     wanted = max(1, math.ceil((sizes.max() - sizes.min()) / BAND))
     number = ((sizes - sizes.min()) / (sizes.max() - sizes.min() + 1e-300) * wanted).astype(int)
     number = np.minimum(number, wanted - 1)
-    # Rows with equal cell sizes north and south of the equator end up in two bands, which does no
-    # harm.
+    # Rows of equal cell size north and south of the equator end up in separate bands, which is
+    # correct but takes more time.
     edges = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), grid.rows]
     return [slice(first, after) for first, after in itertools.pairwise(edges)]
 

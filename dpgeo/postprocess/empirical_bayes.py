@@ -44,9 +44,10 @@ RATIOS = 2.0 ** np.arange(-6, 10)
 """Means of the gamma distributions, as multiples of the prior guess mu."""
 
 LEAST_MEAN, GREATEST_MEAN = 0.1, 64.0
-"""Limits of the means of the gamma distributions, in units of b.
+"""Limits of the means of the gamma distributions, in units of the noise scale b.
 
-Means below the range are represented by the point mass at 0; means above it lie beyond the grid.
+Means below the range are represented by the point mass at 0; those above it lie beyond the grid of
+values x.
 """
 
 CLEAR = 35.0
@@ -62,8 +63,9 @@ PSEUDO_COUNT = 0.02
 """Prior pseudo-count of each gamma distribution."""
 
 ZERO_SHARE, ZERO_LIMITS = 0.03, (1.0, 20.0)
-"""Prior pseudo-count of the point mass at 0: the share ZERO_SHARE of the counts, kept within
-ZERO_LIMITS.
+"""Prior pseudo-count of the point mass at 0.
+
+It is ZERO_SHARE times the number of counts, kept within ZERO_LIMITS.
 """
 
 
@@ -183,7 +185,7 @@ class _Model:
 
 @functools.cache
 def _unfitted_moments(kind: NoiseKind) -> tuple[Floats, Floats]:
-    """Return posterior means and variances under the initial weights."""
+    """Return posterior means and variances under the weights from which the fit starts."""
     model = _model(kind)
     return model.moments(model.initial_weights(ZERO_LIMITS[0])[1])
 

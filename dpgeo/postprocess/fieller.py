@@ -9,12 +9,12 @@ has mean 0 if m is the true mean of the counted records, however many there are,
     P(|noise| > t) = (p^2 e^(-t/p) - q^2 e^(-t/q)) / (p^2 - q^2),
 and e^(-t/p) (1 + t/(2p)) where p = q. If the noise is Gaussian with the variance 2 b^2, the noise
 of T(m) is Gaussian with the variance 2 b^2 ((1 - m)^2 + m^2). Let t(m) be the t at which this is 5
-%. The interval is the set of all m with |T(m)| <= t(m): it contains the true mean in exactly 95 %
-of releases, without a union bound and without dividing by a noisy number. The noise is discrete;
-its tails are within one step of those of continuous noise, so 1 is added to t(m). t(m) does not
-depend on any data and is tabulated once for M values of m from 0 to 1, and taken as linear between
-them. So the ends of an interval are where T(m) crosses t(m) or -t(m) between two of these values,
-and an interval may be narrower than their distance.
+%. The interval is the set of all m with |T(m)| <= t(m): with continuous noise, it contains the true
+mean in exactly 95 % of releases, without a union bound and without dividing by a noisy number. The
+noise is discrete; its tails are within one step of those of continuous noise, so 1 is added to
+t(m). t(m) does not depend on any data and is tabulated once for M values of m from 0 to 1, and
+taken as linear between them. So the ends of an interval are where T(m) crosses t(m) or -t(m)
+between two of these values, and an interval may be narrower than their distance.
 
 Ranks. If each interval misses with a probability of 5 %/n, all n intervals hold together in 95 % of
 releases (Bonferroni). Then a region is surely above another if its interval lies above the other's,
@@ -63,7 +63,7 @@ ERROR = 0.05
 """Probability that an interval misses the true mean."""
 
 CHUNK = 1000
-"""Number of regions whose candidates are tested at a time."""
+"""Number of regions for which all candidate means are tested at a time, to bound memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -146,7 +146,7 @@ class ShareNoise:
         )
 
     def _limits(self, error: float) -> Floats:
-        """Return t(m) (M,), which the noise of T(m) exceeds with probability `error` at scale 1."""
+        """Return t(m) (M,), which |noise of T(m)| exceeds with probability `error`, for scale 1."""
         if isinstance(self.noise, DiscreteLaplace):
             return _laplace_limits(error)
         m = np.linspace(0, 1, SHARES)
@@ -178,8 +178,9 @@ class ShareNoise:
         """
         m = np.linspace(0, 1, SHARES)
         single = self.noise.tail(0.025)
-        # The scale is in records; the noise of one sum, in records, has a standard deviation of
-        # sqrt(2) times `spread`.
+        # `scale` is in records, and `spread` is the scale of a query region's noise. The noise of
+        # its upper or lower sum alone, in records, has a standard deviation of sqrt(2) times
+        # `spread`.
         spread = self.scale * np.sqrt(squares)
         deviation = self.steps * spread[:, None] * np.sqrt(2 * ((1 - m) ** 2 + m**2))
         limit = single * deviation + largest[:, None]
@@ -247,7 +248,10 @@ def ranks_between(low: Floats, high: Floats, told: NDArray[np.bool_]) -> tuple[F
 
 @lru_cache(maxsize=16)
 def _laplace_limits(error: float) -> Floats:
-    """Return t(m) (M,), which the noise of T(m) exceeds with probability `error` at scale 1."""
+    """Return t(m) (M,), which |noise of T(m)| exceeds with probability `error`, for scale 1.
+
+    T and M are those of the module docstring.
+    """
     m = np.linspace(0, 1, SHARES)
     p, q = np.maximum(m, 1 - m), np.minimum(m, 1 - m)
     low, high = np.zeros(SHARES), np.full(SHARES, 60.0)

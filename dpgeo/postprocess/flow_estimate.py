@@ -27,7 +27,10 @@ Floats = NDArray[np.float64]
 def least_squares(
     pairs: Floats, leaving: Floats, arriving: Floats, ratios: tuple[float, float], *, within: bool
 ) -> Floats:
-    """Return the estimates (n, n) of pairs; without `within`, the diagonal is 0 and stays so.
+    """Return the least-squares estimates (n, n) of pairs, origins by destinations.
+
+    `leaving` and `arriving` (n,) are the measured departures and arrivals. Without `within`, pairs
+    of a region with itself were not counted, and stay 0.
 
     `ratios` are v_r/v and v_c/v: the variances of departures and of arrivals, divided by the
     variance of a pair.

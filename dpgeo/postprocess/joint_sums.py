@@ -23,7 +23,10 @@ from dpgeo.spatial.grid import Grid
 
 
 class JointSums:
-    """Sums of the inferred surface of one release, or of one of its time slices."""
+    """Sums over boxes and profiles, from the inferred surface of one release.
+
+    If the release is divided into time slices, all of them are added up, or one is chosen.
+    """
 
     def __init__(self, areas: Areas, grid: Grid, area: StudyArea) -> None:
         self._areas, self._grid, self._area = areas, grid, area
@@ -47,7 +50,7 @@ class JointSums:
         return Total(value=round(whole.estimate), margin=whole.margin, counts=whole.areas)
 
     def profiles(self) -> Profiles:
-        """Return the profiles of the surface along both axes of the map."""
+        """Return the surface summed over strips, from west to east and from south to north."""
         grid = self._grid
         row, column = np.nonzero(grid.inside(self._area))
         rows, columns = (strip_edges(int(at.min()), int(at.max()) + 1) for at in (row, column))

@@ -82,7 +82,10 @@ class _Tables:
     sums: NDArray[np.integer[Any]]
     squares: NDArray[np.int64]
     rough_squares: Floats | None
-    """Sums of squares in floating point; None if the sum of all squares fits in 63 bits."""
+    """Summed-area table of the squares in floating point.
+
+    It is None if the sum over the whole grid fits in 63 bits, so that `squares` is exact.
+    """
 
     def squares_of(self, boxes: Boxes) -> Floats:
         """Sum the squared counts of each box.
@@ -120,7 +123,8 @@ class _Level:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cuts:
-    """All splits of a level's boxes, ordered by box, with splits between rows before the others.
+    """All splits of a level's boxes, ordered by box; a box's splits between rows precede those
+    between columns.
 
     `starts` has one entry per box: the index of its first split. All other arrays have one entry
     per split: `box` is the index of the box, `lines` the number of rows or columns before the

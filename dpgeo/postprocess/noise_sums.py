@@ -42,10 +42,13 @@ They give at least ten nodes per wave of the integrand.
 """
 
 LEAST_LOG = 30.0
-"""If -ln phi exceeds this, phi is treated as 0."""
+"""If -ln of the characteristic function phi exceeds this, phi is treated as 0."""
 
 FEW = 1000
-"""If more terms than this have equal noise, their number is rounded up to three digits."""
+"""Numbers of terms with equal noise above this are rounded up to three digits.
+
+Otherwise nearly every sum would need a quadrature of its own.
+"""
 
 
 Terms: TypeAlias = tuple[tuple[CountNoise, int], ...]
@@ -161,5 +164,5 @@ def _of_gaussian(noise: DiscreteGaussian, u: NDArray[np.float64]) -> NDArray[np.
     values = np.arange(1.0, 65)
     weights = np.exp(-(values**2) / (2 * s))
     waves = np.cos(u[..., None] * values) @ weights
-    # The sum is rounded, and may be 0 or less where phi is tiny.
+    # Where phi is tiny, rounding may make the sum 0 or negative.
     return np.asarray(-np.log(np.maximum(1 + 2 * waves, 1e-15) / (1 + 2 * weights.sum())))

@@ -26,10 +26,10 @@ def non_negative(counts: NDArray[Any], variance: NDArray[np.float64]) -> NDArray
     total = values.sum()
     if total <= 0:
         return np.zeros(len(values))
-    # t is (sum of counts - total) / (sum of variances), taken over the counts that stay positive.
-    # It is too small if other counts are included. So the loop begins with all positive counts and
-    # drops those that t makes negative, until none is dropped. A few passes suffice; sorting takes
-    # longer.
+    # The t of the module docstring is (sum of counts - total) / (sum of variances), taken over the
+    # counts that stay positive. It is too small if other counts are included. So the loop begins
+    # with all positive counts and drops those that t makes negative, until none is dropped. A few
+    # passes suffice; sorting takes longer.
     kept = np.flatnonzero(values > 0)
     own, spread = values[kept], variance[kept]
     while True:

@@ -267,7 +267,11 @@ class _Spread:
         return cls(values[order], np.concatenate([[0.0], np.cumsum(weights[order])]))
 
     def edges(self, evenness: float, most: float) -> tuple[float, ...]:
-        """Return the lower edges of classes, none of which is empty."""
+        """Return the lower edges of classes, each of which contains at least one value.
+
+        With an `evenness` of 0 the edges are a constant factor apart; with 1, classes have equal
+        weights.
+        """
         low, last = float(self.values[0]), float(self.values[-1])
         high = max(low, self._quantile(HIGH_QUANTILE))
         edges = [low]

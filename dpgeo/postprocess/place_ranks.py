@@ -26,7 +26,7 @@ CONFIDENCE = 0.95
 
 
 def joint_margin(noise: CountNoise, counts: int) -> int:
-    """Return the smallest t that no noise of `counts` counts exceeds, with probability 95 %."""
+    """Return the smallest t that, with probability 95 %, the absolute noise of no count exceeds."""
     return noise.margin(CONFIDENCE ** (1 / max(counts, 1)))
 
 
@@ -46,10 +46,11 @@ def rank_intervals(counts: Ints, noise: CountNoise) -> tuple[Ints, Ints]:
 def both_measured(
     counts: Ints, noise: CountNoise, pairs: Ints, pair_noise: CountNoise
 ) -> tuple[Floats, Floats]:
-    """Return least-squares estimates of places (n,), and of pairs (h, n) that add up to these.
+    """Return least-squares estimates of n places, (n,), and of pairs of h contexts and a place, (h,
+    n), that add up to the places.
 
-    `counts` (n,) and `pairs` (h, n) are noisy counts of one sample, in which the pairs of a place
-    add up to the place. The sum of a place's h pairs has h times the noise variance of one pair.
+    `counts` (n,) and `pairs` (h, n) are noisy; without noise, the pairs of a place would add up to
+    its count. The sum of a place's h pairs has h times the noise variance of one pair.
     """
     size = len(pairs)
     of_place, of_sum = 1 / noise.variance, 1 / (size * pair_noise.variance)

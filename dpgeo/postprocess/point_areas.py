@@ -11,8 +11,9 @@ from dpgeo.postprocess.areas import Areas, Cover, Parts, Shapes, check_work, cov
 from dpgeo.spatial.prepared import prepared_copies
 
 MOST_TESTED = 40_000_000
-"""Largest number of outline vertices with which a request may compare the places near its
-regions.
+"""Largest number of vertices that a request may test against places.
+
+An outline's vertices count once for each place within its bounding box.
 """
 
 

@@ -44,7 +44,10 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """Strips of a map, from west to east and from south to north."""
+    """Sums of a map's counts over strips, in both directions.
+
+    `eastward` are strips from west to east, and `northward` strips from south to north.
+    """
 
     eastward: tuple[Strip, ...]
     northward: tuple[Strip, ...]

@@ -168,7 +168,11 @@ class HistogramNoise:
         return ranks_between(np.where(joint.told, low, 0.0), np.where(joint.told, high, 1.0), told)
 
     def covers(self, counts: NDArray[Any], p: float, share: Floats) -> NDArray[np.bool_]:
-        """Return which of these shares (n,) of the range the p-quantile's interval contains."""
+        """Return whether the interval of each region's p-quantile contains the position `share`
+        (n,).
+
+        `counts` (n, bins) are noisy, and `share` is a fraction of the range.
+        """
         nodes = np.linspace(0, 1, self.bins + 1)
         tested = _statistic(counts, p)
         found = np.array([np.interp(v, nodes, t) for v, t in zip(share, tested, strict=True)])
@@ -269,7 +273,10 @@ def _first(values: Floats) -> Floats:
 
 @lru_cache(maxsize=64)
 def _limits(bins: int, p: float, error: float) -> Floats:
-    """Return t(v) for Laplace noise of scale 1, at PARTS points of each bin and at the end."""
+    """Return t(v), the value that |noise| exceeds with probability `error`, for noise of scale 1.
+
+    It is computed at PARTS candidate values v in each bin, and at the end of the last bin.
+    """
     return _solve(*_terms(bins, p), error)
 
 
@@ -289,7 +296,10 @@ def _terms(bins: int, p: float) -> tuple[Floats, NDArray[np.int64]]:
 
 @lru_cache(maxsize=64)
 def _least(bins: int, regions: int) -> float:
-    """Return the t that a sum of `bins` Laplace variables exceeds with probability 1/`regions`."""
+    """Return the t that a sum of `bins` Laplace variables of scale 1 rarely exceeds.
+
+    The probability is 1/`regions`, or 1/FEWEST if there are fewer regions.
+    """
     return float(_solve(np.ones((1, 1)), np.array([[bins]]), 2 / max(regions, FEWEST))[0])
 
 
@@ -327,7 +337,11 @@ def _last_node(squares: Floats, numbers: NDArray[np.integer[Any]]) -> Floats:
 
 
 def _minus_log(squares: Floats, numbers: NDArray[np.integer[Any]], u: Floats) -> Floats:
-    """Return -ln of the characteristic functions, (m, n), at u (m, n)."""
+    """Return -ln of the noise's characteristic functions, (m, n): each of m at its n points `u`.
+
+    The noise is a sum of Laplace variables; `squares` holds their squared scales, and `numbers` how
+    many variables have each scale.
+    """
     total = np.zeros_like(u)
     for square, number in zip(squares.T[..., None], numbers.T[..., None], strict=True):
         total += number * np.log1p(square * u * u)

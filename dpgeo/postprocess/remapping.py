@@ -39,7 +39,7 @@ from dpgeo.spatial.projection import ground_scale, to_degrees, to_mercator
 Floats = NDArray[np.float64]
 
 FINE_SCALE = 0.5
-"""Largest width of a cell, as a multiple of the noise scale.
+"""Largest width of a cell of the grid for remapping, as a multiple of the noise scale.
 
 FINEST_SIDE takes precedence and may make cells wider.
 """
@@ -47,10 +47,13 @@ FINEST_SIDE takes precedence and may make cells wider.
 FINEST_SIDE = 512
 
 COARSEST = 2.0
-"""Points are left unchanged if cells are wider than this multiple of the noise scale."""
+"""Points are left unchanged if the grid for remapping has cells wider than this multiple of the
+noise scale.
+"""
 
 TAIL = 0.01
-"""The posterior leaves out cells at distances that noise exceeds for this share of reports."""
+"""The posterior leaves out cells so far away that noise moves only this share of reports further.
+"""
 
 LEAST = 1e-3
 """Smallest prior of a cell, as a share of the mean prior, so that no cell has probability 0."""
@@ -134,7 +137,10 @@ class Medians:
         self._around = np.pad(expected, self._reach)
 
     def at(self, column: Floats, row: Floats) -> tuple[Floats, Floats]:
-        """Return medians for points (n,), interpolated between the four nearest cells."""
+        """Return the columns and rows (n,) of remapped points.
+
+        They are interpolated between the medians at the four nearest cell centres.
+        """
         rows, columns = self._grid.shape
         west = np.clip(np.floor(column - 0.5), 0, max(columns - 2, 0)).astype(np.int64)
         north = np.clip(np.floor(row - 0.5), 0, max(rows - 2, 0)).astype(np.int64)

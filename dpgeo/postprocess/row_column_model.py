@@ -34,8 +34,8 @@ NEXT_TO_NOTHING = 1e-12
 class RowColumnModel:
     """Row-column model of a square of nodes.
 
-    `sizes` (side, side) holds the number of cells in each node. With `alone`, the averages that
-    predict a node leave out its own value.
+    `sizes` (side, side) holds the number of cells in each node. With `alone`, a node's expected
+    count is computed from averages that leave out the node's own value.
     """
 
     def __init__(self, sizes: Floats, *, alone: bool = False) -> None:
@@ -67,8 +67,10 @@ class RowColumnModel:
         return row
 
     def _sums(self, values: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return weighted sums (side, side) for each node: along its row, along its column, and
-        over both.
+        """Return Gaussian-weighted sums (side, side) for each node.
+
+        The three arrays hold sums along the node's row, along its column, and over its
+        surroundings.
         """
         row = self._along_rows(values)
         column = self._along_rows(values.T).T
@@ -90,7 +92,11 @@ def _strips(values: Floats, number: int) -> Floats:
 
 
 def _weights(side: int) -> Floats:
-    """Return the weight (strips, side) of each strip for each position along an axis."""
+    """Return the weights (strips, side) with which strips count in averages at each position.
+
+    Positions are those of nodes along an axis. Weights follow a Gaussian in the distance between
+    the middles of strip and node.
+    """
     strips = min(side, STRIPS)
     strip = (np.arange(strips) + 0.5) / strips
     position = (np.arange(side) + 0.5) / side

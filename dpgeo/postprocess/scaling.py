@@ -117,9 +117,10 @@ class Scaling:
 
 
 def scaling_of(released: Released, layers: Sequence[Layer]) -> Scaling | None:
-    """Return the scaling of a release's counts, or None if the release paid for no totals.
+    """Return the factor that scales a release's counts up to its totals, and its interval.
 
-    `layers` are all layers of the release.
+    Counts are too low where the contribution bound leaves rows out. Returns None if the release
+    paid for no totals. `layers` are all layers of the release.
     """
     totals = released.totals
     if totals is None:

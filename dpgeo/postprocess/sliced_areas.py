@@ -21,7 +21,7 @@ class SlicedAreas(Areas):
         self._slices = slices
 
     def covers(self, regions: Shapes) -> list[Inferred]:
-        """Add up the sums of all slices in each region."""
+        """Return an inferred sum for each region, added up over all time slices."""
         found = zip(*(each.covers(regions) for each in self._slices), strict=True)
         return [
             Inferred(

@@ -45,16 +45,16 @@ map with such a cell is more likely a table, so the limit is lower.
 MUCH = 1 / 3
 
 ENOUGH = 40
-"""Fewest leaves with which guesses may come from the row-column model.
+"""With fewer leaves than this, the counts of leaves are always guessed from nearby cells.
 
-With fewer, guesses always come from nearby cells.
+With more, the guesses may come from the row-column model.
 """
 
 HOPELESS = -20.0
-"""If the gain in log-likelihood is below this, the row-column model is abandoned to save time.
+"""Row-column models with less gain in log-likelihood than this are abandoned to save time.
 
-On generated maps where the model was eventually used, its log-likelihood was never lower by more
-than 2 after the first round.
+The gain is over guesses from nearby cells, and is computed after each round. On generated maps for
+which the model was used in the end, the gain after the first round was never below -2.
 """
 
 QUIET = 10.0
@@ -72,7 +72,7 @@ CROSSINGS = 16
 class Surface:
     """Surface of the expected counts of cells (2^depth, 2^depth), never negative.
 
-    `crossed` is true if leaves were guessed by the row-column model.
+    `crossed` is true if the counts of leaves were guessed by the row-column model.
     """
 
     cells: Floats
@@ -128,8 +128,9 @@ def _rounds(measurements: NodeMeasurements, leaves: Masks, *, crossed: bool) -> 
 def posterior_tree(measurements: NodeMeasurements, cells: Floats) -> Tree:
     """Return the posterior of the counts of all nodes at or above the leaves.
 
-    The guesses come from an inferred surface, `cells` (2^depth, 2^depth). Variances are those of
-    the reconciled counts, given the counts at and below each node.
+    The prior guesses of the leaves' counts come from an inferred surface, `cells` (2^depth,
+    2^depth). Variances are those of the reconciled counts, given the counts measured at and below
+    each node.
     """
     leaves = measurements.leaves()
     guesses = [

@@ -76,7 +76,7 @@ class TopPlaces:
 
     @property
     def joint_margin(self) -> int:
-        """The smallest t that no noise of any place exceeds, with probability 95 %."""
+        """The smallest t that, with probability 95 %, the absolute noise of no place exceeds."""
         return joint_margin(self.noise, len(self))
 
     def among(self, k: int) -> tuple[int, int]:

@@ -77,7 +77,8 @@ class BoxTree:
     """Tree of boxes, with methods that return the share of each box that polygons cover.
 
     The boxes (n, 4) are ordered by `level` (n,), from 0 for the roots; `parent` (n,) holds the
-    index of each box's parent, or -1. The estimate of a request's work is multiplied by `weight`.
+    index of each box's parent, or -1. `weight` is the work for a piece of outline, as a multiple of
+    that on a plain grid.
     """
 
     def __init__(
@@ -131,7 +132,7 @@ class BoxTree:
         return values
 
     def touched(self, regions: Shapes) -> tuple[Coverage, Touched]:
-        """Return the covered cells, and the nodes to consider for each region.
+        """Return the covered cells, and the pairs of a region and a node that its sum may need.
 
         Raises InvalidInput if the work would take too long.
         """
@@ -174,8 +175,8 @@ class BoxTree:
         below, which = self._children_of(inner % size)
         roots = np.flatnonzero(self.parent < 0)
         start = np.add.outer(np.arange(covered.polygons) * size, roots).ravel()
-        # Every node that an outline intersects is a root or a child of such a node, so `key`
-        # contains it.
+        # Every node that an outline intersects is a root or has a parent that an outline
+        # intersects, so `key` contains it.
         key = np.sort(np.concatenate([start, (inner - inner % size)[which] + below]))
         is_touched = np.zeros(len(key), dtype=np.bool_)
         is_touched[np.searchsorted(key, touched)] = True
@@ -216,7 +217,7 @@ class Tree(Areas):
         """Return the cover of each region by tree nodes; only leaves can be used in part."""
         touched = self._boxes.touched(regions)[1]
         where, nodes, shares = touched.region, touched.node, touched.share
-        # A node is free if none of its ancestors is used whole.
+        # A node may be used unless one of its ancestors is used whole.
         free = np.ones(len(nodes), dtype=np.bool_)
         for each in touched.levels[1:]:
             above = touched.above[each]
@@ -255,7 +256,10 @@ class Reconciled(Areas):
         self._leaves = self._boxes.up(self._boxes.leaf.astype(np.int64))
 
     def covers(self, regions: Shapes) -> list[Inferred]:
-        """Add up the reconciled counts; leaves that are cut add the share of their ground."""
+        """Add up the inferred counts of the leaves in each region.
+
+        A leaf that an outline cuts adds its count times the share of its ground in the region.
+        """
         touched = self._boxes.touched(regions)[1]
         share, last = touched.share, ~touched.inner
         value = np.where(last, share * self._value[touched.node], 0.0)

@@ -119,7 +119,8 @@ def model_of(content: TripsRelease, area: StudyArea) -> TripModel:
 
 
 def _total(content: TripsRelease, inside: NDArray[np.bool_], ways: NDArray[np.bool_]) -> float:
-    """Return the mean of the three tables' totals, weighted by their inverse variances, at least 0.
+    """Return the mean of the totals of the tables of ends, moves and lengths, weighted by their
+    inverse variances, at least 0.
 
     Moves into cells outside the study area are missing from the total of the moves. They are rare:
     only cells that a path fills in between two positions can lie outside.
@@ -153,7 +154,10 @@ def _ends(content: TripsRelease, inside: NDArray[np.bool_], total: float) -> Flo
 
 
 def _lengths(content: TripsRelease) -> Floats:
-    """Return the weights (m,) of numbers of moves."""
+    """Return the weights (m,) with which trips have each number of moves, from released counts.
+
+    Counts within the noise scale of 0 are replaced by a small weight.
+    """
     kept = np.where(content.lengths > 1 / float(content.length_noise.rate), content.lengths, 0)
     if not kept.any():
         return np.ones(kept.size)
@@ -161,7 +165,7 @@ def _lengths(content: TripsRelease) -> Floats:
 
 
 def bits_of(content: TripsRelease) -> np.random.Philox:
-    """Return a source of random bits that follow from the released tables."""
+    """Return a source of random bits that is seeded with a hash of the released tables."""
     digest = hashlib.sha256()
     for table in (content.ends, content.moves, content.lengths):
         digest.update(np.ascontiguousarray(table, dtype="<i8").tobytes())
@@ -187,7 +191,10 @@ def make_ways(model: TripModel, number: int, generator: np.random.Generator) -> 
 
 
 def _moving_on(content: TripsRelease) -> Floats:
-    """Return the number (n,) of trips that move on from each cell, lowered by a standard error."""
+    """Return the number (n,) of trips that move on from each cell.
+
+    It is lowered by a standard error, so that noise does not lead trips through empty cells.
+    """
     measured = np.count_nonzero(content.moves, axis=1)
     errors = np.sqrt(measured * float(content.move_noise.variance))
     lowered: Floats = np.maximum(content.moves.sum(axis=1) - errors, 0.0) / UNITS
@@ -259,16 +266,18 @@ def _arrivals(model: TripModel) -> Floats:
 
 
 def _drawn(sums: Floats, share: Floats) -> Ints:
-    """Return the entries (k,) at which cumulative weights (n,) reach random shares (k,) of the
-    total.
+    """Return the indices (k,) drawn by inverse transform from cumulative weights `sums` (n,).
+
+    `share` (k,) holds uniform random numbers in [0, 1); each is a share of the total weight.
     """
     found = np.searchsorted(sums, share * sums[-1], side="right")
     return np.asarray(np.minimum(found, np.searchsorted(sums, sums[-1])), dtype=np.int64)
 
 
 def _each(sums: Floats, share: Floats) -> Ints:
-    """Return, for each row of cumulative weights (k, m), the entry that reaches its random share
-    (k,).
+    """Return one index (k,) for each row of cumulative weights `sums` (k, m), drawn at random.
+
+    `share` (k,) holds uniform random numbers in [0, 1), each a share of its row's total weight.
     """
     reached = sums <= (share * sums[:, -1])[:, None]
     last = np.argmax(sums >= sums[:, -1:], axis=1)

@@ -88,8 +88,9 @@ class ZoneAreas(Areas):
         ]
 
     def _choose(self, region: Any, number: Ints) -> tuple[Ints, Shares, tuple[str, ...]]:
-        """Return the zones of a region's cover, the share of each zone inside the region, and
-        notes.
+        """Return the zones of a region's cover, each zone's share inside the region, and notes.
+
+        There is at most one note: that zones do not cover the whole region.
         """
         regions = as_array([prepared(region)] * len(number))
         shares = clipped_shares(self._shapes[number], regions, self._area)

@@ -19,7 +19,7 @@ from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES, to_degrees, to_mercator
 
 CHUNK = 1 << 15
-"""Number of cells assigned at a time, so that arrays stay in the processor's cache."""
+"""Number of cells assigned to centres at a time, so that arrays stay in the processor's cache."""
 
 CELLS_PER_CENTRE = 24
 """Minimum number of grid cells per centre in the k-means of `spread_evenly`."""
@@ -81,7 +81,10 @@ class Directions:
         )
 
     def __call__(self, cells: NDArray[np.int64]) -> tuple[NDArray[np.float64], ...]:
-        """Return the vectors of the cells with these indices (n,), as arrays x, y and z (n,)."""
+        """Return points on the unit sphere for the cells with these indices (n,).
+
+        The three arrays hold x, y and z (n,).
+        """
         row, column = np.divmod(cells, self.columns)
         flat = self.cos_latitude[row]
         return (

@@ -177,10 +177,10 @@ def _spans(lines: Floats, low: Floats, high: Floats) -> tuple[Ints, Ints]:
 
 
 def _repeated(number: Ints) -> tuple[Ints, Ints]:
-    """Repeat each index i of `number` `number[i]` times.
+    """Return each index i of `number` (n,) as many times as `number[i]` says.
 
-    Returns the repeated indices and, for each repetition, its position among the
-    repetitions of the same index, counted from 0.
+    The second result is the position of each repetition among those of the same index, counted from
+    0.
     """
     index = np.repeat(np.arange(len(number)), number)
     return index, np.arange(len(index)) - np.repeat(np.cumsum(number) - number, number)
@@ -212,7 +212,7 @@ class Coverage:
 
     @property
     def cell(self) -> Ints:
-        """Index (n,) of each cell of `key`, row * columns + column."""
+        """Indices (n,) of the cells in `key`, each row * columns + column."""
         return self.key % self.lines.grid.size
 
     @cached_property
@@ -277,10 +277,10 @@ def coverage(lines: Lines, edges: Edges, polygons: int) -> Coverage:
 
 
 def distinct(numbers: Ints) -> Ints:
-    """Return the distinct numbers in ascending order.
+    """Return the distinct numbers in ascending order; all numbers must be at least 0.
 
-    Used instead of `numpy.unique`, whose hashing is a hundred times slower for keys that
-    are products.
+    Used instead of `numpy.unique`, whose hashing is a hundred times slower for keys that are
+    products, such as polygon * size + cell.
     """
     numbers = np.sort(numbers)
     return numbers[np.diff(numbers, prepend=-1) > 0]

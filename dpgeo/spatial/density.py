@@ -97,8 +97,9 @@ class Density:
     def on(self, grid: Grid) -> Floats:
         """Return the expected number of people in each cell of a grid, in the grid's shape.
 
-        The people of a region are divided among the cells whose centres lie in it. If there are
-        none, all of its people go to the cell that contains a point inside the region.
+        The people of a region are divided among the cells whose centres lie in it. If a region
+        contains no centre, all of its people go to the cell that contains a point inside the
+        region.
         """
         row, column = np.divmod(np.arange(grid.size), grid.columns)
         x = grid.west + (column + 0.5) * grid.cell

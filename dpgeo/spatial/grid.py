@@ -48,10 +48,10 @@ The distance is far above rounding errors and far below the side length of a cel
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Square cells over the frame of a study area.
+    """Square cells over the frame of a study area, a square around it in Web Mercator.
 
-    Row 0 is the northernmost row and column 0 the westernmost, as in an image. `west`, `north`
-    and `cell` are Web Mercator metres.
+    Row 0 is the northernmost row and column 0 the westernmost, as in an image. `west`, `north` and
+    `cell` are Web Mercator metres.
     """
 
     west: float

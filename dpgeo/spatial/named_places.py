@@ -27,7 +27,7 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES, MAX_LATITUDE
 
 CITY_KILOMETRES = 40
-"""Side in kilometres of the square around a city."""
+"""Side in kilometres of the square around a city that is its suggested study area."""
 
 DWARFED = 20
 """If several places match a name, the largest is meant if it is more than this many times as large
@@ -91,7 +91,9 @@ class PlaceSearch(Protocol):
 
     @property
     def doubles(self) -> frozenset[str]:
-        """Full names that are found but not suggested, since the place is suggested by another."""
+        """Full names that are found but not suggested, since the same place is suggested by another
+        name.
+        """
 
 
 NATURAL_EARTH = Source(
@@ -274,8 +276,8 @@ class WorldPlaces:
             at = shapely.points([[city.longitude, city.latitude] for city in cities])
             same = shapely.dwithin(country[1], at, COAST_DEGREES)
             own = [city for city, inside in zip(cities, same, strict=True) if inside]
-            # Cities are preferred whose time zone is in `_clocks`. The time zones of enclaves, for
-            # example, are not.
+            # Prefer cities whose time zone is in `_clocks`, the main zones of countries: otherwise
+            # an enclave's zone might be chosen.
             cities = [city for city in own if city.time_zone in self._clocks] or own or cities
         lon = np.radians([city.longitude for city in cities]) - np.radians(longitude)
         lat = np.radians([city.latitude for city in cities])
@@ -285,7 +287,7 @@ class WorldPlaces:
 
     @cached_property
     def doubles(self) -> frozenset[str]:
-        """Full names under which a city is listed a second time, without words for a town.
+        """Full names of cities that are also listed under a longer name, with a word for a town.
 
         New York of the time zone database is New York City of GeoNames, whose population is known.
         Both names are found; only the second is suggested.
@@ -354,16 +356,16 @@ def fold(text: str) -> str:
 
 
 def is_town(name: str, wanted: str) -> bool:
-    """Return whether a name consists of the words of `wanted` and words for a town.
+    """Return whether a name consists of the words of `wanted` and otherwise only words for a town.
 
-    "New York City" does for "new york".
+    For example, this is true of "New York City" and "new york".
     """
     words, typed = set(fold(name).split()), set(wanted.split())
     return typed <= words and words - typed <= TOWN_WORDS
 
 
 def square_around(longitude: float, latitude: float, kilometres: float) -> StudyArea:
-    """Return a square on the ground around a position, with edges in degrees rounded to 100 m."""
+    """Return a square on the ground around a position, with edges rounded to 0.001 degrees."""
     high = np.degrees(kilometres * 500 / EARTH_RADIUS_METRES)
     wide = high / np.cos(np.radians(latitude))
     return StudyArea.from_bounds(
@@ -392,7 +394,8 @@ def usable_outline(shape: shapely.Geometry) -> shapely.Geometry:
     tolerance = 0.001
     while shapely.get_num_coordinates(shape) > MOST_CORNERS:
         shape, tolerance = shapely.simplify(shape, tolerance), 2 * tolerance
-    # After rounding, outlines may touch themselves, and simplified islands may overlap.
+    # Rounding can make an outline touch itself, and simplification can make islands overlap, so
+    # repair and merge them.
     shape = shapely.union_all(shapely.make_valid(shapely.get_parts(shape)))
     polygons = [each for each in shapely.get_parts(shape) if each.geom_type == "Polygon"]
     return polygons[0] if len(polygons) == 1 else shapely.MultiPolygon(polygons)

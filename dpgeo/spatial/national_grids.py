@@ -63,7 +63,8 @@ def _coordinates_key(side: int, east: int, north: int, _lon: float, _lat: float)
 
 def _british_key(side: int, east: int, north: int, _lon: float, _lat: float) -> str:
     """Return the grid reference of the Ordnance Survey, such as TQ3080 for a square of 1 km."""
-    letters = "ABCDEFGHJKLMNOPQRSTUVWXYZ"  # This alphabet has an O but no I.
+    # The letters of the Ordnance Survey leave out I, but not O, unlike ALPHABET.
+    letters = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
     column, row = east // 100_000 + 10, 19 - north // 100_000
     first = letters[row // 5 * 5 + column // 5]
     return first + letters[row % 5 * 5 + column % 5] + _digits(side, east, north)

@@ -15,7 +15,7 @@ from dpgeo.spatial.places import Places
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES, ground_scale
 
 SLACK = 1.001
-"""Factor by which the search distance exceeds the reach.
+"""Places are searched for within the reach times this factor, to allow for rounding.
 
 The exact distance on the ground is checked afterwards.
 """
@@ -39,7 +39,7 @@ class NearPlaces:
         return len(self.places)
 
     def locator(self) -> NearLocator:
-        """Return a locator that finds the places of many positions."""
+        """Return a locator, prepared once, that finds the nearest places of many positions."""
         return NearLocator(self)
 
     def find_keys(self, numbers: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -14,7 +14,8 @@ import unicodedata
 def number_of_key(key: str) -> int:
     """Return the number that stands for a key.
 
-    Keys that are equal in Unicode's composed form without outer blanks have the same number.
+    Keys have the same number if they are equal in Unicode's composed form (NFC), without spaces
+    around them.
     """
     text = unicodedata.normalize("NFC", key.strip())
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")

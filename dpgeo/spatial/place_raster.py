@@ -30,11 +30,12 @@ SPARE = 1.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlaceRaster:
-    """The place nearest to each cell, `nearest` (rows, columns): its index, `OUTSIDE` for cells out
-    of reach of all places, or `MARKED` for cells with several nearest places.
+    """Raster that holds the nearest place of each cell, in `nearest` (rows, columns).
 
-    The column of a position is the whole part of (longitude - low) * scale; cells of rows are
-    counted in the same way, from the south. Positions outside the raster are out of reach.
+    An entry is the index of the place, `OUTSIDE` for cells out of reach of all places, or `MARKED`
+    for cells with several nearest places. The column of a position is the whole part of (longitude
+    - low) * scale; rows are counted in the same way, from the south. Positions outside the raster
+    are out of reach.
     """
 
     low: NDArray[np.float64]
@@ -43,7 +44,7 @@ class PlaceRaster:
 
     @classmethod
     def over(cls, near: NearPlaces) -> Self:
-        """Make the raster of places that are found by their positions."""
+        """Make the raster of declared places, each of which is a position."""
         beyond = SPARE * math.degrees(near.reach / EARTH_RADIUS_METRES)
         places = np.column_stack([near.places.longitude, near.places.latitude])
         widest = min(float(np.abs(places[:, 1]).max()) + beyond, 89.0)
@@ -86,7 +87,10 @@ class _Nearest:
         return np.asarray(place[first], dtype=np.int64).reshape(np.shape(across))
 
     def least_metres(self, column: NDArray[Any], row: NDArray[Any]) -> NDArray[np.float64]:
-        """Return a lower bound on the distance of each cell from a place, in the projection."""
+        """Return a lower bound on the distance from each cell to the place nearest to it.
+
+        Distances are in metres of the projection in which nearness is measured.
+        """
         x, y = self._metres(column + 0.5, row + 0.5)
         far_x, far_y = self._metres(column + 1.0, row + 1.0)
         near_x, near_y = self._metres(column, row)

@@ -280,7 +280,11 @@ class Places:
         return tuple(map(unit_name, paths)), unit
 
     def paths(self, hidden: int) -> tuple[tuple[tuple[str, ...], ...], NDArray[np.int32]]:
-        """Return the result of `parents` with each unit as a path of names, the widest first."""
+        """Return the path of each visible unit, and the index (n,) of each place's unit.
+
+        A path holds the names of a unit and of the units that contain it, the widest first.
+        `hidden` and the error are as in `parents`.
+        """
         if not 1 <= hidden <= len(self.levels):
             raise InvalidValue(
                 "These places have {count} levels; hide from 1 to {count}.",

@@ -40,7 +40,10 @@ def prepared(shape: Any) -> Any:
 
 
 def prepared_copies(shapes: Any) -> Any:
-    """Return a prepared copy of a shape, or of each in an array; it belongs to the caller."""
+    """Return a prepared copy of a shape, or of each shape in an array.
+
+    The caller must not let two threads use the same copy.
+    """
     copies = shapely.set_srid(shapes, shapely.get_srid(shapes))
     shapely.prepare(copies)
     return copies

@@ -57,9 +57,9 @@ def h3_hexagons(area: StudyArea, resolution: int) -> Document:
 
 
 def square_sides(area: StudyArea, grid: NationalGrid) -> list[int]:
-    """Return the sides, in metres, of squares of a grid suitable for an area, the largest first.
+    """Return the sides, in metres, of a national grid's squares that suit an area, largest first.
 
-    The list is empty for an area that is not wholly in the grid.
+    The list is empty for an area that is not wholly covered by the grid.
     """
     if not grid.fits(area):
         return []

@@ -54,7 +54,8 @@ class Truncation:
     @property
     def step(self) -> int:
         """The step of the grid in metres."""
-        return int(self._grid.step)  # The output grid has a step of whole metres.
+        # Always a whole number of metres for the grids of published points.
+        return int(self._grid.step)
 
     def apply(
         self, longitude: Floats, latitude: Floats

@@ -93,8 +93,9 @@ class Crossed:
     def patches(
         self, cell: NDArray[np.int32], x: NDArray[np.float64], y: NDArray[np.float64]
     ) -> NDArray[np.int32]:
-        """Return the patch of each position (m,), which lies in `cell`, or `MARKED` if
-        uncertain.
+        """Return the patch (m,) in which each position lies, or `MARKED` if uncertain.
+
+        `cell` (m,) is the index among the crossed cells of the cell with the position (`x`, `y`).
         """
         distance = _distances(self.lines, self.edge[cell], x, y)
         patch = np.where(distance > 0, self.left[cell], self.right[cell])
@@ -157,10 +158,12 @@ class ZoneRaster:
         return cls(low, scale, patches, first, zones, crossed, single)
 
     def locate(self, longitude: Any, latitude: Any) -> tuple[Pairs, NDArray[np.int64]]:
-        """Return pairs for positions in patches, and the indices of positions left to test exactly.
+        """Return the zones of positions as far as the raster shows them, and the positions it
+        leaves open.
 
-        A pair is a position and a zone that contains it. Positions (n,) are in degrees. Positions
-        outside the raster are in no zone.
+        The first result holds pairs of a position and a zone that contains it, the second the
+        indices of the positions that are left to the exact test. Positions (n,) are in degrees.
+        Positions outside the raster are in no zone.
         """
         side = len(self.patches)
         x = (longitude - self.low[0]) * self.scale[0]
@@ -241,7 +244,10 @@ def _marks(edges: Edges, side: int) -> NDArray[np.int32]:
 
 
 def _near(edges: Edges, side: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
-    """Yield cells and the edge near each, (m,) each: every pair at most `NEAR` apart, once."""
+    """Yield all pairs of a cell and an edge at most `NEAR` apart, each pair once, in chunks.
+
+    A chunk is two arrays (m,): the indices of cells, row * side + column, and of edges.
+    """
     x, y = edges.starts.T
     step_x, step_y = (edges.ends - edges.starts).T
     low = np.floor(np.minimum(y, y + step_y) - NEAR).astype(np.int64)
@@ -287,7 +293,8 @@ def _add_crossed(patches: NDArray[np.int32], marks: NDArray[np.int32], edges: Ed
         known = (left != MARKED) & (right != MARKED)
         patch = np.where(known, MARKED, patches[row + up, column + across])
         open_ = np.flatnonzero(patch >= 0)
-        # The middle of the shared side, or the shared corner, belongs to both cells.
+        # The middle of the side that the two cells share, or the shared corner, shows which part of
+        # the crossed cell touches the patch.
         shared_x = np.asarray(column[open_] + (1 + across) / 2, dtype=np.float64)
         shared_y = np.asarray(row[open_] + (1 + up) / 2, dtype=np.float64)
         distance = _distances(lines, edge[open_], shared_x, shared_y)

@@ -22,7 +22,7 @@ MOST_ZONES = 20_000
 """Largest number of zones; with more, maps would be hard to read and counts inaccurate."""
 
 MOST_CORNERS = 500_000
-"""Largest total number of vertices of all zones, which are stored in every file."""
+"""Largest total number of vertices of all zones, which every file of a map of zones repeats."""
 
 LONGEST_NAME = 200
 
@@ -37,8 +37,9 @@ RASTER_POSITIONS = 10_000
 """Number of positions from which building a raster of the zones saves time."""
 
 NEAR_CELLS = 256
-"""Number of cells along each side of the raster that is used to bound how many zones' bounds
-contain one position.
+"""Number of cells along each side of a raster over the bounding boxes of the zones.
+
+It bounds the largest number of boxes that contain one position.
 """
 
 
@@ -80,7 +81,7 @@ class Zones:
 
     @property
     def most_header_bytes(self) -> int:
-        """Upper bound on the size in bytes of the document of `to_packed` as JSON."""
+        """Upper bound on the size in bytes of the keys and names that `to_packed` returns as JSON."""
         # An escaped character takes up to 12 bytes in JSON.
         return 12 * sum(map(len, (*self.keys, *self.names))) + 6 * len(self) + 50
 

@@ -163,14 +163,17 @@ def _layer(
 
 
 class Pairs(ValuedAreas):
-    """The measured regions of a release of averages, with both noisy sums of every region."""
+    """The measured regions of a release of averages, with both of the noisy sums that give a mean."""
 
     def __init__(self, content: AveragesRelease, areas: Areas, regions: int, axes: int) -> None:
         self.areas, self._content, self._regions = areas, content, regions
         self._sums = [_each_slice(sums, axes) for sums in (content.above, content.below)]
 
     def typical(self, regions: Shapes) -> Iterator[tuple[Cover, Typical]]:
-        """Yield each query region's cover, built with the first of the two sums, and its mean."""
+        """Yield each query region's cover and its mean.
+
+        The counts in the cover are `above` of the content, the first of each region's two sums.
+        """
         covers, (above, below) = self.areas.sums_of_each(regions, self._sums)
         measure = self._content.measure
         wholes, squares_of = squared_shares(covers)

@@ -181,7 +181,9 @@ def _time_words(content: FlowsRelease) -> str:
 
 
 def _lines(part: Slice, number: int) -> ShapeLayer:
-    """Return the listed flows of a slice as lines between points in the two regions."""
+    """Return the listed flows of a slice as lines from a point in the origin to one in the
+    destination.
+    """
     content, zones, listed = part.content, part.content.zones, part.listed
     origin, destination = part.pair[listed] // part.n, part.pair[listed] % part.n
     count = part.count[listed]
@@ -296,7 +298,9 @@ def _slice(content: FlowsRelease, layer: str) -> Content:
 
 
 def content_of(content: FlowsRelease, number: int) -> FlowsRelease:
-    """Return the content of a release with the flows of slice `number` alone, undivided."""
+    """Return the content of a release reduced to the flows of slice `number`, as of a release
+    without slices.
+    """
     part, one = slices_of(content)[number], slice(number, number + 1)
     return replace(
         content,

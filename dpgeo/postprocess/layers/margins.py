@@ -1,4 +1,4 @@
-"""Calibrated margins of cells whose values are inferred from the counts of partitions."""
+"""Margins of inferred cell values, calibrated on generated maps to hold about 95 % of true counts."""
 
 from __future__ import annotations
 

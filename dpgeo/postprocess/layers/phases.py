@@ -141,8 +141,9 @@ def counted_cells(content: PhasedRelease, area: StudyArea) -> NDArray[np.int64] 
 
 @slice_of.register
 def _measured(content: PhasedRelease, layer: str) -> PartitionRelease:
-    """Return the boxes of the last phase, and their counts, as a partition whose cells have count
-    0.
+    """Return the boxes of the last phase and their counts as a partition.
+
+    A partition also needs noisy counts of cells; they are 0, and are not used.
     """
     if layer != PARTITIONS:
         raise no_slices()

@@ -1,4 +1,4 @@
-"""Layers of PriLocation: bins, clusters, visible units, and drawn places."""
+"""Layers of PriLocation: released bins and clusters, visible units, and places drawn at random."""
 
 from __future__ import annotations
 
@@ -145,10 +145,10 @@ def _units(content: LocationsRelease) -> list[PointLayer]:
 
 
 def _units_of(content: LocationsRelease, depth: int, level: str, name: str) -> PointLayer:
-    """Return the layer of the units of one level.
+    """Return the layer of the units (such as districts) of one level of the places' hierarchy.
 
-    `depth` is the number of names in such a unit's path: one for the unit and one for each unit
-    that contains it.
+    `depth` is the number of names in a unit's path: one for the unit and one for each unit that
+    contains it.
     """
     own = [path[:depth] for path in content.unit_paths]
     paths = sorted(set(own))

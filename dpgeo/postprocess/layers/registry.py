@@ -93,7 +93,7 @@ def slim(content: Content) -> Content:
 def compared(contents: Sequence[Content], area: StudyArea) -> Compared | None:
     """Return the counts of maps of one series, or None if they cannot be compared.
 
-    `contents` are results of `slim`.
+    `contents` hold what `slim` leaves of each map: all that a comparison needs.
     """
     first = contents[0]
     if any(type(each) is not type(first) or not can_compare(each) for each in contents):
@@ -103,8 +103,10 @@ def compared(contents: Sequence[Content], area: StudyArea) -> Compared | None:
 
 @singledispatch
 def make_compared(first: Content, contents: Sequence[Any], area: StudyArea) -> Compared | None:
-    """Return the counts of maps whose contents all have the type of `first`.
+    """Return the counts of several maps side by side.
 
-    Returns None if they differ in their regions, their noise or their threshold.
+    All `contents` have the type of `first`, by which this function dispatches. Returns None if they
+    differ in their regions, their noise or their threshold, or if maps of this type are never
+    compared.
     """
     return None

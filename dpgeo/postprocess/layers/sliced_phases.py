@@ -87,9 +87,7 @@ def _inferred(content: PhasedSlicesRelease, area: StudyArea) -> Areas | None:
 
 @slice_of.register
 def _slice(content: PhasedSlicesRelease, layer: str) -> Content:
-    """Return the content behind a layer name: a slice with its surface, or its measured boxes
-    alone.
-    """
+    """Return the slice with this layer name, with its surface or as measured boxes alone."""
     for number, key in enumerate(content.keys):
         if layer == f"estimate-{key}":
             return one_slice(content, number)

@@ -89,14 +89,16 @@ class DensitySurface:
     ) -> Floats:
         """Return the number of people per square metre at positions (n,) in degrees.
 
-        The density is read by `rule`; it is 0 outside the grid.
+        `rule` says how the density is interpolated between cells. It is 0 outside the grid.
         """
         x, y = to_mercator(longitude, latitude)
         column, row = self._place(x, y, 0)
         return self._ruled(self._read(column, row, 0), rule)
 
     def noise_at(self, longitude: Floats, latitude: Floats) -> Floats:
-        """Return the noise variance per square metre at each position (n,)."""
+        """Return the noise variance per square metre of the cell at each position (n,); 0 outside
+        the grid.
+        """
         x, y = to_mercator(longitude, latitude)
         cell = self.grid.locate(x, y)
         row = np.maximum(cell, 0) // self.grid.columns
@@ -126,9 +128,9 @@ class DensitySurface:
     def _rings(
         self, x: Floats, y: Floats, scale: Floats, edges: Floats, rule: DensityRule
     ) -> Floats:
-        """Compute `rings` for Web Mercator positions, as arrays (n, 1).
+        """Return the mean densities (n, k) of rings, as `rings` does for all positions in chunks.
 
-        `scale` (n, 1) is in cells per metre on the ground.
+        `x` and `y` (n, 1) are in Web Mercator; `scale` (n, 1) is in cells per metre on the ground.
         """
         cell = self.grid.ground_cell_metres
         densities = np.empty((len(x), len(edges) - 1))
@@ -142,8 +144,8 @@ class DensitySurface:
             angle = 2 * math.pi * index / points
             radius = np.sqrt(inner**2 + index * GOLDEN_SHARE % 1 * (outer**2 - inner**2))
             east, north = radius * np.cos(angle), radius * np.sin(angle)
-            # The centres are converted to cells before the ring's points are added to them, because
-            # a ring has many points.
+            # The position of each task is converted to cells before the points around it are added,
+            # because there are many points.
             column, row = self._place(x, y, level)
             step = scale / 2**level
             density = self._read(column + step * east, row - step * north, level)
@@ -153,7 +155,7 @@ class DensitySurface:
     def _place(self, x: Floats, y: Floats, level: int) -> tuple[Floats, Floats]:
         """Return fractional columns and rows of Web Mercator positions at one level of the pyramid.
 
-        They are measured from the centre of the first padding cell.
+        Both are 0 at the centre of the first cell of the padding around the level's cells.
         """
         cell = self.grid.cell * 2**level
         return (x - self.grid.west) / cell + 0.5, (self.grid.north - y) / cell + 0.5

@@ -241,8 +241,9 @@ def _reach(
 ) -> tuple[Reach, Floats, NDArray[np.object_]]:
     """Return a model of the workers around those chosen tasks that can meet the target.
 
-    `chosen` holds the indices of the chosen tasks. The second result is the density at each of
-    them. The third is the reason why each of them cannot meet the target, or PLANNED if it can.
+    `chosen` (n,) holds the indices of the chosen tasks. The second result (n,) is the density at
+    each chosen task. The third (n,) is the reason why the task cannot meet the target, or PLANNED
+    if it can.
     """
     lon, lat = tasks.longitude[chosen], tasks.latitude[chosen]
     density = surface.at(lon, lat, settings.density) * settings.worker_share

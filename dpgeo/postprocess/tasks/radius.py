@@ -68,13 +68,15 @@ class Reach(Protocol):
         """Return the radius at which each task meets the target, or inf above the travel limit."""
 
     def stretch(self, reward: Floats) -> Floats:
-        """Return `radius`, with finite values instead of inf so that all tasks can be ranked."""
+        """Return `radius`, but with finite values above the travel limit, so that all tasks can be
+        ranked.
+        """
 
     def notified(self, radius: Floats) -> Floats:
         """Return the expected number of workers within each radius."""
 
     def expect(self, reward: Floats) -> Expectation:
-        """Return the expected outcome of each task if it offers the given reward."""
+        """Return the radius and the expected outcome of each task at the given reward (n,)."""
 
     def curves(self, rewards: Floats) -> Floats:
         """Return the expected number of workers (n, g) to notify for each task at each of g
@@ -109,7 +111,8 @@ class FieldReach:
         return radii
 
     def _radius(self, pull: Floats, density: Floats) -> Floats:
-        # If all tasks offer the same reward, the areas are the same for all and computed only once.
+        # If all tasks offer the same reward, `accepting_area` is the same for all and computed only
+        # once.
         even = pull.size and (pull == pull[0]).all()
         areas = accepting_area(self.edges, pull[: 1 if even else None, None])
         before, ring, reached = self._crossing(areas, density)
@@ -222,7 +225,8 @@ class CircleReach:
 
     def expect(self, reward: Floats) -> Expectation:
         radius = self.radius(reward)
-        # The mean distance is two thirds of the radius, and at most the travel limit.
+        # The model places all workers at two thirds of the radius, which must be within the travel
+        # limit.
         within = np.minimum(radius, 1.5 * self.acceptance_model.travel_metres)
         return Expectation(
             radius=radius,

@@ -56,7 +56,10 @@ Together with the band below the lowest line, this gives as many bands as the co
 """
 
 BEYOND = 2.0
-"""For points out of reach, r is extrapolated up to this multiple of the largest allowed radius."""
+"""Largest radius of a point out of reach, as a multiple of the largest allowed radius.
+
+Radii are extrapolated there only so that contours can be interpolated up to the limit.
+"""
 
 PRECISION = 10.0**-DECIMALS
 """Grid that coordinates of contours are rounded to, in degrees."""
@@ -89,7 +92,9 @@ class Lattice:
 
     @classmethod
     def over(cls, area: StudyArea, points: int) -> Lattice:
-        """Build a lattice with at most `points` points along each side. Raises InvalidInput."""
+        """Build a lattice with at most `points` points along each side. Raises InvalidInput unless
+        `check_points` allows it.
+        """
         check_points(points)
         west, east = _longitudes(area)
         _, south, _, north = area.bounds
@@ -131,7 +136,9 @@ class Band:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """The line along which r has a given value in metres, as a MultiLineString in degrees."""
+    """The line along which the notification radius r has a given value in metres, as a
+    MultiLineString in degrees.
+    """
 
     metres: float
     shape: Any
@@ -173,7 +180,7 @@ def radius_map(
     reward: float,
     settings: Settings,
 ) -> RadiusMap:
-    """Plan a task with this reward at each point of the lattice, and draw bands and lines of r.
+    """Plan a task with this reward at each point of the lattice, and draw contours of the radius.
 
     The total reward in the settings is not used. Raises InvalidInput for an invalid reward.
     """
@@ -217,7 +224,7 @@ def levels_between(low: float, high: float) -> list[float]:
 def _with_contours(
     drawn: RadiusMap, area: StudyArea, generator: Any, continued: Floats, reach: float
 ) -> RadiusMap:
-    """Add the bands, the lines and the part out of reach to a radius map.
+    """Add the bands, the lines and the part of the area out of reach to a radius map.
 
     `continued` holds the radii from `_continued`, and `generator` makes contours of them.
     """

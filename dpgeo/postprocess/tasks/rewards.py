@@ -26,15 +26,16 @@ from dpgeo.postprocess.tasks.radius import Reach
 Floats = NDArray[np.float64]
 
 REWARDS = 40
-"""Number of rewards at which each N_i is evaluated."""
+"""Number of rewards at which N_i is evaluated, the number of people to notify for task i."""
 
 TOGETHER = 512
-"""Number of hulls computed at once, so that arrays stay in the processor's cache."""
+"""Number of tasks whose hulls are computed at once, so that arrays stay in the processor's cache.
+"""
 
 SATISFIED = 4.0
-"""Largest useful value of c w, as a multiple of the travel limit.
+"""Largest useful reward: the one with c w equal to this many travel limits.
 
-At this value, nearly everyone within the limit accepts.
+c is the willingness to travel and w the reward. Nearly everyone within the limit then accepts.
 """
 
 
@@ -57,7 +58,7 @@ def optimal(reach: Reach, tasks: int, total: float, least: float, pull_limit: fl
     """Compute the rewards (tasks,) for which the fewest people have to be notified.
 
     `pull_limit` is the largest useful reward; see SATISFIED. A task gets `least` if the total
-    reward cannot pay for its target.
+    cannot pay for the reward that its success probability needs.
     """
     most = max(min(total - least * (tasks - 1), pull_limit), least)
     if most <= least * (1 + 1e-9):

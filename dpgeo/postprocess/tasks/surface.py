@@ -132,7 +132,9 @@ def _coarser(grid: Grid, step: int) -> Grid:
 
 
 def _pooled(layer: BoxLayer, values: Floats, area: StudyArea, step: int) -> Floats:
-    """Divide the values (n,) of boxes among their cells, and sum blocks of step by step cells."""
+    """Divide the values (n,) of boxes among their cells, and sum these over blocks of `step` x
+    `step` cells.
+    """
     grid = _coarser(layer.grid, step)
     if layer.is_cells:
         row, column = layer.boxes[:, 0] // step, layer.boxes[:, 2] // step
