@@ -1,4 +1,4 @@
-"""Random places, evenly distributed in regions of a study area, from a generator with a public key."""
+"""Random places, evenly spread in regions of a study area, from a generator with a public key."""
 
 from __future__ import annotations
 

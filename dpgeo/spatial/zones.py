@@ -81,7 +81,7 @@ class Zones:
 
     @property
     def most_header_bytes(self) -> int:
-        """Upper bound on the size in bytes of the keys and names that `to_packed` returns as JSON."""
+        """Upper bound on the size in bytes of the JSON of keys and names from `to_packed`."""
         # An escaped character takes up to 12 bytes in JSON.
         return 12 * sum(map(len, (*self.keys, *self.names))) + 6 * len(self) + 50
 

@@ -163,7 +163,7 @@ def _layer(
 
 
 class Pairs(ValuedAreas):
-    """The measured regions of a release of averages, with both of the noisy sums that give a mean."""
+    """The measured regions of a release of averages, with the two noisy sums of each."""
 
     def __init__(self, content: AveragesRelease, areas: Areas, regions: int, axes: int) -> None:
         self.areas, self._content, self._regions = areas, content, regions
