@@ -1,4 +1,4 @@
-"""Encodings in which a client takes an answer."""
+"""Content encodings, such as gzip, that a client accepts for a response."""
 
 from __future__ import annotations
 

@@ -88,7 +88,8 @@ class Terms:
     def cost(self) -> Guarantee:
         """The guarantee for a person with the epsilon or rho of these terms.
 
-        It is charged for what the class docstring says: the series, all maps, or some periods.
+        What it is charged for depends on `protection`: the whole series, all maps, or the periods
+        that are protected together.
         """
         if self.rho is None:
             return guarantee(Notion.PURE_DP, self.epsilon, Unit.PERSON)

@@ -63,8 +63,9 @@ SLACK = Decimal(10) ** -30
 def epsilon_at(rho: Fraction, delta: Fraction) -> Fraction:
     """Return an epsilon, in whole millionths, such that rho-zCDP implies (epsilon, delta)-DP.
 
-    It is the smallest that corollary 13 gives, rounded up. Raises ValueError if rho is not a whole
-    positive number of nano-rho up to MOST_RHO, or if delta is out of its limits.
+    It is the smallest that the formula in the module docstring gives, rounded up. Raises ValueError
+    if rho is not a whole positive number of nano-rho up to MOST_RHO, or if delta is out of its
+    limits.
     """
     if not 0 < rho <= MOST_RHO or (rho * NANO).denominator != 1:
         raise ValueError(f"{rho} is not a whole number of nano-rho up to {MOST_RHO}")
@@ -83,11 +84,11 @@ def epsilon_at(rho: Fraction, delta: Fraction) -> Fraction:
 
 
 def _best_order(rho: float, delta: float) -> Decimal:
-    """Return approximately the a at which rho (a-1)^2 = ln(1/delta) - ln a.
+    """Return approximately the order a that gives the smallest epsilon.
 
-    The root is found by bisection of ln(a-1). The left side increases with a and the right side
-    decreases. The root is below 1/delta, and above 1 + 10^-4 for any rho and delta within their
-    limits.
+    There, rho (a-1)^2 = ln(1/delta) - ln a (module docstring). The root is found by bisection of
+    ln(a-1). The left side increases with a and the right side decreases. The root is below 1/delta,
+    and above 1 + 10^-4 for any rho and delta within their limits.
     """
     low, high = math.log(1e-4), -math.log(delta)
     for _ in range(60):

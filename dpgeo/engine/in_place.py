@@ -65,7 +65,7 @@ ROWS = 65_536
 """Number of rows in a row group of a file that is written."""
 
 EVERYBODY = (0, (1 << 64) - 1)
-"""Range of the marks of all persons, and of the first halves of their hashes."""
+"""Least and greatest mark of a person (`Rows.batches`), and first half of a person's hash."""
 
 
 class Rows(Protocol):
@@ -111,7 +111,10 @@ class Question:
     ranks: NDArray[np.uint64] | None = None
 
     def to_bytes(self) -> bytes:
-        """Return an .npz file without pickles; equal questions yield equal bytes."""
+        """Return the question as the bytes of an .npz file, without pickles.
+
+        Equal questions yield equal bytes.
+        """
         facts = {
             "query": self.query,
             "parameters": self.parameters,

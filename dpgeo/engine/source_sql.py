@@ -110,7 +110,10 @@ BY_EDGES = """
     FROM ({rows}) AS source_rows
         JOIN {eastings} AS eastings ON longitude >= eastings.low AND longitude < eastings.high
         JOIN {northings} AS northings ON latitude >= northings.low AND latitude < northings.high"""
-"""Location by joins with tables of the edges, for engines without `width_bucket` of lists."""
+"""SQL that locates rows by joining them with tables of the grid's edges.
+
+It is for engines whose `width_bucket` does not take a list of edges.
+"""
 
 DUCKDB = Dialect(
     located=BY_EDGES,

@@ -80,7 +80,7 @@ class Ground:
 
         def locate(longitude: NDArray[np.float64], latitude: NDArray[np.float64]) -> Pairs:
             # Uploaded positions are stored in metres and converted back before they are located.
-            # The same rounding is applied here, so that both get the same regions.
+            # Positions from the source get the same rounding, and so the same regions.
             return locator.locate(*to_degrees(*to_mercator(longitude, latitude)))
 
         if isinstance(regions, Zones):

@@ -56,7 +56,7 @@ class ZonedRows:
         self._folder: Path | None = None
 
     def path_for(self, regions: Zones | NearPlaces) -> Path:
-        """Return the file that `write_zoned` writes for regions."""
+        """Return the path of the file with the rows by region; write it if there is none yet."""
         if self._folder is None:
             folder = Path(tempfile.mkdtemp(prefix="dpgeo-zoned-", dir=self._file.folder))
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
@@ -98,7 +98,7 @@ def write_zoned(
 
 
 def zoned_schema(schema: pa.Schema) -> pa.Schema:
-    """Return the schema of zoned rows, from that of canonical rows."""
+    """Return the schema of the rows that `write_zoned` writes, from that of canonical rows."""
     import pyarrow as pa
 
     kept = [field for field in schema if field.name not in NOT_COUNTED]

@@ -83,7 +83,8 @@ def _origin(url: str) -> tuple[str, str]:
         host, port = parts.hostname or "", parts.port
     except ValueError:
         raise InvalidInput("Is not an address.", field=URL) from None
-    # The host goes into a header, so it must not contain a wildcard, a placeholder or a password.
+    # The host goes into the header that allows pages to load tiles from it, so it must not contain
+    # a wildcard, a placeholder or a password.
     if not HOST.fullmatch(host) or "@" in parts.netloc or not url.isascii() or " " in url:
         raise InvalidInput(
             "Must be an address like https://tiles.example.org/{z}/{x}/{y}.mvt.", field=URL

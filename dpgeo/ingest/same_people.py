@@ -71,7 +71,7 @@ def people_of(paths: Sequence[Path], key: bytes) -> People:
 
 
 def _smallest(hashes: Hashes, waiting: list[Hashes], limit: int) -> tuple[Hashes, int]:
-    """Return the smallest `MOST_HASHES` hashes, and the value up to which none is left out."""
+    """Return the smallest `MOST_HASHES` hashes, and the hash up to which none was left out."""
     every = np.unique(np.concatenate([hashes, *waiting]))
     every = every[every <= np.uint64(limit)]
     if len(every) <= MOST_HASHES:

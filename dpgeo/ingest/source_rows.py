@@ -132,7 +132,7 @@ def rows_of_batches(
 
 
 def _with_stated(batch: Batch, stated: Mapping[str, str | None]) -> Batch:
-    """Add columns that have the same value in all rows."""
+    """Add the `stated` columns, by role, to a batch; each has the same value in all rows."""
     if not stated:
         return batch
     size = len(batch.rows)

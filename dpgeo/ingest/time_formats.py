@@ -237,10 +237,10 @@ def _calendar(parts: pa.Array, to_utc: Offsets) -> Read:
 
 
 def _clock(parts: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return seconds since 1970 of a clock's times, and a mask of those that exist.
+    """Return dates and times as seconds since 1970, and a mask (n,) of those that exist.
 
-    `parts` are year, month, day, hour, minute and second. Seconds of times that do not exist have
-    no meaning.
+    `parts` are year, month, day, hour, minute and second. An offset from UTC is not regarded yet.
+    Seconds of times that do not exist, such as 30 February, have no meaning.
     """
     year, month, day, hour, minute, second = parts
     fits = (month >= 1) & (month <= 12) & (hour < 24) & (minute < 60) & (second < 60)

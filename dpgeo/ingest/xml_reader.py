@@ -76,7 +76,7 @@ class GpxPoints(Points):
         self._track = ""
 
     def enter(self, attributes: dict[str, str]) -> None:
-        """Begin a point or a track."""
+        """Begin a point or a track when its element starts."""
         name = self.path[-1]
         if name in {"trk", "rte"}:
             self._track = ""
@@ -89,7 +89,7 @@ class GpxPoints(Points):
             }
 
     def leave(self, text: str | None) -> None:
-        """Record a value, or finish a point."""
+        """Record a value of the current point, or finish the point, when an element ends."""
         name, parent = self.path[-1], self.path[-2] if len(self.path) > 1 else ""
         if parent in {"trk", "rte"} and name == "name":
             self._track = (text or "")[:MAX_FIELD_BYTES]
@@ -120,7 +120,7 @@ class KmlPoints(Points):
         self._other = False
 
     def enter(self, attributes: dict[str, str]) -> None:
-        """Begin a placemark, a track, or a named value of a placemark."""
+        """Begin a placemark, a track, or a named value of a placemark when its element starts."""
         name = self.path[-1]
         if name == "Placemark":
             self._mark, self._places, self._times, self._other = {}, [], [], False
@@ -131,7 +131,7 @@ class KmlPoints(Points):
             self._data = attributes.get("name", "")[:MAX_FIELD_BYTES]
 
     def leave(self, text: str | None) -> None:
-        """Record a value, or finish a placemark."""
+        """Record a value of the current placemark, or finish it, when an element ends."""
         if self._mark is None:
             return
         name, parent = self.path[-1], self.path[-2] if len(self.path) > 1 else ""

@@ -94,7 +94,9 @@ def release(view: PrivateView, params: Params, meter: CountMeter) -> SparseRelea
 
 
 def threshold_of(params: Params, noise: CountNoise, cells: int) -> int:
-    """Return the threshold T. Raises InvalidInput if too many empty cells would be listed.
+    """Return the threshold T that a noisy count must reach to be listed.
+
+    Raises InvalidInput if too many empty cells would be listed.
 
     T depends on public facts alone. `cells` is the number of cells that intersect the bounds of the
     study area.

@@ -41,9 +41,9 @@ counts.
 """
 
 FEWER = 4
-"""Least ratio of squared sensitivities, of sums of cells to cells, at which every cell is counted.
+"""Under zCDP, every cell is counted if sums of cells are this many times as sensitive as cells.
 
-This applies under zCDP only (`counts_every_cell`).
+More exactly, this is the least ratio of their squared sensitivities (`counts_every_cell`).
 """
 
 FIRST_SHARE = Fraction(35, 100)

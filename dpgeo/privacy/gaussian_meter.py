@@ -90,7 +90,7 @@ class GaussianMeter:
         return DiscreteGaussian(spend.rho, counts.squared_sensitivity)
 
     def measure(self, label: str, counts: PrivateCounts | PrivateShares) -> NDArray[np.int64]:
-        """Return noisy counts or noisy sums of shares, int64, in the shape of `counts`.
+        """Return noisy counts, or noisy sums of a measure's steps, int64, in the shape of `counts`.
 
         Raises PrivacyError, before anything is drawn, if the request is refused.
         """

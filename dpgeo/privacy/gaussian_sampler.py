@@ -66,7 +66,7 @@ a million exceeds.
 """
 
 LONGEST_TABLE = 1 << 16
-"""Largest number of entries in a table."""
+"""Largest number of entries in a table of acceptance probabilities."""
 
 PRECISION = 192
 """Bits of the bounds from which a table is made. Their error grows with the square of the table's
@@ -124,8 +124,9 @@ class AcceptanceTable:
     high: NDArray[np.uint64]
 
     def accepts(self, values: NDArray[np.int64], random: RandomWords) -> NDArray[np.bool_]:
-        """Draw which of the values (n,) are accepted, each value y with probability p(y); bool
-        (n,).
+        """Draw which of the proposed `values` (n,) are accepted; return a mask (n,).
+
+        A value y is accepted with the probability p(y) of the class docstring.
         """
         words = random.words(values.size)
         entries = np.minimum(values >> self.shift, self.low.size - 1)

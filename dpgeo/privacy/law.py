@@ -34,10 +34,10 @@ class Law:
         return self._noise(amount, bound, squared_sensitivity(bound, self.distinct))
 
     def sums(self, amount: Fraction, bound: int) -> CountNoise:
-        """Return the noise of sums of several counts each, measured with `amount`.
+        """Return the noise of counts that were added up, as those of the cells in a square.
 
-        A person's contributions may all be in one sum. `amount` is an epsilon, or a rho if
-        `gaussian`.
+        A person's contributions may all be in one sum. `amount`, an epsilon or a rho if `gaussian`,
+        is what the measurement of the sums gets.
         """
         return self._noise(amount, bound, squared_sensitivity(bound, distinct=False))
 

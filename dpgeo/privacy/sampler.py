@@ -52,7 +52,10 @@ from dpgeo.core.noise import LEAST_RATE, DiscreteLaplace
 from dpgeo.privacy.randomness import RandomWords
 
 BASE_BITS = 12
-"""Bits per digit. Tables for base 4096 take 32 kilobytes and fit in the processor's cache."""
+"""Number of bits of a digit of geometric values.
+
+Tables for digits in base 4096 take 32 kilobytes and fit in the processor's cache.
+"""
 
 LARGEST_TABLE_SCALE = 512
 """Largest noise scale at which a geometric value is drawn from one table, not digit by digit."""
@@ -179,7 +182,7 @@ class _Table:
 
 @lru_cache(maxsize=64)
 def _table(rate: Fraction, outcomes: int | None) -> _Table:
-    """Build the table for a digit from 0 to `outcomes` - 1, or for a geometric variable if None.
+    """Build the table for a digit below `outcomes`, or for a geometric variable if that is None.
 
     The table for a geometric variable leaves out a tail of mass below 2^-20.
     """

@@ -88,7 +88,10 @@ def candidate_rate(noise: DiscreteLaplace, threshold: int) -> Fraction:
 def _accepted(
     rate: Fraction, threshold: int, candidate: Fraction, count: int, random: RandomWords
 ) -> NDArray[np.bool_]:
-    """Draw whether each candidate passes, with probability p/q; return a mask (count,)."""
+    """Draw whether each candidate passes; return a mask (count,).
+
+    The probability is p/q, which is explained at `acceptance_bits`.
+    """
     boundary = acceptance_bits(rate, threshold, candidate, 64)
     words = ~random.words(count)
     accepted: NDArray[np.bool_] = words < np.uint64(boundary)

@@ -144,7 +144,8 @@ def _kept(
 ) -> NDArray[np.bool_]:
     """Return a mask (t,) of the `bound` trips of each unit with the smallest keys.
 
-    If `distinct`, only the trip with the smallest key in each of a unit's pairs is considered.
+    If `distinct`, only the trip with the smallest key is considered of a unit's trips that have the
+    same start and end.
     """
     kept = np.zeros(unit.size, dtype=np.bool_)
     candidates = np.arange(unit.size)

@@ -35,11 +35,11 @@ from dpgeo.privacy.counts import Opaque, squared_sensitivity
 
 
 class PrivateShares(Opaque):
-    """Record numbers n and sums U of steps from 0 to `steps`, as two arrays of the same shape.
+    """The number n of records in each region, and the sum U of their steps, from 0 to `steps` each.
 
-    Each entry belongs to one region. One privacy unit makes at most `bound` contributions over all
-    regions together, and at most one to each region if `distinct` is true. Only the Meter can read
-    the sums; see `Opaque`.
+    They are two arrays of the same shape. One privacy unit makes at most `bound` contributions over
+    all regions together, and at most one to each region if `distinct` is true. Only the Meter can
+    read the sums; see `Opaque`.
     """
 
     __slots__ = ("__pair", "_bound", "_distinct", "_steps")
