@@ -390,7 +390,7 @@ def _points_steps(content: PointsRelease, released: Released) -> list[str]:
         if layer["name"] == content.prior:
             facts = layer["title"], layer["sha256"], layer["meaning"]
             break
-    else:  # releases drawn before version 0.2 do not record their layers
+    else:  # releases drawn before version 0.2 do not record the public layers they used
         title = released.about.get("prior_title", content.prior)
         facts = title, released.about.get("prior_sha256", ""), NOT_RECORDED
     return [REMAPPED.format(title=facts[0], sha256=facts[1], origin=facts[2])]

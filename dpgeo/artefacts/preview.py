@@ -199,7 +199,7 @@ def _draw_shapes(pen: Any, layer: ShapeLayer, look: NDArray[np.uint8], frame: _F
 
 
 def _draw_points(pen: Any, layer: PointLayer, look: NDArray[np.uint8], frame: _Frame) -> None:
-    """Draw the points, as circles sized by their counts if they have counts.
+    """Draw the points; if they have counts and are few, as circles sized by their counts.
 
     Such circles have a dark edge, which makes them visible on a background of any colour.
     """

@@ -134,8 +134,8 @@ def decimals(grid: Grid) -> int:
 def edges(grid: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the longitudes and the latitudes of the lines between a grid's cells.
 
-    Their shapes are (columns + 1,) and (rows + 1,). They are rounded first, so neighbouring cells
-    have exactly the same common edge.
+    Their shapes are (columns + 1,) and (rows + 1,). Lines are rounded before boxes are made of
+    them, so neighbouring cells have exactly the same edge in common.
     """
     longitude, latitude = to_degrees(
         grid.west + np.arange(grid.columns + 1) * grid.cell,

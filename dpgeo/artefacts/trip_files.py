@@ -37,7 +37,7 @@ RULE = (
 
 
 def rule(released: Released) -> list[str]:
-    """Return the sentence on how trips are made up, or an empty list if there are none."""
+    """Return a list with the sentence on how trips are made up; it is empty if there are none."""
     return [RULE.format(name=NAME)] if makes_trips(released.content) else []
 
 

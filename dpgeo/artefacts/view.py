@@ -121,14 +121,18 @@ class View:
 
     @property
     def column(self) -> str | None:
-        """Return the column of densities, means or medians, or None for layers of counts."""
+        """Return the name of the column of densities, means or medians, or None for layers of
+        counts.
+        """
         return next(
             (name for name in (FROM, DENSITY, MEAN, MEDIAN) if name in self.layer.columns), None
         )
 
     @property
     def field(self) -> str:
-        """Return the column in files that decides the colours, or "" for layers without values."""
+        """Return the name of the column in files that decides the colours, or "" for layers without
+        values.
+        """
         return self.column or ("" if self.layer.value is None else "estimate")
 
     @property

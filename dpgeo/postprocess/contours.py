@@ -81,7 +81,9 @@ def make_surface(
 
 
 def blurred(values: Floats, inside: NDArray[np.bool_]) -> Floats:
-    """Spread each cell's value over itself and its neighbours inside, keeping the total."""
+    """Spread each cell's value over itself and its neighbours in the study area, keeping the
+    total.
+    """
     weights = _convolved(inside.astype(np.float64))
     shared = np.divide(values, weights, out=np.zeros_like(values), where=inside)
     return np.where(inside, _convolved(shared), 0.0)

@@ -375,7 +375,7 @@ def _best(
 ) -> Fit:
     """Return the fit to `fitted` with the number of updates that is likeliest for `watched`.
 
-    Both hold counts of one half of the points in fine cells.
+    Each of the two holds counts of one half of the points in fine cells.
     """
     if not (fitted.any() and watched.any()):
         return Fit(-math.inf, 1, smoothing)

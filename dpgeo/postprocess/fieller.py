@@ -84,7 +84,7 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class ShareNoise:
-    """Noise of each of a region's two sums, to which one record adds `steps` steps in all."""
+    """Noise of a region's two noisy sums; one record adds `steps` steps to the two together."""
 
     noise: CountNoise
     steps: int

@@ -58,7 +58,7 @@ class FlowAnswers:
         given = [each for each in (origin, destination) if each is not None]
         touched = [np.sort(self._tree.query(each)) for each in given]
         work = sum(map(self._work, given, touched))
-        # The limit applies to the whole request, so the work for both areas is added up.
+        # A request may name two areas, and its limit applies to the work for both together.
         check_work(work, MOST_CLIPPED)
         shares_of_ends = [self._shares(*each) for each in zip(given, touched, strict=True)]
         if len(given) == 1:

@@ -261,7 +261,7 @@ def _join(chunks: list[_Level]) -> _Level:
 
 
 def _cut(tables: _Tables, level: _Level, rule: Rule, leaves: list[Boxes]) -> _Level:
-    """Split the boxes that the rule says to split, and return their halves.
+    """Split the boxes for which the module docstring and `rule` say so, and return the halves.
 
     Boxes that stay whole are added to `leaves`.
     """

@@ -121,7 +121,9 @@ def _rule() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def _last_node(terms: Terms) -> float:
-    """Return the u at which phi falls below e^-LEAST_LOG, or pi if phi stays above."""
+    """Return the u at which the characteristic function phi falls below e^-LEAST_LOG, or pi if phi
+    stays above.
+    """
     low, high = 0.0, math.pi
     if float(_minus_log(terms, np.array(high))) <= LEAST_LOG:
         return high
@@ -135,7 +137,9 @@ def _last_node(terms: Terms) -> float:
 
 
 def _minus_log(terms: Terms, u: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute -ln phi(u), in a form that is accurate even for large scales."""
+    """Compute -ln phi(u) of the characteristic function phi, in a form that is accurate even for
+    large scales.
+    """
     total = np.zeros_like(u)
     for noise, count in terms:
         if isinstance(noise, DiscreteLaplace):

@@ -45,7 +45,7 @@ STEPS = 7
 FULLEST = 0.4
 """Largest share of the total weight that a colour class should hold.
 
-Class edges are moved away from a constant factor until no class holds more, if possible.
+Class edges that are a constant factor apart are moved until no class holds more, if possible.
 """
 
 CLOSE = 1.05
@@ -143,7 +143,7 @@ def coloured(layer: Layer, part: slice = EVERY) -> NDArray[np.bool_]:
     """Return a mask (n,) of the features in `part` that a map colours.
 
     These are the features that stand out, and those in a box that stands out; in a layer of means
-    or medians, those with enough records for one.
+    or medians, those with enough records for a value.
     """
     if layer.told is not None:
         return layer.told[part]

@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from dpgeo.core.noise import CountNoise
 
 DRIFT = 0.05
-"""Variance of a period's change, as a share of the mean level so far."""
+"""Variance of the random step from one period to the next, as a share of the mean level so far."""
 
 LEAST_DRIFT = 0.01
-"""Smallest variance of a period's change, used for regions that are nearly empty."""
+"""Smallest variance of the step from one period to the next, used for nearly empty regions."""
 
 CHANCE = 0.05
 """Largest probability that any region stands out between two maps if no region changed."""

@@ -116,7 +116,9 @@ class HistogramNoise:
         return self.scale * tail * math.sqrt(2 * self.bins)
 
     def _limits(self, p: float, error: float) -> Floats:
-        """Return t(v), at PARTS points of each bin and at the last bin's end."""
+        """Return t(v) of the module docstring, at PARTS points of each bin and at the last bin's
+        end.
+        """
         if isinstance(self.noise, DiscreteLaplace):
             return self.scale * _limits(self.bins, p, error)
         weights, numbers = _terms(self.bins, p)

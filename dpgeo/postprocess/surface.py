@@ -191,7 +191,8 @@ def _shrunk(
     scales: list[Floats],
     guesses: list[Floats | None],
 ) -> tuple[list[Floats], list[Floats], float]:
-    """Return the leaves' posterior means and variances by level, and the log-likelihood.
+    """Return the leaves' posterior means and variances by level, and the log-likelihood of the
+    counts.
 
     `guesses` has one array for each level, or None for a level without leaves.
     """

@@ -35,14 +35,18 @@ class CellRuns:
         return int(self.before[-1])
 
     def numbers(self, ranks: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-        """Return the indices (m,) of the cells with these ranks (m,) in the set, counted from 0."""
+        """Return the indices (m,) of the cells with these ranks (m,).
+
+        The cell with the lowest index in the set has the rank 0.
+        """
         run = np.searchsorted(self.before, ranks, side="right") - 1
         return np.asarray(self.starts[run] + ranks - self.before[run], dtype=np.int64)
 
     def ranks(self, numbers: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
         """Return the ranks (m,) in the set of the cells with these indices (m,).
 
-        Ranks are counted from 0; a cell that is not in the set has the rank -1.
+        The cell with the lowest index has the rank 0; a cell that is not in the set has the rank
+        -1.
         """
         run = np.searchsorted(self.starts, numbers, side="right") - 1
         inside = (run >= 0) & (numbers < self.ends[run])

@@ -84,7 +84,9 @@ class PlaceSearch(Protocol):
         """Return at most `most` full names that match a text, with the best matches first."""
 
     def find(self, name: str) -> NamedPlace | None:
-        """Return the place with this name, or the place that the name clearly means, or None."""
+        """Return the place with this name, or by far the largest that the name may mean, or
+        None.
+        """
 
     def time_zone_at(self, longitude: float, latitude: float) -> str:
         """Return the time zone of the known city nearest to a position."""

@@ -79,7 +79,9 @@ class _Nearest:
     tree: Any
 
     def place(self, across: NDArray[Any], up: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the index of the nearest place, the first of several."""
+        """Return the index of the nearest place, or of the first of several that are equally
+        near.
+        """
         points = shapely.points(*self._metres(across, up)).ravel()
         position, place = self.tree.query_nearest(points, all_matches=True)
         order = np.lexsort((place, position))

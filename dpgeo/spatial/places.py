@@ -38,7 +38,8 @@ CELL_LEVELS = ("district", "quarter", "block")
 FAN_OUT = 4
 
 FEW = 32
-"""Up to this number of positions, all pairs are compared; above it, only pairs on the convex hull.
+"""Up to this number of positions, `diameter` compares all pairs; above it, pairs on the convex
+hull.
 """
 
 

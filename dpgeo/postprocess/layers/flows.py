@@ -94,7 +94,9 @@ class Slice:
 
     @cached_property
     def estimates(self) -> Floats | None:
-        """Return the least-squares estimates (n, n), or None if not all pairs were released."""
+        """Return the least-squares estimates (n, n) of all pairs' counts, or None if not all pairs
+        were released.
+        """
         content = self.content
         if content.sparse:
             return None

@@ -95,7 +95,7 @@ class BoxLayer(Layer):
 
     grid: Grid
     boxes: NDArray[np.int32]
-    """Boxes (n, 4); see `PartitionRelease.boxes`."""
+    """Boxes (n, 4): first row, row after the last, first column, column after the last."""
     cells: NDArray[np.int64]
     """Number (n,) of cells in each box that intersect the study area."""
     value: Numbers

@@ -110,7 +110,7 @@ def _days_and_hours(content: ProfileRelease) -> dict[str, NDArray[Any]]:
 
 
 def smoothed(content: ProfileRelease, zone: int) -> NDArray[Any]:
-    """Return the estimate (b,) of one zone's counts (`postprocess.two_way`)."""
+    """Return the two-way estimate (b,) of one zone's counts (b,); see `postprocess.two_way`."""
     table = table_of(content, zone)
     return two_way_estimate(table, content.noise.variance).ravel()
 
@@ -118,7 +118,7 @@ def smoothed(content: ProfileRelease, zone: int) -> NDArray[Any]:
 def table_of(content: ProfileRelease, zone: int) -> NDArray[Any]:
     """Return one zone's counts as a table of days by hours.
 
-    If time is not divided by days, the table has one row; if not by hours, one column.
+    If time is not divided by both days and hours, the table has a single row.
     """
     counts: NDArray[np.int64] = content.counts[zone]
     return counts.reshape(7, 24) if counts.size == 7 * 24 else counts[None, :]

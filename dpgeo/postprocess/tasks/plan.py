@@ -131,7 +131,9 @@ class Settings:
 
     @property
     def needed(self) -> float:
-        """Required expected number of acceptances, -ln(1 - E), which is inf for a target of 1."""
+        """Required expected number of acceptances, -ln(1 - target), which is inf for a target
+        of 1.
+        """
         return -math.log1p(-self.target) if self.target < 1 else math.inf
 
 

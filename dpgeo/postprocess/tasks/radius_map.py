@@ -127,7 +127,9 @@ class Lattice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Band:
-    """The area in which r lies between two limits in metres, as a MultiPolygon in degrees."""
+    """The area in which the notification radius lies between two limits in metres, as a
+    MultiPolygon in degrees.
+    """
 
     from_metres: float
     to_metres: float
@@ -136,8 +138,10 @@ class Band:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """The line along which the notification radius r has a given value in metres, as a
-    MultiLineString in degrees.
+    """The line along which the notification radius has a given value, as a MultiLineString in
+    degrees.
+
+    The value is in metres.
     """
 
     metres: float
