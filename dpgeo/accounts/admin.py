@@ -55,7 +55,7 @@ class SuperusersAlone(ModelAdmin):
         return self.has_module_permission(request)
 
 
-admin.site.unregister(Group)  # Django has already registered its own page for groups
+admin.site.unregister(Group)  # replace Django's own page for groups
 
 
 @admin.register(Group)
@@ -145,7 +145,7 @@ Administrators demand second factors on the desk, which asks for their password 
 
 @admin.register(Organisation)
 class OrganisationAdmin(OrganisationScoped):
-    """Admin page for organisations. Superusers add them; their administrators edit them."""
+    """Admin page for organisations. Only superusers add one; its administrators edit it here."""
 
     list_display = ["name", "slug", "contact"]
     prepopulated_fields = {"slug": ["name"]}
@@ -163,7 +163,9 @@ class OrganisationAdmin(OrganisationScoped):
     def save_model(
         self, request: HttpRequest, obj: Organisation, form: ModelForm[Organisation], change: bool
     ) -> None:
-        """Save the organisation, and record in the audit list which limits were changed."""
+        """Save the organisation, and record in the audit list which of its limits (`LIMITS`)
+        changed.
+        """
         super().save_model(request, obj, form, change)
         for name in form.changed_data if change else ():
             if name in LIMITS:

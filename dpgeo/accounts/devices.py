@@ -22,7 +22,7 @@ from django.utils.crypto import constant_time_compare, salted_hmac
 from dpgeo.accounts.models import User
 
 DEVICES = 10
-"""Number of devices per account that have separate failure counters."""
+"""Number of failure counters per account. A new device gets one of them at random."""
 
 LIFETIME = timedelta(days=90)
 
@@ -42,7 +42,7 @@ def device_of(request: HttpRequest, name: str) -> str | None:
 
 
 def remember_device(request: HttpRequest, response: HttpResponse, user: User) -> None:
-    """Set the device's cookie after a sign-in; a known device keeps its number."""
+    """Set the device's cookie after a sign-in; a known device keeps its failure counter."""
     known = _read(request)
     number = known[1] if known and known[0].pk == user.pk else secrets.randbelow(DEVICES)
     facts = {"user": user.pk, "number": number, "password": _fingerprint(user)}

@@ -192,7 +192,10 @@ class FailedCode(models.Model):
 
 
 class UsedAssertion(models.Model):
-    """An assertion by SAML that was used, as a hash of its id, kept until it has ended."""
+    """A SAML assertion that was used and must not be used again, stored as a hash of its id.
+
+    `until` is when the assertion expires; the row is kept for a day longer.
+    """
 
     digest = models.CharField(max_length=64, unique=True)
     until = models.DateTimeField(db_index=True)

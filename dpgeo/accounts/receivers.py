@@ -30,13 +30,14 @@ RIGHTS = ("username", "email", "is_active", "is_staff", "is_superuser", "vouched
 
 
 def record_sign_in(sender: object, user: User, request: Any = None, **_: Any) -> None:
-    """Record that somebody signed in, and add the session to the user's list."""
+    """Record a sign-in in the audit list, and list its session among the user's sessions."""
     event_record(EventKind.SIGN_IN, by=user, detail=proofs_of(request, user))
     session = getattr(request, "session", None)
     if session is None:
         return
     if not session.session_key:
-        # another account was signed in, so Django made a new session, which it has not stored yet
+        # Store the session to get its key. Django replaces the session if another account was
+        # signed in, and stores the new one only later.
         session.create()
     list_session(user, session.session_key)
 
@@ -50,7 +51,7 @@ def proofs_of(request: Any, user: User) -> str:
 
 
 def list_session(user: User, key: str) -> None:
-    """Add a session to its user's list, and remove sessions that have ended."""
+    """Add a session to the list of its user's sessions, and remove those that have ended."""
     valid = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
     SignedIn.objects.filter(user=user).exclude(session_key__in=valid).delete()
     SignedIn.objects.update_or_create(
@@ -59,18 +60,18 @@ def list_session(user: User, key: str) -> None:
 
 
 def record_sign_out(sender: object, user: User | None, **_: Any) -> None:
-    """Record that somebody signed out."""
+    """Record in the audit list that somebody signed out."""
     if user is not None:
         event_record(EventKind.SIGN_OUT, by=user)
 
 
 def record_failure(sender: object, credentials: dict[str, Any], **_: Any) -> None:
-    """Record a failed sign-in."""
+    """Record a failed sign-in in the audit list."""
     record_attempt(EventKind.SIGN_IN_FAILED, str(credentials.get("username") or ""))
 
 
 def record_attempt(kind: EventKind, name: str, *, detail: str = "") -> None:
-    """Record that somebody tried to sign in as `name`.
+    """Record in the audit list that somebody tried to sign in as `name`.
 
     The name is recorded only if there is such an account, since people sometimes type a password
     where the name belongs. If the database cannot be written, nothing is recorded, so that the
@@ -90,13 +91,13 @@ def remember_former(sender: type[Any], instance: Any, **_: Any) -> None:
 
 
 def record_account(sender: object, instance: User, created: bool, **_: Any) -> None:
-    """Record a new account, a new password, and which rights of an account were changed."""
+    """Record in the audit list a new account, a new password, or changed rights of an account."""
     former = getattr(instance, "former", None)
     name = instance.get_username()
     if created:
         event_record(EventKind.ACCOUNT, subject=name, detail="created")
-    # Django keeps a new password here until the account is saved. A sign-in that only hashes the
-    # same password anew leaves this empty.
+    # Django keeps a new password in `_password` until the account is saved. It is None if a sign-in
+    # only hashes the same password anew.
     if getattr(instance, "_password", None) is not None:
         event_record(EventKind.PASSWORD, subject=name)
     if former is not None:
@@ -106,12 +107,12 @@ def record_account(sender: object, instance: User, created: bool, **_: Any) -> N
 
 
 def record_account_deleted(sender: object, instance: User, **_: Any) -> None:
-    """Record that an account was deleted."""
+    """Record in the audit list that an account was deleted."""
     event_record(EventKind.ACCOUNT, subject=instance.get_username(), detail="deleted")
 
 
 def record_role(sender: object, instance: Membership, created: bool, **_: Any) -> None:
-    """Record a new member or a new role."""
+    """Record in the audit list a new member, or a member's new role."""
     former = getattr(instance, "former", None)
     if former is None or former.role != instance.role:
         detail = instance.role if former is None else f"{former.role} > {instance.role}"
@@ -119,7 +120,7 @@ def record_role(sender: object, instance: Membership, created: bool, **_: Any) -
 
 
 def record_member_left(sender: object, instance: Membership, **_: Any) -> None:
-    """Record that a membership ended."""
+    """Record in the audit list that a membership ended."""
     _record_role(instance, f"{instance.role} > none")
 
 
@@ -133,7 +134,7 @@ def _record_role(membership: Membership, detail: str) -> None:
 
 
 def record_organisation(sender: object, instance: Organisation, created: bool, **_: Any) -> None:
-    """Record a new organisation, and a change of who needs a second factor in it."""
+    """Record in the audit list a new organisation, or who now needs a second factor in it."""
     if created:
         event_record(EventKind.ORGANISATION, organisation=instance.pk, subject=instance.name)
     former = getattr(instance, "former", None)
@@ -147,13 +148,13 @@ def record_organisation(sender: object, instance: Organisation, created: bool, *
 
 
 def record_factor(sender: object, instance: Authenticator, created: bool, **_: Any) -> None:
-    """Record a new second factor, or new recovery codes."""
+    """Record in the audit list that an account got a second factor or recovery codes."""
     if created:
         _record_factor(instance, "added")
 
 
 def record_factor_removed(sender: object, instance: Authenticator, **_: Any) -> None:
-    """Record that a second factor was removed, or that recovery codes were."""
+    """Record in the audit list that an account's second factor or recovery codes were removed."""
     _record_factor(instance, "removed")
 
 
@@ -163,7 +164,7 @@ def _record_factor(factor: Authenticator, what: str) -> None:
 
 
 def record_key(sender: object, instance: ApiKey, created: bool, **_: Any) -> None:
-    """Record a new API key, with its scopes and the characters of its secret that lists show."""
+    """Record a new API key in the audit list, with its scopes and the shown part of its secret."""
     if created:
         event_record(
             EventKind.KEY_CREATED,

@@ -185,8 +185,8 @@ def address_to_ask(request: HttpRequest, facts: Facts, *, again: bool) -> tuple[
 
 
 def is_ticket(text: str) -> bool:
-    """Return whether `text` is the ticket of a request that this site sent in the last
-    TICKET_SECONDS.
+    """Return whether `text` is a ticket (RelayState) that this site signed and sent with a request
+    in the last TICKET_SECONDS.
     """
     try:
         signing.TimestampSigner(salt=TICKET_SALT).unsign(text, max_age=TICKET_SECONDS)
@@ -256,7 +256,7 @@ class _Site:
         return request.build_absolute_uri(path)
 
     def request_data(self) -> Facts:
-        """Return the URL that receives answers, as the request that python3-saml expects."""
+        """Return the URL that receives the provider's responses, as python3-saml expects it."""
         address = urlsplit(self.receives)
         return {
             "https": "on" if address.scheme == "https" else "off",
@@ -432,7 +432,7 @@ def _attributes(assertion: Any) -> dict[str, list[str]]:
 def _subject(assertion: Any, facts: Facts) -> str:
     """Return the identifier of the person that an assertion is about.
 
-    Raises Refused unless there is one that the provider never gives to anybody else.
+    Raises Refused if the provider sends no single identifier that stays with one person for good.
     """
     attributes = _attributes(assertion)
     chosen = facts.get("subject_claim") or SUBJECT_ID

@@ -96,17 +96,18 @@ def opens_before_second_factor(view: View) -> View:
 
 
 class proved_sessions:  # noqa: N801
-    """Middleware that hides the users of sessions without a second factor that they need.
+    """Middleware that treats a signed-in user as anonymous until a demanded second factor is
+    proved.
 
-    Like Django's own, it does not read the session before a view asks for the user, so that public
-    pages stay the same for all.
+    Like Django's AuthenticationMiddleware, it does not read the session before a view asks for the
+    user, so that public pages stay the same for all.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Treat signed-in users as anonymous until they proved a demanded second factor."""
+        """Replace the request's user."""
         request.user = cast(User, SimpleLazyObject(lambda: _proved_user(request)))
         return self.get_response(request)
 

@@ -77,9 +77,9 @@ def role_in(user: Visitor, organisation: Organisation | int) -> Role | None:
 def owner_of(user: User | None) -> int | None:
     """Return the id of the account that stands for a user's person where two persons are required.
 
-    It is the user's own account or, as long as no operator has vouched for that, the account of
-    whoever invited the user. None stands for the console, and for users whose inviter is no longer
-    known.
+    It is the user's own account if an operator has vouched that the user is a person of their own.
+    Otherwise it is the account of whoever invited the user. None stands for the console, and for
+    users whose inviter is no longer known.
     """
     seen = set()
     while user is not None and not user.vouched and user.pk not in seen:
@@ -114,9 +114,9 @@ def organisations_of(user: Visitor) -> QuerySet[Organisation]:
 
 
 def joined_last(user: Visitor) -> Organisation | None:
-    """Return the organisation that a user joined last, which pages propose; None without any.
+    """Return the organisation that a user joined last, or None; forms propose it as the default.
 
-    In the demo, whose administrator has two, this is the one for real data.
+    The demo's administrator belongs to two organisations and joined the one for real data last.
     """
     if not isinstance(user, User):
         return None

@@ -61,8 +61,8 @@ CLOCKS_APART = 60
 """Seconds by which the clock of a provider may differ from this site's."""
 
 AGAIN = "again"
-"""Key in the state of a request to a provider: when the user was asked to prove again who they
-are.
+"""Key of a time in the state that accompanies a request to a provider: when this site asked the
+user to prove again who they are.
 """
 
 
@@ -149,8 +149,8 @@ def _confirm(request: HttpRequest, login: SocialLogin, asked: float) -> HttpResp
 def refuse(request: HttpRequest, reason: str, detail: str = "single sign-on") -> HttpResponse:
     """Return the page of a refusal, and record it in the audit list unless `detail` is empty.
 
-    Strangers can cause refusals without limit, so for each network the list gets no more of them
-    per WINDOW than of wrong passwords.
+    Strangers can cause refusals without limit, so only so many per network and WINDOW are recorded:
+    DPGEO_FAILED_SIGN_INS, the limit for wrong passwords.
     """
     network, limit = address_of(request), settings.DPGEO_FAILED_SIGN_INS
     if detail and count(f"refused single sign-on from {network}", limit, window=WINDOW) is None:
@@ -220,7 +220,8 @@ class OneCallback(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
             try:
                 claims: Facts = jwt.decode(
                     id_token,
-                    # Pass the bare key, because many providers do not state its algorithm.
+                    # Pass the key without its PyJWK object, which assumes an algorithm if the
+                    # provider states none, as many do.
                     key=key.key,
                     algorithms=SIGNATURES,
                     audience=app.client_id,
@@ -233,7 +234,7 @@ class OneCallback(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
                 jwt.InvalidSignatureError,
                 jwt.InvalidKeyError,
                 jwt.InvalidAlgorithmError,
-                TypeError,  # the key's type does not suit the algorithm
+                TypeError,  # PyJWT raises it if the key does not fit the algorithm
             ):
                 continue
             except jwt.PyJWTError as error:
@@ -286,15 +287,17 @@ def assertion_use(*, provider: str, assertion: str, until: int) -> bool:
 
 
 def trusted_account(facts: Facts, claims: Facts) -> User | None:
-    """Return the account with the claimed e-mail address, if the settings trust the provider's
-    addresses.
+    """Return the account with the e-mail address in a provider's claims, or None.
+
+    It is also None if the address is not verified or the settings do not trust the provider's
+    addresses, and for accounts of staff and those that already belong to a provider's subject.
     """
     if not facts.get("trust_email") or claims.get("email_verified") is not True:
         return None
     email = str(claims.get("email") or "-")
     if not email.isascii():
-        # letters beyond ASCII are not compared: PostgreSQL, for instance, may find "i" for a
-        # dotless i
+        # Do not compare letters beyond ASCII without regard to case: PostgreSQL, for instance, may
+        # take a dotless i for an "i", so somebody else's account might be found.
         return None
     users = User.objects.filter(email__iexact=email, is_active=True, socialaccount=None)
     found = list(users.filter(is_staff=False, is_superuser=False)[:2])

@@ -73,7 +73,7 @@ def docs(request: HttpRequest) -> HttpResponse:
 
 
 _GENERATING = threading.Lock()
-"""Held while the document is generated: drf-spectacular fails if two threads generate at once."""
+"""Lock for generating the OpenAPI document: drf-spectacular fails if two threads do so at once."""
 
 
 @functools.cache

@@ -261,8 +261,8 @@ class BoundErrorSerializer(Document):
 class AdviceSerializer(Document):
     """The errors to expect in counts, computed from the publisher's public guesses alone."""
 
-    # The errors are those of the busy place or, if all cells have the same noise, means over all
-    # cells.
+    # The errors are those at the busiest place guessed or, if all cells have the same noise, means
+    # over all cells.
 
     best_bound = serializers.IntegerField(
         source="best", help_text="The bound with the smallest error."

@@ -36,7 +36,7 @@ revokes, rejects, withdraws or cancels something.
 """
 
 LET_THROUGH_ACTIONS = ("reject", "withdraw", "cancel")
-"""Actions on releases at the desk that are let through during an outage, like LET_THROUGH."""
+"""Actions on releases at the desk that an outage does not block, since they need no space."""
 
 
 class OutageMiddleware:

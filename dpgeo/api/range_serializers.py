@@ -26,7 +26,8 @@ class Interval(NamedTuple):
 class RegionAnswer(NamedTuple):
     """The answer for one region, with the region's id, which is None if the region has none.
 
-    `scaled` is the answer scaled to a total of all the data, or None if it cannot be scaled.
+    `scaled` is the answer scaled to the release's noisy total of all data, or None if it is not
+    scaled.
     """
 
     id: Any

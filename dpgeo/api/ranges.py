@@ -147,9 +147,9 @@ class Regions(Body):
     layer = Layer(LAYER_WORDS, default=None)
 
     def get_fields(self) -> dict[str, Any]:
-        """Return the declared fields and those for flows, `from` and `to`.
+        """Return the declared fields, and the fields `from` and `to` for the ends of a flow.
 
-        They are added here because Python reserves the name `from`.
+        They are not class attributes because Python reserves the name `from`.
         """
         return super().get_fields() | {
             "from": End(FROM_WORDS, default=None),
@@ -307,13 +307,13 @@ def _flows(release_id: str, sha256: str, layer: str) -> FlowAnswers:
 
 @lru_cache(maxsize=8)
 def _scaling(release_id: str, sha256: str) -> Scaling | None:
-    """Return the scaling of a release's counts, or None if they are not scaled. It is cached."""
+    """Return how a release's counts are scaled to its noisy total, or None. Cached."""
     released = drawn_release(release_id, sha256)
     return scaling_of(released, layers(released)) if released.totals else None
 
 
 def scaled(answer: RangeAnswer, scaling: Scaling | None) -> Interval | None:
-    """Return an answer scaled to a total of all the data, or None if it is not scaled."""
+    """Return an answer scaled to the release's noisy total, or None if it is not scaled."""
     if scaling is None or not scaling.known or math.isnan(answer.estimate):
         return None
     ends = scaling.scale(np.array([answer.estimate]), np.array([answer.margin]))

@@ -43,7 +43,8 @@ NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 class Syntax:
     """One RDF syntax, with the functions that write it.
 
-    `write` writes a node. `page` writes a node with a list of nodes that are already written.
+    `write` returns a node in this syntax. `page` returns a node that contains a list of other
+    nodes, whose texts are given.
     """
 
     title: str
@@ -143,7 +144,7 @@ def _with(node: Node, name: str, members: list[Node]) -> Node:
 
 def _properties(node: Node) -> Iterable[tuple[str, list[Any]]]:
     for name, value in node.items():
-        if not name.startswith("@") and value != []:  # Turtle has no empty list of values
+        if not name.startswith("@") and value != []:  # Turtle has no property without values
             yield name, value if isinstance(value, list) else [value]
 
 

@@ -52,7 +52,7 @@ BBOX = {
 
 @extend_schema_field(BBOX)
 class BoxField(serializers.ListField):
-    """A box, as four numbers."""
+    """A box, as four numbers: west, south, east, north."""
 
     child = serializers.FloatField()
 
@@ -613,7 +613,7 @@ class DatasetSerializer(Document):
     releases_url = serializers.URLField()
 
     def get_data_protection(self, dataset: Dataset) -> DataProtection | None:
-        """Return what is stated about the processing, or None."""
+        """Return what the owner states about the processing of personal data, or None."""
         stated: DataProtection | None = getattr(dataset, "data_protection", None)
         return stated
 

@@ -191,7 +191,7 @@ class SeriesSerializer(Document):
         return None if terms.rho is None else format_epsilon(terms.amount_of_map)
 
     def get_delta(self, series: Series) -> str | None:
-        """Return the delta at which rho is converted, or None."""
+        """Return the delta at which rho is converted to epsilon; None if no rho is spent."""
         return None if (delta := series.terms.delta) is None else delta_text(delta)
 
     def get_promises(self, series: Series) -> str:

@@ -198,7 +198,8 @@ class SeriesQueryView(DocumentView):
 def answers_of(maps: SeriesMaps, shape: Any) -> list[PeriodAnswer]:
     """Return each map's count in the polygon `shape`.
 
-    Raises InvalidInput, or Conflict if the maps do not all count in the same regions.
+    Raises InvalidInput for an invalid polygon, or Conflict if the maps were not all measured in the
+    same regions.
     """
     if maps.compared is None:
         raise Conflict("The maps of this series do not count in the same places.")

@@ -113,7 +113,7 @@ class StyleView(DocumentView):
         try:
             with open_span(stored.storage, stored.name, 0, stored.size - 1) as file:
                 style = json.loads(file.read(stored.size))
-        except FileNotFoundError:  # the release was published or withdrawn after the lookup
+        except FileNotFoundError:  # moved or deleted since `file_of` found it
             raise Http404 from None
         source = style["sources"][layer]
         if self.query["source"] == "tiles":
@@ -191,7 +191,7 @@ def _opened(stored: StoredFile) -> Iterator[Any]:
     """
     try:
         yield Reader(_ranges(stored))
-    except FileNotFoundError:  # the release was published or withdrawn after the lookup
+    except FileNotFoundError:  # moved or deleted since `file_of` found it
         raise Http404 from None
 
 

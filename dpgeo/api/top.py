@@ -85,7 +85,7 @@ class RankedSerializer(Document):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopAnswer:
-    """The places to return for one request, with the facts that hold for all of them."""
+    """The ranked places in one response, with the facts that hold for all of them."""
 
     release: str
     counting: str

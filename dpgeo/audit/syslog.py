@@ -42,9 +42,9 @@ def check_syslog(**_: Any) -> list[checks.CheckMessage]:
 
 
 def syslog_address(text: str) -> tuple[str, int] | str | None:
-    """Return the server's name and port, the path of its socket, or None if there is none.
+    """Parse a setting: the syslog server's name and port, a socket's path, or None if empty.
 
-    Raises ValueError for anything else.
+    Raises ValueError for other text than `udp://host:port` or an absolute path.
     """
     if not text or text.startswith("/"):
         return text or None

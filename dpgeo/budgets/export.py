@@ -22,7 +22,7 @@ class Writable(Protocol):
     """A target for text, such as a terminal or an HTTP response."""
 
     def write(self, text: str, /) -> object:
-        """Write the text to the target."""
+        """Append `text`; the result is ignored."""
 
 
 def write_entries(ledger: Ledger, target: Writable) -> None:

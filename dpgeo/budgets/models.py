@@ -175,30 +175,24 @@ class Ledger(models.Model):
 
     @property
     def total(self) -> Fraction:
-        """The most that can ever be spent, as epsilon (under zCDP at the delta) or epsilon per
-        metre.
-        """
+        """The most that can ever be spent, as an epsilon (see `epsilon_of`)."""
         return self.epsilon_of(self.lifetime_units)
 
     @property
     def spent(self) -> Fraction:
-        """The spent amount, including what unfinished jobs reserve, as epsilon or epsilon per
-        metre.
-        """
+        """The spent amount, with what unfinished jobs reserve, as an epsilon (see `epsilon_of`)."""
         return self.epsilon_of(self.spent_units)
 
     @property
     def left(self) -> Fraction:
-        """The amount neither spent nor reserved by unfinished jobs, as epsilon or epsilon per
-        metre.
-        """
+        """The amount neither spent nor reserved by jobs, as an epsilon (see `epsilon_of`)."""
         return self.epsilon_of(self.left_units)
 
     def epsilon_of(self, units: int) -> Fraction:
-        """Convert units of this ledger to epsilon, or to epsilon per metre.
+        """Convert units of this ledger to epsilon or, in a budget for points, to epsilon per metre.
 
-        In a ledger for zCDP, this is the epsilon of that rho at the ledger's delta, rounded up.
-        Such epsilons do not add up.
+        In a ledger for zCDP, the units are a rho, which is converted at the ledger's delta and
+        rounded up. The sum of two such epsilons is not the epsilon of the sum of their rhos.
         """
         if self.delta is None:
             return from_units(Notion(self.notion), units)
@@ -210,8 +204,8 @@ class Ledger(models.Model):
     def epsilon_left(self, units: int = 0) -> Fraction:
         """Return the epsilon that is left after `units` more are paid, for people to read.
 
-        In a ledger for zCDP, the result is rounded down to thousandths: such epsilons do not add
-        up, so nobody needs more digits to subtract.
+        In a ledger for zCDP, the result is rounded down to thousandths. More digits are of no use,
+        because there one cannot subtract the epsilon of a release from it.
         """
         left = self.epsilon_of(self.left_units - units)
         if not self.is_zcdp or left == self.total or left < Fraction(1, 100):
@@ -239,7 +233,7 @@ class Ledger(models.Model):
     def pays_for(self, cost: Guarantee) -> bool:
         """Whether a guarantee can be paid in this ledger's currency.
 
-        It can be paid if both have the same notion of privacy, or a pure epsilon from a rho.
+        It can if both have the same notion of privacy. A rho also pays for a pure epsilon.
         """
         return cost.notion == self.notion or (self.is_zcdp and cost.notion is Notion.PURE_DP)
 

@@ -95,7 +95,7 @@ def paying_id(job: UUID) -> UUID:
 
 
 def is_debited(paying: UUID) -> bool:
-    """Return whether the ledger has a debit under this id."""
+    """Return whether any ledger has a debit under the id `paying` (see `paying_id`)."""
     return Entry.objects.filter(job=paying, kind=EntryKind.DEBIT).exists()
 
 

@@ -146,11 +146,12 @@ def _declared_units(ledger: Ledger, total: Fraction) -> int:
 
 
 def ledger_create_for_points(*, beside: Ledger, total: Level) -> Ledger:
-    """Create the budget for points of the same people, as a level within a radius.
+    """Create a budget for perturbed points, whose total is a level within a radius.
 
-    `beside` is their budget for counts. Raises Conflict if they already have a budget for points,
-    or if a release was published: a published release promises a bound on what can be learned about
-    a person's presence in the data, and perturbed points would reveal that presence.
+    `beside` is the budget for counts of the same people. Raises Conflict if it is in rho, if they
+    already have a budget for points, or if a release was published: a published release promises a
+    bound on what can be learned about a person's presence in the data, and perturbed points would
+    reveal that presence.
     """
     with transaction.atomic():
         counts_ledger = Ledger.objects.select_for_update().get(pk=beside.pk)
@@ -315,8 +316,8 @@ PAID_ALREADY = "This job has been paid for already; it is not charged twice."
 
 def most_pure(nano_rho: int) -> Fraction:
     """Return the largest pure epsilon, in whole millionths, that a rho pays for."""
-    # A pure epsilon costs a rho of epsilon^2/2, so epsilon = m / MICRO costs
-    # SCALE m^2 / (2 MICRO^2) nano-rho.
+    # A pure epsilon costs a rho of epsilon^2/2. So m millionths of epsilon cost SCALE m^2 / (2
+    # MICRO^2) nano-rho; return the largest m whose cost is at most `nano_rho`.
     return Fraction(isqrt(2 * nano_rho * MICRO**2 // SCALE[Notion.ZCDP]), MICRO)
 
 
@@ -373,12 +374,13 @@ def budget_debit_found(
 
     The draw must be debited, since somebody may have seen its result. If the budget is now too
     small, everything that is left is debited, so that nothing more can be requested. Returns None
-    if nothing is left. In a ledger for recovered draws, the total grows by the cost of each. Raises
-    Conflict if the job is already debited.
+    if nothing is left. The total of a ledger for recovered draws grows by the cost of each draw.
+    Raises Conflict if the job is already debited.
 
-    `radius` is the radius in metres for drawn points, and 0 for counts. The positions may have been
-    snapped to a coarser grid than the ledger records. Since sentences about the budget must state
-    the coarsest grid, the ledger's `input_step` is then raised.
+    `radius` is 0 for counts. For perturbed points, it is the distance in metres within which their
+    level holds, and the step of the grid to which positions were snapped follows from it. If that
+    grid is coarser than the ledger's `input_step`, that is raised, because sentences about the
+    budget must state the coarsest grid.
     """
     who = "found after a restore"
     ledger = current_ledger(ledger)
@@ -407,7 +409,10 @@ def budget_debit_found(
 
 
 def _debit_rest(ledger: Ledger, job: UUID, what: str, who: str) -> Entry | None:
-    """Debit all that is left of a ledger; return None if nothing is. Raises Conflict."""
+    """Debit all that is left of a ledger for a job; return None if nothing is left.
+
+    Raises Conflict if the job is already debited.
+    """
     ledger.refresh_from_db()
     if not ledger.left_units:
         return None
@@ -467,8 +472,9 @@ def ledger_recovering(
     """Return the ledger for draws from a dataset that is not in this database.
 
     The ledger is created for the first such draw. Its total is the sum of the recovered draws, so
-    nothing else can be paid from it. `radius` is the radius in metres for drawn points; it is not
-    used for counts. `slug`, `title`, `publisher` and `accounting` are those of the missing dataset.
+    nothing else can be paid from it. `radius` is the distance in metres within which the level of a
+    budget for points holds; it is not used for counts. `slug`, `title`, `publisher` and
+    `accounting` are those of the missing dataset.
     """
     counts_ledger, _ = Ledger.objects.get_or_create(
         recovers=slug[:80],

@@ -131,8 +131,8 @@ def _thread(work: Callable[[IO[bytes]], object], end: str) -> Iterator[IO[bytes]
     except BaseException as error:
         _close(ours)
         thread.join()
-        # Raise the thread's error, which is the cause, unless the thread failed only because this
-        # end of the pipe was closed early.
+        # If the thread failed too, raise its error, which caused this one. A BrokenPipeError is not
+        # the cause: it only shows that our end of the pipe was closed early.
         if errors and not isinstance(errors[0], BrokenPipeError):
             raise errors[0] from error
         raise

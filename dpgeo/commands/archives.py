@@ -41,7 +41,7 @@ class ArchiveWriter:
         self.members[name] = {"size": size, "sha256": hashed.digest()}
 
     def add_json(self, name: str, facts: Any) -> None:
-        """Add a member with JSON."""
+        """Add a member `name` whose content is `facts` as JSON."""
         text = json.dumps(facts, indent=1).encode()
         self.add(name, io.BytesIO(text), len(text))
 

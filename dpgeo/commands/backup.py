@@ -58,7 +58,7 @@ PRIVATE, PUBLIC, ROWS, KEYS = "private/", "releases/", "database/", "keys/"
 
 
 class FileVanished(Exception):
-    """Raised if a file named in the snapshot is missing; the argument is the file's name."""
+    """Raised if a file that the database's snapshot names is missing; the argument is its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,8 @@ def backup_make(
     _write_keys(_part(keys), [*key_recipients, *own])
     for path in (data, keys):
         archive_verify(_part(path), [passing])
-    # Move the data last, so that there is never an archive of data without an archive of its keys.
+    # Give the archive of data its final name last, so that none exists without the archive of its
+    # keys.
     for path in (keys, data):
         _sync(_part(path))
         _part(path).rename(path)
@@ -140,8 +141,8 @@ def _write_data(path: Path, recipients: Sequence[Any]) -> tuple[int, int, int]:
                 files = _add_files(archive, named_files(using), missing)
             return rows, files, len(missing)
         except FileVanished as vanished:
-            # If the next snapshot still names this file, it was not deleted meanwhile but is
-            # missing.
+            # Try a new snapshot. If it still names this file, the file was not deleted meanwhile;
+            # it was missing all along.
             missing.add(str(vanished))
             path.unlink(missing_ok=True)
     raise Conflict("Files were deleted during every attempt; make the backup at a quieter time.")
@@ -212,7 +213,8 @@ def _add_file(archive: ArchiveWriter, public: bool, name: str, missing: set[str]
     """Add a file; return False if it is known to be missing. Raises FileVanished."""
     storage: Storage = public_storage() if public else private_storage()
     try:
-        # A file that is being published moves from the private to the public storage.
+        # If the release was published since the snapshot, its files have moved from the private to
+        # the public storage.
         if not storage.exists(name):
             storage = private_storage() if public else public_storage()
         with storage.open(name, "rb") as file:
@@ -236,7 +238,10 @@ def _write_keys(path: Path, recipients: Sequence[Any]) -> None:
 
 
 def key_files() -> dict[str, Path]:
-    """Return the files of those keys that no setting gives, by the names of the files."""
+    """Return the paths of the files with keys, by the names that the files have in an archive.
+
+    A key that a setting or the environment gives has no file.
+    """
     files = {}
     if not settings.PERSON_KEY:
         files["person-key"] = Path(settings.PERSON_KEY_FILE)

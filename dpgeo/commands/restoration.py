@@ -92,7 +92,7 @@ LOST = Phrase(
 REJECTION = "Withdrawn or rejected before a backup was restored."
 
 LONGEST_DECISION = timedelta(hours=1)
-"""No transaction that stores a decision takes longer than this."""
+"""Upper limit to the duration of a transaction that adds a decision to the journal."""
 
 CHUNK = 1 << 20
 
@@ -167,7 +167,8 @@ def restore_keys(path: Path, identities: Sequence[Any]) -> None:
         if name.startswith(KEYS)
     }
     for name, key in present_names.items():
-        # A new secret key only ends sessions, but the person key decrypts what is restored.
+        # Refuse another person key, which cannot decrypt the restored hash keys of datasets.
+        # Another secret key does no harm: it only ends sessions.
         if name == "person-key" and present.get(name, key).strip() != key.strip():
             raise Conflict(
                 "Another key of the person hashes is in place; move {path} away first.",
@@ -244,12 +245,12 @@ def _settle(restored: Restored, made_at: datetime, draws_complete: bool) -> None
     _set_currencies(journal)
     if draws_complete:
         for each in journal:
-            # A decision that was made while the backup ran may be missing from the backup's rows.
+            # A total that was set while the backup ran may be missing from the backup's rows.
             if each.kind == TOTAL and each.at >= made_at - LONGEST_DECISION:
                 _set_totals(each)
     restored.adopted, restored.debited = draws_settle()
     restored.ended = _end_releases(journal)
-    # A series that failed may have been resumed since, and may have drawn noise.
+    # End failed series for good: one may have been resumed after the backup and have drawn noise.
     series_end_failed("restored")
     if not draws_complete:
         restored.lost = _end_jobs()
@@ -271,7 +272,8 @@ def _end_releases(journal: Sequence[Decision]) -> int:
     for key in published:
         state = ReleaseState(ended[key])
         releases.filter(pk=key).update(state=state, **{STATES[state].since: now})
-    # A draft may have been published and withdrawn since, so it must not be published again.
+    # A draft of the backup may have been published and withdrawn later, so no draft is published
+    # now.
     drafts = releases.filter(state=ReleaseState.DRAFT)
     drafts.update(publish_when_done=False)
     rejected = drafts.exclude(blob_name="").update(
@@ -333,8 +335,8 @@ def _set_totals(decision: Decision) -> None:
             total = decision.facts.get(units)
             if ledger is not None and total is not None:
                 stored = Ledger.objects.filter(pk=ledger.pk)
-                # A total could be raised only if it was neither promised nor merged before the
-                # backup.
+                # Raise a total only if it was neither promised nor merged before the backup: no
+                # other could be raised after it, either.
                 free = stored.filter(promised_at=None, merged=None, merged_units=0)
                 lowered = stored.filter(total_units__gt=total)
                 for changed in (free, lowered):
@@ -392,7 +394,7 @@ def _close_ledgers(journal: Sequence[Decision], draws_complete: bool) -> int:
 
 
 def _lost_mergers(journal: Sequence[Decision]) -> set[int]:
-    """Return the ids of ledgers that were merged after the backup and are separate in it."""
+    """Return the ids of ledgers that are still separate in the backup but were merged after it."""
     lost: set[int] = set()
     for each in journal:
         if each.kind == MERGED:
@@ -403,6 +405,6 @@ def _lost_mergers(journal: Sequence[Decision]) -> set[int]:
 
 
 def waiting_erasures() -> list[Upload]:
-    """Return the uploads that are still to be made as copies of data without an erased person."""
+    """Return the queued uploads that are to replace data by a copy without an erased person."""
     uploads = Upload.objects.filter(state=UploadState.QUEUED).exclude(erasing=None)
     return list(uploads.order_by("created_at"))

@@ -56,7 +56,7 @@ def snapshot() -> Iterator[str]:
             if other.vendor == "postgresql":
                 with other.cursor() as cursor:
                     cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            # The first query begins the snapshot.
+            # The snapshot is only taken at the first query, so send one now.
             MigrationRecorder.Migration.objects.using(SNAPSHOT).first()
             yield SNAPSHOT
     finally:
@@ -125,7 +125,7 @@ def _read(column: models.Field[Any, Any], value: Any) -> Any:
 
 
 def _insert(model: type[models.Model], rows: list[models.Model]) -> int:
-    """Insert rows unchanged; columns with the time of creation keep the values of the rows."""
+    """Insert rows unchanged; Django does not set their times of creation to the present time."""
     if rows:
         manager: Any = model._base_manager
         manager._insert(rows, fields=model._meta.concrete_fields, using="default", raw=True)

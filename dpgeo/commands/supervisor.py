@@ -41,7 +41,7 @@ def tie_to_parent() -> Callable[[], None] | None:
 
     def tie() -> None:
         prctl(SET_DEATH_SIGNAL, signal.SIGKILL)
-        if os.getppid() != parent:  # the parent died between the fork and the line above
+        if os.getppid() != parent:  # the parent died before prctl, so no signal will come
             os._exit(1)
 
     return tie

@@ -163,6 +163,6 @@ def logging_settings(*, json: bool = False, level: str = "INFO") -> dict[str, An
             "gunicorn.error": {"handlers": [], "level": "WARNING", "propagate": True},
             "gunicorn.http.wsgi": {"level": "ERROR"},
             "gunicorn.access": {"handlers": [], "level": "CRITICAL", "propagate": False},
-            "kombu.connection": {"level": "ERROR"},  # warns of URLs without a host
+            "kombu.connection": {"level": "ERROR"},  # kombu warns if the broker's URL has no host
         },
     }

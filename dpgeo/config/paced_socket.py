@@ -64,7 +64,8 @@ class PacedSocket:
 
     def send(self, data: Any, flags: int = 0) -> int:
         """Send some of the bytes, and return how many. Raises TooSlow."""
-        # This is the response to a header that could not be read, so no allowance has begun yet.
+        # The deadline for the header still applies if gunicorn rejects a malformed header, because
+        # then nothing has started the allowance for the response.
         if self._deadline is not None:
             self.expect_body()
         began = self._wait_at_most()

@@ -82,7 +82,8 @@ def content_security_policy(
         if MEMBERS_ONLY.match(request.path):
             response.headers.setdefault("Cache-Control", "private, no-store")
         if getattr(request, "has_signed_out", False):
-            # Keep the cookies, because one of them lets a locked account sign in from this device.
+            # Do not clear cookies: the one that marks a known device lets the user sign in from it
+            # even while sign-ins to the account from elsewhere are blocked.
             response.headers["Clear-Site-Data"] = '"cache", "storage"'
         return response
 

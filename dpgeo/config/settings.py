@@ -49,7 +49,8 @@ def read_secret_key() -> str:
     path = VAR_DIR / "secret-key"
     if not path.exists():
         VAR_DIR.mkdir(parents=True, exist_ok=True)
-        # Processes of several containers that share the folder may have the same process id.
+        # Name the file by random bytes, not by the process id: processes of several containers that
+        # share the folder may have the same id.
         fresh = VAR_DIR / f"secret-key.{secrets.token_hex(8)}"
         fresh.touch(mode=0o600)
         fresh.write_text(secrets.token_urlsafe(50))
@@ -78,8 +79,8 @@ HTTPS = env.bool("DPGEO_HTTPS", default=False)
 """Whether the site is served over HTTPS, by a proxy that sets X-Forwarded-Proto itself."""
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
-# Health checks and metrics are requested directly, not through the proxy. Programs that use http
-# are refused by the API, not redirected (`api.problems`).
+# Do not redirect these to https: health checks and metrics are requested directly, not through the
+# proxy, and the API refuses requests over http with an error (`api.problems`).
 SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz|metrics)$", r"^(api|ogc)/"]
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_HSTS_SECONDS = env.int("DPGEO_HSTS_SECONDS", default=31_536_000 if HTTPS else 0)
@@ -212,7 +213,7 @@ empty, each organisation decides.
 """
 ACCOUNT_ADAPTER = "dpgeo.accounts.allauth_adapters.AccountAdapter"
 ACCOUNT_EMAIL_VERIFICATION = "none"
-ACCOUNT_RATE_LIMITS = False  # `sign_in_limits` and `codes` limit attempts instead
+ACCOUNT_RATE_LIMITS = False  # not allauth but `sign_in_limits` and `codes` limit attempts
 ACCOUNT_LOGIN_TIMEOUT = 600
 ACCOUNT_SIGNUP_FIELDS = ["username*", "password1*", "password2*"]
 SOCIALACCOUNT_ADAPTER = "dpgeo.accounts.single_sign_on.SocialAdapter"
@@ -222,7 +223,7 @@ MFA_PASSKEY_LOGIN_ENABLED = True
 # The verification of the user is also required where a passkey is only the second factor. Otherwise
 # a challenge for the second factor could be answered to sign in without a password.
 MFA_WEBAUTHN_USER_VERIFICATION = "required"
-MFA_ALLOW_UNVERIFIED_EMAIL = True  # nobody can sign up with somebody else's address
+MFA_ALLOW_UNVERIFIED_EMAIL = True  # safe: nobody can sign up with somebody else's address
 MFA_TOTP_TOLERANCE = 1
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "desk"
@@ -294,7 +295,8 @@ An entry is organisation/name=, followed by /folder, spark:/folder, s3://bucket 
 postgresql://server.
 """
 DPGEO_SPARK_MASTER = env.str("DPGEO_SPARK_MASTER", default="local[*]")
-"""Setting that starts Spark on this machine, with a number of threads ("*" for one per processor).
+"""Spark's master URL, which starts Spark on this machine with as many threads as the brackets say
+("*" for one per processor).
 
 Servers on other machines are not supported.
 """
@@ -336,7 +338,7 @@ DPGEO_METRICS_DIR = VAR_DIR / "metrics"
 """Folder in which the web processes of this machine count requests."""
 if DPGEO_METRICS_TOKEN:
     DPGEO_METRICS_DIR.mkdir(mode=0o700, exist_ok=True)
-    # prometheus_client reads this variable when it is imported, so it is set here.
+    # Set this before prometheus_client is imported, which is when it reads the variable.
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(DPGEO_METRICS_DIR)
 
 DPGEO_ALERT_MAIL = env.list("DPGEO_ALERT_MAIL", default=[])
@@ -379,7 +381,7 @@ no limit.
 """
 DPGEO_TASKS_A_MINUTE = env.int("DPGEO_TASKS_A_MINUTE", default=200_000)
 """Maximum number of tasks planned per minute for one IP address; 0 means no limit. A task counts
-once for each allocation.
+once for each method of dividing the reward, and 200 times if task regions are computed.
 """
 
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://")

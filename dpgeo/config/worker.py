@@ -72,13 +72,13 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
         return ThreadPoolExecutor(self.cfg.worker_connections, "connection")
 
     def load_wsgi(self) -> None:
-        """Load the application, which the threads of the two pools will call."""
+        """Load the application, and have pool threads call it (`_answer`)."""
         super().load_wsgi()
         self._application: Application = self.__dict__["wsgi"]
         self.wsgi = self._answer
 
     def handle(self, conn: TConn) -> Any:
-        """Receive a request, let a pool answer it, and send the response."""
+        """Receive a request, have a thread of a pool process it, and send the response."""
         if not isinstance(conn.sock, PacedSocket):
             conn.sock = PacedSocket(conn.sock)
         conn.sock.expect_header()
@@ -91,7 +91,7 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
         return stays
 
     def _answer(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
-        """Let a thread of one of the pools answer a request."""
+        """Have a thread of the pool for uploads, or of the other pool, process a request."""
         environ["gunicorn.socket"].expect_body()
         length = environ.get("CONTENT_LENGTH") or "0"
         large = "HTTP_TRANSFER_ENCODING" in environ or int(length) > LARGEST_BUFFERED
@@ -124,8 +124,8 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
 
     def finish_request(self, conn: TConn, fs: Future[Any]) -> None:
         """Return a connection from its thread to gunicorn's main loop."""
-        # After a response, even a worker without a free thread accepts a connection. Otherwise a
-        # new visitor might wait forever while all workers are busy.
+        # After each response, accept one connection even if no pool thread is free. Otherwise a new
+        # visitor might wait forever while kept-alive connections keep all workers busy.
         self._may_accept = True
         super().finish_request(conn, fs)
 

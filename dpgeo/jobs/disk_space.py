@@ -31,7 +31,7 @@ from django.core.checks import CheckMessage, Error, register
 logger = logging.getLogger(__name__)
 
 KEPT_SECONDS = 60.0
-"""Seconds for which a reading is reused."""
+"""Seconds for which a reading of the free space is reused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ _kept: tuple[float, Reading] | None = None
 
 
 def read_disk_space() -> Reading:
-    """Return the reading of the past minute, or a new one."""
+    """Return the process's reading of the free space from the past minute, or take a new one."""
     global _kept
     now = time.monotonic()
     if _kept is None or now - _kept[0] >= KEPT_SECONDS:

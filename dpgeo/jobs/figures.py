@@ -48,8 +48,8 @@ def job_figures() -> JobFigures:
     for _, is_in, is_shown in classes:
         shown |= is_in & is_shown
         hidden |= is_in & ~is_shown
-    # `finished_at` and `submitted_at` are never null for jobs of a class, so negating the filter
-    # with ~ selects exactly the other jobs.
+    # Negating `is_shown` with ~ in SQL would lose jobs whose `finished_at` or `submitted_at` is
+    # null, but all jobs in a class have both.
     counts = {f"c{n}": Count("pk", filter=each[1] & each[2]) for n, each in enumerate(classes)}
     figures = Job.objects.annotate(taken=taken).aggregate(
         unfinished=Count("pk", filter=hidden),
@@ -67,7 +67,7 @@ def job_figures() -> JobFigures:
 
 
 def ends_shown() -> Q:
-    """Return a filter for the ended jobs whose end may be shown now.
+    """Return a filter for the ended jobs whose public time has come, so their end may be shown.
 
     The jobs must be annotated with `taken`, their duration.
     """

@@ -38,7 +38,7 @@ OF_SQLITE = {
     sqlite3.SQLITE_BUSY: Outage.DATABASE,
     sqlite3.SQLITE_LOCKED: Outage.DATABASE,
 }
-"""Outages by SQLite's primary result code.
+"""The outage that each primary result code of SQLite stands for.
 
 SQLite reports a full disk as an I/O error if its log cannot grow.
 """
@@ -74,7 +74,8 @@ def _outage(error: BaseException) -> Outage | None:
     if isinstance(state, str):
         return OF_SQLSTATE.get(state) or (Outage.DATABASE if state.startswith(BEGINNINGS) else None)
     if isinstance(error, OperationalError | InterfaceError):
-        # If the error's cause is an SQLite error or has an SQLSTATE code, that cause decides.
+        # Django wraps the database's own error. If that is an SQLite error or has an SQLSTATE code,
+        # decide by its code when the loop reaches it.
         known = isinstance(error.__cause__, sqlite3.Error) or getattr(
             error.__cause__, "sqlstate", None
         )

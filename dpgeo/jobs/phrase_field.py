@@ -43,7 +43,7 @@ def store_phrase(phrase: Phrase) -> str:
 
 
 class PhraseField(_TextField):
-    """Column of phrases; to migrations it is an ordinary text column."""
+    """Column of `Phrase`s, stored as text; to migrations it is an ordinary text column."""
 
     def from_db_value(self, value: str | None, *_: object) -> Phrase:
         return read_phrase(value or "")

@@ -36,7 +36,7 @@ WAKE_AFTER = timedelta(seconds=15)
 """Time after which a job that no worker holds is offered to the workers again."""
 
 LONGEST_WAKE_AFTER = timedelta(minutes=5)
-"""Longest time between two offers of a job that waits in a long queue."""
+"""Longest time between two offers of the same job to the workers, reached in a long queue."""
 
 MAX_ATTEMPTS = 5
 """Number of attempts after which an unfinished job is marked as failed."""
@@ -55,8 +55,8 @@ class LeaseLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Reaped:
-    """Numbers of jobs that one round of the reaper offered to workers again, and marked as
-    failed.
+    """What one round of the reaper did: how many jobs it offered again (`woken`) or marked as
+    `failed`.
     """
 
     woken: int

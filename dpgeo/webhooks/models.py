@@ -57,8 +57,8 @@ class Delivery(models.Model):
     """A message to a webhook, sent until the receiver accepts it or all attempts are used up.
 
     `body` is stored as it is sent, because the signature covers its bytes. `due_at` is the time of
-    the next attempt, and null once the delivery has ended. `outcome` is the status of the last
-    answer, or a code from `sending.Outcome`.
+    the next attempt, and null once the delivery has ended. `outcome` is the HTTP status of the
+    receiver's last response, or a code from `sending.Outcome`.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

@@ -4,7 +4,7 @@ Server-side request forgery: whoever may create a webhook chooses a URL that thi
 connects to, so the URL might name a machine that only this server can reach. The host is therefore
 resolved once, every address found has to be public, and the connection is made to that very
 address. A second look-up, which might have another result (DNS rebinding), never takes place.
-Redirects are not followed, proxies from the environment are not used, and nothing of an answer is
+Redirects are not followed, proxies from the environment are not used, and nothing of a response is
 kept except its status.
 """
 
@@ -38,7 +38,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class Outcome(enum.StrEnum):
-    """Reason why a message was not answered with a status."""
+    """Reason why a message got no HTTP response."""
 
     NO_NAME = "no-name"
     PRIVATE = "private"
@@ -111,7 +111,7 @@ def resolve(host: str, port: int) -> str:
 
 
 def send(url: str, body: bytes, headers: Mapping[str, str]) -> str:
-    """Post a body to a URL, and return the status of the answer or an `Outcome`."""
+    """Post a body to a URL, and return the status of the response or an `Outcome`."""
     parts = check_url(url)
     deadline = time.monotonic() + SECONDS
     https = parts.scheme == "https"
@@ -140,10 +140,10 @@ def send(url: str, body: bytes, headers: Mapping[str, str]) -> str:
 
 
 def _status(answering: socket.socket, deadline: float) -> str:
-    """Return the status in an answer's first line, without reading further.
+    """Return the status code from the first line of an HTTP response, without reading further.
 
-    Raises OSError if it does not arrive before the deadline, even if it arrives byte by byte, and
-    ValueError if the line is not HTTP.
+    Raises OSError if the line is not complete before the deadline, even if it arrives byte by byte,
+    and ValueError if it is not HTTP.
     """
     line = b""
     while b"\n" not in line and len(line) < LONGEST_STATUS_LINE:

@@ -45,7 +45,7 @@ WAKE_AFTER = timedelta(minutes=1)
 """Time after which a due delivery is offered to the workers again."""
 
 KEPT = timedelta(days=30)
-"""Time for which deliveries that have ended are listed."""
+"""Time from a delivery's creation until it is deleted, if it has ended."""
 
 MOST_WEBHOOKS = 10
 

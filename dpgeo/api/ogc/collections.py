@@ -101,8 +101,8 @@ class SeriesCollection:
     def days(self) -> tuple[date, date]:
         """Return the first and the last day that the collection's maps cover.
 
-        Days are those of the dataset's time zone. A series with more than MOST_MAPS published maps
-        counts only so many of them, as its file does.
+        Days are those of the dataset's time zone. Only the MOST_MAPS maps that are in the
+        collection's file count.
         """
         numbers = maps_public(self.series).values_list("number", flat=True)[:MOST_MAPS]
         known = [each for each in numbers if each is not None]

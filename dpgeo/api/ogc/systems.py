@@ -23,7 +23,7 @@ comes first.
 """
 
 CENTIMETRE = 2
-"""Decimal places of coordinates in metres, which resolve a centimetre."""
+"""Number of decimal places of coordinates in metres: the last one is a centimetre."""
 
 
 def read_system(text: str) -> str:

@@ -55,8 +55,8 @@ class OgcView(ApiView):
     ) -> HttpResponse:
         """Return a response in the requested form, with `title` as the title of an HTML page.
 
-        The JSON is what `text` returns, or `document` if `text` is None; `media_type` is that of
-        the JSON. `context` is used only by the page.
+        The body of a JSON response, of type `media_type`, is what `text` returns, or `document` if
+        `text` is None. `context` is used only by the HTML page.
         """
         if self.form == "json":
             body = text() if text else json.dumps(document, ensure_ascii=False)

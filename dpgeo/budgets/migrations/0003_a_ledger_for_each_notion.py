@@ -14,7 +14,8 @@ append_only = import_module("dpgeo.budgets.migrations.0001_squashed_for_0_1_0")
 class Migration(migrations.Migration):
     dependencies = [("budgets", "0002_entries_are_append_only")]
     operations = [
-        # On SQLite Django changes a table by creating a new one, which has no trigger.
+        # Create the trigger again at the end: to change a table on SQLite, Django creates a new
+        # one, which has no trigger.
         migrations.RunPython(append_only.drop_trigger, append_only.create_trigger),
         migrations.RemoveConstraint("ledger", "ledger_spent_not_negative"),
         migrations.RemoveConstraint("ledger", "ledger_never_overspent"),

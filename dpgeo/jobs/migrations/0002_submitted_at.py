@@ -5,7 +5,7 @@ from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
 
 def submitted_when_created(apps: Apps, _editor: BaseDatabaseSchemaEditor) -> None:
-    """Let the public times of earlier jobs count from the jobs' creation."""
+    """Set `submitted_at`, from which public times count, to the creation time of older jobs."""
     apps.get_model("jobs", "Job").objects.update(submitted_at=models.F("created_at"))
 
 

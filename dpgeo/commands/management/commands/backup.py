@@ -102,7 +102,8 @@ class Command(BaseCommand):
         stopping = threading.Event()
 
         def stop(number: int, frame: FrameType | None) -> None:
-            # A backup that is being made stays incomplete; a later one deletes its files.
+            # Stop at once. A backup under way leaves incomplete files, which a later backup
+            # deletes.
             stopping.set()
             raise SystemExit(0)
 

@@ -60,7 +60,7 @@ class Finding:
 
     @property
     def good(self) -> bool:
-        """Whether nothing needs to be done."""
+        """Whether the check found no fault, so that there is no remedy."""
         return not self.remedy
 
 
@@ -159,7 +159,9 @@ def check_workers() -> Iterator[Finding]:
 
 
 def check_clock() -> Iterator[Finding]:
-    """Compare this machine's clock with the database's clock and with recorded times."""
+    """Compare this machine's clock with the database's, and with the time of the newest audit
+    event.
+    """
     remedy = "Let all machines keep time by NTP: leases and public times of jobs rest on it."
     apart = 0.0
     try:

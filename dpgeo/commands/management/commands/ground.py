@@ -17,7 +17,7 @@ from dpgeo.ground.adding import ground_add, search_build, world_build
 from dpgeo.ground.regions import WORLD, Bounds, Region
 
 SUFFIXES = (".pmtiles", ".mbtiles", ".osm.pbf")
-"""Endings of the files that are added from a folder: tiles first, then extracts."""
+"""Endings of the files that are added from a folder: tiles, then OpenStreetMap extracts."""
 
 
 class Command(BaseCommand):
@@ -114,7 +114,8 @@ def _bounds(text: str) -> Bounds | None:
 
 
 def _files(path: Path, name: str | None) -> list[tuple[str, Path, Path | None]]:
-    """Return each region to add: its name, its file, and the extract used for its search, or None.
+    """Return each region to add: its name, its file, and the OpenStreetMap extract from which
+    places can be searched, or None.
 
     In a folder, files with the same name belong to one region, which gets that name. Raises
     CommandError for a single file without `name`, and for a folder with a `name` or without files.

@@ -150,10 +150,11 @@ class Command(BaseCommand):
             raise
 
     def _columns(self, path: Path, dataset: Dataset | None, options: dict[str, Any]) -> Columns:
-        """Return the columns that the options name; for other roles, those the file suggests.
+        """Return the columns that the options name.
 
-        If no option names a column and the dataset's columns are already frozen, the frozen columns
-        are used.
+        If they name none for a role, such as the time, the column that the file suggests is used.
+        If they name no column at all and the dataset's columns are already frozen, the frozen
+        columns are used.
         """
         with work_folder() as folder:
             seen = preview(path, path.name, folder=folder)

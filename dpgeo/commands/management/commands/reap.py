@@ -1,5 +1,5 @@
-"""`python manage.py reap`: queue lost jobs again, draw and publish what is due, delete orphan
-files.
+"""`python manage.py reap`: queue lost jobs again, draw the maps of series that are due, publish
+releases that are due, delete orphan files.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ again.
 """
 
 CARD_SECONDS = 2.0
-"""Seconds of each round that may be spent on making missing cards of maps."""
+"""Seconds of each round that may be spent on the cards by which lists of public maps show a map."""
 
 WORK_SWEEP_SECONDS = 60.0
 """Seconds between two searches for the work folders of processes that were killed."""

@@ -62,7 +62,7 @@ class Command(BaseCommand):
         show_report(upload, self.stdout)
 
     def _register(self, options: dict[str, Any]) -> Upload:
-        """Record the folder and confirm its columns."""
+        """Store the folder or table as an upload of the dataset, and confirm its columns."""
         dataset = Dataset.objects.filter(slug=options["dataset"]).first()
         if dataset is None:
             raise InvalidInput(
@@ -82,7 +82,9 @@ class Command(BaseCommand):
             raise
 
     def _columns(self, upload: Upload, options: dict[str, Any]) -> Columns:
-        """Return the columns that the options name; for other roles, those the files suggest."""
+        """Return the columns that the options name. If they name none for a role, such as the time,
+        the column that the files suggest is used.
+        """
         seen = upload_preview(upload=upload)
         offered = replace(offered_columns(upload, seen), file_format=seen.file_format)
         named = {role: options[role] for role in DECLARED if options[role]}
