@@ -28,7 +28,10 @@ MAPS_KEPT = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RadiusRequest:
-    """A parsed request: every task's reward, the settings, and the points along a lattice side."""
+    """A parsed request: every task's reward, the settings, and the lattice's size.
+
+    `points` is the number of lattice points along the longer side.
+    """
 
     reward: float
     settings: Settings

@@ -261,7 +261,7 @@ class UploadAdmin(OrganisationScoped):
         return {"datasets": mine, "accept": ",".join((*SUFFIXES, ".gz", ".zip"))}
 
     def _form(self, request: HttpRequest) -> UploadAddForm:
-        """Return an empty form that can show errors, without reading the body."""
+        """Return an empty form that can show errors, without reading the request's body."""
         form = UploadAddForm({}, {}, **self._options(request))
         form.full_clean()
         form.errors.clear()

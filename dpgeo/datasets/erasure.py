@@ -171,7 +171,7 @@ def _replace(upload: Upload, current: Upload, lease: JobLease, **result: Any) ->
     older = dataset.uploads.filter(created_at__lte=upload.created_at) | dataset.uploads.filter(
         state=UploadState.READY
     )
-    # Leave uploads that wait to erase another person; there are such only after a restore. Their
+    # Do not end other uploads that wait to erase a person, which exist only after a restore: their
     # jobs run after this one.
     older = older.exclude(pk=upload.pk).exclude(state=UploadState.QUEUED, erasing__isnull=False)
     names = list(older.exclude(canonical_name="").values_list("canonical_name", flat=True))

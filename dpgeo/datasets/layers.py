@@ -131,8 +131,7 @@ def _layer_of(dataset: Dataset, file: BinaryIO, choices: LayerChoices) -> domain
 def _levels(levels: str, kind: str) -> tuple[str, ...]:
     """Return the names of the levels of places.
 
-    The result is empty if the reader is to infer the levels from the file, or if the layer has
-    none.
+    The result is empty if the levels are to be inferred from the file, or if the layer has none.
     """
     named = levels.strip() and kind == LayerKind.PLACES
     return tuple(each.strip() for each in levels.split(",")) if named else ()

@@ -65,7 +65,10 @@ def _seen(upload: Upload, file_format: str) -> Preview | None:
 
 
 def check_kept(upload: Upload) -> None:
-    """Raise InvalidInput or Conflict if an upload's file was deleted."""
+    """Raise an error if an upload's file was deleted.
+
+    It is InvalidInput with the reason if the upload failed, and otherwise Conflict.
+    """
     if not upload.is_kept and upload.failure:
         raise InvalidInput(upload.failure, field="file")
     if not upload.is_kept:

@@ -13,7 +13,7 @@ def confirmed_columns(upload: Upload) -> Columns:
 
 
 def schema_of(dataset: Dataset, columns: Columns) -> Schema:
-    """Return the schema, which determines how each row is interpreted. Raises InvalidInput."""
+    """Return the schema by which rows with these columns are interpreted. Raises InvalidInput."""
     return Schema(
         columns=columns,
         unit=Unit(dataset.unit),

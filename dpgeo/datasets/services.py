@@ -417,8 +417,8 @@ def _check_period(first: datetime.date | None, last: datetime.date | None) -> No
 def _check_open_end(new_files: str, last: datetime.date | None) -> None:
     """Raise InvalidInput if data that grow have a last day.
 
-    It would be fixed with the first file, and wrong from the second on. The days that a map of such
-    data covers are those of its window.
+    The last day would be fixed with the first file, and wrong from the second on. The days that a
+    map of such data covers are those of its window.
     """
     if new_files == NewFiles.APPEND and last:
         raise InvalidInput(

@@ -58,7 +58,7 @@ def card_of(release: Release) -> Card:
 
 
 def make_card(summary: Summary) -> Card:
-    """Return the card of a map with this summary."""
+    """Return the card of a map, made from the map's summary."""
     return Card(
         kind=summary.kind,
         unit=summary.unit,

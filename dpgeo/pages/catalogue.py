@@ -166,7 +166,7 @@ def count_maps(wanted: Wanted, datasets: Mapping[int, Known]) -> Counted:
     kinds: Counter[Kind | None] = Counter()
     publishers: Counter[tuple[str, str]] = Counter()
     for dataset, mechanism, count in groups:
-        if dataset not in datasets:  # Its first map was published after `datasets` was read.
+        if dataset not in datasets:  # The dataset got its first map after `datasets` was read.
             continue
         kind, publisher = kind_of(mechanism), datasets[dataset].publisher
         of_kind = not wanted.kind or kind is KINDS[wanted.kind]

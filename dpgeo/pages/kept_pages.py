@@ -36,7 +36,7 @@ MOST_KEPT = 256
 FURTHER = ("dataset__study_area", "dataset__data_protection__updated_at")
 """Columns besides RELEASE_FACTS on which pages of maps depend.
 
-The study area decides which sources of place names are credited. The time changes whenever the
+The study area decides which sources of place names are credited. `updated_at` changes whenever the
 statement on data protection does.
 """
 

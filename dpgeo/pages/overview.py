@@ -85,7 +85,7 @@ def overview(areas: Sequence[tuple[Bounds, str]], chosen: Bounds | None) -> Over
 def _placed(areas: tuple[Bounds, ...]) -> tuple[_Frame, tuple[Rectangle, ...]]:
     """Return the frame around study areas, and their rectangles without links.
 
-    These depend on public areas alone. Nothing is kept of what a reader has asked for.
+    The result is cached. It depends on public areas alone, and holds nothing that a reader typed.
     """
     frame = _frame(areas)
     return frame, tuple(frame.place(bounds) for bounds in areas)

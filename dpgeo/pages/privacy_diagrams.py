@@ -89,7 +89,10 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Scale of correct guesses, from this map and, if bounded, from all maps together."""
+    """Scale of correct guesses, with marks at the bounds for this map and for all maps together.
+
+    `together` is None if there is no bound for all maps.
+    """
 
     this: Mark
     together: Mark | None

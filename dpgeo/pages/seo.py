@@ -52,7 +52,7 @@ def sitemap(request: HttpRequest) -> HttpResponse:
         path = reverse("series", args=[each["series"]])
         lines.append(_entry(request, path, each["day__max"].isoformat()))
     published = releases_public().values_list("pk", "published_at")
-    # Only the release's id differs between addresses, so one is built and used as a pattern.
+    # Entries differ only in the release's id and day, so one is built and used as a pattern.
     pattern = _entry(request, reverse("release", args=["-release-"]), "-day-")
     before, between, after = re.split("-release-|-day-", pattern)
     for release, at in published[: MOST_ADDRESSES - len(lines)]:

@@ -39,7 +39,10 @@ View = Callable[Concatenate[HttpRequest, P], HttpResponse]
 
 
 def shared(view: View[P]) -> View[P]:
-    """Decorate a view of a public page: caches may store what strangers get, with an ETag."""
+    """Decorate a view of a public page: caches may store pages that are the same for everybody.
+
+    These pages get an ETag.
+    """
 
     @functools.wraps(view)
     def answered(request: HttpRequest, /, *given: P.args, **named: P.kwargs) -> HttpResponse:

@@ -73,7 +73,7 @@ def check_alerts(**_: Any) -> list[checks.CheckMessage]:
 
 
 def alerts_send() -> int:
-    """Send a message about each problem that got worse since its last message; count them.
+    """Send a message about each problem that got worse since its last message; return how many.
 
     If several reapers run, only one of them sends a message. If a message cannot be sent, the next
     round tries again.

@@ -107,7 +107,7 @@ def shares(ledger: Ledger, maps: int, delta: Fraction) -> tuple[Fraction, int]:
 
 @dataclass(frozen=True, slots=True)
 class UsualMargins:
-    """Margins of one count if a budget pays for one map, and if it pays for `SEVERAL`."""
+    """Margins of one count if a budget pays for one map, and if it pays for `SEVERAL` maps."""
 
     bound: int
     one: Margins

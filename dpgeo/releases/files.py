@@ -30,7 +30,7 @@ def checksum(path: Path) -> str:
 
 
 def list_files(release: Release, planned: Iterable[PlannedFile]) -> None:
-    """Enter files that are made on request in the database; files already entered stay as is."""
+    """Enter in the database the files that are made on request; existing entries stay as is."""
     ReleaseFile.objects.bulk_create(
         [
             ReleaseFile(

@@ -30,8 +30,8 @@ from dpgeo.releases.states import ReleaseState
 HOUSE_METRES = 30.0
 """Side in metres of a square in which hardly more than one house stands.
 
-The count of a zone as small as that is about one household. Its members are counted or not counted
-together, but a budget protects only one person.
+The count of a zone as small as that is about one household. The household's members are counted or
+not counted together, but a budget protects only one person.
 """
 
 Spent = dict[int, int]

@@ -84,8 +84,8 @@ def release_record(release: Release, kind: EventKind, by: User | None, detail: s
 def publish(release: Release, *, by: User | None = None, all_files: bool | None = None) -> Release:
     """Publish a drawn draft without checking roles.
 
-    `all_files` replaces the requester's choice, unless it is None: whether the remaining files are
-    made now, by jobs that follow from public facts alone, rather than on request.
+    `all_files` says whether the remaining files are made now rather than on request, by jobs that
+    follow from public facts alone. None keeps the requester's choice.
 
     The state changes before the files are moved to the public storage, so that this storage never
     contains files of a draft. Until they are moved, files are served from the private storage.

@@ -241,8 +241,8 @@ def rho_for(
 def rho_of(ledger: Ledger, epsilon: Fraction) -> Fraction | None:
     """Return the largest rho that amounts to at most `epsilon` at the ledger's delta.
 
-    Returns None if the ledger has no delta, because it is not in rho.
-    Raises InvalidInput if the rho would be 0.
+    Returns None if the ledger has no delta, because it is not in rho. Raises InvalidInput if the
+    rho would be 0.
     """
     if not ledger.is_zcdp:
         return None

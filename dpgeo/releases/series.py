@@ -74,7 +74,7 @@ ENDINGS: Mapping[str, str] = {
 """Reasons why a series ended, by their keys."""
 
 MOST_PERIODS = 1000
-"""Largest number of consecutive periods of a series for which one epsilon may pay."""
+"""Largest number of consecutive periods in which the epsilon of a series may hide a person."""
 
 
 def series_mechanisms() -> list[str]:
@@ -416,7 +416,7 @@ def series_end_all(why: str) -> int:
 
 
 def series_end_failed(why: str) -> None:
-    """Prevent that any series of which a map has failed is resumed.
+    """Prevent every series with a failed map from being resumed.
 
     A series that ended because a map failed gets the ending `why`. A series with a failed map may
     not have ended yet, because API keys may not know of the failure. It ends later as usual, but

@@ -435,7 +435,7 @@ def table_counter(
 
 
 def _divided(regions: ValuedRegions) -> tuple[Grid | Listed, Slicing | None]:
-    """Split sliced regions into the regions of one slice and the slicing, None if not sliced."""
+    """Return the regions within each slice, and the slices, or None if `regions` has no slices."""
     if isinstance(regions, SlicedGrid):
         return regions.grid, regions.slices
     if isinstance(regions, SlicedZones):

@@ -1,4 +1,4 @@
-"""Columns, checksums and rows of a table, asked of its database."""
+"""Queries for a table's columns, its rows and their checksum."""
 
 from __future__ import annotations
 

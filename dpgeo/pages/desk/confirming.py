@@ -4,9 +4,10 @@ A session may be stolen, or a screen left unlocked. Whoever changes a second fac
 have given the password, a code or a passkey in this session within `RECENTLY`. An account that has
 none of them is asked by its provider of single sign-on (`accounts.single_sign_on`).
 
-Whoever takes longer over a form is asked in between. What was typed is then kept in the session,
-for views decorated with `keeps`, and shown again afterwards. It takes effect only when the button
-is pressed again, because whoever typed it had not proved who they are.
+If filling in a form takes longer than that, the proof is asked for once the form is sent. In views
+decorated with `keeps`, what was typed is meanwhile kept in the session, and then shown again. It
+takes effect only when the button is pressed again, because whoever typed it had not proved who they
+are.
 """
 
 from __future__ import annotations
@@ -176,7 +177,7 @@ def _check(request: HttpRequest, user: User, form: DeskForm) -> bool:
             return False
         record_authentication(request, user, "mfa", id=factor.pk, type=factor.type)
         return True
-    # The limit is shared with the form for a new password, which asks for the old one.
+    # The form for a new password asks for the old one; wrong ones there count towards this limit.
     limit = settings.DPGEO_FAILED_SIGN_INS
     if count(f"own password of {user.pk}", limit, window=WINDOW) is not None:
         form.add_error(None, gettext("Too many attempts; try again in a quarter of an hour."))

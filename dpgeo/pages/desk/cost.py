@@ -88,7 +88,10 @@ in the scripts, which public pages contain in their HTML.
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """Another mechanism for the same kind of map at the same cost, with its rehearsal's URL."""
+    """Another mechanism for the same kind of map at the same cost.
+
+    It comes with the URL of its map of invented people.
+    """
 
     key: str
     title: str

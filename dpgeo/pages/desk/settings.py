@@ -148,7 +148,10 @@ class MapSettings:
 
     @property
     def column(self) -> str:
-        """The name of the measure or category that the map shows, by default the first; or ""."""
+        """The name of the measure or category that the map shows, by default the first.
+
+        It is "" for maps of neither.
+        """
         names = [name for name, _ in self.columns]
         return self.column_text if self.column_text in names else next(iter(names), "")
 
@@ -360,8 +363,8 @@ class MapSettings:
     def epsilon(self, detail: str, method: str = "") -> Fraction | None:
         """Return the epsilon that a level of detail spends on counts; None without a budget.
 
-        The detail is a share of the remaining budget, in epsilon or rho. `method` is the key of the
-        mechanism, by default the chosen one.
+        A level of detail for counts is a share of the remaining budget, in epsilon or rho. `method`
+        is the key of the mechanism, by default the chosen one.
         """
         ledger = self.ledger
         if ledger is None:

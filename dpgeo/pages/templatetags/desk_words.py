@@ -67,7 +67,7 @@ def organisation_in(pk: int | None, organisations: Mapping[int, Organisation]) -
 
 @register.filter
 def column_word(name: str) -> str:
-    """Return the readable name of a member of `ingest.schema.Columns`, as labelled in its form."""
+    """Return the readable name of a member of `ingest.schema.Columns`: the label of its field."""
     field = ColumnsForm.base_fields.get(name)
     role_is_word = name in set(Role) and "_" not in name
     if role_is_word or field is None or not field.label:
