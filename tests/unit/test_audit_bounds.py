@@ -39,7 +39,7 @@ def expected(epsilon: float, draws: int) -> Guesses:
 
 
 def found(factor: float, guesses: Guesses, case: str = "uniform-grid") -> Finding:
-    """Return an audit finding with these guesses."""
+    """Return the finding of an audit in which the adversary's guesses were `guesses`."""
     return Finding(
         case=case,
         factor=factor,
@@ -57,7 +57,7 @@ HONEST, FAULTY = expected(CLAIM, 24_000), expected(1.1 * CLAIM, 24_000)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.0, 5.0])
 @pytest.mark.parametrize("delta", [0.0, 0.01, 0.2])
 def test_the_capital_is_not_expected_to_grow_under_the_claim(epsilon: float, delta: float) -> None:
-    # These are the worst cases under the claim: Z = right - e^epsilon wrong has the mean delta.
+    # The claim allows P(right) <= e^epsilon P(wrong) + delta. These guesses reach that limit.
     for wrong in (0.0, 0.02, 0.1):
         right = math.exp(epsilon) * wrong + delta
         if right + wrong <= 1:
@@ -76,7 +76,7 @@ def test_a_tenth_more_than_the_claim_is_proven_and_the_claim_itself_is_not() -> 
     assert 1.8 < least_epsilon(HONEST, CHANCE) < CLAIM
     assert CLAIM < least_epsilon(FAULTY, CHANCE) < 1.1 * CLAIM
     assert least_delta(HONEST, CLAIM, CHANCE) == 0 < least_delta(FAULTY, CLAIM, CHANCE)
-    # The true divergence is 1 - e^(-0.2) for half of the releases and 0 for the others.
+    # The delta needed beside CLAIM = 2 is 1 - e^(-0.2) for half of the releases, 0 for the others.
     assert least_delta(FAULTY, CLAIM, CHANCE) < 0.5 * (1 - math.exp(-0.1 * CLAIM))
 
 

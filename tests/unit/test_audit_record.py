@@ -1,4 +1,4 @@
-"""Record of full passes, which any change that could affect a suite's results makes stale."""
+"""The record of complete passes of the slow suites, and which changes of files make it stale."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ for suite, names in json.loads(sys.argv[1]).items():
 """
 """Script that prints which of the project's files are loaded when suites' modules are imported.
 
-Other packages are imported once, and each suite in a process that begins with them.
+Other packages are imported once. Each suite is then imported in a fork of that process.
 """
 
 

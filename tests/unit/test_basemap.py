@@ -13,7 +13,7 @@ from tests.requirements import need
 
 
 def widest(polygon: shapely.Polygon) -> float:
-    """Return the longest extent of any edge of a polygon, in degrees of longitude."""
+    """Return how many degrees of longitude the widest edge of a polygon spans."""
     return max(
         float(np.abs(np.diff(shapely.get_coordinates(ring)[:, 0])).max())
         for ring in shapely.get_rings(polygon)
@@ -44,6 +44,6 @@ def test_no_edge_of_the_land_goes_around_the_world(longitude: float, latitude: f
     need(land_file().exists(), "the built frontend: make frontend")
     land = land_polygons(land_file())
     around = [each for each in land if widest(each) > 180]
-    # The edge along the pole extends around the whole world.
+    # Only land at the South Pole may have so wide an edge: that along the pole.
     assert all(each.bounds[1] == -90 for each in around)
     assert shapely.contains_xy(land, longitude, latitude).any()

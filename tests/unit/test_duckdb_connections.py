@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_no_other_place_connects_to_duckdb_and_may_show_a_progress_bar() -> None:
-    """A bar in a worker's output would say how long a query of private data takes."""
+    """A progress bar in a worker's output would reveal how long a query of private data takes."""
     found = {
         path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
         for folder in ("dpgeo", "benchmarks")

@@ -169,7 +169,7 @@ OWN_PARTS = {
     "dpgeo.postprocess.trip_model",
     "dpgeo.postprocess.top_places",
 }
-"""Modules outside the packages OF_ONE_KIND that may be about a single kind of release, too."""
+"""Modules about a single kind of release, which need not be in one of the OF_ONE_KIND packages."""
 
 
 def test_no_door_names_a_kind_of_release_or_its_content_type() -> None:

@@ -1,4 +1,4 @@
-"""Where shapes are prepared; this reads the whole package."""
+"""Shapes are prepared in one module only; the test searches the source of all of dpgeo."""
 
 from pathlib import Path
 

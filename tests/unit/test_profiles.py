@@ -1,4 +1,4 @@
-"""Profiles: strips that contain each count exactly once, with margins of error."""
+"""Profiles: totals of a map's strips, in which every count is included exactly once."""
 
 from __future__ import annotations
 

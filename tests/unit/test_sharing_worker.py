@@ -34,7 +34,7 @@ def computing(worker: Any) -> None:
 
 
 def answered(worker: Any) -> None:
-    """Finish one request with a response, and close its connection."""
+    """Tell the worker that one request is answered and its connection is to be closed."""
     worker._count(-1)
     done: Future[bool] = Future()
     done.set_result(False)

@@ -226,9 +226,7 @@ class City:
         return release
 
     def call(self, actual_id: str, always: str) -> None:
-        """Write the fixed id `always` instead of the random `actual_id` in all recorded
-        responses.
-        """
+        """Have the random `actual_id` replaced by the fixed id `always` in recorded responses."""
         self._ids[actual_id] = always
 
     def steady(self, value: Any) -> Any:

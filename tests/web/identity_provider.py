@@ -217,7 +217,7 @@ class IdentityProvider:
         }
 
     def asked(self, address: str) -> Asked:
-        """Read the request in an address to which the site has sent a browser."""
+        """Return the SAML request contained in a URL to which the site has redirected a browser."""
         query = parse_qs(urlsplit(address).query)
         (packed_request,) = query["SAMLRequest"]
         request = etree.fromstring(zlib.decompress(base64.b64decode(packed_request), -15))
@@ -251,7 +251,7 @@ class IdentityProvider:
 
 @contextmanager
 def running_identity_provider() -> Iterator[IdentityProvider]:
-    """Run a provider on 127.0.0.1."""
+    """Run a SAML identity provider on 127.0.0.1."""
     provider = IdentityProvider()
 
     class Pages(BaseHTTPRequestHandler):

@@ -29,7 +29,7 @@ VERSION_0_1_0 = "4a3842ebd3245445a2e24438e930c1165a462735"
 """The commit that is version 0.1.0."""
 
 KEPT = ("dpgeo.sqlite3", "private", "releases", "secret-key")
-"""Parts of an installation's folder that are not made again if they are missing."""
+"""Files and folders of an installation that the archive contains; the site remakes all others."""
 
 AREA = {
     "type": "Polygon",
@@ -146,7 +146,10 @@ def fill() -> None:
 
 
 def make(target: Path) -> str:
-    """Write the archive to `target`; return the constants. Raises CalledProcessError."""
+    """Write the archive to `target`; return the text of the constants for the test.
+
+    Raises CalledProcessError.
+    """
     with tempfile.TemporaryDirectory() as name:
         code, made = Path(name, "code"), Path(name, "var")
         packed = subprocess.run(
@@ -156,7 +159,7 @@ def make(target: Path) -> str:
         with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
             archive.extractall(code, filter="data")
         # The option -P keeps this file's folder out of sys.path, so that the old code imports its
-        # own.
+        # own modules, not today's.
         filled = subprocess.run(
             [sys.executable, "-P", __file__, "--fill"],
             cwd=code, stdout=subprocess.PIPE, text=True, check=True,

@@ -131,7 +131,7 @@ SPECS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def schema_of(kind: str) -> dict[str, Any]:
-    """Return a JSON schema of the manifests of a kind, which refuses any other field."""
+    """Return a JSON schema of the manifests of a kind, which refuses fields not listed here."""
     version, spec = SPECS[kind]
     metadata = {"name!": str, "namespace": str, "labels": TEXTS, "annotations": TEXTS}
     fields = {"apiVersion!": {version}, "kind!": {kind}, "metadata!": metadata}

@@ -158,7 +158,7 @@ def shown(state: str, who: str) -> int:
 
 
 def awaited(state: str, who: str) -> int:
-    """Return the expected status of the page that waits for a file, which no job makes here."""
+    """Return the expected status of the page shown until a file is made, which no job does here."""
     return 202 if shown(state, who) == 200 else shown(state, who)
 
 
@@ -171,7 +171,7 @@ def shared(state: str, _: str) -> int:
 
 
 def harvested(state: str, who: str) -> int:
-    """Return the expected status of OGC API - Features, where all see what strangers see."""
+    """Return the expected status of OGC API - Features, where even members see only public maps."""
     return 401 if who == "revoked key" else shared(state, who)
 
 

@@ -233,9 +233,9 @@ def test_three_thousand_tasks_are_planned_at_once(release: Release) -> None:
 def test_numbers_of_plans_are_written_as_they_were_rounded(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The numbers in plans are written as they were rounded, without converting each one again.
+    """The serializer does not convert the numbers in plans, which are rounded already.
 
-    A request may have 9,000 plans of eight fields each.
+    A response may have 9,000 plans of eight numbers each.
     """
     converted: list[float] = []
     convert = serializers.FloatField.to_representation

@@ -33,7 +33,7 @@ COMMAND = re.compile(
 
 
 CUT = "%/tus"
-"""The suffix that the guide's shell commands remove from an upload's URL, in shell notation."""
+"""The shell syntax with which the guide's commands remove the suffix /tus from an upload's URL."""
 
 
 def commands() -> list[str]:

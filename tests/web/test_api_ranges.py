@@ -57,7 +57,7 @@ def test_trips_between_two_boxes_are_asked_for_by_from_and_to() -> None:
     address, program = query(released=flows_release()), Program()
     north, south = "4,52.2,5,53", "4,52,5,52.1"
     (there,) = program.ask("GET", f"{address}?from={north}&to={south}")["results"]
-    # From the northern to the southern zone, -7 trips were counted before noon and 4 after.
+    # The noisy numbers of trips from the northern to the southern zone are -7 before noon, 4 after.
     assert (there["estimate"], there["areas"], there["exact"]) == (-3, 2, True)
     (morning,) = program.ask("GET", f"{address}?from={north}&to={south}&layer=flows-00-12")[
         "results"
@@ -122,7 +122,7 @@ def test_a_release_of_quartiles_answers_with_these_and_their_intervals() -> None
     assert values[1] == pytest.approx(24.6, abs=0.2)
     for name in ("lower", "median", "upper"):
         assert found[name]["low"] <= found[name]["estimate"] <= found[name]["high"]
-        # The bins are 5 wide, and the ends of intervals are edges of bins.
+        # The histogram has bins of width 5, and a quartile's interval ends at edges of bins.
         assert found[name]["low"] % 5 == found[name]["high"] % 5 == 0
     assert single["average"] is None
     assert single["low"] < single["estimate"] < single["high"]

@@ -137,7 +137,7 @@ def test_a_release_is_not_paid_for_on_data_that_were_just_replaced(
 
 
 def test_a_new_dataset_shares_no_budget_whose_unit_has_just_changed(meanwhile: Any) -> None:
-    """An epsilon per person and one per record do not add up."""
+    """Sharing is refused, since an epsilon per person and one per record do not add up."""
     first = make_dataset(unit="person")
     meanwhile(
         dataset_services,
@@ -180,7 +180,7 @@ def test_a_dataset_that_just_got_a_budget_is_not_moved_to_another() -> None:
 
 
 def test_a_debit_meant_at_a_former_delta_is_refused() -> None:
-    """The epsilon that was asked for would otherwise be stated at another delta."""
+    """Otherwise an epsilon computed for the old delta would be stated with the new one."""
     people = 1_000_000
     former = Accounting(parse_delta("1e-7", people), people)
     ledger = ledger_create(name="people", total=Fraction(4), accounting=former)
@@ -204,7 +204,7 @@ def test_the_day_through_which_data_are_complete_is_never_moved_back(meanwhile: 
     def other() -> None:
         Series.objects.filter(pk=series.pk).update(complete_through=later)
 
-    # Between the check of the former day and the update.
+    # The other request comes between this request's check of the day and its update.
     real = series_module._check_open
     called: list[Series] = []
 
@@ -224,7 +224,7 @@ def test_the_day_through_which_data_are_complete_is_never_moved_back(meanwhile: 
 @pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite has one writer at a time.")
 @pytest.mark.django_db(transaction=True)
 def test_a_budget_for_points_that_was_just_added_is_locked_with_that_for_counts() -> None:
-    """A merger would otherwise lose what is paid from it in the same moment."""
+    """Otherwise a merger at the same moment would lose what is paid from the budget for points."""
     counts = ledger_create(name="people", total=Fraction(4))
 
     def lock() -> set[int]:

@@ -346,8 +346,8 @@ class _Store:
 def test_asynchronous_programs_read_the_same(served: Callable[[Any], None]) -> None:
     release = read(slices_release())
     documents = {"releases": {"results": [release.facts], "next": None}, release.id: release.facts}
-    # The client's requests run beside the test and cannot see its transaction, so responses come
-    # from memory.
+    # The client's requests run in another thread, which cannot see the test's transaction. So a
+    # stand-in for the site answers with these documents.
     served(lambda request: httpx.Response(200, json=documents[request.url.path.split("/")[-1]]))
 
     async def ask() -> list[Any]:

@@ -124,7 +124,7 @@ def test_private_categories_and_measures_are_declared_and_divide_a_map(tmp_path:
     path = tmp_path / "trips.csv"
     speeds = {"walk": 5, "bike": 18, "hovercraft": 30}
     rows = [
-        # Every share is above 0 and below 1, because noise would withhold one in 40 means at the
+        # No mode has a share of exactly 0 or 1: noise would withhold one in 40 means at these
         # limits.
         f"p{n}-{mode},50.05,10.05,{mode},{speed},{('no', 'yes')[(mode == 'bike') ^ (n % 10 == 0)]}"
         for mode, speed in speeds.items()

@@ -127,9 +127,9 @@ def test_a_killed_worker_leaves_shards_that_are_not_counted_again(
 def test_an_answer_that_comes_late_is_not_added(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A count of a shard that comes late is not added.
+    """If two workers count the same shard, the counts that are stored second are not added.
 
-    Two workers count each shard. The second result, with every count doubled, is deleted.
+    Here, every shard's counts are stored a second time, doubled.
     """
     write = sharding._commit_shard
 

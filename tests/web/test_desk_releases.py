@@ -55,7 +55,7 @@ def address(dataset: Dataset) -> str:
 
 
 def receipt(desk: Desk, dataset: Dataset, **changes: str) -> dict[str, str]:
-    """Return the form data of the last page before payment, as if its button were pressed."""
+    """Request a quote, and return the form data that its button posts to pay for the release."""
     page = desk.client.post(address(dataset), asked(**changes)).content.decode()
     hidden = re.findall(r'<input type="hidden" name="([^"]+)"(?: value="([^"]*)")?', page)
     return {name: value for name, value in hidden if name != "csrfmiddlewaretoken"} | {

@@ -364,7 +364,7 @@ def test_a_release_is_not_drawn_again_if_the_budget_pays_for_one_draw_alone(
     release = make_request(dataset, epsilon="1")
     old = stored_but_not_committed(release, monkeypatch)
     erase(dataset, "ann")
-    if swept:  # in this case, reconciliation runs before a worker leases the job
+    if swept:  # reconciliation runs before a worker leases the job
         with django_capture_on_commit_callbacks(execute=True):
             assert releases_sweep().debited == 1
     assert release_run(release_id=release.pk)
@@ -396,7 +396,7 @@ def test_the_sweep_does_not_use_a_draw_that_holds_an_erased_person(
     ingest(dataset)
     release = make_request(dataset)
     old = stored_but_not_committed(release, monkeypatch)
-    # In version 0.1.0, the names of stored draws had this form.
+    # `unnamed` has the form of the names of stored draws in version 0.1.0.
     unnamed = f"{old.rpartition('-')[0].rpartition('-')[0]}-{'0' * 32}"
     with private_storage().open(old) as file:
         private_storage().save(unnamed, file)

@@ -85,7 +85,7 @@ def test_who_asks_first_is_told_to_wait_and_then_gets_the_file(
 
 
 def test_however_many_ask_there_is_one_job(client: Client, release: Release) -> None:
-    # Five requests read the file's row before any of them writes to it.
+    # As if five requests had read the file's row at the same time.
     unmade = [row(release) for _ in range(5)]
     for file in unmade:
         file_want(file=file)

@@ -134,7 +134,7 @@ def test_a_window_is_filtered_before_contributions_are_bounded(dataset: Dataset)
 
 
 def test_days_are_those_of_the_datasets_time_zone(dataset: Dataset) -> None:
-    # 23:00 UTC or later is after midnight in Berlin, on the 16th.
+    # The rows are of 23:00 UTC or later on the 15th: in Berlin, already the 16th.
     add(dataset, month(1, range(30), hour=23))
     assert exactly(dataset, from_day="2026-01-15", to_day="2026-01-15") == 0
     assert exactly(dataset, from_day="2026-01-16", to_day="2026-01-16") == 30
@@ -503,7 +503,7 @@ def test_an_empty_window_looks_like_any_other(dataset: Dataset) -> None:
     assert release.job.state == JobState.DONE
     content = released_of(release).content
     assert isinstance(content, GridRelease)
-    assert np.any(content.counts)  # The counts consist of noise alone.
+    assert np.any(content.counts)  # Empty windows get noise, too.
 
 
 def test_a_program_declares_adds_and_asks_for_a_window(desk: Desk) -> None:

@@ -1,4 +1,4 @@
-"""Pages of published maps that are kept for strangers: by which facts, and until which change."""
+"""Cached pages of published maps for anonymous visitors: what is in their key and ends them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ FIXED = (
     "dataset__ledger__geo__notion",
     "dataset__ledger__geo__delta_exponent",
 )
-"""Columns that never change once a release has its blob and a ledger its notion of privacy."""
+"""Columns that are constant once a release has its blob and its ledger a notion of privacy."""
 
 JOINS = ("dataset", "dataset__organisation", "dataset__ledger", "dataset__ledger__geo")
 
@@ -53,11 +53,11 @@ PAGE_COLUMNS = (
     *FIXED,
     *JOINS,
 )
-"""The columns that pages may show: those in the key of a kept page, and fixed ones."""
+"""The columns that pages may show: those in the key of a cached page, and FIXED ones."""
 
 OTHER_TABLES = {"releases_release", "releases_releasefile", "datasets_dataprotection"}
-"""Further tables that a page may query: what it shows of other maps and of data protection is in
-its key, and files never change.
+"""Further tables that a page may query. What it shows of other maps and of data protection is part
+of its cache key, and a release's files never change.
 """
 
 
@@ -93,8 +93,9 @@ def test_a_kept_page_is_the_page_and_takes_two_queries(release: Release, address
 def test_a_page_shows_nothing_of_its_rows_but_what_it_is_kept_under(
     released: Released, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A page that read a column outside PAGE_COLUMNS would cause a separate query; there is
-    none.
+    """No page reads a column outside PAGE_COLUMNS.
+
+    The page is made from rows with these columns only, so another one would need a further query.
     """
     release = install(make_dataset(points_budget=make_level("ln 16", 200)), released)
     seen: list[str] = []

@@ -43,7 +43,7 @@ ROWS = {
     "rows.dat": TABLE,
     "rows": ALICE,
 }
-"""Files by name. Their column names, if any, occur only inside rows with personal data."""
+"""Contents of files by name. Only rows with personal data contain column names, if any do."""
 
 PAIRS = {
     "only.jsonl": (b"\n", ALICE),
@@ -188,7 +188,7 @@ def test_a_key_sees_the_same_with_and_without_one_person(desk: Desk, name: str) 
         answers = [answer(program, method, path, body) for method, path, body in requests]
         plain = json.dumps(answers).replace(dataset.slug, "SLUG")
         plain = re.sub(r'(\\"(size|offset)\\":) ?\d+', r"\1 N", plain)
-        # A key may have one job at a time, so the earlier job is detached.
+        # A key may have one job at a time, so the upload of the first file must have none.
         Upload.objects.update(job=None)
         seen.append(plain)
     assert seen[0] == seen[1]

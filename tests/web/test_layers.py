@@ -236,7 +236,7 @@ STOPS = """line,stop,lon,lat
 
 
 def stops(**changes: Any) -> dict[str, Any]:
-    """Return a request that declares a layer of places from a table."""
+    """Return a request that declares a layer of places, given as CSV text."""
     return {"name": "stops", "kind": "places", "layer": STOPS, **changes}
 
 

@@ -46,8 +46,8 @@ def test_made_up_trips_of_visits_are_published_with_their_files(tmp_path: Path) 
     released = released_of(Release.objects.get())
     content = released.content
     assert isinstance(content, TripsRelease)
-    # The noise has the rate 18: the chance that an entry is off by 1 or more is 3e-8. The chance
-    # that any of the four is off by more than 1 is 2e-15.
+    # With noise of rate 18, an entry is off by 1 or more with probability 3e-8. Any of the four
+    # entries is off by more than 1 with probability 2e-15.
     for (start, end), number in WAYS.items():
         assert abs(int(content.ends[start, end]) - number) <= 1
     assert int(content.ends[0, 10]) <= 1, "a visit thirty hours later begins another trip"

@@ -99,7 +99,7 @@ def test_a_drawn_area_needs_no_title_and_no_time_zone(desk: Desk) -> None:
     place(desk, **sides)
     dataset = Dataset.objects.get()
     assert dataset.area.bounds == (11.3, 48.0, 11.8, 48.3)
-    # The second title is used if the frontend has not been built.
+    # The name of the town is in files of the built frontend; without them, the title is general.
     assert dataset.title in {"Munich", "Where people are"}
     # Without a built frontend, the country is unknown and the time zone of the nearest city is
     # used.
@@ -124,7 +124,7 @@ def test_a_drawn_area_is_named_after_the_public_place_it_lies_in(
     monkeypatch.setattr("dpgeo.pages.desk.places.world_places", lambda: world)
     in_town = 2.45, 1.45, 2.55, 1.55
     assert drawn_title(desk, *in_town) == "Oddtown"
-    # The drawn area lies beside the middle of the town.
+    # The drawn area lies within the town, but beside its centre.
     assert drawn_title(desk, 2.51, 1.51, 2.55, 1.55) == "Oddtown"
     # The drawn area is larger than any town.
     assert drawn_title(desk, 1.1, 1.0, 3.0, 2.6) == "Oddland"
@@ -184,7 +184,7 @@ def test_places_are_suggested_and_outlined(desk: Desk) -> None:
 
 
 def test_a_city_of_two_lists_is_suggested_once_and_found_by_either_name(desk: Desk) -> None:
-    """GeoNames calls it New York City and knows its size; the time zone database says New York."""
+    """New York City is in GeoNames, with its size; the time zone database calls it New York."""
     search = place_search()
     suggested = search.suggest("new york", 10)
     assert "New York City, United States" in suggested
@@ -196,7 +196,7 @@ def test_a_city_of_two_lists_is_suggested_once_and_found_by_either_name(desk: De
     ]
     assert len(areas) == 3
     assert all(area.covers([-74.0], [40.71]).all() for area in areas)
-    # A larger place of another name nearby, or a town without its words, stays in the list.
+    # Places are left out as duplicates only if their names agree, not for a larger place nearby.
     assert "Vaduz, Liechtenstein" in search.suggest("vaduz", 5)
 
 
@@ -307,8 +307,9 @@ def test_the_path_says_how_much_of_the_map_will_show_without_reading_the_file(
 
 
 def median_side(dataset: Dataset, settings: MapSettings) -> float:
-    """Return the side in metres of the squares in which the method puts the median of as many
-    invented people as are guessed.
+    """Run a map's mechanism on as many invented people as are guessed.
+
+    Returns the median, over these people, of the side in metres of the square that a person is in.
     """
     request = settings.request(settings.detail)
     assert request is not None
@@ -397,7 +398,7 @@ def test_totals_that_so_many_people_cannot_afford_are_said_before(desk: Desk, pe
     noise = DiscreteLaplace(Fraction(1, 2) / 10 * WEIGHTS[request.counting][SIGHTINGS], 100)
     sightings = expected[Counted.SIGHTINGS]
     assert sightings.margin == noise.margin()
-    # The least average for which the total exceeds its margin.
+    # `needed` is the least number of sightings per person whose total exceeds the margin.
     assert (sightings.needed - 1) * people <= sightings.margin < sightings.needed * people
     assert sightings.lost == (people == 50)
     assert ("too uncertain to be shown" in answer.content.decode()) == (people < 1_000_000)
@@ -420,7 +421,7 @@ def test_where_rows_are_protected_a_row_counts_once(desk: Desk) -> None:
 
 
 def published(desk: Desk, dataset: Dataset, **query: str) -> Any:
-    """Open the last step, press its button, and return the response."""
+    """Open the last step of making a map, submit it, and return the response."""
     address = f"/desk/datasets/{dataset.slug}/map/publish/"
     answer = desk.client.get(address, {"kind": "heat", "total": "1", **query})
     assert answer.status_code == 200, answer
@@ -743,7 +744,7 @@ def test_mechanisms_are_offered_by_the_subjects_that_they_declare() -> None:
 def test_a_city_without_a_boundary_is_said_to_be_a_square_and_has_names(desk: Desk) -> None:
     vienna = desk.client.get("/desk/place.json", {"name": "Vienna"}).json()
     assert "a square of 40 km around its middle" in vienna["words"]
-    # Without scripts, the next page says so.
+    # In a browser without scripts, the page after the form says that it is a square.
     organisation = str(desk.organisation.pk)
     sent = {"organisation": organisation, "place": "Vienna"}
     page = desk.client.post("/desk/new/", sent, follow=True).content.decode()

@@ -55,7 +55,7 @@ def link_in_mail() -> str:
 
 
 def follow(link: str, client: Client | None = None) -> Client:
-    """Open a link; the page behind it must not have the secret in its address."""
+    """Open an invitation link; check that it redirects to a URL without the secret."""
     client = client or Client()
     assert client.get(link)["Location"] == HELD
     return client
@@ -213,7 +213,7 @@ def test_roles_are_changed_on_the_desk(desk: Desk) -> None:
 
 
 def test_a_stolen_session_cannot_change_members(desk: Desk) -> None:
-    # This session has not proved its password within the last five minutes.
+    # In this session, nobody has entered the password within the last five minutes.
     assert desk.client.get(MEMBERS)["Location"].startswith("/desk/account/confirm/")
     assert invite(desk.client).status_code == 302
     assert not Invitation.objects.exists()

@@ -85,7 +85,7 @@ def test_a_merger_adds_up_what_was_spent_and_keeps_the_smaller_total() -> None:
     Ledger.objects.filter(pk=ledger.pk).update(promised_at=promised)
     merged = ledger_merge(ledger=ledger, into=into, who="ann")
     assert (merged.total_units, merged.spent_units, merged.left_units) == (2_000_000, 3_250_000, 0)
-    assert merged.total == Fraction(13, 4)  # what was spent, since that is more than 2
+    assert merged.total == Fraction(13, 4)  # what was spent, which exceeds the smaller total, 2
     assert merged.promised_at == promised
     assert_sums(ledger, into)
     assert entries_of(merged).aggregate(sum=Sum("units"))["sum"] == merged.spent_units
@@ -381,7 +381,7 @@ def test_the_total_of_recovered_points_is_what_was_found_and_makes_no_room() -> 
 
 
 def test_a_draw_of_an_unknown_dataset_is_debited_to_a_recovery_ledger(tmp_path: Path) -> None:
-    releases_sweep()  # settles draws that other tests left without database rows
+    releases_sweep()  # debits stored draws of other tests, whose database rows are gone
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     slug, publisher = dataset.slug, dataset.organisation.name

@@ -1,4 +1,4 @@
-"""One's own account: its password and sessions; and API keys that expire and are replaced."""
+"""A user's own account: password and sessions, and API keys that expire and are replaced."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ def test_entries_wait_for_their_own_page_alone_and_not_for_long(
     assert kept["typed"] == {"url": [typed["url"]]}
     monkeypatch.setattr(confirming, "is_confirmed", lambda request: True)
     assert "of-house" not in late.get(address).content.decode()
-    # For visitors who have not signed in, sessions store nothing large.
+    # A form larger than MOST_KEPT is not stored in the session.
     monkeypatch.undo()
     late.post(address, {"url": "x" * (confirming.MOST_KEPT + 1)})
     assert confirming.KEPT not in late.session

@@ -20,7 +20,7 @@ def test_a_position_is_perturbed_and_not_far() -> None:
     words = perturb("--lat", 52.5, "--lon", 13.4, "--level", "ln(4)", "--radius", 200)
     lat, lon = map(float, words.split())
     assert (lat, lon) != (52.5, 13.4)
-    # A point is further than 20 km away with probability 1e-58.
+    # The noise moves a point more than 20 km with probability 1e-58.
     assert abs(lat - 52.5) < 0.2
     assert abs(lon - 13.4) < 0.4
 

@@ -104,9 +104,9 @@ def test_points_are_paid_from_their_own_budget_and_published(dataset: Dataset) -
 def test_more_reports_without_times_than_the_bound_are_no_reason_to_fail(
     dataset: Dataset, tmp_path: Path
 ) -> None:
-    """A release does not fail if somebody has more reports without times than the bound.
+    """A release does not fail if a person has more reports without times than the bound allows.
 
-    People who must not learn how many reports anybody has can see whether a release fails.
+    Failures are visible to people who must not learn how many reports anybody has.
     """
     upload = ready_upload(dataset)
     assert upload is not None
@@ -250,7 +250,7 @@ APP = {"column": "app", "values": ["1.4", "2.0"]}
 
 @pytest.fixture
 def telling(tmp_path: Path) -> Dataset:
-    """Make the same dataset with the app of each row as a public attribute."""
+    """Make a dataset like `dataset` in which the column `app` is a public attribute."""
     new = make_dataset(points_budget=make_level("ln 16", 200), public_attributes=[APP])
     make_ready(new, tmp_path)
     return new

@@ -65,7 +65,7 @@ FROM (
     FROM generate_series(1, 1500) AS i
 ) AS numbers
 """
-"""SQL that makes rows at round positions, some of which lie on borders of zones."""
+"""SQL that makes rows at rounded coordinates, some of which lie on borders of zones."""
 
 
 def wandering(sql: psycopg.Connection, **changes: Any) -> tuple[Dataset, Upload]:
@@ -157,7 +157,7 @@ class Both:
 
 
 class _Unread:
-    """Rows that raise an error if this process reads them."""
+    """Rows that PostgreSQL has to count: reading them into this process raises an error."""
 
     def __init__(self, rows: SourceRows) -> None:
         self.number, self.people, self.schema = rows.number, rows.people, rows.schema
@@ -220,7 +220,10 @@ def test_too_many_positions_beside_borders_end_a_count(
 
 
 def test_persons_keep_the_same_popular_places_there_as_here(sql: psycopg.Connection) -> None:
-    """Popular bounding keeps the same places in both views; ranks differ, so no hash decides."""
+    """Popular bounding keeps the same places in both views.
+
+    No two places are equally popular, so nothing depends on hashes.
+    """
     _, upload = wandering(sql)
     area = domain_of(upload).area
     fine, coarse = Grid.over(area, 32), Grid.over(area, 8)
@@ -233,7 +236,8 @@ def test_persons_keep_the_same_popular_places_there_as_here(sql: psycopg.Connect
             preferred = _preferring(views, Popularity(listed, order(size) ** 2))
             kept = preferred.same(counts(regions), regions).sum()
             assert kept in range(90, 37 * bound + 1) if bound > 1 else kept == 37
-        # Fine cells in one coarse cell are equally popular: both views keep the same coarse cell.
+        # Cells of `fine` that lie in one cell of `coarse` are equally popular. Which of them a view
+        # keeps may differ, but not the coarse cell.
         preferred = _preferring(views, Popularity(coarse, order(coarse.size)))
         sums = [
             view.histogram(fine)._read_by_meter().reshape(8, 4, 8, 4).sum(axis=(1, 3))
@@ -255,7 +259,7 @@ def _changed(views: Both, change: Any) -> Any:
 def test_persons_cells_are_paired_there_as_here(
     sql: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A person keeps one number, however few rows of PostgreSQL's answer are fetched at a time."""
+    """A person gets one number, even if PostgreSQL's rows about them come in several batches."""
     monkeypatch.setattr("dpgeo.datasets.postgresql.counting.ROWS", 10)
     _, upload = wandering(sql)
     grid = Grid.over(domain_of(upload).area, 8)
@@ -285,7 +289,7 @@ def test_bounded_reports_alone_come_here(sql: psycopg.Connection, tmp_path: Path
     positions = few.positions(time_step=1)
     assert positions._count_missing() == 0
     assert views.there.positions(time_step=1)._count_missing() == ALL * 37 - len(everything[0])
-    # Which reports are chosen follows from their times, wherever they are.
+    # The choice of reports depends on their times, not their positions: moving all changes none.
     sql.execute("UPDATE trips SET lon = 10.05, lat = 50.05")
     (folder := tmp_path / "moved").mkdir()
     moved = _reports(Both(tables.registered(dataset), folder, bound=4).there)
@@ -317,7 +321,7 @@ def test_removing_a_person_changes_no_more_than_was_promised(sql: psycopg.Connec
 
 
 def bounded_answers(upload: Upload) -> list[tuple[int, Any]]:
-    """Return pairs of the most that one person may add to an answer, and the answer."""
+    """Return pairs: the most that a person may add to an array of counts or sums, and the array."""
     measure = domain_of(upload).measures[0]
     popularity = Popularity(zones(), np.array([5, 9, 7]))
     found: list[tuple[int, Any]] = []
@@ -374,7 +378,7 @@ def test_a_record_is_counted_in_one_of_the_zones_that_contain_it(
     assert views.same("zone_counts", stops()).sum() > 500
     found, here = (view.zone_counts(zones())._read_by_meter() for view in (views.there, views.here))
     assert found.sum() == here.sum() > 1400
-    # Half of the records in the triangle are counted in it, and the others in the zone around it.
+    # The triangle lies within another zone; a record in both counts in one, chosen at random.
     inside = views.same("zone_counts", Zones(keys=("t",), names=("t",), shapes=zones().shapes[2:]))
     assert abs(found[2] - inside.sum() / 2) < 6 * np.sqrt(inside.sum() / 4)
 

@@ -1,4 +1,4 @@
-"""Public geometry: what may still be declared after the data, and what releases say about it."""
+"""Public geometry: declarations after data was uploaded, and what releases say about it."""
 
 from __future__ import annotations
 
@@ -271,8 +271,8 @@ def test_a_prior_from_the_same_people_says_who_paid_for_it(
 def test_layers_behind_a_release_are_not_forgotten(dataset: Dataset, tmp_path: Path) -> None:
     """A statement also mentions public layers used by an earlier release that serves as a prior.
 
-    If the earlier release's own prior were the positions in the data, its remapped points would
-    protect no better than those positions.
+    If such a layer were in truth the positions in the data, the earlier release's remapped points
+    would reveal them.
     """
     make_ready(dataset, tmp_path)
     crowd(dataset, public_source=SOURCE)

@@ -22,7 +22,7 @@ DAY_OF_THE_EXTRACT = "2015-07-27"
 
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the country's basemap."""
+    """Return a folder with the installed test basemap."""
     folder = tmp_path_factory.mktemp("ground")
     assert ground_add(folder, TILES, name="here", extract=EXTRACT).date == DAY_OF_THE_EXTRACT
     return folder
@@ -36,7 +36,7 @@ def desk(ground: Path, settings: Any) -> Desk:
 
 @pytest.fixture
 def dataset(desk: Desk) -> Dataset:
-    """Declare a dataset that covers the whole country."""
+    """Declare a dataset whose study area is that in the file AREA."""
     return desk.declare(study_area=json.loads(AREA.read_text()))
 
 

@@ -386,8 +386,8 @@ def test_a_lost_draw_is_debited_beside_one_that_cannot_be_read(tmp_path: Path) -
     forget_debit(lost)
     lost.files.all().delete()
     Release.objects.filter(pk=lost.pk).delete()
-    # The unreadable files are listed before and after the lost draw's, whose id lies between
-    # theirs.
+    # The names of these unreadable files sort before and after the lost draw's, so the sweep meets
+    # some of them before it, whatever its random id.
     for job in (queued.job_id, UUID(int=0), UUID(int=2**128 - 1)):
         leave(f"{blob_prefix(job)}unreadable")
     assert releases_sweep().debited == 1

@@ -59,7 +59,7 @@ KINDS: dict[str, dict[str, object]] = {
 }
 
 PURE_WORDS = ("Laplace", "epsilon-differentially", "pure differential privacy")
-"""Words that are wrong for Gaussian noise, so no description of such a map may contain them."""
+"""Words that are wrong for Gaussian noise, so descriptions of maps from rho must not have them."""
 
 TEXTS = (".json", ".csv", ".geojson", ".sld", ".qml", ".txt", ".svg")
 
@@ -114,7 +114,7 @@ def test_margins_hatching_and_forecast_are_of_gaussian_noise(released: Released)
     for layer in counted(released):
         assert layer.margin is not None
         assert layer.threshold is not None
-        # These cells are listed because of their noise, so their margins are wider.
+        # A cell listed for exceeding a threshold was partly chosen by its noise: wider margins.
         if layer.least_listed:
             assert layer.margin.min() >= min(margins)
             continue

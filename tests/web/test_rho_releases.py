@@ -241,7 +241,7 @@ def test_the_currency_is_fixed_with_the_first_upload(tmp_path: Path) -> None:
     with pytest.raises(Conflict) as refused:
         dataset_update(dataset=dataset, changes={"accounting": Accounting()})
     assert refused.value.field == "accounting"
-    # setting the currency that the budget already has is allowed
+    # declaring a budget in rho that already is one is allowed
     dataset_update(dataset=dataset, changes={"accounting": RHO})
 
 

@@ -293,7 +293,7 @@ def test_confirmations_are_limited_where_there_are_several_budgets(
     read(second, rows(range(300)), steward)
     with pytest.raises(Conflict, match="within an hour"):
         read(second, rows(range(300)), steward)
-    read(second, rows(range(300)))  # this file is uploaded at the console
+    read(second, rows(range(300)))  # uploads at the console have no hourly limit
 
 
 def asked(dataset: Dataset) -> dict[str, Any]:

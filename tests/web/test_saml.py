@@ -106,8 +106,8 @@ class Visitor:
 
         The browser sends no session cookie with it.
         """
-        # A browser would not send this site's session (SameSite=Lax), so a client without one
-        # posts.
+        # With SameSite=Lax, browsers do not send this site's session with a POST from another site,
+        # so a client without cookies posts.
         poster = Client(REMOTE_ADDR="192.0.2.1", enforce_csrf_checks=True)
         body = f"SAMLResponse={_quoted(packed(response))}&RelayState={self.asked.ticket}"
         got = poster.post(address, body, content_type=FORM)
@@ -260,7 +260,7 @@ def says(**changes: Any) -> Lie:
 
 
 def answers(request: str | None) -> Lie:
-    """Return a lie that makes the answer one to another request, or to no request."""
+    """Return a lie by which the answer names `request`, or no request, as the one it answers."""
     return says(in_response_to=request, confirmed_in_response_to=request)
 
 
@@ -409,7 +409,7 @@ def wrap_after(response: Any) -> Any:
 
 
 def wrap_inside(response: Any) -> Any:
-    """Put the signed assertion into an extension of an invented one, with the same id."""
+    """Forge the assertion with the same id, and hide the signed one in its subject."""
     true = assertion_of(response)
     evil = forged(response)
     evil.set("ID", true.get("ID"))
@@ -419,7 +419,7 @@ def wrap_inside(response: Any) -> Any:
 
 
 def wrap_in_object(response: Any) -> Any:
-    """Move the signed assertion into an object of the signature of an invented one."""
+    """Forge the assertion, and move the true signature into it, with the signed content inside."""
     true = assertion_of(response)
     signature = true.find("ds:Signature", NAMES)
     evil = forged(response)
@@ -430,7 +430,7 @@ def wrap_in_object(response: Any) -> Any:
 
 
 def wrap_in_extensions(response: Any) -> Any:
-    """Hide the signed assertion in the response's extensions."""
+    """Forge the assertion, and hide the signed one in the response's extensions."""
     true = assertion_of(response)
     response.replace(true, forged(response))
     place = etree.Element("{urn:oasis:names:tc:SAML:2.0:protocol}Extensions")
@@ -440,7 +440,7 @@ def wrap_in_extensions(response: Any) -> Any:
 
 
 def wrap_by_renaming(response: Any) -> Any:
-    """Hide the signed assertion under the same id, in an element of another name space."""
+    """Forge the assertion, and hide the signed content in an element `hidden` with the same id."""
     true = assertion_of(response)
     evil = forged(response)
     evil.set("ID", true.get("ID"))
@@ -495,7 +495,7 @@ def stylesheet(response: Any) -> Any:
 
 
 def a_path(response: Any) -> Any:
-    """Let an XPath expression choose what is verified."""
+    """Let the signature cover only what an XPath expression selects, which is nothing."""
     transform = response.find(".//ds:Transform", NAMES)
     transform.set("Algorithm", "http://www.w3.org/TR/1999/REC-xpath-19991116")
     etree.SubElement(transform, f"{{{DS}}}XPath").text = "ancestor::nothing"
@@ -635,10 +635,10 @@ APP = "/desk/account/second-factor/app/"
 def test_an_open_session_at_the_provider_confirms_nothing(
     server: IdentityProvider, facts: Any, desk: Desk
 ) -> None:
-    """Before an account's protection changes, the provider has to ask for a proof."""
+    """Before second factors change, the provider must ask the user for a new proof of identity."""
     visitor = Visitor(server)
     assert not visitor.asked.again
-    visitor.enters(says(proved=-10))  # signed in without a new proof
+    visitor.enters(says(proved=-10))  # the last proof was 10 minutes ago
     confirm = visitor.client.get(APP)["Location"]
     page = visitor.client.get(confirm).content.decode()
     (begin,) = re.findall(f'href="({BEGIN}[^"]+)"', page)

@@ -147,7 +147,7 @@ def test_statements_conform_to_the_schema_that_they_name(client: Client, make: A
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
     validator.validate(statement)
-    # Earlier statements of version 1.6 lack this member.
+    # `files_on_request` is optional, since older statements of version 1.6 lack it.
     for field in statement.keys() - {"files_on_request"}:
         lacking = {name: value for name, value in statement.items() if name != field}
         assert not validator.is_valid(lacking), field

@@ -216,7 +216,7 @@ def test_further_periods_leave_the_ledger_unchanged(dataset: Dataset) -> None:
     dataset.ledger.refresh_from_db()
     assert dataset.ledger.spent_units == 1_500_000
     assert Entry.objects.filter(kind=EntryKind.DEBIT).count() == 1
-    releases_sweep()  # must not debit any map a second time
+    releases_sweep()  # The sweep must not debit any map a second time.
     dataset.ledger.refresh_from_db()
     assert dataset.ledger.spent_units == 1_500_000
     last = release_publish(release=releases[-1], by=None)
@@ -434,7 +434,7 @@ def test_a_series_goes_on_after_a_failure_before_noise_was_drawn(
         broken.setattr(private_draw, "_counted_rows", break_off)
         assert len(draw_all(series)) == 2
     assert series.ending == "failed"
-    states_sweep([])  # must keep the private state, since the series may be resumed
+    states_sweep([])  # The sweep must keep the private state, since the series may be resumed.
     call_command("series", "resume", str(series.pk))
     assert "1 drawn, 2 due" in capsys.readouterr().out
     release_run(release_id=series.releases.get(number=2).pk)
@@ -675,7 +675,7 @@ def test_a_series_of_zones(dataset: Dataset) -> None:
     counts = [released_of(each).content.counts.sum() for each in releases]  # type: ignore[attr-defined]
     assert counts == [10, 2]
     for each in releases:
-        each.layers.clear()  # Only the series' own declaration protects the layer from removal.
+        each.layers.clear()  # From here on, only the series itself uses the layer.
     with pytest.raises(Conflict, match="has to stay"):
         public_layer_remove(layer=layer, by=None)
 
@@ -842,7 +842,7 @@ def test_a_series_in_rho_is_paid_once_and_has_the_noise_of_its_allowance() -> No
     stated = told["series"]
     assert stated["rho"] == stated["rho_of_map"] == f"{rho / 10**9:.9f}"
     assert stated["delta"] == "1e-9"
-    releases_sweep()  # must not debit any map a second time
+    releases_sweep()  # The sweep must not debit any map a second time.
     assert spent(dataset) == rho
 
 

@@ -375,7 +375,7 @@ def test_all_flows_are_compared_as_those_that_are_listed() -> None:
         assert one is not None
         assert one.pairs is not None
         assert one.pairs.counts.tolist() == [[410, 96, 33, 250]]
-    # Flows divided by time cannot be compared.
+    # Maps of flows by time of day cannot be compared between periods.
     assert compared([slim(flows_release().content)], AREA) is None
 
 

@@ -120,7 +120,7 @@ def test_all_strangers_get_the_same_compressed_bytes(client: Client, release: Re
             plain = client.get(address, headers={"Accept-Encoding": refused})
             assert "Content-Encoding" not in plain, address
             assert "Accept-Encoding" in plain["Vary"], address
-    # Where bytes are not kept, those of two answers differ by a random name within them.
+    # A page that is not cached is compressed anew, with a random name in the gzip header.
     first, second = (client.get("/?q=walks", headers=packed).content for _ in range(2))
     assert first != second
     assert gzip.decompress(first) == gzip.decompress(second)

@@ -174,7 +174,8 @@ def test_an_account_with_a_subject_is_not_connected_to_another(
 ) -> None:
     """An account that a subject is connected to is not connected to another subject.
 
-    This holds if the address was claimed without proof before, and if it has a new owner.
+    This holds although both have the same email address: the first subject may have claimed it
+    without proof, or the address may have a new owner.
     """
     provider.facts["trust_email"] = True
     claims = {"email": "eve@example.org", "groups": ["gis"]}
@@ -279,7 +280,8 @@ def test_strangers_cannot_fill_the_audit_list(
     provider: Provider, desk: Desk, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.DPGEO_FAILED_SIGN_INS = 3
-    monkeypatch.setattr(single_sign_on, "WINDOW", 10**10)  # the window outlasts the test
+    # Failures are counted throughout the test.
+    monkeypatch.setattr(single_sign_on, "WINDOW", 10**10)
     caches["throttle"].clear()
     client = Client(REMOTE_ADDR="198.51.100.1")
     refused = Event.objects.filter(kind=EventKind.SIGN_IN_FAILED)
@@ -328,7 +330,7 @@ APP = "/desk/account/second-factor/app/"
 def test_an_open_session_at_the_provider_confirms_nothing(
     provider: Provider, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before an account's protection changes, the provider has to ask for a proof."""
+    """Before second factors change, the provider must ask the user for a new proof of identity."""
     provider.knows("7", groups=["gis"], preferred_username="cleo")
     provider.knows("8", groups=["gis"], preferred_username="eve")
     decode = OneCallback._decode_id_token
@@ -362,7 +364,7 @@ def test_an_open_session_at_the_provider_confirms_nothing(
     assert client.get(APP)["Location"] == confirm
     assert again()["Location"] == APP
     assert client.get(APP).status_code == 200
-    # A proof at sign-in serves as well as one that was asked for later.
+    # A user who has just signed in afresh at the provider need not prove their identity again.
     client, _ = provider.enters("7")
     assert client.get(APP).status_code == 200
 

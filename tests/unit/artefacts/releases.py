@@ -222,13 +222,13 @@ def phased_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
 
 
 def phased_slices_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
-    """Return a release of two time slices in two phases: the grid, then quarters that differ."""
+    """Return a release of two time slices in two phases; the second divides one slice in four."""
     grid = Grid.over(area, cells)
     mask = grid.inside(area)
     root = np.array([[0, cells, 0, cells]], dtype=np.int32)
     parts, _ = tiles(root, 2, summed_area(mask))
     noises = (DiscreteLaplace(Fraction(1, 8), 3), DiscreteLaplace(Fraction(1, 4), 3))
-    # In the second phase, the second slice is one box, as in the first phase.
+    # Box counts: slices 1 and 2 in the first phase, then slices 1 and 2 in the second phase.
     sizes = [1, 1, len(parts), 1]
     content = PhasedSlicesRelease(
         grid=grid,
@@ -331,7 +331,7 @@ def sliced_averages_release(*, area: StudyArea = TRIANGLE) -> Released:
 
 
 def grid_averages_release(cells: int = 4, *, area: StudyArea = TRIANGLE) -> Released:
-    """Return a release of the share of yes in squares."""
+    """Return a release of the share of records with by_bike = 1 in each cell of a grid."""
     noise = DiscreteLaplace(Fraction("0.5"), 3)
     grid = Grid.over(area, cells)
     inside = grid.inside(area)
@@ -420,7 +420,7 @@ def flows_release(*, sparse: bool = False, area: StudyArea = TRIANGLE) -> Releas
 
 
 def trips_release(cells: int = 4, *, area: StudyArea = TRIANGLE) -> Released:
-    """Return a release of made-up trips: tables of trips eastwards, and of a few others."""
+    """Return a release of made-up trips; most trips and moves in its tables lead eastwards."""
     grid = Grid.over(area, cells)
     inside = grid.inside(area).ravel()
     to = neighbours(grid)
@@ -547,7 +547,7 @@ def points_release(*, area: StudyArea = TRIANGLE) -> Released:
 
 
 def locations_release(*, area: StudyArea = TRIANGLE) -> Released:
-    """Return blocks of a grid, two clusters, and the places drawn for three people."""
+    """Return counts by block of a grid, two cluster centres, and places of three made-up people."""
     places = Places.of_cells(area, 16)
     paths, unit = places.paths(2)
     longitude, latitude = spread_evenly(area, 2).degrees

@@ -142,7 +142,7 @@ def test_geopandas_reads_the_geoparquet(kind: str, tmp_path: Path) -> None:
 
 @KINDS
 def test_columns_of_the_geoparquet_have_their_own_types(kind: str, tmp_path: Path) -> None:
-    """Columns are read as they are, also those that repeat a value, which is written only once."""
+    """Columns have their exact types and values, even if a repeated value is stored once."""
     import pyarrow as pa
     import pyarrow.parquet
 
@@ -156,7 +156,7 @@ def test_columns_of_the_geoparquet_have_their_own_types(kind: str, tmp_path: Pat
             assert table[name].to_pylist() == values.tolist(), name
         assert table.schema.field("margin_label").type == pa.string()
         paths = [file.schema.column(number).path for number in range(len(file.schema))]
-        # No bit of a row says that its bounds are there: they always are.
+        # The bounds are never null, so the column needs no definition levels.
         assert file.schema.column(paths.index("bbox.xmin")).max_definition_level == 0
 
 

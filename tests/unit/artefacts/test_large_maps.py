@@ -49,8 +49,8 @@ def test_layers_do_not_copy_the_counts_of_a_whole_grid(large: Released) -> None:
     content = large.content
     assert isinstance(content, GridRelease)
     assert np.shares_memory(layers(large)[0].value, content.counts)
-    # A cell takes 16 bytes for its box and 8 for its non-negative count, and as many while
-    # computing.
+    # A cell takes 16 bytes for its box and 8 for its non-negative count, and at most another 24
+    # during the computation.
     assert bytes_a_cell(lambda: layers(large)) < 50
 
 
@@ -61,7 +61,7 @@ def test_a_map_array_takes_less_than_three_numbers_a_cell(large: Released) -> No
 
 def test_a_picture_does_not_sort_cells_that_are_in_order(large: Released, tmp_path: Path) -> None:
     shown = layers(large)
-    # A third of this memory is for the pixels, whose number does not depend on the cells.
+    # A third of these 48 bytes is for the picture's pixels, however many cells there are.
     path = tmp_path / "preview.png"
     assert bytes_a_cell(lambda: preview.write(large, View.opening(shown), path)) < 48
 

@@ -37,7 +37,7 @@ def test_a_map_of_boxes_states_the_margin_of_a_count() -> None:
 
 
 def test_gathering_places_are_as_large_as_on_the_map_and_have_an_edge() -> None:
-    """Dots of four pixels vanish in a small picture, and pale ones on its inverted, dark ground."""
+    """Dots of four pixels would vanish in a small picture, as would pale ones without an edge."""
     released = clusters_release()
     [view] = [each for each in views(layers(released)) if each.layer.name == "clusters"]
     sizes = radii(np.array([400.0, 100.0, 1.0, -3.0]))
@@ -63,7 +63,7 @@ def test_margins_have_no_more_digits_than_on_pages() -> None:
 
 
 def test_a_position_in_the_picture_is_that_of_its_map() -> None:
-    # On the equator, a square of Mercator has the same width and height in degrees, nearly.
+    # A square in degrees is nearly a square on the map, since it lies on the equator.
     extent = (-0.01, -0.01, 0.01, 0.01)
     # The map is 800 pixels high, with a margin of 40 on each side, below a heading of 110.
     assert position(extent, extent) == pytest.approx((600, 510, 720, 720), abs=0.01)

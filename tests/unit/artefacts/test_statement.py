@@ -265,5 +265,5 @@ def test_what_is_no_cell_is_not_called_one(released: Released) -> None:
         said = [document["contribution_bound"]["meaning"], document["counts"]["meaning"]]
         said += document["known_limits"][:2]
         assert not any("cell" in each for each in said)
-        # In maps of places, too, one of a thousand empty places is expected to reach the threshold.
+        # The limit that one of a thousand empty regions is listed by chance holds for places, too.
         assert any("thousand" in each for each in said) == (released.mechanism == "places")

@@ -1,4 +1,4 @@
-"""The benchmark of advised bounds: exact errors of bounded counts, and its lines."""
+"""The benchmark of advised bounds: exact errors of bounded counts, and its output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of bounds: who contributes what, and a line for every rule."""
+"""The benchmark of bounds: who contributes what, and its output."""
 
 from __future__ import annotations
 

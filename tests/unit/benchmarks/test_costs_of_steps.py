@@ -1,4 +1,4 @@
-"""The benchmarks of costs: other libraries, growth with rows, and large files."""
+"""The benchmarks of speed and memory: other libraries, growth with rows, and large files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The comparison on dense maps: maps for tuning and testing, medium boxes, and printed lines."""
+"""The comparison on dense maps: its tuning and test maps, boxes of medium size, and output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The main button of a page, submitted with the form's default values."""
+"""The simulated user, who presses a page's main button and submits the form as it is."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def test_a_hierarchy_has_levels_that_agree_where_that_pays() -> None:
 
 
 def test_the_strategy_for_boxes_reaches_its_known_error() -> None:
-    """The strategy for boxes reaches its published error, 0.52 times that of Identity.
+    """The strategy for boxes reaches its published error, 0.52 times that of single cells.
 
     The error is the root mean square over all boxes of a grid of 128 x 128 cells.
     """

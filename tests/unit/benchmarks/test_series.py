@@ -54,8 +54,8 @@ def test_weeks_are_counted_in_the_cells_of_the_box(tmp_path: Path) -> None:
 
 
 def test_the_tree_is_worse_than_single_counts_up_to_a_hundred_periods() -> None:
-    # The tree has a root and two leaves; the leaves' covariance is the inverse of [[2, 1], [1, 2]],
-    # times 8.
+    # A tree of a root and two leaves, each measured with variance 8: by least squares, the leaves'
+    # covariance is 8 times the inverse of [[2, 1], [1, 2]].
     two = tree_variances(2)
     assert two["tree, a period"] == pytest.approx(16 / 3)
     assert two["tree, a range"] == pytest.approx(16 / 3)
@@ -70,7 +70,7 @@ def test_sums_of_the_tree_use_the_fewest_nodes() -> None:
     hand.
     """
     assert [nodes_in(0, 8), nodes_in(0, 7), nodes_in(1, 7), nodes_in(3, 4)] == [1, 3, 4, 1]
-    # a single node, whose noise has the scale 2 of two levels
+    # one node of a tree with two levels: Laplace noise of scale 2, with variance 2 * 2^2
     assert tree_variances(2)["p-sums, a range"] == 8
 
 
@@ -88,7 +88,7 @@ def test_absorbed_budgets_never_spend_more_in_any_weeks_in_a_row() -> None:
     levels = 20.0 * random.integers(0, 4, 60).repeat(random.integers(1, 6, 60))
     exact = np.broadcast_to(levels[:, None, None], (levels.size, 6, 6))
     maps, spent = absorbed(exact, scheme, weeks=3, seed=2)
-    assert max(spent) == 3  # some week spends the shares of weeks that were skipped
+    assert max(spent) == 3  # some week also spends the shares of two skipped weeks
     assert max(sum(spent[week : week + 3]) for week in range(len(spent))) == 3
     for week, shares in enumerate(spent[1:], start=1):
         assert (maps[week] == maps[week - 1]).all() == (shares == 0)

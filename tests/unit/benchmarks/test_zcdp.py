@@ -1,4 +1,4 @@
-"""The benchmark of zCDP: its counts, its copies of people and its twelve maps."""
+"""The benchmark of zCDP: its exact counts, its multiplied people and its series of twelve maps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BOX = (-74.0, 40.0, -73.0, 41.0)
 
 
 def written(path: Path) -> Path:
-    """Write 30 people, each in the same two cells in every month, and one row outside BOX."""
+    """Write a Parquet file: 30 people, in the same two cells every month, and a row outside BOX."""
     rows = [
         (who, month * 100, lat, -73.9)
         for who in range(30)
@@ -56,7 +56,8 @@ def test_errors_of_boxes_are_those_of_their_sums() -> None:
     one_off = truth.copy()
     one_off[0, 0] = 8
     share = boxes_error(one_off, truth) / 8
-    # Along each axis, 8 of the 25 pairs of edges enclose the first of the four cells.
+    # A random box has two of five grid lines per axis, drawn with replacement: 8 of 25 pairs
+    # enclose the first cell.
     assert share == pytest.approx((8 / 25) ** 2, abs=0.03)
 
 

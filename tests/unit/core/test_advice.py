@@ -79,11 +79,13 @@ def test_more_regions_advise_a_smaller_bound() -> None:
 
 
 def test_the_error_over_many_regions_matches_a_simulation() -> None:
-    """In this invented town, the sum of squared shares is p^1.5, as the guess assumes."""
+    """In an invented town, shares of regions are as `expected_error` assumes: their squares add up
+    to p^1.5, where p is the largest share.
+    """
     share, regions, epsilon, bound = 0.25, 40, 0.5, 4
     guess = Guess(people=300, records=12, share=share)
-    # The busy region has the share p; with this number of other regions, the squares add up to
-    # p^1.5.
+    # The busy region has the share p, and `number` other regions share the rest equally: then the
+    # squares of all shares add up to p^1.5.
     number = round((1 - share) ** 2 / (share**1.5 - share**2))
     shares = np.array([share, *[(1 - share) / number] * number, *[0.0] * (regions - 1 - number)])
     assert float(np.sum(shares**2)) == pytest.approx(share**1.5, rel=0.02)

@@ -61,7 +61,7 @@ def test_levels_are_eighty_and_ninety_five() -> None:
 def test_randomised_response_reaches_the_bound() -> None:
     """Randomised response reaches the bound on right guesses.
 
-    At log-odds of ln 9, guessing the likelier of two answers is right nine times in ten.
+    At epsilon ln 9, the true answer is given nine times in ten, so a guess by it is right as often.
     """
     with mpmath.workdps(40):
         epsilon = Fraction(int(mpmath.log(9) * 10**30), 10**30)

@@ -33,7 +33,10 @@ RATES = [
 
 
 def beyond(rate: Fraction, k: int) -> mpmath.mpf:
-    """Return P(noise >= k) for k >= 1 to 60 digits, as the sum of (1-a)/(1+a) a^j over j >= k."""
+    """Return P(noise >= k) of discrete Laplace noise for k >= 1, to 60 digits.
+
+    It is the sum of (1-a)/(1+a) a^j over j >= k, with a = e^-rate.
+    """
     with mpmath.workdps(60):
         a = mpmath.exp(-mpmath.mpf(rate.numerator) / rate.denominator)
         return a**k / (1 + a)

@@ -46,7 +46,7 @@ def test_anything_else_is_refused_at_its_field(first: Any, last: Any, field: str
         ("Europe/Berlin", date(2026, 10, 25), 25),
         # the clock is set back from one to midnight, so the day has 25 hours
         ("America/Havana", date(2026, 11, 1), 25),
-        # this day has no midnight, since the clock is set forward then
+        # the clock is set forward at midnight, so the day starts at one and has 23 hours
         ("Asia/Beirut", date(2026, 3, 29), 23),
     ],
 )

@@ -228,7 +228,8 @@ def test_every_item_of_a_person_is_as_likely_to_be_kept(tmp_path: Path, counting
 
     sampled = counts[counts > 0]
     assert sampled.size == 5
-    # Each count is binomial with probability 2/5, and 485 is seven standard deviations.
+    # Everybody keeps two of five cells, so each cell's count is binomial with probability 2/5; 485
+    # is seven standard deviations.
     assert np.abs(sampled - people * 2 / 5).max() < 485
 
 
@@ -536,7 +537,7 @@ def test_among_reports_of_one_time_each_is_as_likely_to_be_kept(
         drawn.update(lon for lon, _, _ in reports(path, bound=2))
     *one, other = [drawn[lon] for lon in sorted(drawn)]
     assert (other, len(one), sum(one)) == (100, 4, 200)
-    assert all(abs(count - 50) < 7 * 5 for count in one)  # false by chance once in 1e11 runs
+    assert all(abs(count - 50) < 7 * 5 for count in one)  # fails by chance in one of 1e11 runs
     view = DuckDBView(
         path,
         domain=Domain(AREA),

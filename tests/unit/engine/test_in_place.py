@@ -113,7 +113,8 @@ def test_records_are_counted_in_overlapping_zones(path: Path) -> None:
     rows = FileRows(path, shuffled=False)
     counts = counts_of(InPlaceView(rows, **settings), ZONES)
     np.testing.assert_array_equal(counts, counts_of(DuckDBView(path, **settings), ZONES))
-    # A record has no hash by which it could be chosen earlier, so every pass reads all rows.
+    # A pass reads only its own persons' rows, found by their hashes. Records have none, so every
+    # pass reads all rows.
     assert rows.read == [rows.number] * 3
 
 

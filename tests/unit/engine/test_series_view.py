@@ -42,7 +42,7 @@ KINDS: dict[str, Count] = {
     ),
     "flows": lambda view: view.trips(TripPairs(Grid.over(AREA, 4), gap_hours=10**6)).dense(),
 }
-"""Ways to count a period once, by the kind of map."""
+"""By kind of map, a function that counts the rows of one period in its regions."""
 
 EVERY_KIND = pytest.mark.parametrize("kind", KINDS)
 
@@ -97,7 +97,9 @@ def run(
     kind: str = "grid",
     **more: Any,
 ) -> tuple[list[NDArray[np.int64]], list[dict[tuple[int, int], int]]]:
-    """Count the periods one after another; return counts and what each person has used."""
+    """Count the periods in order; return, for each, the counts and what each person has used by
+    then of the allowance.
+    """
     before: Path | None = None
     counts, used = [], []
     for number, rows in enumerate(periods):
@@ -254,11 +256,11 @@ def used_by(gone: int, name: str, folder: Path, states: Sequence[str], **changes
 
 
 def test_each_planted_fault_lets_a_person_add_more_than_the_allowance(tmp_path: Path) -> None:
-    """A person stays within the allowance, but exceeds it if the state has one of these faults."""
+    """A person exceeds the allowance if the record of its use is lost, stale or never stored."""
     built = used_by(3, "built", tmp_path, ["", "built0", "built1"])
     assert built == 5
     lost = used_by(3, "lost", tmp_path, ["", "lost0", ""])
-    # The second and the third period both read the state that the first one left.
+    # Periods 2 and 3 both read the allowance as period 1 left it, without the other's use.
     at_once = used_by(3, "once", tmp_path, ["", "once0", "once0"])
     never = used_by(3, "never", tmp_path, ["", "", ""])
     assert (lost, at_once, never) == (8, 7, 9)
@@ -270,9 +272,9 @@ def test_a_salt_of_each_period_cannot_exceed_a_stored_allowance(tmp_path: Path) 
 
 
 def test_a_readmitted_person_whose_use_was_forgotten_exceeds_the_allowance(tmp_path: Path) -> None:
-    """If an erased person's record of use were erased, too, the allowance could be exceeded.
+    """If what an erased person has used were forgotten, they could exceed the allowance later.
 
-    The view keeps that record.
+    The view does not forget it.
     """
     [rows] = weeks(1)
     digest = (3).to_bytes(8) + (3).to_bytes(8)

@@ -81,7 +81,7 @@ ROWS = rows()
 
 
 def tables(edges: Edges) -> dict[str, pa.Table]:
-    """Return the tables of cell edges that dialects without the function `width_bucket` join."""
+    """Return tables of cell edges, which are joined in SQL dialects without `width_bucket`."""
     names = ("number", "low", "high")
     intervals = {"eastings": edges.columns(), "northings": edges.rows()}
     return {
@@ -165,7 +165,7 @@ def answered(
     rank: str = "",
     zones: Zones | None = None,
 ) -> list[tuple[Any, ...]]:
-    """Return the rows that an engine answers about the cells of `GRID` or about zones."""
+    """Return the rows that an engine gives for a query about the cells of `GRID` or about zones."""
     dialect, run = engine
     rows = f"SELECT {kind} AS person, longitude, latitude, step FROM facts WHERE {where}"
     if zones:
@@ -182,9 +182,10 @@ def answered(
 
 
 def in_zones(engine: Engine, rows: str, zones: Zones) -> str:
-    """Return SQL for rows by zone.
+    """Return a query for the rows with the zone of each.
 
-    The engine first lists the positions near borders, which are located here and given back to it.
+    The engine first lists the positions near borders. This process finds their zones and puts them
+    into the query.
     """
     dialect, run = engine
     ground = Ground.of(zones)
@@ -222,7 +223,7 @@ def word_of(person: Any, cell: int, copy: int) -> int:
 
 
 def located(kind: str = "number") -> list[tuple[Any, int, int | None]]:
-    """Return the person, the cell and the step of each row in `GRID`."""
+    """Return person, cell and step of the measure for each of `ROWS` that counts in `GRID`."""
     found = []
     for row in zip(*ROWS.values(), strict=True):
         facts = dict(zip(ROWS, row, strict=True))
@@ -242,7 +243,7 @@ def in_order(
     counting: Counting,
     rank: Callable[[int], int] = lambda cell: 0,
 ) -> dict[Any, list[tuple[int, int]]]:
-    """Return each person's items, a cell and a step, in the order in which they are chosen."""
+    """Return each person's possible contributions as (cell, step), in the order of their choice."""
     steps: dict[tuple[Any, int], list[int]] = {}
     for person, cell, step in rows:
         steps.setdefault((person, cell), []).append(step or 0)
@@ -261,7 +262,7 @@ def in_order(
 
 
 def expected(kind: str, counting: Counting, bound: int) -> dict[int, int]:
-    """Return the bounded counts by cell, by sorting each person's items."""
+    """Return the counts by cell when only each person's first `bound` contributions count."""
     items = in_order(located(kind), counting)
     return dict(Counter(cell for each in items.values() for cell, _ in each[:bound]))
 
@@ -381,7 +382,7 @@ def test_every_engine_finds_the_same_zones(engine: Engine, monkeypatch: pytest.M
 
 
 def test_every_engine_counts_a_record_in_one_of_several_regions(engine: Engine) -> None:
-    """Every row is a record in three regions and counts in one; some rows have equal content."""
+    """A record that lies in three regions counts in only one; here, some records are identical."""
     dialect, run = engine
     records = (
         "SELECT row_number() OVER (ORDER BY seen, number) AS person, seen, step FROM facts "

@@ -106,7 +106,7 @@ def region_of(pairs: TripPairs, x: float | None, y: float | None) -> int:
 
 
 def code_of(row: Trip) -> int:
-    """Return the code of a row's category; rows at the same place and time may differ in it."""
+    """Return the code of the category that these tests give to a row, which depends on its x."""
     return int(1000 * row[1]) % len(MODE)
 
 

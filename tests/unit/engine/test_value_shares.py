@@ -99,7 +99,7 @@ def test_a_person_changes_at_most_the_bound_of_contributions(
         fewer, less = whole[0] - numbers, whole[1] - sums
         assert (fewer >= 0).all()
         assert 0 < fewer.sum() <= 3
-        # The pair (sum of k, sum of K - k) changes by K for each contribution, whatever k is.
+        # A value of k steps out of 1000 adds k to one sum and 1000 - k to the other: 1000 in all.
         assert np.abs(less).sum() + np.abs(1000 * fewer - less).sum() == 1000 * fewer.sum()
 
 

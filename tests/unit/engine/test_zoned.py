@@ -122,9 +122,10 @@ def test_a_record_in_several_zones_counts_in_one_that_no_other_record_chooses(
     rows = wanderers(np.random.default_rng(4), 1, 300)
     changes: dict[str, object] = {"unit": Unit.RECORD, "counting": Counting.VISITS, "bound": 1}
     whole = count(write(tmp_path / "whole.parquet", rows), **changes)
-    assert whole.sum() == len(rows)  # Every row is in one of the halves.
+    assert whole.sum() == len(rows)  # The halves cover the area.
     assert whole[2] > 0
-    # Removing the first records changes the row numbers of all others.
+    # A record's zone must not depend on its row number, which changes if the records before it are
+    # removed.
     for first in (1, 2, 150):
         rest = count(write(tmp_path / "rest.parquet", rows[first:]), **changes)
         gone = count(write(tmp_path / "gone.parquet", rows[:first]), **changes)
@@ -161,7 +162,8 @@ def test_the_most_popular_places_of_each_person_are_kept(
 ) -> None:
     """The most popular of each person's places are kept.
 
-    Each person is in a file of their own and all ranks differ, so the expected places are known.
+    Each person is in a file of their own, and no two places are equally popular, so it is known
+    which places should be kept.
     """
     random = np.random.default_rng(cells)
     regions: Grid | Zones = Grid.over(AREA, cells) if cells > 1 else ZONES

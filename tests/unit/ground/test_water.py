@@ -58,7 +58,7 @@ def test_large_lakes_are_left_out_but_for_their_shores(tmp_path: Path) -> None:
     assert left is not None
     assert sources == ["OpenStreetMap, 2026-11-01"]
     assert not left.covers([10.07], [50.03]).any()
-    # Small lakes, rivers with their bridges, and all land stay.
+    # Small lakes, rivers with their bridges, and all land stay in the study area.
     stay = shapely.difference(AREA.shape, LAKE)
     assert shapely.covers(shapely.buffer(left.shape, 1e-9), stay)
     assert left.covers([10.154, 10.125, 10.0501], [50.023, 50.05, 50.0201]).all()

@@ -12,7 +12,7 @@ from tests.unit.spatial.test_named_places import SHAPES, world
 
 @pytest.fixture
 def search(tmp_path: Path) -> WorldSearch:
-    """Return a search in an invented world."""
+    """Return a search for place names in an invented world."""
     return WorldSearch(world(tmp_path, SHAPES))
 
 

@@ -1,4 +1,4 @@
-"""Features cut out by the pattern of their text: the same rows and refusals as parsed as JSON."""
+"""GeoJSON features read by a text pattern give the same rows and errors as a JSON parser."""
 
 from __future__ import annotations
 

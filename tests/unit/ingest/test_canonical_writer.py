@@ -1,4 +1,4 @@
-"""The order of a canonical file's rows, with runs of few rows."""
+"""The order of a canonical file's rows, when few rows are sorted in memory at a time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dpgeo.spatial.grid import Grid
 from tests.unit.engine.canonical import AREA
 
 BATCH = 700
-"""Number of rows of a batch: batches and runs do not end together."""
+"""Number of rows in a batch; as it does not divide RUN (1024), batches overlap the ends of runs."""
 
 SCHEMA = canonical_schema(1)
 
@@ -147,7 +147,8 @@ def fail_after_rows(folder: Path) -> None:
 def opened(folder: Path) -> int:
     """Return how many files of a folder this process has open."""
     links = Path("/proc/self/fd").iterdir()
-    # The descriptor by which the links are listed is closed by then.
+    # The list also has the descriptor by which the folder was read, which is closed again: its link
+    # is gone.
     return sum(link.is_symlink() and folder in link.readlink().parents for link in list(links))
 
 

@@ -198,7 +198,7 @@ def declared(names: list[str], random: Random) -> Schema:
         longitude, latitude = random.choice(names), random.choice(names)
         columns = Columns(longitude, latitude, person, random.choice(["", *names]), crs=crs)
     limits = random.choice([(0.0, 1.0, 1), (-1e12, 1e12, 1000), (0.0, 5e-324, 1000)])
-    # A declared column has a name: declarations refuse one without.
+    # Declarations refuse a measure whose column has no name, so it cannot occur here.
     column = random.choice(names) or "speed"
     measure = Measure(column, word(random), word(random), *limits)
     measures = (measure,) if random.random() < 0.3 else ()

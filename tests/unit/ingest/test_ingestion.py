@@ -282,7 +282,8 @@ print(report.accepted, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - bef
 def test_memory_does_not_grow_with_the_file(tmp_path: Path, form: str) -> None:
     """Reading a file with eight times as many rows needs about the same memory.
 
-    Each Parquet file is a single row group without compression or dictionaries. Sizes are in MB.
+    Each Parquet file is a single row group without compression or dictionaries. Memory is
+    in MB.
     """
     random = np.random.default_rng(1)
     rows = 200_000

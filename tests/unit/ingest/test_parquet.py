@@ -233,7 +233,7 @@ def test_one_huge_value_in_every_row_is_stored_once(tmp_path: Path) -> None:
     assert path.stat().st_size < 10_000_000
     _, report = read_columns(path, schema())
     assert report.refused == {"a declared field is longer than 1,000 bytes": 20_000}
-    # Without the dictionary, the values would take 20 GB.
+    # The values take 20 GB if read without their dictionary, which must therefore be kept.
     assert pa.default_memory_pool().max_memory() < 1_000_000_000
 
 

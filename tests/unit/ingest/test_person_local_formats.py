@@ -150,9 +150,9 @@ def test_removing_a_persons_rows_removes_exactly_theirs(
 
 
 def canonical(folder: Path, form: str, content: list[tuple[Any, ...]]) -> Any:
-    """Return the canonical rows of a file in the format `form`.
+    """Write `content` to a file in the format `form`, and return the canonical rows of the file.
 
-    GeoJSON files and GeoPackages are written as they are. The other formats are gzipped CSV files.
+    GeoJSON files and GeoPackages are not compressed. The other formats are gzipped CSV files.
     """
     if form == "document":
         return canonical_document(folder / "a.geojson", [record(row) for row in content], 61)

@@ -166,7 +166,7 @@ def test_a_full_table_of_hashes_is_asked_for_few_of_a_batch_of_other_names(
 
 
 def test_a_person_has_one_mark_however_stored_and_wherever() -> None:
-    """`person_marks` gives a person one number, in every file and however identifiers are stored.
+    """`person_marks` gives a person the same number in every file and for every type of column.
 
     A pass over a file reads the persons whose numbers are in a range, so a person with two numbers
     could be counted twice.

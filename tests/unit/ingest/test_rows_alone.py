@@ -109,7 +109,7 @@ def trips(rows: Sequence[Row]) -> bytes:
 
 
 def folder(rows: Sequence[Row]) -> bytes:
-    """Return an archive with two files of one form."""
+    """Return a zip archive with the rows in two CSV files that have the same columns."""
     text = [f"{who},{x},{y},{when}\n" for who, x, y, when in rows]
     half = len(text) // 2
     files = [("f/a.csv", text[:half]), ("f/b.csv", text[half:])]

@@ -158,10 +158,10 @@ def test_large_totals_get_a_coarse_grid_and_small_ones_a_second_partition() -> N
 def test_counts_of_equal_squares_decide_how_often_areas_are_chosen(
     crowd: bool, phases: list[int]
 ) -> None:
-    """The concentrations of squares decide how often areas are chosen, not noise.
+    """How unevenly people are spread over equal squares decides the number of phases, not noise.
 
-    With 20,000 people and noise of scale 3 or more, the concentrations differ by far more than
-    noise changes them.
+    20,000 people are spread evenly or are all in one cell, and noise of scale 3 or so is too weak
+    to blur this difference.
     """
     counts = np.full((64, 64), 5)
     if crowd:
@@ -235,7 +235,7 @@ def test_under_zcdp_every_cell_is_counted_if_people_are_in_several(
         last = content.boxes[content.phase == 1]
         assert len(last) == np.count_nonzero(content.grid.inside(TRIANGLE))
         assert np.all(last[:, 1] - last[:, 0] == 1)
-        # Range answers add up the counts of cells, whose margins are exact.
+        # Answers add up these cells' counts, so their margin is exactly that of a sum of noise.
         (whole,) = Ranges(released).answer([TRIANGLE.shape])
         assert whole.estimate == content.counts[content.phase == 1].sum()
         assert whole.margin == margin_of_sum({phases[-1]: len(last)})

@@ -42,7 +42,7 @@ METRES = 1 / 111_194.9
 def drawn(
     view: ArrayView, *, seed: int | None = None, epsilon: Fraction = Fraction(1), **chosen: object
 ) -> Released:
-    """Return a release; a seed of None means no noise."""
+    """Return a release of places; if `seed` is None, it has no noise."""
     params = parse_parameters(Params, {"places": "stops", **chosen})
     entropy = ZeroNoise() if seed is None else SeededEntropy(seed)
     return run(MECHANISM, view, params, epsilon, entropy, {})
@@ -211,7 +211,7 @@ def test_rank_intervals_hold_in_19_of_20_draws() -> None:
         held += bool(np.all(best <= first) and np.all(last <= worst))
         told += int(np.sum(worst <= 20))
     assert held >= 190
-    assert told > 200  # Not all intervals are so wide as to be useless.
+    assert told > 200  # Many intervals are narrow enough to be useful.
 
 
 def test_too_narrow_intervals_of_ranks_would_be_noticed() -> None:
@@ -233,7 +233,7 @@ def test_the_busiest_places_are_told_with_how_many_are_sure() -> None:
     assert [each.name for each in top.first(3)] == ["Post", "Station", "Market"]
     assert [(each.best, each.worst) for each in top.first(3)] == [(1, 1), (2, 2), (3, 3)]
     assert top.among(2) == (2, 0)
-    assert top.among(5) == (4, 2)  # The last two places are within twice the joint margin.
+    assert top.among(5) == (4, 2)  # Noise could exchange the last two places.
     by_time = places_release(by_time=True).content
     assert TopPlaces.of(by_time, "12-24").first(1)[0].name == "Market"
     with pytest.raises(InvalidInput, match="There is no context '13'"):

@@ -169,7 +169,7 @@ def test_public_attributes_are_published_beside_their_points(tmp_path: Path) -> 
     assert Counter(table["app"].to_pylist()) == {"1.4": 100, "2.0": 100, "other": 100}
     order = np.argsort(np.asarray(telling().longitude), kind="stable")
     values = np.array(["1.4", "2.0", "other"])[np.asarray(telling().combination)[order]]
-    # snapping changes the order of a few points
+    # both are sorted by longitude, but snapping to a grid changes the order of a few points
     assert np.mean(np.array(table["app"].to_pylist()) == values) > 0.95
     assert "app" in (tmp_path / "points.csv").read_text().splitlines()[0]
     features = json.loads((tmp_path / "points.geojson").read_text())["features"]
@@ -252,7 +252,7 @@ def test_padding_gives_equal_numbers_of_points_at_the_same_price() -> None:
     assert padded.content.density.sum() == pytest.approx(151 * 3)
     first = statement(padded)["not_protected"][0]
     assert "everybody has exactly 3 points" in first
-    # The rate is ln 4 / 200 m, and the largest distance across the area's cells is about 20.3 km.
+    # Positions in the area's cells are at most 20.3 km apart; the level is ln 4 within 200 m.
     exponent = float(re.search(r"e(\d+)\b", first).group(1))  # type: ignore[union-attr]
     assert exponent == pytest.approx(math.log(4) / 200 * 20_300 / math.log(10), rel=0.05)
     assert "everybody has" in layers(padded)[0].note.lower()
@@ -397,7 +397,7 @@ def test_in_the_hole_of_an_area_there_is_neither_a_point_nor_density() -> None:
     assert 1500 < content.longitude.size <= 2000
     assert HOLED.covers(content.longitude / UNITS, content.latitude / UNITS).all()
     assert content.density[~content.grid.inside(HOLED)].sum() == 0
-    # Points that noise had moved into the hole were put on its outline.
+    # Points that noise moves into the hole are moved on to its outline, so many lie there.
     hole = shapely.Polygon(HOLED.shape.interiors[0])
     apart = shapely.distance(
         hole, shapely.points(content.longitude / UNITS, content.latitude / UNITS)
@@ -431,7 +431,7 @@ def test_areas_at_the_edges_of_the_map_work_like_others(area: StudyArea) -> None
     assert isinstance(content, PointsRelease)
     lon, lat = content.longitude / UNITS, content.latitude / UNITS
     assert area.covers(lon, lat).all()
-    # No point was moved around the earth to the opposite side of the area.
+    # No point was taken to be beyond the opposite edge and moved there: the mean is the middle.
     assert abs(lon.mean() - (west + east) / 2) < (east - west) / 50
     assert content.density.sum() == pytest.approx(3000)
 

@@ -63,8 +63,8 @@ def test_its_margins_cover_as_often_as_they_say() -> None:
         result = content(release(SeededEntropy(seed), clusters=1, hidden=3, rounds=1, epsilon="20"))
         covered.append(abs(int(result.counts[0]) - truth) <= result.noise.margin())
 
-    # If the share of covered counts were really 95 %, 42 or fewer of 60 would be covered in less
-    # than one of 1e9 runs.
+    # If the margin really covered 95 % of counts, it would cover 42 or fewer of 60 in less than one
+    # of 1e9 runs.
     assert np.mean(covered) > 0.7
 
 
@@ -81,7 +81,7 @@ def test_more_persons_than_virtual_users_share_them() -> None:
         content(release(SeededEntropy(1), epsilon="1000", made_up=number)) for number in (320, 40)
     )
 
-    # At this epsilon no count loses records to noise, so the number of records is the same.
+    # At this epsilon noise changes no count, so 320 and 40 persons have equally many records.
     assert len(shared.place) == len(result.place)
     assert set(shared.person.tolist()) == set(range(40))
 
@@ -169,7 +169,7 @@ def test_the_form_says_how_many_places_are_noise_before_anything_is_paid() -> No
         forecast = prilocation.forecast(params, cost, 1, Domain(TRIANGLE))
         return " ".join(map(str, forecast.cautions))
 
-    # About two places that are noise are expected in each of 80 bins.
+    # In each of 80 bins, noise is expected to make up about two places.
     assert "about 158 places that are noise" in caution(1)
     assert "Private clusters" in caution(1)
     assert caution(100) == ""

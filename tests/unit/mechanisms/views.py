@@ -33,6 +33,6 @@ def view(people: int = 4000, bound: int = 2) -> ArrayView:
 
 
 def true_counts(tree: TreeRelease, seen: ArrayView) -> NDArray[np.int64]:
-    """Return the true counts of all nodes after contribution bounding."""
+    """Return the exact bounded counts of a tree's nodes, in the tree's order."""
     cells = seen.histogram(tree.grid)._read_by_meter()
     return box_sums(summed_area(cells), tree.boxes)

@@ -54,8 +54,8 @@ def test_the_kernel_matches_the_sampler_also_at_edges_and_holes(lon: float, lat:
     start[row, column] = 1.0
     expected = channel.forward(start) * size
     assert expected.sum() == pytest.approx(size, rel=1e-9)
-    # Apart from chance, drawn and expected numbers differ by a few hundredths, in cells at the edge
-    # of the area and where the kernel is truncated.
+    # Apart from chance, up to 0.06 of the points may be in other cells than expected, because of
+    # cells at the area's edge and the truncated kernel.
     assert np.abs(drawn - expected).sum() / size < 0.06 + np.sqrt(expected).sum() / size
 
 
@@ -105,7 +105,7 @@ def test_deconvolution_of_no_point_and_of_one_point_works() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_cells_have_no_share_that_a_legend_cannot_state(seed: int) -> None:
-    # Twenty reports from one place: EM leaves shares of 1e-30 and less in all other cells.
+    # All twenty reports are from one place: EM alone would leave other cells shares below 1e-30.
     points = published(np.full(20, 10.02), np.full(20, 50.03), seed)
     density = recover(*points, NOISE, Grid.over(AREA, 16), AREA).density
     assert density.sum() == pytest.approx(20)
@@ -131,8 +131,8 @@ def test_smoothing_goes_from_the_points_to_the_base() -> None:
     smoothed = strong.apply(density, 100, 3)
     assert smoothed.sum() == pytest.approx(1)
     assert not smoothed[0].any()
-    # Strong smoothing keeps the sums of the largest squares; within them, shares follow the base
-    # density.
+    # Strong smoothing keeps the sum of every largest square, but divides it almost as the base
+    # density does.
     assert np.abs(smoothed - base).sum() < np.abs(density - base).sum() / 2
 
 

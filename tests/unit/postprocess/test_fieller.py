@@ -37,8 +37,8 @@ def test_intervals_cover_the_true_share_in_95_of_100_regions(share: float, steps
     )
     true = above / (steps * number)
     covered = (means.low <= true) & (true <= means.high)
-    # The regions are large. If all candidate means are ruled out, none is shown, which counts as a
-    # miss.
+    # So large a region almost always has a mean to show. Where the noise rules out all candidate
+    # means, none is shown, which counts as a miss.
     assert means.told.mean() > 0.95
     assert 0.94 <= covered.mean() <= (0.97 if steps > 1 else 0.995)
     records = np.abs(means.records - number) <= means.records_margin
@@ -47,9 +47,9 @@ def test_intervals_cover_the_true_share_in_95_of_100_regions(share: float, steps
 
 @pytest.mark.parametrize("number", [12_000, 10_000_000])
 def test_means_known_better_than_the_grain_of_the_table_are_told(number: int) -> None:
-    """A mean can be known better than the step of the table of candidate means.
+    """A mean is shown even if its interval is narrower than the step of the table of means.
 
-    The interval of such a region lies between two of the tabulated means, or contains none of them.
+    Such an interval may contain none of the tabulated candidates.
     """
     random, noise = np.random.default_rng(number), noise_of(1000, bound=1)
     true = random.uniform(0.01, 0.99, 4000)
@@ -70,7 +70,7 @@ def test_at_most_one_empty_region_in_all_is_told_on_average(steps: int) -> None:
         noise.means(drawn(noise, random, 1000), drawn(noise, random, 1000), 1000).told.sum()
         for _ in range(40)
     ]
-    # One empty region with a mean is expected; this allows four standard errors more.
+    # On average, one of 1,000 empty regions gets a mean; 0.5 is about four standard errors.
     assert np.mean(outcomes) <= 1.5
     few = noise.means(drawn(noise, random, 40_000), drawn(noise, random, 40_000), 3)
     assert few.told.mean() <= 0.055

@@ -1,4 +1,4 @@
-"""Totals and profiles from all phases of a release."""
+"""Totals and sums by strip (profiles), estimated from all phases of a release together."""
 
 from __future__ import annotations
 

@@ -65,8 +65,8 @@ def test_it_splits_where_the_squared_deviation_falls_most() -> None:
 
     boxes = grow_kdtree(cells, everywhere(cells), VARIANCE)
 
-    # An exhaustive search shows that no first cut leaves less deviation than the one before column
-    # 3.
+    # An exhaustive search shows that the cut before column 3 is the first cut that leaves the least
+    # squared deviation.
     def deviation(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
         return float(first.size * first.var() + second.size * second.var())
 
@@ -105,8 +105,8 @@ def test_pure_noise_is_seldom_split_on_variance_alone() -> None:
 def test_a_city_hidden_in_the_noise_of_cells_is_split() -> None:
     """A city that is hidden in the noise of single cells is still split.
 
-    The left half has 5,000 people, but neither single cells nor the variance of the cells shows
-    this.
+    The left half has 5,000 people, but neither single cells nor the variance of the cells stands
+    out from the noise.
     """
     cell, total = laplace_variance(40), laplace_variance(15)
     random = np.random.default_rng(4)

@@ -71,15 +71,15 @@ def test_margins_of_even_shares_allow_for_uneven_spread_but_not_beyond_the_whole
     margin = box_layers(released(spread))[1].margin
 
     assert margin is not None
-    # A cell's even share of 3,000 people is 1,500. The margin of such a share grows with its square
-    # root, in units of the noise scale.
+    # A cell gets half of 3,000 people, 1,500. In units of the noise scale, the margin of a share
+    # grows with the square root of the share.
     scale = spread.totals_noise.scale
     assert margin[0] == pytest.approx(8 * np.sqrt(1500 * scale) + 0.1 * scale, rel=0.1)
-    # All 73 people may be in either cell of their partition, and the noise may hide more.
+    # A partition of two cells: all 73 people and those hidden by noise may be in either cell.
     assert margin[3] <= 1.1 * (73 + noise)
     assert margin[3] > 36.5
-    # A cell that is a partition by itself has that partition's margin of noise. A cell whose share
-    # is negative has a part of that margin.
+    # A cell that is a partition by itself has the noise margin of the partition. A cell of the
+    # negative partition of four cells has at least a quarter of it.
     assert margin[2] == pytest.approx(noise, rel=0.1)
     assert margin[4] >= noise / 4
 

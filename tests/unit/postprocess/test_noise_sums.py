@@ -22,7 +22,7 @@ def gaussian(square_scale: str) -> DiscreteGaussian:
 
 
 def chances_of(noise: CountNoise) -> np.ndarray[Any, Any]:
-    """Return the probabilities of -m, ..., m for an m that is hardly ever exceeded."""
+    """Return the probabilities of noise from -m to m, for an m that is hardly ever exceeded."""
     if isinstance(noise, DiscreteGaussian):
         reach = np.arange(-300, 301)
         weights = np.exp(-(reach**2) / (2 * float(noise.square_scale)))

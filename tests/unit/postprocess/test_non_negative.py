@@ -32,8 +32,8 @@ def test_no_move_between_two_counts_reduces_the_distance(seed: int) -> None:
         return
     slope = 2 * (result - counts) / variance
 
-    # Moving a little from i to j changes the distance at the rate slope_j - slope_i. Wherever
-    # something can be moved, this rate must not be negative.
+    # Moving a little from count i to count j changes the squared distance to `counts`, weighted by
+    # 1/variance, at the rate slope[j] - slope[i], which must not be negative if count i is above 0.
     assert slope.min() >= slope[result > 1e-9].max() - 1e-9
 
 

@@ -128,7 +128,7 @@ def test_the_unit_is_the_smallest_box_rounded_up() -> None:
 def test_the_unit_grows_until_the_legend_has_no_fractions() -> None:
     """A legend that would begin with fractions of a person is stated for a larger square.
 
-    The square stays within the typical coloured box, however small its figures are.
+    The square is not made larger than a typical coloured box, even if fractions remain.
     """
     few = boxes_of([1, 8, 8], [20, 50, 60])
     assert min(layer_edges(few, 100)[1:]) < 1 <= min(layer_edges(few, 200)[1:])
@@ -228,7 +228,7 @@ def test_every_release_opens_on_one_of_its_layers(released: Released) -> None:
     assert opens.layer in names
     assert set(opens.edges) <= set(names)
     for layer in shown:
-        # All slices have the same classes, so a slice has some even if nothing in it stands out.
+        # Slices are excepted: all have the same classes, even a slice in which nothing stands out.
         if layer.value is not None and not layer.sliced and not standing(layer).any():
             assert opens.edges[layer.name] == ()
 

@@ -32,7 +32,7 @@ def counted(values: Floats, bins: int) -> Ints:
 
 
 def wide(random: np.random.Generator, regions: int, records: int) -> Floats:
-    """Return values (regions, records) around a different middle in every region."""
+    """Return values (regions, records) from 0 to 1, normal around a random mean of each region."""
     middle = random.uniform(0.3, 0.7, (regions, 1))
     return np.clip(random.normal(middle, 0.1, (regions, records)), 0, 1)
 
@@ -75,7 +75,7 @@ def test_at_most_one_empty_region_in_all_is_told_on_average() -> None:
         told += int(NOISE.quartiles(empty, 1000).told.sum())
         reached += int((empty.sum(axis=1) >= NOISE.least_records(1000)).sum())
     assert told <= reached
-    assert 0.4 <= reached / 40 <= 1.6  # 1 region expected, 4 standard errors allowed
+    assert 0.4 <= reached / 40 <= 1.6  # 1 empty region is expected; 0.6 is 4 standard errors
 
 
 def test_without_noise_estimates_are_those_of_evenly_spread_values() -> None:
@@ -119,5 +119,5 @@ def test_ranks_hold_for_all_regions_together() -> None:
         told = ~np.isnan(best)
         some += int((worst[told] - best[told] < 39).sum())
         wrong += not ((best <= true) & (true <= worst))[told].all()
-    assert wrong <= 9  # at most 3 of 60 draws with a wrong rank are expected
+    assert wrong <= 9  # by the ranks' 95 % coverage, 3 of 60 are expected at most
     assert some > 60 * 20

@@ -59,7 +59,7 @@ def polygons(number: int = 40) -> list[Any]:
 
 
 def nodes_used(content: Any, mechanism: str) -> tuple[NDArray[Any], ...]:
-    """Return the boxes and counts that answers are sums of, and for each the index of its noise."""
+    """Return the boxes that answers add up, their counts, and the index of each box's noise."""
     if isinstance(content, TreeRelease):
         leaf = ~np.isin(np.arange(len(content.parent)), content.parent)
         return content.boxes[leaf], content.counts[leaf], content.level[leaf]
@@ -123,7 +123,7 @@ def test_inferred_answers_of_trees_are_those_of_clipping_every_leaf(key: str) ->
     precision = np.array([1 / noise.variance for noise in tree.noises])[tree.level]
     leaves = np.setdiff1d(np.arange(len(tree.parent)), tree.parent)
     shapes = areas.squares(tree.grid, tree.boxes[leaves])
-    # The normal equations of least squares: each count is the sum of the leaves below its node.
+    # Least squares by normal equations: a node's count is the sum of its leaves plus noise.
     below = np.zeros((len(tree.parent), len(leaves)))
     below[leaves, np.arange(len(leaves))] = 1
     for node in range(len(tree.parent) - 1, -1, -1):

@@ -48,7 +48,7 @@ from tests.unit.artefacts import releases
 from tests.unit.artefacts.releases import clusters_release
 
 INFERRED = ["auto", "adaptive-grid", "quadtree"]
-"""Mechanisms that measure every part of a map several times."""
+"""Mechanisms that count every area in boxes of several sizes, from which counts are inferred."""
 
 GRIDS = ["auto", "uniform-grid", "contours", "dpcube", "adaptive-grid", "quadtree", "privtree"]
 

@@ -61,7 +61,7 @@ def test_answers_along_cells_are_the_sums_of_the_surface(key: str) -> None:
 
 @pytest.mark.parametrize("cells", [7, 32, 45])
 def test_measurements_are_read_back_from_the_release(cells: int) -> None:
-    """The boxes of a release, clipped by its grid, are found again as nodes of the quadtree."""
+    """Every box that a release counted, clipped to its grid, becomes one node of the quadtree."""
     released = survey(city(), cells=cells)
     content = content_of(released)
     measurements = measurements_of(content, released.area)
@@ -106,7 +106,7 @@ def test_the_variance_is_that_of_the_posterior_given_all_counts() -> None:
         cells = np.zeros((8, 8), dtype=bool)
         cells[top:bottom, left:right] = True
         share = np.bincount(label[cells.ravel()], minlength=len(size)) / size
-        # The cells of a leaf differ slightly in ground area from row to row.
+        # The tolerance is for `share`, as if all cells of a leaf had the same ground area.
         assert noise[index] == pytest.approx(share @ covariance @ share, rel=1e-3, abs=1e-6)
         expected = (share * (1 - share)) @ np.square(leaf_counts)
         assert uneven[index] == pytest.approx(expected, rel=1e-2, abs=1e-6)

@@ -137,7 +137,7 @@ def test_no_counts_give_no_points() -> None:
 
 def test_neighbours_in_hilbert_order_are_neighbours_on_the_map() -> None:
     row, column = np.divmod(np.arange(64 * 64), 64)
-    # A regular lattice of positions, one for each cell.
+    # 64 x 64 positions on a regular lattice
     order = hilbert_order(column * 1024.0, row * 1024.0)
     steps = np.abs(np.diff(row[order])) + np.abs(np.diff(column[order]))
     assert sorted(order.tolist()) == list(range(64 * 64))

@@ -50,11 +50,11 @@ def line(**facts: object) -> TripModel:
 
 
 def test_a_bridge_ends_where_its_pair_says_after_as_many_moves() -> None:
-    """A drawn way ends at its pair's end after the given number of moves.
+    """A drawn trip ends in the last cell of its pair, after the drawn number of moves.
 
     Two moves lead from cell 0 to 2 with probability 0.75. Four moves do so along 0-1-0-1-2 or
-    0-1-2-1-2, with probability 0.25 * 0.75 + 0.75 * 0.75 = 0.75. So both lengths are equally
-    likely, and a quarter of the long trips turns back at cell 1.
+    0-1-2-1-2, with probability 0.25 * 0.75 + 0.75 * 0.75 = 0.75. Therefore, trips of two and four
+    moves are equally frequent, and a quarter of the latter go back from cell 1 to 0.
     """
     ways = draw_ways(line(), 20_000, bits(1))
     trips = Counter(
@@ -68,10 +68,10 @@ def test_a_bridge_ends_where_its_pair_says_after_as_many_moves() -> None:
 
 
 def test_trips_are_chosen_so_that_cells_are_left_as_the_moves_say() -> None:
-    """Trips are chosen so that as many moves leave each cell as the measured moves say.
+    """`make_ways` chooses trips so that moves out of a cell are about as frequent as measured.
 
-    By the measured moves, nobody leaves cell 2, which only the way 0-1-2-1-2 does. Without that
-    choice, three eighths of the trips would go that way. The random bits are fixed.
+    Here no move out of cell 2 was measured; only the path 0-1-2-1-2 has one. `draw_ways` alone
+    takes this path for three eighths of the trips. The random bits are fixed.
     """
     drawn, made = draw_ways(line(), 4_000, bits(4)), make_ways(line(), 4_000, bits(4))
 

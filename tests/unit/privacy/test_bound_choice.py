@@ -92,7 +92,8 @@ def test_bounds_are_drawn_by_the_law() -> None:
     stream = SeededEntropy(3).stream()
     drawn = [draw(people, Fraction(1, 20), stream) for _ in range(3000)]
     counts = np.array([drawn.count(each) for each in candidates(10).tolist()])
-    # The seed is fixed; with others, a count would exceed 6 deviations once in 10^8 cases.
+    # The seed is fixed. With a random one, a count would be more than 6 standard deviations off in
+    # one of 10^8 runs.
     deviation = np.sqrt(3000 * expected * (1 - expected))
     assert (np.abs(counts - 3000 * expected) <= 6 * deviation).all()
 

@@ -61,7 +61,7 @@ def test_adding_a_place_changes_the_fitted_places_by_one_substitution() -> None:
         assert one.total() == other.total() == wanted.sum()
         gone, come = one - other, other - one
         assert gone.total() == come.total() <= 1
-        # Some places are dropped and others added within the same bin, too.
+        # The place that is added is in the same bin as the one that is dropped.
         assert {BINS.of_place[place] for place in gone} == {BINS.of_place[place] for place in come}
 
 
@@ -138,8 +138,8 @@ def test_each_person_is_assigned_to_one_virtual_user_with_all_records() -> None:
 
     assert items[6000:].tolist() == [5] * 6000
     assert (assigned[:6000] == assigned[6000:]).all()
-    # 2,000 of each are expected, with standard deviation 36.5. A difference of more than 250 occurs
-    # in less than one of 1e11 runs.
+    # Each of three virtual users is expected to get 2,000 people, with standard deviation 36.5. A
+    # difference of more than 250 occurs in less than one of 1e11 runs.
     assert np.bincount(assigned[:6000]) == pytest.approx([2000] * 3, abs=250)
 
 

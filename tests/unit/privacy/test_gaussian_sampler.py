@@ -39,12 +39,12 @@ SQUARES = [
 
 
 def of_square(square: Fraction | int) -> DiscreteGaussian:
-    """Return the noise with this parameter s."""
+    """Return the noise with P(k) proportional to exp(-k^2 / 2s), for s = `square`."""
     return DiscreteGaussian(1 / Fraction(2 * square), 1)
 
 
 def table_of(square: Fraction) -> AcceptanceTable:
-    """Return the table that `sample` uses."""
+    """Return the table of acceptance probabilities that `sample` uses for s = `square`."""
     scale = proposal_scale(square)
     return acceptance_table(square, square / scale, gaussian_sampler.TABLE_SCALES * scale)
 
@@ -125,7 +125,8 @@ def test_a_proposal_beyond_the_table_is_compared_exactly() -> None:
     assert table.low.size <= size
     with mpmath.workprec(700):
         leading = int(mpmath.floor(chance(square, size) * mpmath.mpf(2) ** 320)) >> 64
-    # p is about exp(-184) = 2^-265, so four 64-bit words of zeros do not decide the comparison.
+    # This proposal is accepted with probability exp(-184) = 2^-265, so even four 64-bit words of
+    # zeros do not decide whether it is.
     assert leading >> 256 == 0
     assert not table.accepts(np.array([size]), CraftedWords([1]))[0]
     assert not table.accepts(np.array([size]), CraftedWords([0, 0, 0, 1]))[0]

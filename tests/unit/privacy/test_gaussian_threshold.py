@@ -25,13 +25,13 @@ from dpgeo.privacy.sparse_threshold import ABOVE
 from tests.randomness import CountingEntropy, CraftedWords, SeededEntropy, SeededWords, ZeroNoise
 
 CASES = [(Fraction(1), 1), (Fraction(10, 3), 6), (Fraction(400), 70), (Fraction(10**5), 1500)]
-"""Parameters s of the noise, with thresholds."""
+"""Pairs of the noise's parameter s, as in `of_square`, and a threshold."""
 
 PLAN = [RhoSpend(label="cells", rho=Fraction(1, 8))]
 
 
 def of_square(square: Fraction | int) -> DiscreteGaussian:
-    """Return the noise with this parameter s."""
+    """Return the noise with P(k) proportional to exp(-k^2 / 2s), for s = `square`."""
     return DiscreteGaussian(1 / Fraction(2 * square), 1)
 
 
@@ -79,8 +79,8 @@ def test_a_candidate_passes_by_the_exact_chance(monkeypatch: pytest.MonkeyPatch)
         ([first, second - 1], True),
         ([first, second + 1], False),
     ]:
-        # The inverted words are those that decide a comparison; those that settle a tie are not
-        # inverted.
+        # The sampler may invert the first word of a comparison (`flip`), but not the further words
+        # that settle a tie.
         crafted = CraftedWords([words[0] ^ flip, *words[1:]])
         assert sample_passing(noise, 6, 1, crafted).size == passes
 

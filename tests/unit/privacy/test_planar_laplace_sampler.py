@@ -41,7 +41,7 @@ def test_noise_has_its_declared_distances_everywhere(lon: float, lat: float) -> 
     moved = move(np.full(size, float(lon)), np.full(size, float(lat)), NOISE, SeededWords(1))
     far = metres(*moved, lon, lat)
     for share in (0.1, 0.5, 0.95, 0.999):
-        # Five standard errors, plus 0.003 for the grid step of two metres.
+        # Five standard errors of the share, plus 0.003 because points are snapped to a 2 m grid.
         error = 5 * math.sqrt(share * (1 - share) / size) + 0.003
         assert abs((far <= NOISE.radius(share)).mean() - share) < error, share
     if lat < 80:  # near a pole every direction but north leads south
@@ -57,8 +57,8 @@ def test_without_noise_a_report_is_only_snapped() -> None:
 
 
 def test_every_distance_can_be_drawn() -> None:
-    # The first exponential begins with a 64-bit word of zeros (all ones when inverted), so it
-    # exceeds 64 ln 2.
+    # A word of 64 ones makes the first exponential variable the negative logarithm of at most
+    # 2^-64, so it exceeds 64 ln 2.
     ones = (1 << 64) - 1
     arcs = draw_arcs(1e5, 1, CraftedWords([ones, 0, 0, 0, 0]))
     assert arcs[0] * 1e5 >= 64 * math.log(2)
@@ -92,10 +92,10 @@ def test_the_sampler_rate_allows_for_precision_and_the_ellipsoid() -> None:
 @pytest.mark.parametrize("radius", [1, 5, 20, 50, 200, 5000])
 @pytest.mark.parametrize("latitude", [0.0, 52.5, 84.9])
 def test_snapping_adds_less_than_a_hundredth_of_the_level(radius: int, latitude: float) -> None:
-    """Snapping increases the loss by less than a hundredth of the level.
+    """Snapping to a grid increases the privacy loss by less than a hundredth of the level.
 
-    The two points of each pair are a fiftieth of a grid step apart, and many pairs lie on both
-    sides of a cell edge.
+    The test moves pairs of positions that are a fiftieth of a grid step apart, many of which are
+    snapped to different grid points.
     """
     level = make_level("ln 4", radius)
     noise = PlanarLaplace(level.epsilon, 1, grid_step(radius), input_step(radius))

@@ -81,9 +81,9 @@ def test_without_the_bound_the_loss_would_be_far_above_epsilon() -> None:
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1, 3), Fraction(2), Fraction(30)])
 def test_the_worst_path_costs_at_most_what_the_proof_says(epsilon: Fraction) -> None:
-    """The worst path costs at most what the proof states.
+    """One person changes the log-odds of all splits on a path by at most epsilon in total.
 
-    The counts are those at which splits reveal most, at any depth.
+    The counts along the path are those at which the splits reveal most.
     """
     noise = split_noise(epsilon, 1)
     rate, delta = float(noise.rate), bias(noise)

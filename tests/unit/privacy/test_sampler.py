@@ -56,7 +56,7 @@ def test_only_one_sign_draws_zero() -> None:
 
 @pytest.mark.parametrize("rate", [Fraction(1, 300), Fraction(1, 3), Fraction(5)])
 def test_the_bernoulli_draw_has_the_rate_of_the_noise(rate: Fraction) -> None:
-    # P(1) = 1/(1+a), computed in floating point; a draw at another rate would be far from it.
+    # P(1) = 1 / (1 + e^-rate), so words below 2^64 P(1) give 1, up to the float's rounding error.
     heads = round(2**64 / (1 + math.exp(-rate)))
     for word, expected in [(heads - 2**14, 0), (heads + 2**14, -1)]:
         assert sample(DiscreteLaplace(rate, 1), 1, CraftedWords([word, 0]))[0] == expected
@@ -122,7 +122,7 @@ def test_a_second_tie_is_settled_by_64_more_bits_again() -> None:
 
 
 def test_boundaries_that_share_a_word_are_distinguished() -> None:
-    # No table in use is long enough to have such boundaries, so the test builds a longer one.
+    # No table in use is so long that two boundaries have the same first word; this one is.
     rate = Fraction(23)
     ends = [boundary_bits(rate, None, index, 64) for index in range(3)]
     assert ends[1] == ends[2] == MAX
@@ -152,8 +152,8 @@ def test_beyond_the_table_a_new_draw_is_added() -> None:
 
 
 def test_noise_of_epsilon_1000_can_still_differ_from_zero() -> None:
-    # exp(-1000) = 2^-1442.7, so 22 64-bit words of ones equal the boundary and the 23rd word
-    # decides.
+    # exp(-1000) = 2^-1442.7: only if 22 random 64-bit words are all ones does the 23rd decide
+    # whether there is noise.
     noise = DiscreteLaplace(Fraction(1000), 1)
     assert sample(noise, 1, CraftedWords([*[MAX] * 23, 0]))[0] == -1
     assert not sample(noise, 10_000, SeededWords(3)).any()

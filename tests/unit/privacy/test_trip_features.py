@@ -21,7 +21,7 @@ def features(
     distinct: bool = False,
     keys: list[int] | None = None,
 ) -> PrivateTripFeatures:
-    """Return the features counted of trips, each given as its person and the cells it visits."""
+    """Return the tables counted from trips, given as pairs of a person and the cells visited."""
     counted = TripFeatures(GRID, bound, distinct=distinct)
     sizes = [len(cells) for _, cells in trips]
     chosen = list(range(len(trips))) if keys is None else keys
@@ -59,13 +59,14 @@ def test_every_trip_weighs_the_same_however_long() -> None:
     for cells in (short, long):
         private = features([(0, cells)])
         assert private.moves._read_by_meter().sum() == UNITS
-    # The trip has 24 moves; it has 60 units, so each move gets 2.5, alternately 2 and 3.
+    # The long trip has 24 moves. It adds 60 units to the table of moves: 2 or 3 for each move, and
+    # 2.5 on average.
     moves = features([(0, long)]).moves._read_by_meter()
     assert set(moves[moves > 0].tolist()) <= {2, 3, 4, 5, 6}
 
 
 def test_a_trip_is_cut_off_and_ends_where_it_is_cut() -> None:
-    there_and_back = [0, 4] * 20  # 39 trips of 4 moves each
+    there_and_back = [0, 4] * 20  # one trip of 39 times 4 moves
     private = features([(0, there_and_back)])
     assert np.flatnonzero(private.lengths._read_by_meter()).tolist() == [MOST_MOVES - 1]
     assert pairs_of(private) == {(0, 0): 1}

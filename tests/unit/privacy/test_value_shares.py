@@ -1,4 +1,4 @@
-"""The two sums from which averages are computed, and the noise that the Meter adds to them."""
+"""The two sums from which a mean is computed, above and below, with the noise from the Meter."""
 
 from __future__ import annotations
 

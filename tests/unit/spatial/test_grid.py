@@ -90,7 +90,7 @@ def test_cells_inside_a_hole_do_not_touch_the_area() -> None:
 
 @pytest.mark.parametrize("cells", [1, 3, 20, 64])
 def test_every_position_of_the_area_lies_in_a_cell_inside(cells: int) -> None:
-    # The long slanted sides are straight in degrees but curved in Web Mercator.
+    # The long slanted side is straight in degrees but curved in the grid's Web Mercator.
     half_a_continent = StudyArea(shapely.Polygon([(-20, 10), (60, 75), (-20, 75)]))
     triangle = StudyArea(shapely.Polygon([(5, 44), (5.3, 44.02), (5.1, 44.2)]))
     for area in (RING, triangle, half_a_continent, *AREAS):

@@ -1,4 +1,4 @@
-"""The raster of nearest places: each cell that has an answer agrees with the exact search."""
+"""The raster of nearest places: where a cell names a place, the exact search does so, too."""
 
 from __future__ import annotations
 

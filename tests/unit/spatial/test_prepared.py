@@ -44,7 +44,7 @@ for _ in range(16):
 
 
 def test_threads_that_ask_one_new_area_at_once_crash_nothing() -> None:
-    """A shared prepared shape ends the process by a signal, in most runs."""
+    """Without copies, threads that share a prepared shape would crash the process in most runs."""
     subprocess.run([sys.executable, "-c", AT_ONCE], check=True, cwd=ROOT)
 
 

@@ -40,7 +40,7 @@ def test_squares_of_a_kilometre_cover_the_area_once() -> None:
         (BRITISH, 1000, -0.1276, 51.5072, "TQ3080"),  # the position of Charing Cross, London
         (BRITISH, 10_000, -3.1883, 55.9533, "NT27"),  # Edinburgh
         (BRITISH, 100_000, -3.1883, 55.9533, "NT"),
-        (SWISS, 1000, 7.43864, 46.95108, "1kmE2600N1200"),  # the old observatory of Berne
+        (SWISS, 1000, 7.43864, 46.95108, "1kmE2600N1200"),  # the grid's origin, in Berne
         (AMERICAN, 1000, -77.03524, 38.88947, "18SUJ2306"),  # the Washington Monument
         (AMERICAN, 100, -77.03524, 38.88947, "18SUJ234064"),
         (AMERICAN, 1000, -122.4194, 37.7749, "10SEG5180"),  # San Francisco

@@ -18,7 +18,7 @@ def named(shapes: NDArray[np.object_]) -> Zones:
 
 
 def irregular(number: int) -> NDArray[np.object_]:
-    """Return polygons that cover the square from 0 to 1 without overlaps."""
+    """Return `number` polygons that cover the unit square without overlaps."""
     seeds = shapely.multipoints(np.random.default_rng(1).random((number, 2)))
     frame = shapely.box(0, 0, 1, 1)
     parts = shapely.get_parts(shapely.voronoi_polygons(seeds, extend_to=frame))

@@ -23,12 +23,12 @@ class WithoutLaplace(Generator):
 
     @property
     def scales(self) -> list[float]:
-        """The requested scales, in order."""
+        """The scales of the Laplace noise requested so far, in order."""
         return [float(scale) for scale, _ in self.asked]
 
 
 class WithoutNoise(WithoutLaplace):
-    """Draws zeros instead of Gumbel noise, too, so that the best score is always chosen."""
+    """Draws zeros instead of Laplace and Gumbel noise, so that the best score is always chosen."""
 
     def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:
         """Return zeros of this size."""

@@ -18,9 +18,10 @@ def test_the_sparse_vector_stops_after_so_many_answers() -> None:
 
 @pytest.mark.parametrize(("one_way", "factor"), [(False, 2), (True, 1)])
 def test_threshold_and_answers_cost_epsilon_together(one_way: bool, factor: int) -> None:
-    """Noise of this scale on the threshold costs an epsilon of 1/scale.
+    """The epsilons of the threshold's noise and of the answers' noise add up to the epsilon paid.
 
-    Each of three answers "above" costs 2/scale, or 1/scale if all answers change in one direction.
+    The threshold costs 1/scale. Each of three answers "above" costs 2/scale, or 1/scale if all
+    answers change in one direction.
     """
     random = WithoutNoise()
     thresholds.above_threshold(ANSWERS, 5.0, 3, 0.7, random, one_way=one_way)
@@ -45,8 +46,9 @@ def chances(answers: list[float], mechanism: str, draws: int = 30_000) -> float:
 def test_without_noise_on_answers_neighbours_are_told_apart_for_certain() -> None:
     """Without noise on the answers, some outcome reveals with certainty which neighbour was used.
 
-    One answer rises and the other falls by 1, so an outcome of one dataset is impossible for the
-    other. The corrected version keeps the ratio of probabilities within e.
+    From one dataset to the other, one answer rises and the other falls by 1, so an outcome of one
+    is impossible for the other. In the corrected version, its probabilities differ by a factor of
+    less than e.
     """
     assert chances([1, 0], "noiseless", 2000) > 0.1
     assert chances([0, 1], "noiseless", 2000) == 0
@@ -76,7 +78,7 @@ def test_mwem_chooses_queries_with_the_right_odds() -> None:
     random = WithoutLaplace(3)
     for _ in range(draws):
         estimate = weights.mwem(counts, queries, 1 / 0.95, random, rounds=1)
-        # If the second query was measured, its cell differs from the two cells that no query
+        # If cells 1 and 2 have the same estimate, the second query, which counts cell 1, was not
         # measured.
         worse += bool(np.isclose(estimate[1], estimate[2]))
     assert not rare(worse, draws, 1 / (1 + np.exp(-0.5 * (6 - 3) / 2)))
@@ -122,6 +124,6 @@ def test_a_kd_tree_cuts_with_the_right_odds(levels: int) -> None:
     random = WithoutLaplace(4)
     for _ in range(draws):
         label, _ = trees.kd_tree_boxes(np.array([[5.0, 1, 0]]), epsilon, random, levels=levels)
-        # These labels mean that the root was cut after its first cell.
+        # Both lists of labels have the first cell in a box of its own.
         first += label.tolist() in ([[0, 1, 1]], [[0, 1, 2]])
     assert not rare(first, draws, 1 / (1 + np.exp(-0.3 * epsilon / levels * (6 - 4) / 2)))

@@ -1,4 +1,4 @@
-"""Correlated sensitivity: known answers, and the cases in which it does not keep its epsilon."""
+"""Correlated sensitivity: known answers, and cases where the loss exceeds its epsilon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One-dimensional histograms of the literature."""
+"""Published mechanisms for one-dimensional histograms."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_shrunken_wavelets_keep_counts_without_noise_and_their_sum_with_it() -> 
 
 
 def test_the_book_counts_six_ranges_over_a_bin_and_three_wavelets() -> None:
-    """The example of Zhu et al. 2017, section 5.1: the sensitivity for four bins falls from 6 to 3.
+    """Zhu et al. 2017, section 5.1: for four bins, all ranges have sensitivity 6, Haar wavelets 3.
 
     The book's formula for x2 + x3 has a wrong sign: it gives x2 + x4.
     """
@@ -90,10 +90,10 @@ def test_running_counts_without_noise_are_exact(mechanism: streams.Mechanism) ->
 
 
 def test_a_running_count_has_the_noise_of_as_many_p_sums_as_its_number_has_ones() -> None:
-    """A running count has the noise of as many p-sums as its number has ones in binary.
+    """The running count of step t sums as many noisy partial sums as t has ones in binary.
 
-    T = 15 has levels 1, 2, 4 and 8, so the noise scale is 4: step 8 has one p-sum, step 15 has
-    four.
+    15 steps have sums over 1, 2, 4 and 8 steps, so their noise scale is 4: the count of step 8 is
+    one of them, that of step 15 the total of four.
     """
     random = np.random.default_rng(7)
     noise = np.array([streams.partial_sums(np.zeros(15), 1.0, random) for _ in range(6000)])
@@ -124,7 +124,7 @@ def test_the_fourier_basis_is_orthonormal() -> None:
 
 
 def test_no_person_moves_kept_coefficients_further_than_is_paid_for() -> None:
-    """A person with three visits changes four kept coefficients by at most sqrt(4) 3 in L1."""
+    """A person with 3 visits changes the 4 kept Fourier coefficients by at most 3 sqrt(4) in L1."""
     basis = contributions.real_fourier(15, 4)
     farthest = max(np.abs(basis @ (3 * place)).sum() for place in np.eye(15))
     noise = WithoutNoise()
@@ -156,10 +156,10 @@ def test_refining_spends_epsilon_and_no_more_and_favours_small_counts() -> None:
 
 
 def test_coarser_answers_of_a_chain_have_laplace_noise_of_their_own_scale() -> None:
-    """Every answer of a chain has Laplace noise of its own scale.
+    """Every answer of a chain of ever finer answers has Laplace noise of its own scale.
 
-    The variance and the tail are those of one Laplace variable, although noise was added step by
-    step.
+    Its variance and tail are those of one Laplace variable, although it is the next finer answer
+    with noise added.
     """
     chain = refining._chain(np.zeros(40_000), 10.0, 2.0, np.random.default_rng(9))
     scales = 10.0 * refining.STEP ** np.arange(len(chain))

@@ -39,7 +39,7 @@ def test_cells_and_boxes_cost_epsilon_together() -> None:
 
 
 def test_least_squares_shares_what_a_box_lacks_by_variances() -> None:
-    """Least squares divides what a box lacks by variances.
+    """Least squares divides a box's difference from its cells in proportion to their variances.
 
     The partitions are those of the source's figure 7, with the totals 31, 37, 73 and 0. If all
     variances are equal, each of n cells gets 1/(n + 1) of the difference between the box's count
@@ -58,8 +58,8 @@ def test_least_squares_shares_what_a_box_lacks_by_variances() -> None:
 def test_unevenness_is_weighted_by_people_and_by_cells() -> None:
     counts, label = np.array([[1.0, 3], [10, 10]]), np.array([[0, 0], [1, 1]])
     assert partitions.unevenness(counts, label) == (4.0, 2.0)
-    # The published measure of unevenness can fall when an empty cell joins a box: here it becomes 4
-    # people times the variance 14/9.
+    # The published measure, people times variance, weighs by people, so an empty cell that joins a
+    # box adds little to it: 4 times 14/9 here.
     counts, whole = np.array([[0.0, 1, 3]]), np.zeros((1, 3), dtype=np.int64)
     assert partitions.unevenness(counts, whole) == pytest.approx((4 * 14 / 9, 14 / 3))
 
@@ -71,7 +71,10 @@ def test_the_leaves_of_a_kd_tree_have_their_counts() -> None:
 
 
 def people() -> NDArray[np.float64]:
-    """Return a histogram in which all but seven people have their class as first attribute."""
+    """Return a histogram of 127 people by two attributes and, last, a class of 0 or 1.
+
+    For all but seven people, the first attribute equals the class.
+    """
     histogram = np.zeros((2, 3, 2))
     histogram[0, :, 0], histogram[1, :, 1] = [30, 20, 10], [10, 20, 30]
     histogram[0, 0, 1], histogram[1, 2, 0] = 4, 3
@@ -100,7 +103,8 @@ def test_private_id3_spends_epsilon_on_the_longest_path() -> None:
     histogram = 1000 * people()
     assert classification.private_id3(histogram, 0.9, random).tolist() == [[0, 0, 0], [1, 1, 1]]
     assert 1 / np.array(random.scales) == pytest.approx(0.15)
-    # The levels have 1, 2 and 6 nodes. Each of the six leaves also counts its two classes.
+    # The tree's levels have 1, 2 and 6 nodes, each with a noisy count. The six leaves also have
+    # noisy counts of the two classes.
     assert [draws for _, draws in random.asked].count(2) == 6
     assert len(random.asked) == 1 + 2 + 2 * 6
 
@@ -109,7 +113,8 @@ def test_private_id3_chooses_attributes_with_the_right_odds() -> None:
     """Private ID3 chooses attributes with the odds of the exponential mechanism.
 
     The two attributes predict 8 and 6 of 8 people's classes; the choice at the root has an epsilon
-    of 1. The root's halves are too small to be divided, so the classes show the choice.
+    of 1. Its two children are too small to be divided again, so the classes learned show which
+    attribute was chosen.
     """
     histogram = np.zeros((2, 2, 2))
     histogram[0, :, 0], histogram[1, :, 1] = [3, 1], [1, 3]
@@ -125,20 +130,23 @@ def test_pairs_are_compared_in_the_same_block_unless_left_out() -> None:
     label, first, second = np.array([0, 0, 1]), np.array([0, 1, 2, 2]), np.array([1, 2, 2, 0])
     exact = (np.array([2.0, 2]), np.array([2.0, 2]))
     figures = linkage.linked(label, first, second, exact, 3)
-    # Of the matching pairs of cells (0, 1), (1, 2) and (2, 2), the second lies in two blocks.
+    # Three people are known to both parties: in cells 0 and 1, 1 and 2, and 2 and 2. The second
+    # person's cells are in different blocks, so that pair of records is not compared.
     assert figures == pytest.approx({"reduction": 0.5, "padded": 0.5, "kept": 2 / 3})
     short = (np.array([1.0, 2]), np.array([2.0, 4]))
     figures = linkage.linked(label, first, second, short, 3)
-    # Half of the first party's records of block 0 are left out; block 1 has two dummies.
+    # The first party leaves out half of its records of block 0; the second adds two dummy records
+    # to block 1.
     assert figures == pytest.approx(
         {"reduction": 0.5, "padded": 1 - (2 + 8) / 16, "kept": (0.5 + 1) / 3}
     )
 
 
 def test_least_squares_err_more_in_partitions_of_their_own_noise() -> None:
-    """Least-squares answers err more in partitions that were chosen by their own noise.
+    """Least-squares answers err more in partitions that were chosen by the noise of their cells.
 
-    On an empty map, 95 % intervals with the errors of equation 35 contain 87 % of the totals.
+    On an empty map, 95 % intervals with the variances of the source's equation 35, which ignore
+    this, contain only 87 % of the totals.
     """
     covered = []
     for seed in range(4):

@@ -1,4 +1,4 @@
-"""Means, regression lines, positions and radii of the literature."""
+"""Published mechanisms for means, regression lines, positions and radii."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ def test_the_functional_mechanism_without_noise_is_least_squares() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_nobody_moves_the_coefficients_further_than_is_paid_for(size: int) -> None:
-    """The person who changes the coefficients most is at a corner of the cube of d dimensions.
+    """The noise covers the person who changes the coefficients of the objective function most.
 
-    This person changes them by (d + 1)(d + 3) in the L1 norm.
+    In d dimensions, this person's attributes and value are all 1, which changes the coefficients by
+    (d + 1)(d + 3) in the L1 norm.
     """
     form, linear = regression.objective(np.ones((1, size)), np.ones(1))
     moved = np.abs(form).sum() + np.abs(2 * linear).sum()
@@ -151,7 +152,10 @@ def test_positions_go_to_the_nearest_point_of_the_grid() -> None:
 
 
 def test_the_exponential_mechanism_keeps_its_promise_exactly() -> None:
-    """The log-ratio of all outcomes is at most epsilon d, and is close to that beside an edge."""
+    """The log-probabilities of an outcome for two cells d apart differ by at most epsilon d.
+
+    For some pair of cells, they differ by more than 0.6 epsilon d.
+    """
     cells, side, epsilon = 8, 10.0, 0.08
     log = np.log(locations.exponential_weights(side, cells, epsilon))
     row, column = (each.ravel() * side for each in np.mgrid[0:cells, 0:cells])
@@ -171,8 +175,8 @@ def test_points_are_drawn_by_their_weights() -> None:
 def test_the_sources_expansion_is_short_of_the_radius_and_turns_negative() -> None:
     """The source's series expansion underestimates the radius, and becomes negative.
 
-    For E = 0.9 and c w = 1, the expansion gives 0.52 at density 0.5, where 0.56 is right, and a
-    negative radius from density 1.46 on.
+    If the success probability is 0.9 and willingness times reward is 1, it gives 0.52 at density
+    0.5, where 0.56 is right, and a negative radius from density 1.46 on.
     """
     density, pull = np.array([0.5, 1.45, 1.47]), np.ones(3)
     radius = circle.expanded_radius(0.9, density, pull)

@@ -77,17 +77,17 @@ def test_a_query_for_the_whole_partition_has_the_noise_of_its_count() -> None:
 def test_least_squares_are_those_of_the_query_matrix(
     weighted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The least-squares answer changes as the pseudo-inverse of the matrix H says.
+    """Noise changes the least-squares answer as the pseudo-inverse of the query matrix says.
 
-    Each measurement in turn has a noise of 1, and the others have none.
+    In turn, one measurement has a noise of 1, and all others have none.
     """
     query, epsilon = inside.Query(size=3, cells=7), 1.0
     first, second = query.rates(epsilon)
     matrix = np.vstack([np.ones(7), np.eye(7)])
     weights = np.diag([second, *[first] * 7]) if weighted else np.eye(8)
     answer = np.array([1.0] * 3 + [0.0] * 4) @ np.linalg.pinv(weights @ matrix) @ weights
-    # The noise is 1 in the partition's count, in a cell inside or in a cell outside the query.
-    # Cells inside are drawn first.
+    # Noise of 1 is put into the partition's count, or into a cell inside or outside the query. It
+    # is drawn in the order: inside, outside, partition.
     for place, noise in ((0, (0, 0, 1)), (1, (1, 0, 0)), (-1, (0, 1, 0))):
         draws = [np.array([float(each)]) for each in noise]
         monkeypatch.setattr(inside, "_noise", lambda *_, draws=draws: draws.pop(0))

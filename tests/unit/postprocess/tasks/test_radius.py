@@ -75,10 +75,10 @@ def test_tasks_solved_one_by_one_or_together_agree() -> None:
 
 
 def test_on_an_even_surface_the_field_has_a_closed_form() -> None:
-    """On a uniform surface, the field model agrees with a simple search.
+    """On a uniform population density, `field` gives the radius that bisection finds.
 
-    There, 2 pi density `accepting_area(r)` people within r metres accept, so the radius can be
-    found by bisection.
+    With d people per square metre, 2 pi d `accepting_area(r)` people within r metres accept a task,
+    and this number must reach NEEDED.
     """
     density = np.full((1, EDGES.size - 1), 3e-5)
     pull = MODEL.willingness * 6.0

@@ -161,7 +161,7 @@ def test_an_area_across_the_antimeridian_has_one_lattice_and_bands_on_both_sides
     within = shapely.union_all([band.shape for band in drawing.bands])
     west, _, east, _ = within.bounds
     assert (west, east) == (-180, 180)
-    # No band extends around the world.
+    # A ring wrongly joined across the antimeridian would be 360 degrees wide.
     assert max(part.bounds[2] - part.bounds[0] for part in within.geoms) < 1
 
 
