@@ -153,7 +153,7 @@ def others(
 def covers(
     noise: ShareNoise, up: NDArray[np.int64], down: NDArray[np.int64], truth: Floats
 ) -> NDArray[np.bool_]:
-    """Return for every region (n,) whether its interval contains the true mean, shown or not."""
+    """Return for every region (n,), also if its mean is withheld, whether its interval is right."""
     statistic = np.abs((1 - truth) * up - truth * down)
     return np.asarray(statistic <= noise.limits(truth))
 

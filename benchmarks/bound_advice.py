@@ -128,8 +128,9 @@ class People:
 
 
 def rows(people: People, epsilon: Fraction) -> dict[str, dict[str, str | float]]:
-    """Return, for each kind of error, the best bound, its error, and each rule's bound and
-    multiple.
+    """Return, for each kind of error, the best bound and its error, and the bound of each rule.
+
+    A rule's error is given as a multiple of the best bound's.
     """
     busiest = int(people.truth.argmax())
     measures: dict[str, tuple[int, Callable[[Floats], float]]] = {

@@ -40,7 +40,7 @@ from tests.views import ArrayView
 CANDIDATES = (1, 2, 3, 5, 8, 13, 21, 34, 55, 100, 200)
 
 LIMITS = (20, 200)
-"""The largest bounds that may be chosen privately."""
+"""Upper limits of the privately chosen bound; the choice is made once for each limit."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

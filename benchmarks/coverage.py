@@ -120,8 +120,8 @@ def _summary(draws: list[_Drawn]) -> dict[str, str | float]:
     label = draws[0].layer.margin_label
     if not covered.size:
         return {"label": label, "boxes": 0}
-    # Similar values differ by at most a factor of four. The unit is the median margin; all values
-    # below one unit form one group.
+    # Values of a group differ by at most a factor of four; all that are below the median margin
+    # count as equal to it.
     size = np.maximum(np.abs(value) / max(float(np.median(margin)), 1e-9), 1.0)
     alike = np.rint(np.log2(size) / 2).astype(np.int64)
     of_each = np.bincount(alike)

@@ -38,7 +38,7 @@ TARGETS = (0.80, 0.85, 0.90)
 EPSILONS = ("0.1", "0.2", "0.3", "0.5", "1")
 
 Columns = Mapping[str, tuple[str, str]]
-"""Titles of columns, with the field of a line that each shows, and the form of its figures."""
+"""Titles of a table's columns, each with the key of its figures and their format, as ".3f"."""
 
 TABLES: Mapping[str, tuple[Columns, Sequence[tuple[float, str]]]] = {
     "plans": (

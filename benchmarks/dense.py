@@ -75,7 +75,10 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def _ratios(counts: NDArray[np.int64], options: argparse.Namespace) -> dict[str, str | float]:
-    """Return the ratios of errors on one map, their standard errors, and the best peers."""
+    """Return how many times the best peer's error `auto` has on one map, for each kind of error.
+
+    Each ratio comes with its standard error and the name of that peer.
+    """
     own = np.array([_errors(_auto(counts, options, trial), counts) for trial in _seeds(options)])
     peers = {
         name: np.array(

@@ -32,7 +32,7 @@ from benchmarks.report import report
 ROOT = Path(__file__).resolve().parent.parent
 
 NEARBY_DEGREES = 0.1
-"""Added to every distance, in degrees, so that the population decides among nearby cities."""
+"""Added to every city's distance, in degrees, so that among near cities the largest is chosen."""
 
 SHOWN = 40
 """Largest number of columns that are printed."""
@@ -262,8 +262,9 @@ def _some_points(file: Path) -> Any:
 
 
 def _understood(upload: Any, check: Page) -> Iterator[Figures]:
-    """Yield the figures of each column that the software recognised, and of rows read as a
-    trial.
+    """Yield a line for each column, with the role that dpgeo recognised, and one for the rows.
+
+    The rows are a sample, which dpgeo reads to show the owner how it understands the file.
     """
     from dpgeo.datasets.previews import upload_understand
 

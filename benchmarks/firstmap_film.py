@@ -121,7 +121,7 @@ def make_map(film: Film, file: Path, place: Mapping[str, str], total: str) -> It
     film.page.wait_for_selector("[name=file]")
     film.shoot("2-file")
     film.page.set_input_files("[name=file]", file)
-    film.clicks += 2  # One click is on the button, and one on the file in the system's dialogue.
+    film.clicks += 2  # A person clicks the button, then the file in the dialogue.
     film.decisions.append(f"file {file.name}")
     film.page.wait_for_url("**/desk/uploads/**")
     if not _check(film):

@@ -38,7 +38,8 @@ from dpgeo.spatial.zones import Zones
 
 SALT = bytes(16)
 
-# A trip leads from a place near the person's home to a random place, in most cases one of three.
+# A trip starts near the person's home and ends at one of four random places that are the person's
+# own; half of the trips end at the same one.
 _WITH_DESTINATIONS = """
 COPY (
     SELECT *,

@@ -124,7 +124,10 @@ def _band(cells: int, random: Generator) -> Floats:
 
 
 def _city(cells: int, random: Generator) -> Floats:
-    """Return quarters of heavy-tailed extent and size, each with places of equal weight."""
+    """Return a city of 40 quarters with heavy-tailed extents and sizes.
+
+    All places of one quarter have the same weight.
+    """
     weights = np.zeros((cells, cells))
     for centre in random.random((40, 2)) * cells * 0.5 + cells * 0.2:
         places = centre + random.standard_t(1.5, (400, 2)) * 3

@@ -216,7 +216,10 @@ def mean_of_persons(persons: Ints, values: Floats, people: int) -> float:
 
 
 def _honest(records: Records, persons: Ints, astray: Floats) -> float:
-    """Return the mean distance over virtual users with true places; `persons` are virtual users."""
+    """Return the mean of `astray`, in metres, over the virtual users who have a true place.
+
+    `persons` are the virtual users of the drawn places, and `astray` comes from `_astray`.
+    """
     belongs = np.isin(persons, records.persons)
     return mean_of_persons(persons[belongs], astray[belongs], records.people)
 

@@ -32,7 +32,7 @@ Everything outside the square is one further cell.
 """
 
 REACH = 3.0
-"""Half of the square's side, in units of the noise's mean distance."""
+"""Half the side of the square of cells, in units of the noise's mean distance."""
 
 CHUNK = 1 << 20
 """Number of outcomes drawn at a time."""
@@ -94,8 +94,8 @@ def _choose(
     """Return the cells whose outcomes reveal most, and the place (0 or 1) that they favour."""
     best: tuple[float, NDArray[np.int64], int] = (-math.inf, np.arange(west.size), 0)
     for first, (more, less) in enumerate([(west, east), (east, west)]):
-        # The last term puts nearly empty cells last. Half an outcome is added to both counts, so
-        # that nothing is divided by 0.
+        # Cells are ordered by the ratio of their counts. 1/sqrt moves nearly empty cells to the
+        # end, and half an outcome is added to both counts, so that nothing is divided by 0.
         order = np.argsort((less + 0.5) / (more + 0.5) + 1 / np.sqrt(more + 0.5), kind="stable")
         lower = least_log_ratio(
             np.cumsum(more[order]), np.cumsum(less[order]), int(west.sum()), chance

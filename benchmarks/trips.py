@@ -115,7 +115,7 @@ def distinct_counts(path: Path, grid: Grid) -> NDArray[np.int64]:
 def bounded_counts(path: Path, grid: Grid, bound: int) -> NDArray[np.int64]:
     """Return the number of rows in each cell, without noise, of at most `bound` rows a person.
 
-    A single query computes them. Of a person with more rows, a choice by hash counts.
+    A single query computes them. If a person has more rows, a hash decides which of them count.
     """
     return _run(_BOUNDED, path, grid, bound=bound)
 

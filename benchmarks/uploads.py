@@ -16,9 +16,9 @@ from dpgeo.ingest.schema import Columns, Schema
 
 KEY = bytes(64)
 
-# The rows of `trips` with positions in degrees, and with text for persons and times, in the order
-# of their times, as in a log. Canonical files have each person's rows together, and a table in that
-# order would spare almost all hashing.
+# The rows of `trips` with positions in degrees, and with text for persons and times. They are in
+# the order of their times, as in a log. In a canonical file each person's rows are together; an
+# upload in that order would spare almost all hashing, and the times would be too short.
 _CSV = """
 COPY (
     SELECT 'user-' || person_high % ($people::UBIGINT * 20) AS person,

@@ -67,7 +67,7 @@ HEADS = {
     "paid": "Laplace, paid in rho",
     "none": "no noise",
 }
-"""Column heads of a table, by the last part of the figures' names."""
+"""Heads of a table's columns, by the part of a figure's name after the first underscore."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def cells_of(line: Mapping[str, Any]) -> dict[str, str]:
-    """Return the cells of a table's row by their heads, from a line of figures.
+    """Return the cells of a table's row, by column head, from a line of figures.
 
     Two figures of the same map, such as `rmse_laplace` and `boxes_laplace`, are in one cell.
     """
@@ -303,7 +303,7 @@ def boxes_error(noisy: Floats, truth: Floats) -> float:
 
 
 def read(path: Path, box: tuple[float, ...]) -> Rows:
-    """Read the rows inside the box (west, south, east, north), stretched to the study area."""
+    """Read the rows inside the box (west, south, east, north), which is stretched to AREA."""
     import pyarrow.parquet as pq
 
     table = pq.read_table(path)

@@ -54,7 +54,7 @@ def pytest_configure_node(node: Any) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """Let each parallel test process begin to import the tests at another one.
+    """Let each parallel test process start importing the test files at a different file.
 
     Whoever imports a module first compiles it and rewrites its assertions. Processes that import
     all tests in the same order would each do that for all of them.

@@ -97,10 +97,11 @@ def fresh_copy() -> Iterator[Path]:
 
 
 def take_built(folder: Path) -> int:
-    """Take over the map's build, which the version of Python does not change."""
+    """Copy the frontend that is built here: it is the same for every version of Python."""
     here, copy = ROOT / "frontend", folder / "frontend"
     assert (here / "dist" / "manifest.json").exists(), "Nothing is built here: make frontend"
-    # The times are copied, too: make compares them, and installs packages only to build anew.
+    # copytree also copies modification times. make compares these, finds the build up to date, and
+    # so installs no npm packages.
     shutil.copytree(here / "dist", copy / "dist")
     (copy / "node_modules").mkdir()
     installed = Path("node_modules", ".package-lock.json")

@@ -1,7 +1,7 @@
 """A database to which all migrations have been applied, made once and copied from then on.
 
-To apply them takes some ten seconds of the processor, which each test process spent anew. The copy
-is kept in pytest's cache, under a hash of the code and the packages that it was made with.
+Applying them takes some ten seconds of processor time, which each test process would spend anew.
+The copy is kept in pytest's cache, under a hash of the code and the packages that it was made with.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def migrated_database(kept: Path = KEPT) -> bytes:
                 migrate({"DPGEO_VAR": folder})
                 made = Path(folder) / DATABASE
                 with closing(sqlite3.connect(made)) as database:
-                    # Otherwise a copy in memory would look for a log of writes beside it.
+                    # In WAL mode, a copy in memory would look for the log file beside itself.
                     database.execute("PRAGMA journal_mode=DELETE")
                 made.replace(path)
         return path.read_bytes()
@@ -67,7 +67,7 @@ def migrate(settings: Mapping[str, str]) -> None:
 
 
 def _fingerprint() -> str:
-    """Return a hash of what the tables, and the rows that migrations add, follow from."""
+    """Return a hash of all that determines the migrated database: versions and dpgeo's code."""
     digest = hashlib.sha256(f"{sys.version} {sqlite3.sqlite_version}".encode())
     for package in ("django", "django-allauth"):
         digest.update(f"{package} {version(package)}\n".encode())
@@ -80,7 +80,7 @@ def _fingerprint() -> str:
 def copied_into_memory() -> Iterator[None]:
     """Fill each SQLite database that is opened in memory within the block, if it is empty.
 
-    What Django then makes of it for the tests has no migration left to apply.
+    When Django then prepares it as a test database, no migration is left to apply.
     """
     from django.db.backends.signals import connection_created
 

@@ -37,7 +37,7 @@ def expanded_radius(target: float, density: Floats, pull: Floats) -> Floats:
 
 
 def printed_radius(target: float, density: Floats, pull: Floats) -> Floats:
-    """Return the radius by equation 13.14, which lacks the factor r^2."""
+    """Return the radius (n,) by the source's equation 13.14, which lacks the factor r^2."""
     wanted = -math.log1p(-target) / (math.pi * density)
     # ln((e^z + 1)/2) = wanted, so z = ln(2 e^wanted - 1), and r = 3 c w/z.
     return np.asarray(3 * pull / (wanted + np.log(2 - np.exp(-wanted))))

@@ -53,7 +53,7 @@ def functional_mechanism(
     size = len(linear)
     scale = (size * (size + 2) if sensitivity is None else sensitivity) / epsilon
     noise = np.diag(random.laplace(0, scale, size))
-    # The coefficient of w_j w_k is twice an entry of the form, so an entry gets half of its noise.
+    # The coefficient of w_j w_k, which gets the noise, is twice an entry, so that gets half of it.
     pairs = np.triu_indices(size, 1)
     noise[pairs] = random.laplace(0, scale, len(pairs[0])) / 2
     form = form + noise + np.triu(noise, 1).T

@@ -145,7 +145,7 @@ def _coarse(way: Way, side: int, factor: int) -> Way:
 
 
 def _fine(way: Way, side: int, factor: int) -> Way:
-    """Return a trip of a coarser grid in the fine one, from middle to middle, with all cells."""
+    """Return the fine cells of a trip of a coarser grid, which leads through all cells' middles."""
     if factor == 1:
         return way
     row, column = np.divmod(way, side // factor)

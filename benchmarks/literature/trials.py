@@ -33,7 +33,7 @@ class Options:
 def line(system: str, source: str, trial: Trial, options: Options, promise: str = "eps") -> Line:
     """Return the mean of every error over the trials, and its standard error.
 
-    An error that a trial does not have is left out.
+    An error is left out if any of the trials does not return it.
 
     `source` says who published the system, and `promise` what it guarantees: "eps" for
     epsilon-differential privacy at the requested epsilon, "none", or another phrase.

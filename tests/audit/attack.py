@@ -81,7 +81,7 @@ class Case:
     counting: Counting = Counting.VISITS
     bound: int = BOUND
     chosen: Mapping[str, object] = field(default_factory=dict)
-    """Parameters that replace those with which releases usually reveal most (`chosen_of`)."""
+    """Parameters that override those of `chosen_of`, with which releases usually reveal most."""
     pairs: tuple[Pair, ...] = PAIRS
     note: str = ""
     learned: int = 0
@@ -111,8 +111,8 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Result of one audit of a case, with the noise of `factor` times the claimed epsilon or
-    rho.
+    """Result of one audit of a case, whose noise is that for `factor` times the claimed epsilon
+    or rho.
     """
 
     case: str
@@ -331,7 +331,7 @@ def strongest(case: Case, runs: int) -> Pair:
 
 
 def audit(case: Case, factors: tuple[Fraction, ...], effort: float = 1.0) -> Iterator[Finding]:
-    """Audit a case under planted factors, on the pair of datasets that reveals most.
+    """Audit a case once for each factor on epsilon, on the pair of datasets that reveals most.
 
     The pair and the guessing rule are chosen only once, with the smallest fault that must be caught
     planted. `effort` is the share of the usual number of draws.

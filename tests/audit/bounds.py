@@ -32,8 +32,9 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 BETS = np.array([0.03, 0.06, 0.1, 0.16, 0.24, 0.36, 0.55, 0.85])
-"""Bets made in parallel, as shares of the largest possible bet. For a claim of 2, 0.16 is the best
-one if the true epsilon is 1.1 times as large.
+"""Values of x, the share of the capital that is bet; each has a capital of its own.
+
+For a claim of 2, 0.16 is the best one if the true epsilon is 1.1 times as large.
 """
 
 STEP = 0.002

@@ -24,8 +24,10 @@ IN_ONE_CELL = tuple(pair for pair in PAIRS if pair.name == "among twenty, ten re
 PEOPLE: dict[str, object] = {"counting": Counting.PEOPLE, "pairs": IN_TEN_CELLS}
 
 ONCE: dict[str, object] = {"counting": Counting.PEOPLE, "pairs": IN_ONE_CELL, "bound": 1}
-"""Fields for mechanisms whose releases show no sum over the ten cells to the attacker: the whole
-rho is spent on one place, or on one pair and its two ends.
+"""Fields for zones and flows: the added person has records in one cell only.
+
+The attacker cannot add up these releases over ten cells, and with one cell the whole rho is spent
+on one zone, or on one pair and its two ends.
 """
 
 VISITS: dict[str, object] = {"pairs": IN_ONE_CELL}
@@ -118,8 +120,8 @@ CASES = (
         wanted=TREE,
         most=24_000,
         counting=Counting.PEOPLE,
-        # With this bound, the added person changes the count of one place, and that of the place on
-        # one day, as much as anybody can.
+        # With this bound, the added person changes the count of one place in all and on one day,
+        # and both by as much as anybody can.
         bound=1,
         chosen={"places": "spots", "reach": 2000, "slices": "days of the week"},
     ),
@@ -250,8 +252,8 @@ def factors_of(wanted: Fraction, catch: Fraction) -> tuple[Fraction, ...]:
 def check_complete() -> None:
     """Raise AssertionError unless the audit is complete and has enough power.
 
-    Every mechanism needs a case unless it is exempt, and every case must be able to catch its
-    fault.
+    Every mechanism needs a case unless it is exempt, and every case must be able to detect the
+    fault that is planted in it.
     """
     missing = MECHANISMS.keys() - {case.key for case in CASES} - EXEMPT
     assert not missing, f"Add cases for {missing} to the audit."

@@ -40,9 +40,7 @@ class Rule:
     low: float
     high: float
     promise: float
-    """Cautious estimate of the log-odds of right guesses, lowered by the standard errors of
-    CAUTION.
-    """
+    """Log-odds of right guesses, estimated cautiously: CAUTION has been subtracted."""
 
     def guesses(self, side: int, releases: Floats) -> Guesses:
         """Return the guesses on releases (n, columns) of dataset `side`, 0 or 1."""

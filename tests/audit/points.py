@@ -34,7 +34,7 @@ MOST, MOST_PADDED = 2_000_000, 2_000_000
 """Largest numbers of points counted from both places together, without and with padding."""
 
 CATCH = Fraction(11, 10)
-"""The smallest planted fault that the audit must catch."""
+"""Smallest factor on epsilon, planted as a fault, that the audit must detect."""
 
 PLAIN, PADDED = "planar-laplace", "planar-laplace, padded"
 
@@ -103,8 +103,9 @@ def _metres(released: Released) -> Floats:
 def audit_points(
     *, padded: bool, factors: tuple[Fraction, ...], effort: float = 1.0
 ) -> Iterator[Finding]:
-    """Audit, under planted factors, the claim for two places that are METRES apart.
+    """Audit the claim for two places that are METRES apart, once for each of the `factors`.
 
+    Noise is drawn for the claimed epsilon times the factor; factors above 1 are planted faults.
     Every point counts as one draw, because different people's reports have independent noise. With
     `padded`, the releases have padding reports. `effort` is the share of the usual number of draws.
     """

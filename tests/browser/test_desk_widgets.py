@@ -77,7 +77,7 @@ def test_a_step_says_that_its_rehearsal_is_being_drawn(
     page.wait_for_selector(".path-map canvas[data-state=drawn]", timeout=PATIENCE)
     assert page.text_content(status) == "The map of invented people is drawn."
     assert page.locator(status).bounding_box()["height"] <= 1
-    # What is typed in the field for the number of people is refused beside it, at once.
+    # An unusable number of people gets a message beside its field, without sending the form.
     page.fill("[name=people]", "zz")
     page.wait_for_selector("[data-live=people] .errorlist", timeout=PATIENCE)
     assert "is not a whole number" in page.inner_text("[data-live=people]")

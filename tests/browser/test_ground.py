@@ -58,7 +58,7 @@ def elsewhere(tmp_path: Path, settings: Any) -> Iterator[list[Any]]:
             self.wfile.write(body or b"")
 
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name it has
-            """Keep the test's output clean."""
+            """Log nothing, so that requests do not appear in the test's output."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Tiles)
     thread = threading.Thread(target=server.serve_forever)
@@ -193,7 +193,7 @@ def test_names_of_every_script_are_written_with_fonts_of_this_site_or_machine(
 
     name = {"name": SCRIPTS[script], "kind": "city", "at": [9.52, 47.14]}
     written, bare = (picture(names).astype(int) for names in ([name], []))
-    # Letters were drawn: the fixture checks that no other server was asked for fonts.
+    # The name was drawn, by fonts of this server: the fixture fails on requests to any other.
     assert (np.abs(written - bare).max(axis=2) > 60).sum() > 150
 
 

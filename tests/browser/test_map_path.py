@@ -62,7 +62,7 @@ def crowd(tmp_path: Path, west: float, south: float) -> Path:
 
 
 def pictures_drawn(page: Any) -> None:
-    """Wait until all pictures beside the step have been drawn."""
+    """Wait until all pictures on the page have been drawn."""
     page.wait_for_function(
         """() => [...document.querySelectorAll("canvas[data-ground]")]
             .every((each) => each.dataset.state === "drawn")""",
@@ -104,7 +104,7 @@ def test_a_map_takes_eight_decisions_and_twenty_five_clicks(
     page.wait_for_selector("text=Nothing is public until you press Publish")
     problems += faults_of(page)
     page.set_input_files("[name=file]", crowd(tmp_path, west, south))
-    # one click on the button, and one on the file in the system's file dialogue
+    # a click on the button, then one on the file in the dialogue
     someone.clicks += 2
     someone.decisions += 1
 

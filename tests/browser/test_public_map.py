@@ -56,8 +56,8 @@ ANSWERS = """
         return strokeRect.call(this, ...rectangle);
     };
 """
-"""Script that notes when a map's first picture is begun, when the page answers its reader, and when
-the picture's frame is drawn, which comes last."""
+"""Script that lists three events in order: a map's first picture is begun, the page runs an urgent
+task, as it would for a click, and the picture's frame is drawn, which is its last part."""
 BEHIND = """
     let hidden = true;
     const waiting = [];

@@ -22,7 +22,7 @@ MAIN = "main"
 
 
 def plug_in(page: Any, *, verifies: bool = True) -> tuple[Any, str]:
-    """Give a page's browser a passkey authenticator; return its session and the id."""
+    """Give a page a virtual passkey authenticator; return the DevTools session and its id."""
     session = page.context.new_cdp_session(page)
     session.send("WebAuthn.enable")
     options = {

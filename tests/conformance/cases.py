@@ -98,7 +98,7 @@ AUDIT = os.environ.get("DPGEO_AUDIT") == "1"
 """
 
 TEXTS: dict[str, list[int | bool | str]] = {"level": ["ln 2", "7"]}
-"""Further values of text parameters that have a parser of their own."""
+"""Values to try, besides the default, of text parameters that have a parser of their own."""
 
 
 def values(parameter: Parameter) -> list[int | bool | str]:
@@ -245,7 +245,7 @@ RUNS = [
 def is_form(given: dict[str, object]) -> bool:
     """Return whether these parameters may change which layers and measurements a release has.
 
-    Parameters that are numbers are assumed not to, except in the audit, which tries everything.
+    Numbers are assumed not to change them. The audit makes no such assumption and tries all.
     """
     return AUDIT or not any(type(value) is int for value in given.values())
 

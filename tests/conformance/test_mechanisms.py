@@ -304,7 +304,7 @@ def test_its_forecast_announces_noise_that_is_then_drawn(mechanism: Mechanism, p
 
 
 def test_every_choice_is_drawn_by_a_mechanism() -> None:
-    """Long lists of choices are shared among mechanisms; together they draw all values."""
+    """Every value of a long list of choices is drawn by some mechanism, though not by all."""
     for one in MECHANISMS.values():
         for parameter in parameters(one.params):
             users = [

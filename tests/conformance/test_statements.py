@@ -1,4 +1,4 @@
-"""Statements of all mechanisms, compared with the three tiers of the deployments registry."""
+"""Statements of all mechanisms, compared with the three tiers of OpenDP's Deployments Registry."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def at(document: Any, place: str) -> Any:
 
 
 def unanswered(document: Any) -> set[str]:
-    """Return the registry's fields that a statement leaves unanswered."""
+    """Return the fields of ANSWERS that a statement does not fill in."""
     return {
         field
         for (_, field), places in ANSWERS.items()

@@ -350,7 +350,7 @@ def look(release: str) -> dict[str, Any]:
     stored_release = Release.objects.select_related("job", "dataset__ledger").get(pk=release)
     blobs = Path(private_storage().path("blobs"))
     public = Path(public_storage().path(stored_release.pk))
-    # A file's name follows a random prefix.
+    # In the storage, a random prefix and a hyphen stand before a file's name.
     paths = public.iterdir() if public.exists() else []
     names = sorted(path.name.partition("-")[2] for path in paths)
     return {

@@ -101,7 +101,7 @@ def _releases(desk: Any) -> Names:
     files = {file.name for release in published for file in release.files.all()}
     return {
         "published": [release.pk for release in published],
-        "ranked": [*ranked, published[0].pk],  # rankings of places, then one map without
+        "ranked": [*ranked, published[0].pk],  # rankings of places, then another kind of map
         "to_withdraw": [release.pk for release in small[:SPARE]],
         "draft": [release.pk for release in small[SPARE : 2 * SPARE]],
         "to_reject": [release.pk for release in small[2 * SPARE : 3 * SPARE]],
@@ -294,7 +294,7 @@ def _bound(bound: Mapping[str, str], words: Mapping[str, Sequence[Any]], mixed: 
 
 
 def _share(parameter: str) -> float:
-    """Return the share of a parameter's values that come from the dictionary."""
+    """Return the share of a parameter's values that the fuzzer takes from its dictionary."""
     return 0.6 if parameter.startswith(("query", "header")) else 0.9
 
 

@@ -27,7 +27,7 @@ start.
 GIGABYTES = int(os.environ.get("DPGEO_BACKUP_GIGABYTES", "10"))
 
 MOST_MEMORY_KIB = 512 * 1024
-"""The command itself takes about 150 MiB."""
+"""Most memory that a backup may take; the command alone, without data, takes about 150 MiB."""
 
 MEASURED = (
     "import resource; from django.core.management import call_command; call_command(*{words}); "

@@ -20,7 +20,10 @@ pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Run a server with a worker; yield its address, a key and the body of a request."""
+    """Run a server with a worker; yield its address, and what `posting.prepare` returned.
+
+    That is a key in headers, and the body of a release request.
+    """
     installation = Installation(tmp_path_factory.mktemp("client"))
     prepared = installation.answer(
         installation.start("-m", "tests.services.posting", "prepare", "{}")

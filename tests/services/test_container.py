@@ -223,7 +223,8 @@ def stack(image: Image, tmp_path: Path) -> Iterator[Stack]:
         services = Stack(image, tmp_path, servers.environment())
         source, target, _ = SERVICES["proxy"]["volumes"][0].split(":")
         text = (ROOT / source).read_text().replace("server web:8000", "server 127.0.0.1:8000")
-        # The proxy's /tmp cannot be reached from outside, so the test's flag lies elsewhere.
+        # A file puts the proxy into maintenance. The test cannot write to the container's /tmp, so
+        # the proxy looks for that file in another folder here.
         text = text.replace("/tmp/maintenance", "/etc/nginx/maintenance")  # noqa: S108
         image.inside(target).write_text(services.words([text])[0])
         page, shown, _ = SERVICES["proxy"]["volumes"][1].split(":")
@@ -320,7 +321,7 @@ def check_workers(stack: Stack) -> None:
 
 
 def check_maintenance(stack: Stack) -> None:
-    """Check that reading goes on under maintenance, and that writing gets the page about it."""
+    """Check that in maintenance the docs can be read, and that the desk answers 503 with a page."""
     flag = stack.image.inside("/etc/nginx") / "maintenance"
     flag.touch()
     try:
@@ -356,7 +357,7 @@ def check_backup(stack: Stack) -> None:
 def check_ground(stack: Stack) -> None:
     """Check that the service `ground` adds the basemap files of its folder."""
     options = stack.options("ground")
-    stack.image.inside("/ground").mkdir()  # Docker makes it to mount the volume
+    stack.image.inside("/ground").mkdir()  # as Docker does before it mounts a volume
     options["volumes"] = {**options["volumes"], "/ground": TILES.parent}
     assert "MB" in stack.image.run(SERVICES["ground"]["command"], **options)
 

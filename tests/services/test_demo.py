@@ -16,7 +16,7 @@ from tests.services.sites import Site, site_of
 
 pytestmark = [
     pytest.mark.services,
-    # Other runs skip this: before each release, `make run` makes the demo in any case.
+    # Other runs skip this, because every version is also tried by `make run`, which makes the demo.
     pytest.mark.skipif(os.environ.get("DPGEO_AUDIT") != "1", reason="runs in make audit"),
 ]
 

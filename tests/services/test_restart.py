@@ -78,7 +78,7 @@ def test_the_site_is_ready_soon_after_its_supervisor_was_killed(tmp_path: Path) 
             os.kill(started[-1].pid, signal.SIGKILL)
             killed = time.monotonic()
             started[-1].wait(timeout=60)
-            # start again until the command runs, as systemd does
+            # Start the command again until it keeps running, as systemd does.
             while started[-1].poll() is not None:
                 time.sleep(float(service["RestartSec"]))
                 started.append(installation.start(*command))

@@ -33,7 +33,8 @@ SLOW = 300
 LONGEST_SECONDS = 1.0 if os.environ.get("DPGEO_AUDIT") == "1" else 5.0
 """Longest time, in seconds, that a reader may wait.
 
-More is allowed while other tests run; without the protection, readers would wait for 20 s.
+More is allowed while other tests run; without limits on slow connections, readers would wait for
+20 s.
 """
 
 

@@ -157,7 +157,7 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
             continue
         structure.append((field.name, value.dtype.str, value.ndim))
         numbers += array_numbers(value)
-        # If a mechanism lists only some of the cells, every release lists different ones.
+        # In a sparse release an entry's index does not say which cell it is: each lists others.
         if value.size == difference.known.size and not isinstance(released.content, SparseRelease):
             left_over = value.reshape(-1) - difference.known.reshape(-1)
             numbers += left_over[difference.cells].tolist()
@@ -202,7 +202,9 @@ def array_numbers(array: NDArray[Any]) -> list[float]:
 
 
 def flow_numbers(content: FlowsRelease, difference: Difference) -> list[float]:
-    """Return residuals of the pairs, departures and arrivals that the person's trips change.
+    """Return residuals (noisy minus known counts) of what the person's trips change.
+
+    These are pairs of cells, departures and arrivals.
 
     Every record is a trip to the next cell, so the known counts of cells are also counts of pairs.
     If trips are made of consecutive rows, the person stays in a cell, and no other trips within
@@ -230,11 +232,12 @@ def flow_numbers(content: FlowsRelease, difference: Difference) -> list[float]:
 
 
 def trip_numbers(content: TripsRelease, difference: Difference) -> list[float]:
-    """Return residuals of the three tables' entries that the person's trips change.
+    """Return residuals, noisy minus known counts, of the entries that the person's trips change.
 
-    Every record is a trip to the next cell: a single move to the east, or a way back to the start
-    of the next row. The last number adds up the residuals of all tables, in units of one trip, each
-    clipped to the most that the person can add.
+    The tables of ends, moves and lengths have such entries. Every record is a trip to the next
+    cell: a single move to the east, or a way back to the start of the next row. The last number
+    adds up the residuals of all tables, in units of one trip, each clipped to the most that the
+    person can add.
     """
     n = content.grid.size
     following = (difference.cells + 1) % n
@@ -323,7 +326,7 @@ def linear_scores(columns: list[Floats], teach: slice) -> dict[str, tuple[Floats
     label = np.repeat([-0.5, 0.5], len(taught[0]))
     together = np.linalg.lstsq(both - both.mean(axis=0), label, rcond=1e-6)[0]
     alone = np.divide(moved, spread, out=np.zeros_like(moved), where=spread > 0)
-    # Round the sums: equal sums that differ only in their last bits would split an event.
+    # Round the sums, so that equal ones that differ only in their last bits count as one event.
     return {
         name: (np.round(clipped[0] @ weights, 9), np.round(clipped[1] @ weights, 9))
         for name, weights in (("joint weights", together), ("separate weights", alone))

@@ -58,7 +58,7 @@ def test_every_word_of_a_table_is_the_boundary_rounded_down(rate: Fraction) -> N
             assert word == int(mpmath.floor(boundary(rate, table.outcomes, index) * scale))
 
 
-# The first rate is left out: its tables have a single boundary, so there is no mass between two.
+# The first rate is left out: its tables have a single boundary, and the test needs two.
 @pytest.mark.parametrize("rate", RATES[1:], ids=str)
 def test_a_table_ends_where_masses_are_still_above_2_to_the_minus_64(rate: Fraction) -> None:
     for table in tables(rate):

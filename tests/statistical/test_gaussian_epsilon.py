@@ -110,7 +110,8 @@ def disproves_plan(
 ) -> bool:
     """Let the attacker see several measurements of a plan that claims RHO; see `disproves`.
 
-    Each part is a share of RHO, and the counts (draws, n) without and with the person.
+    `parts` has, for each measurement, its share of RHO and its exact counts (draws, n) without and
+    with the person.
     """
     claimed = float(epsilon_at(RHO, delta))
     entropy = SeededEntropy(seed(2))

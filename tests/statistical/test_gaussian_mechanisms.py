@@ -124,9 +124,9 @@ def rho_times(factor: int) -> Iterator[None]:
 def test_the_claim_holds_and_too_little_noise_is_proved(
     key: str, fault: int, tmp_path: Path
 ) -> None:
-    # Each added person is one for whom the claim is exact. For averages and clusters, whose sums
-    # grow with each record, all of the person's records are in one zone or cell. For all other
-    # mechanisms, each record is in another cell.
+    # The added person changes the measurements by as much as the claim allows for. For averages and
+    # clusters, whose sums grow with each record, all of the person's records are in one zone or
+    # cell. For all other mechanisms, each record is in another cell.
     in_one = key in ("averages", "private-clusters")
     counting = Counting.VISITS if in_one else Counting.PEOPLE
     *views, _ = neighbours(IN_ONE_CELL if in_one else IN_TEN_CELLS, tmp_path, counting=counting)

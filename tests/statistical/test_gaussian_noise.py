@@ -119,7 +119,7 @@ def test_the_tail_beyond_three_scales_fits_by_itself(scale: str) -> None:
 
 
 def log_tail_misfit(tail: Ints, edge: int, scale: float) -> float:
-    """Return the bound of `log_chance_of_misfit` for sizes that are all at least `edge`."""
+    """Return the bound of `log_chance_of_misfit` for draws' absolute values, all >= `edge`."""
     values = np.arange(edge, edge + math.ceil(9 * scale))
     masses = np.exp(-(values.astype(float) ** 2) / (2 * scale**2))
     masses /= masses.sum()
@@ -244,7 +244,7 @@ def test_no_epsilon_is_below_that_of_diffprivlib(claim: str) -> None:
 
 
 def log_two_samples(first: Ints, second: Ints, scale: float) -> float:
-    """Return an upper bound on the log probability that two samples differ as much as these."""
+    """Return an upper bound on the log probability that samples of one law differ this much."""
     edges = classes(scale, second.size)
     seen = [
         np.bincount(np.searchsorted(edges, draws, side="right"), minlength=edges.size + 1)

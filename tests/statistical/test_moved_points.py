@@ -75,7 +75,10 @@ def test_two_reports_on_either_side_of_a_snapping_edge_are_not_told_apart(radius
 
 
 def test_two_reports_two_centimetres_apart_would_be_told_apart_by_a_coarse_grid() -> None:
-    """Reports beside a snapping edge expose a grid as coarse as that before version 0.2."""
+    """The audit finds that points snapped to a grid as coarse as before 0.2 reveal too much.
+
+    Two reports a few centimetres apart, on either side of a cell's edge, differ by a whole cell.
+    """
     level = make_level("2", 1)
     coarse = PlanarLaplace(level.epsilon, 1, grid_step(1))
     assert loss(0.02, beside_an_edge(coarse.snapping, 0.02), coarse) > 1

@@ -1,10 +1,10 @@
 """How often intervals of range answers contain the true sums; `-s` prints the shares.
 
 The test covers every mechanism that counts regions, on data without people, with an even spread and
-with two crowds. Regions whose edges cut boxes are tested only on data without people, because
-intervals allow for unevenness by a model or not at all. Intervals of inferred answers were
-calibrated on many maps at once, not on each, so they are tested more loosely; the measured counts
-of the same releases are tested as well.
+with two crowds. Regions whose edges cut boxes are tested only on data without people: how unevenly
+people are spread within a box is at best modelled, so no coverage is guaranteed there. Intervals of
+inferred answers were calibrated on many maps at once, not on each, so they are tested more loosely;
+the measured counts of the same releases are tested as well.
 """
 
 from __future__ import annotations

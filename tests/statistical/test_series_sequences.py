@@ -286,9 +286,11 @@ class Sequences:
         return round(float((self.shares * np.abs(self.exact(1) - self.exact(0))).sum()), 6)
 
     def rule(self, share: float = 1.0) -> Rule:
-        """Return the rule that guesses only if every figure exceeds what the person can change.
+        """Return the rule that guesses only if no figure lies between its two exact values.
 
-        With a `share` below 1, it is enough if figures exceed this share of the change on average.
+        These are the values without and with the person, and all figures must lie on the same side.
+        With a `share` below 1, it is enough if the log-likelihood ratio of the two is this share of
+        the largest that is possible.
         """
         without, within, shares = self.exact(0), self.exact(1), self.shares
 

@@ -106,8 +106,9 @@ class TripsView:
         self._keys = keys[data.trip]
 
     def trip_features(self, paths: TripPaths) -> PrivateTripFeatures:
-        """Return the features of trips that `paths` declares, of at most `bound` trips of each
-        unit.
+        """Return the counts of trips' ends, moves and lengths on the grid of `paths`.
+
+        At most `bound` trips of each privacy unit count.
         """
         features = TripFeatures(paths.grid, self.bound, distinct=False)
         data = self._data

@@ -29,7 +29,7 @@ Estimate = Callable[[Generator], Floats]
 """Type of a function that returns noisy counts."""
 
 KEPT, GROUP = 20, 64
-"""Number of DFT's coefficients, and of places in a group of GS."""
+"""Number of coefficients that DFT keeps, and of places that GS puts in a group."""
 
 BOUND = 10
 TOPS = (1, 10, 100, 1000)
