@@ -57,7 +57,7 @@ class DiscreteLaplace:
 
     @property
     def variance(self) -> float:
-        """The variance 2a / (1-a)^2, computed without cancellation."""
+        """The variance 2a / (1-a)^2 with a = exp(-rate), computed without cancellation."""
         rate = float(self.rate)
         return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
 
@@ -67,7 +67,7 @@ class DiscreteLaplace:
         return 1 / float(self.rate)
 
     def above(self, value: int) -> float:
-        """Return P(noise >= value) = a^value/(1+a) for value >= 1."""
+        """Return P(noise >= value) = a^value/(1+a) for value >= 1, with a = exp(-rate)."""
         rate = float(self.rate)
         return math.exp(-rate * value) / (1 + math.exp(-rate))
 
@@ -128,7 +128,10 @@ class DiscreteLaplace:
         return max(1, math.ceil(Fraction(percent, 100) * Fraction(math.log(cells)) / self.rate))
 
     def _least(self, log_chance: float) -> int:
-        """Return the smallest k >= 0 with a^k / (1+a) <= exp(log_chance), up to rounding."""
+        """Return the smallest k >= 0 with a^k / (1+a) <= exp(log_chance), up to rounding.
+
+        a = exp(-rate), as in the class docstring.
+        """
         rate = float(self.rate)
         log_norm = math.log1p(math.exp(-rate))
         k = max(0, math.floor(-(log_chance + log_norm) / rate))
@@ -181,7 +184,10 @@ class DiscreteGaussian:
 
     @property
     def variance(self) -> float:
-        """The variance: s, to within a relative 10^-15, if s >= 2; otherwise a sum over values."""
+        """The variance: s (`square_scale`) if s >= 2, to within a relative 10^-15.
+
+        Otherwise, it is computed as a sum over values.
+        """
         if self.square_scale >= 2:
             return float(self.square_scale)
         values, weights = self._weights(64)

@@ -338,7 +338,7 @@ class DuckDBView:
         *names: str,
         bins: int = 0,
     ) -> Iterator[list[NDArray[np.int64]]]:
-        """Yield, pass by pass, the named columns (n,) of a query over rows with a value.
+        """Yield the named columns (n,) of a query over valued rows, for each pass (`people_of`).
 
         `queries` are the last part of the SQL for all rows, and for a sample of them. Raises
         PrivacyError for a measure or a category that the domain does not declare.
@@ -550,7 +550,10 @@ class DuckDBView:
     def _counted(
         self, regions: ValuedRegions
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Yield, pass by pass, the indices of occupied regions and their bounded counts."""
+        """Yield the indices of occupied regions and their bounded counts, for each pass.
+
+        `people_of` explains passes.
+        """
         for columns in self._columns(regions, "cell", "amount"):
             yield columns[0], columns[1]
 
@@ -566,8 +569,9 @@ class DuckDBView:
                 yield from self._passes(connection, located, keyed, parameters, names)
 
     def _located(self, regions: ValuedRegions) -> tuple[str, Parameters]:
-        """Return SQL for the rows inside regions, and its parameters, except those that select a
-        pass.
+        """Return SQL for the rows inside regions, and its parameters.
+
+        The parameters that select the people of a pass (`people_of`) are added later.
         """
         if isinstance(regions, SlicedGrid | SlicedZones):
             whole = regions.grid if isinstance(regions, SlicedGrid) else regions.zones

@@ -395,7 +395,7 @@ WHERE place <= {bound}"""
 
 
 def _person_words(dialect: Dialect, *, text: bool) -> list[str]:
-    """Return SQL for two whole numbers, from 0 to 2^31, that follow from a person."""
+    """Return SQL for two whole numbers, from 0 to 2^31, that stand for a person in the hash."""
     if text:
         return [dialect.text_word(1), dialect.text_word(8)]
     return [_residue("person", prime) for prime in (PRIME, OTHER_PRIME)]

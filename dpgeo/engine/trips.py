@@ -90,8 +90,9 @@ def located(
 ) -> tuple[str, Parameters]:
     """Return SQL for the trips in `rows_inside`, each with its pair as `cell`, and the parameters.
 
-    The parameters that select a pass are not included. `folder` is a temporary folder. `category`
-    is the column with the codes of the category by which trips are divided, or None.
+    The parameters that select the people of a pass (`duckdb_view.people_of`) are not included.
+    `folder` is a temporary folder. `category` is the column with the codes of the category by which
+    trips are divided, or None.
     """
     parameters: Parameters = {"regions": pairs.size_of_regions}
     by_row = not pairs.gap_hours

@@ -38,7 +38,7 @@ hash; if records are the privacy unit, such a number takes the hash's place.
 """
 
 NOT_COUNTED = {"attributes", "place_key", "destination_x", "destination_y"}
-"""Columns of canonical files on which no count in zones or places depends."""
+"""Columns of canonical files that are not needed for counts in zones or places."""
 
 
 class ZonedRows:

@@ -241,7 +241,10 @@ def _strings(block: bytes, start: Positions, end: Positions) -> Any:
 
 
 class _LineStarts:
-    """The first bytes of each line, copied only if it is shown as an example of a refused row."""
+    """The first bytes of each line.
+
+    They are copied only if the line is shown as an example of a refused row.
+    """
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines

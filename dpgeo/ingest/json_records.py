@@ -74,7 +74,10 @@ def _openings(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _find_member(decoder: json.JSONDecoder, text: str, place: int) -> int | None:
-    """Return where the elements of the member `trips` begin, reading members from `place` on."""
+    """Return the position in `text` where the elements of the member "trips" begin, or None.
+
+    `place` is the position from which members are read.
+    """
     try:
         while True:
             place = _skip(text, place, " \t\r\n,")

@@ -242,7 +242,7 @@ def _alternatives(
 def _variants(
     sample: Sample, columns: Columns, context: Context
 ) -> Iterator[tuple[Phrase, Columns]]:
-    """Yield declarations that differ from `columns` in one respect, each with its name."""
+    """Yield declarations that differ from `columns` in one respect, and a phrase that names it."""
     if not columns.geometry or columns.position_format in PAIRS:
         yield Phrase("Longitude and latitude swapped"), swapped(columns)
     if columns.longitude:

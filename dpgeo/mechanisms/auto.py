@@ -131,9 +131,9 @@ def _count(
     phases: Sequence[Phase],
     later: Fraction = Fraction(0),
 ) -> None:
-    """Divide the unallocated epsilon of `remainder` among phases, and count in each.
+    """Divide the unallocated epsilon that has the label `remainder` among phases; count in each.
 
-    `later` is the share of epsilon that stays unallocated, under the label LATER.
+    `later` is the share of the whole epsilon that stays unallocated, under the label LATER.
     """
     number = len(survey.noise)
     labels = [_label(each, phase) for each, phase in enumerate(phases, start=number)]

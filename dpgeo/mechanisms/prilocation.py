@@ -121,7 +121,10 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare spends for the clusters, the weights and the replacement."""
+    """Declare spends for the clusters, the weights and the replacement.
+
+    The weights are the counts of each virtual user's records in each bin.
+    """
     clustering = epsilon * Fraction(params.clustering, 100)
     weights = epsilon * Fraction(params.weights, 100)
     labels = [*_labels(params), BINS]

@@ -2,7 +2,7 @@
 
 A slice is one of several public, disjoint parts of the records, such as a part of the day. Every
 measurement counts nodes of all slices together, as one vector. The functions at the end, for the
-cells of all slices and for a sentence of the quote, are shared by the mechanisms that divide a map
+cells of all slices and for a sentence of forecasts, are shared by the mechanisms that divide a map
 by time.
 """
 
@@ -120,7 +120,7 @@ def cells_by_time(
 
 
 def slices_fact(slices: Slicing) -> Phrase:
-    """Return a sentence for the quote on how many maps there are, and that they share one bound."""
+    """Return a sentence on how many maps there are, for which one contribution bound holds."""
     titles = slices.names.titles
     return Phrase(
         "There are {count} maps, from {first} to {last}, in local time ({zone}). The "

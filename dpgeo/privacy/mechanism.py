@@ -42,14 +42,14 @@ class Forecast:
     `region` is the noun for a counted region, such as "cell", and `plural` its plural if that is
     irregular, else empty. `regions` is the largest possible number of regions. `noise` is the noise
     of each count or point. `ground_metres` is the side of the smallest region on the ground.
-    `cautions` are warnings to show before epsilon is spent. `facts` are further sentences for the
-    quote. If noise is added to sums of a measure's steps instead of counts (`core.measures`),
-    `records` holds the margin of a region's number of records, and the number of records from which
-    a mean is shown; else it is None. If `alike` is
-    true, every region is counted with this noise, whatever the data, so the advised contribution
-    bound suits the average region instead of a busy one. If `divided` is true, the noisy counts
-    decide where regions are small, so most of them are larger than `ground_metres`. `maps` is the
-    number of maps (such as one for each time of day) among which people are divided.
+    `cautions` are warnings to show before epsilon is spent, and `facts` further sentences, such as
+    how well places are hidden. If noise is added to sums of a measure's steps (`core.measures`)
+    instead of counts, `records` holds the margin of a region's number of records, and the number of
+    records from which a mean is shown; else it is None. If `alike` is true, every region is counted
+    with this noise, whatever the data, so the advised contribution bound suits the average region
+    instead of a busy one. If `divided` is true, the noisy counts decide where regions are small, so
+    most of them are larger than `ground_metres`. `maps` is the number of maps (such as one for each
+    time of day) among which people are divided.
     """
 
     region: str

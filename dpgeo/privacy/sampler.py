@@ -207,7 +207,7 @@ def _table(rate: Fraction, outcomes: int | None) -> _Table:
 
 
 def boundary_bits(rate: Fraction, outcomes: int | None, index: int, bits: int) -> int:
-    """Compute floor(2^bits P(d <= index)) exactly, for the distribution of `_Table`."""
+    """Compute floor(2^bits P(d <= index)) exactly, for d with the distribution of `_Table`."""
 
     def attempt(precision: int) -> list[int] | None:
         power = exp_bounds(rate * (index + 1), precision)
@@ -217,7 +217,7 @@ def boundary_bits(rate: Fraction, outcomes: int | None, index: int, bits: int) -
 
 
 def _first_boundaries(rate: Fraction, outcomes: int | None, count: int) -> list[int]:
-    """Compute floor(2^64 P(d <= index)) for the first `count` indices, exactly."""
+    """Compute floor(2^64 P(d <= index)) exactly for each index below `count` (d: see `_Table`)."""
 
     def attempt(precision: int) -> list[int] | None:
         powers = islice(_powers(exp_bounds(rate, precision), precision), count)
