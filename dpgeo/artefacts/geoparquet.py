@@ -33,7 +33,8 @@ def write(released: Released, layer: Layer, path: Path) -> None:
         schema,
         compression="zstd",
         compression_level=3,
-        # Dictionaries of positions, and statistics of geometries, take time and are of no use.
+        # Dictionary encoding of positions, and statistics of geometries, take time and help no
+        # reader.
         use_dictionary=[name for name in figures if name not in ("row", "column")],
         write_statistics=[*figures, *(f"bbox.{side}" for side in _SIDES)],
         write_page_index=True,

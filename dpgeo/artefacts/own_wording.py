@@ -234,7 +234,9 @@ def _slice_steps(content: SlicesRelease | PhasedSlicesRelease, released: Release
 
 @not_protected.register
 def _slices_not_protected(content: DividedRelease, facts: list[str]) -> list[str]:
-    """Return the sentences `facts`, and one on the values that the publisher listed."""
+    """Return the sentences `facts`, and one on the category's values, which the publisher
+    listed.
+    """
     return [*facts, *_about_category(content.names, LISTED)]
 
 
@@ -247,7 +249,9 @@ def _about_category(names: SliceNames, sentence: str) -> list[str]:
 def _values_not_protected(
     content: AveragesRelease | QuartilesRelease, facts: list[str]
 ) -> list[str]:
-    """Return the sentences `facts`, and one on the limits that the publisher chose."""
+    """Return the sentences `facts`, and one on the limits of the measure that the publisher
+    chose.
+    """
     facts = [*facts, *_about_category(content.slices, LISTED)]
     if content.measure.is_answer:
         return facts
@@ -361,7 +365,9 @@ def _place_steps(content: PlacesRelease, released: Released) -> list[str]:
 
 @not_protected.register
 def _places_not_protected(content: PlacesRelease, facts: list[str]) -> list[str]:
-    """Return the sentences `facts`, and one on the values that the publisher listed."""
+    """Return the sentences `facts`, and one on the category's values, which the publisher
+    listed.
+    """
     return [*facts, *_about_category(content.slices, LISTED)]
 
 

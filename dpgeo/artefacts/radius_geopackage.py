@@ -38,7 +38,7 @@ def radius_geopackage(drawn: RadiusMap, facts: Mapping[str, Any]) -> bytes:
 def _tables(
     drawn: RadiusMap,
 ) -> list[tuple[str, str, str, dict[str, list[float]], list[Any]]]:
-    """Return the name, title, geometry type, columns and shapes of each table."""
+    """Return the name, title, geometry type, columns and shapes of each table of a radius map."""
     rest = [] if drawn.out_of_reach.is_empty else [drawn.out_of_reach]
     return [
         (

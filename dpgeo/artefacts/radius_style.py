@@ -15,7 +15,7 @@ from dpgeo.artefacts.view import HATCH, INK, LAND, TIDE, Colour, hexadecimal
 from dpgeo.postprocess.tasks.radius_map import RadiusMap
 
 BANDS, LINES, OUT_OF_REACH = "radius_bands", "radius_lines", "radius_out_of_reach"
-"""Names of the tables."""
+"""Names of the tables of a radius map."""
 
 UNIT = "Notification radius, in metres"
 OUT_OF_REACH_WORDS = "Out of reach: nobody near enough accepts"

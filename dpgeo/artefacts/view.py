@@ -137,9 +137,9 @@ class View:
 
     @property
     def divisor(self) -> str:
-        """Return the column by which values are divided to get a value per cell, or "" for none.
+        """Return the name of the column by which values are divided to get a value per cell, or "".
 
-        The result is then multiplied by `factor`.
+        The result of the division is then multiplied by `factor`.
         """
         layer = self.layer
         return "cells" if isinstance(layer, BoxLayer) and not layer.is_cells else ""
@@ -154,7 +154,7 @@ class View:
 
     @property
     def least(self) -> str:
-        """Return the column with the smallest figure that is coloured.
+        """Return the name of the column with the smallest value that a map colours.
 
         Returns "" if every feature is coloured.
         """

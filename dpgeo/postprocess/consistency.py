@@ -107,8 +107,7 @@ def _share(
     nodes: slice,
     parents: NDArray[np.integer[Any]],
 ) -> None:
-    """Go one step down: from estimates of one level's parents to estimates of the nodes below, in
-    place.
+    """Compute the estimates of one level's nodes from those of their parents, in place.
 
     `value` becomes x and `error` becomes V of the module docstring.
     """

@@ -69,7 +69,9 @@ If cells are much wider than the noise scale, more fine cells would not improve 
 """
 
 TAIL = 1e-3
-"""Share of reports that noise moves beyond the margin of the frame, where the kernel is cut off."""
+"""Share of reports that noise moves further than the margin around the fine cells, where the kernel
+is cut off.
+"""
 
 BAND = 0.01
 """Largest relative difference between the ground sizes of cells in one band of rows."""
@@ -123,7 +125,7 @@ class Channel:
     """Linear map A of distributions over fine cells: planar Laplace noise, then truncation.
 
     `fine` is a grid of fine cells over the same frame as `grid`, with `factor` fine cells along the
-    side of each cell. `margin` is the width, in fine cells, of the frame around `fine` that noise
+    side of each cell. `margin` is the width, in fine cells, of the border around `fine` that noise
     can reach before truncation. `staying` (rows, 1) is the probability that a report far from the
     study area's edges is published in its own fine cell.
     """
@@ -306,8 +308,8 @@ class Smoothing:
 
 
 def _turn(number: int, frame: int) -> tuple[int, int]:
-    """Return the frame's position in update `number`, from an evenly spread sequence (Roberts
-    2018).
+    """Return the shift of the frame of squares in update `number`, from an evenly spread sequence
+    (Roberts 2018).
     """
     across, along = number * 0.7548776662466927 % 1, number * 0.5698402909980532 % 1
     return int(frame * across), int(frame * along)

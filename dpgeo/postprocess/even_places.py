@@ -57,9 +57,9 @@ class Regions:
         return inside
 
     def narrowed(self, region: NDArray[np.intp]) -> Regions:
-        """Return the regions; some boxes are shrunk to the region's part of the study area.
+        """Return the regions, some with their box shrunk to their part of the study area.
 
-        `region` holds the indices of the regions to shrink.
+        `region` holds the indices of the regions whose boxes are shrunk.
         """
         chosen = np.unique(region)
         sides = np.array([self.west, self.south, self.east, self.north])

@@ -56,7 +56,8 @@ WIDEST = 0.6
 """Means with wider intervals than this, as a fraction of the range, are withheld."""
 
 FEWEST = 20
-"""In a release of fewer regions than this, an empty region shows a mean with probability 1/FEWEST.
+"""In a release of fewer regions than this, an empty region shows a mean with probability at most
+1/FEWEST.
 """
 
 ERROR = 0.05

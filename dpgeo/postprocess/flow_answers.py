@@ -72,7 +72,7 @@ class FlowAnswers:
         return self._added(values, shares, self._content.noise, answer_notes, single=single)
 
     def _work(self, area: Any, touched: Ints) -> int:
-        """Return the number of vertices of `area` and of the regions `touched` to clip by it."""
+        """Return the number of vertices of `area` and of the regions `touched`, which it clips."""
         corners = shapely.get_num_coordinates(self._shapes[touched]).sum()
         return int(corners + len(touched) * shapely.get_num_coordinates(area))
 

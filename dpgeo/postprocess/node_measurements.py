@@ -129,7 +129,9 @@ class NodeMeasurements:
         return self.tree(leaves, self.value, variance)
 
     def labels(self, leaves: Masks) -> NDArray[np.int64]:
-        """Return the number of each cell's leaf, counted from 1; 0 outside the study area."""
+        """Number the leaves from 1; return the number of each cell's leaf, or 0 outside the study
+        area.
+        """
         image = np.zeros(self.inside.shape, dtype=np.int64)
         start = 1
         for chosen in leaves:

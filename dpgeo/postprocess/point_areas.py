@@ -1,4 +1,4 @@
-"""Covering of query regions with places: points, so each is inside a region or outside."""
+"""Covers of query regions by places, which are points and so lie wholly inside or outside."""
 
 from __future__ import annotations
 

@@ -329,7 +329,9 @@ def _solve(weights: Floats, numbers: NDArray[np.integer[Any]], chance: float) ->
 
 
 def _last_node(squares: Floats, numbers: NDArray[np.integer[Any]]) -> Floats:
-    """Return the u (m,) at which each characteristic function falls below e^-LEAST_LOG."""
+    """Return, for each characteristic function, the argument u (m,) from which it is below
+    e^-LEAST_LOG.
+    """
     low, high = np.zeros(len(squares)), np.full(len(squares), 1e6)
     for _ in range(60):
         middle = (low + high) / 2

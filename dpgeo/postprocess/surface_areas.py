@@ -113,7 +113,9 @@ class SurfaceAreas(Areas):
         self._before = np.concatenate([[0.0], np.cumsum(self._surface)])
 
     def covers(self, regions: Shapes) -> list[Inferred]:
-        """Add up the surface in each region; a cell that is cut adds its share by area."""
+        """Add up the surface in each region; a cell that an outline cuts adds the share of its area
+        in the region.
+        """
         covered, touched = self._tree.touched(regions)
         totals = self._sums(covered, regions)
         noise = noise_variances(touched, self._variance, len(regions))
@@ -132,7 +134,8 @@ class SurfaceAreas(Areas):
         ]
 
     def _margins(self, noise: Floats, model: Floats) -> tuple[Floats, Floats]:
-        """Return the parts (n,) of the margins due to noise and to the model, given the variances.
+        """Return the parts (n,) of the margins due to noise and to the model, computed from the
+        variances of both.
 
         A margin is the root of the sum of the squares of its two parts.
         """

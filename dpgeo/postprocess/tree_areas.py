@@ -105,7 +105,7 @@ class BoxTree:
         self._anchors += boxes[:, 2]
         edges = np.searchsorted(level, np.arange(int(level[-1]) + 2)).tolist()
         self.levels = [np.arange(*each) for each in itertools.pairwise(edges)]
-        """The nodes of each level."""
+        """Indices of the nodes of each level."""
         self.ground = self.up(self._on_leaves(self._boxes.ground))
         """For each node, its ground area (n,) inside the study area, in any unit."""
 
@@ -158,10 +158,11 @@ class BoxTree:
         )
 
     def _visited(self, covered: Coverage, region: Ints, leaf: Ints) -> _Visited:
-        """Return the nodes to consider: roots, and children of inner nodes that an outline cuts.
+        """Return the nodes to consider for each region: roots, and children of inner nodes that the
+        region's outline cuts.
 
-        `region` (n,) and `leaf` (n,) list the pairs of a region and a leaf that its outline
-        intersects.
+        `region` (n,) and `leaf` (n,) list all pairs of a region and a leaf that the region's
+        outline intersects.
         """
         size = len(self.leaf)
         current = region * size + leaf

@@ -138,7 +138,7 @@ def _total(content: TripsRelease, inside: NDArray[np.bool_], ways: NDArray[np.bo
 
 
 def _ends(content: TripsRelease, inside: NDArray[np.bool_], total: float) -> Floats:
-    """Return the weights (n, n) of pairs of a start and an end."""
+    """Return the weights (n, n) with which trips have each pair of a start and an end."""
     scale, cells = 1 / float(content.noise.rate), int(inside.sum())
     noisy = content.ends.astype(np.float64)
     least = ENDS_FACTOR * scale * math.log(max(cells**2 / 2, 1))

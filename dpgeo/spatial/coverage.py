@@ -27,7 +27,9 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """The lines of a grid, as longitudes and negated latitudes, both ascending."""
+    """The lines of a grid, as longitudes and latitudes; latitudes are negated so that both
+    ascend.
+    """
 
     grid: Grid
 
@@ -253,7 +255,7 @@ class Coverage:
 
 
 def coverage(lines: Lines, edges: Edges, polygons: int) -> Coverage:
-    """Return the cells that each polygon meets, and the share of each cell that it covers."""
+    """Return the cells that each polygon intersects, and the share of each cell that it covers."""
     pieces = divide(edges, lines)
     grid = lines.grid
     sign = edges.sign[pieces.edge]

@@ -62,7 +62,9 @@ def snapped_apart(metres: Fraction | int, millimetres: int) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class GroundGrid:
-    """A grid whose `step` is in metres; all angles below are in radians on the sphere."""
+    """Grid of points on the sphere; `step` is in metres. The class computes with angles in
+    radians.
+    """
 
     step: float
 

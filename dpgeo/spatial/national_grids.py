@@ -13,7 +13,7 @@ from dpgeo.spatial.area import StudyArea
 Bounds = tuple[float, float, float, float]
 
 SQUARE_METRES = (100_000, 10_000, 1_000, 100)
-"""Sides of the squares of all grids, in metres."""
+"""Sides, in metres, of the squares that every national grid offers."""
 
 ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ"
 """The letters of grids, without I and O, which look like digits."""

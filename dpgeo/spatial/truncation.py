@@ -55,7 +55,7 @@ class Truncation:
 
     @property
     def step(self) -> int:
-        """The step of the grid in metres."""
+        """The step in metres of the grid whose points replace those outside the area."""
         # Always a whole number of metres for the grids of published points.
         return int(self._grid.step)
 

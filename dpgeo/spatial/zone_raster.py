@@ -81,8 +81,8 @@ class Edges:
 class Crossed:
     """Cells that only one edge crosses: the edge's line, and the patches to its left and right.
 
-    The patch is `MARKED` if no unmarked cell touches that part of the cell. `lines` are the lines
-    of all edges (`Edges.lines`), and `edge` (n,) holds the index of each cell's edge.
+    A patch is `MARKED` if no unmarked cell touches that side of the cell. `lines` are the lines of
+    all edges (`Edges.lines`), and `edge` (n,) holds the index of each cell's edge.
     """
 
     lines: NDArray[np.float64]
@@ -230,8 +230,8 @@ def _marks(edges: Edges, side: int) -> NDArray[np.int32]:
         known = marks[cell]
         several.append(cell[known != OUTSIDE])
         marks[cell] = BESIDE - edge
-        # If several edges are near a cell, `marks` keeps only the last one, and all other edges
-        # there differ from it.
+        # If several edges in this chunk are near a cell, `marks` keeps only the last one; for the
+        # others, the comparison finds the cell again.
         several.append(cell[marks[cell] != BESIDE - edge])
     for cells in several:
         marks[cells] = MARKED
@@ -277,8 +277,9 @@ def _near(edges: Edges, side: int) -> Iterator[tuple[NDArray[np.int64], NDArray[
 
 
 def _repeated(number: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Repeat each index i `number[i]` times; return the indices, and the number of earlier
-    repetitions of each.
+    """Return each index i of `number` (n,) as many times as `number[i]` says.
+
+    The second result is the number of earlier repetitions of the same index.
     """
     which = np.repeat(np.arange(len(number)), number)
     return which, np.arange(len(which)) - np.repeat(np.cumsum(number) - number, number)

@@ -163,7 +163,9 @@ def _layer(
 
 
 class Pairs(ValuedAreas):
-    """The measured regions of a release of averages, with the two noisy sums of each."""
+    """The measured regions of a release of averages, with the two noisy sums that give each
+    mean.
+    """
 
     def __init__(self, content: AveragesRelease, areas: Areas, regions: int, axes: int) -> None:
         self.areas, self._content, self._regions = areas, content, regions

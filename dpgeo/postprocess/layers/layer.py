@@ -14,16 +14,16 @@ from dpgeo.postprocess.layers.features import CELLS, POINTS, ZONES, Features
 from dpgeo.spatial.grid import Grid
 
 EXACT_NOISE = "exact noise"
-"""The margin is an exact quantile of the value's noise."""
+"""Label of margins that are an exact quantile of the value's noise."""
 
 NOMINAL = "nominal"
-"""The margin comes from a formula of which not all assumptions hold."""
+"""Label of margins from a formula of which not all assumptions hold."""
 
 CALIBRATED = "calibrated"
-"""The margin follows from a rule whose coverage was measured on generated maps."""
+"""Label of margins from a rule whose coverage was measured on generated maps."""
 
 NO_MARGIN = "none"
-"""The layer has no values, or values without noise of their own."""
+"""Label of layers without values, or whose values have no noise of their own."""
 
 STEPS = 1000
 """A map rounds the values of an inferred layer to multiples of at most the largest value / STEPS.

@@ -1,4 +1,4 @@
-"""Margins of inferred cells, calibrated on generated maps to hold about 95 % of true counts."""
+"""Margins of inferred cells, by a rule whose coverage was measured on generated maps."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def can_compare(content: Content) -> bool:
 
 @singledispatch
 def slim(content: Content) -> Content:
-    """Return the content; some kinds leave out counts that are not needed to compare maps."""
+    """Return the content; types with counts that comparing maps does not need leave these out."""
     return content
 
 

@@ -128,7 +128,7 @@ class DensitySurface:
     def _rings(
         self, x: Floats, y: Floats, scale: Floats, edges: Floats, rule: DensityRule
     ) -> Floats:
-        """Return the mean densities (n, k) of rings, as `rings` does for all positions in chunks.
+        """Return the mean densities (n, k) of rings for a chunk of positions; see `rings`.
 
         `x` and `y` (n, 1) are in Web Mercator; `scale` (n, 1) is in cells per metre on the ground.
         """

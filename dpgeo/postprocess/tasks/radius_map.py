@@ -92,8 +92,9 @@ class Lattice:
 
     @classmethod
     def over(cls, area: StudyArea, points: int) -> Lattice:
-        """Build a lattice with at most `points` points along each side. Raises InvalidInput unless
-        `check_points` allows it.
+        """Build a lattice with at most `points` points along each side.
+
+        Raises InvalidInput if `check_points` rejects `points`.
         """
         check_points(points)
         west, east = _longitudes(area)

@@ -80,7 +80,8 @@ def _from_nothing(most: float) -> Floats:
 def _affordable(
     rewards: Floats, first: NDArray[np.intp], spare: float, least: float
 ) -> NDArray[np.intp]:
-    """Return the index of each task's first reward, or 0 if the total cannot pay for its target.
+    """Return the index of the reward with which each task starts, or 0 if the total cannot pay for
+    it.
 
     `first` holds, for each task, the index of the lowest reward that meets the target. `spare` is
     what remains of the total after every task has received `least`.
