@@ -255,7 +255,7 @@ class Proposal(models.Model):
 
     `epsilon` is the total of the budget for counts; or `level` and `radius` are those of the budget
     for points. `asked_by` is null for the operator at the console. `approved`
-    is null until somebody has decided; a newer proposal for the same budget ends an older one.
+    is null until somebody has decided; a newer proposal for the same budget sets it to false.
     """
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="proposals")

@@ -56,7 +56,7 @@ def make_key_file() -> None:
             file.flush()
             os.fsync(descriptor)
         os.link(fresh, path)
-    except FileExistsError:  # another process made it first
+    except FileExistsError:  # another process made the key file first
         pass
     finally:
         fresh.unlink()

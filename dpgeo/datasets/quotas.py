@@ -43,7 +43,7 @@ class Use:
 
 
 def use_of(organisation: Organisation) -> Use:
-    """Return what an organisation uses now."""
+    """Return how much of its quotas an organisation uses now."""
     return Use(
         bytes=bytes_of(organisation.pk),
         jobs=counted(_jobs_of(organisation.pk), window=DAY),

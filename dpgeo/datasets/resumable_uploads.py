@@ -60,7 +60,8 @@ def transfer_begin(
     key = by.acting_key
     clean_name = clean_file_name(file_name)
     with transaction.atomic():
-        # The user stays locked until the transfer exists, so that a concurrent request counts it.
+        # The user stays locked until the transfer exists, so that a concurrent request counts it
+        # towards MAX_OPEN.
         User.objects.select_for_update().get(pk=by.pk)
         if transfer_id and (known := _announced(dataset, transfer_id)):
             if (known.file_name, known.size, known.key_id) != (clean_name, size, key and key.pk):

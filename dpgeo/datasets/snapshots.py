@@ -133,7 +133,7 @@ class Snapshot:
 
     @property
     def files(self) -> tuple[SourceFile, ...]:
-        """All files of all parts."""
+        """The files of all parts of the snapshot."""
         return tuple(file for part in self.parts for file in part.files)
 
 
@@ -447,7 +447,7 @@ class _Counted:
         self.file = replace(file, rows=0, first=None, last=None)
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Count the rows of a batch."""
+        """Count a batch's rows, and update the least and the largest time."""
         import pyarrow.compute as pc
 
         ends = pc.min_max(batch["time"]).as_py()

@@ -61,7 +61,7 @@ class SourceFile:
     last: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the facts as plain JSON."""
+        """Return the facts about the file as plain JSON."""
         return asdict(self)
 
     def may_hold(self, between: tuple[int, int] | None) -> bool:

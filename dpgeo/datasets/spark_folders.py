@@ -36,7 +36,7 @@ MASTER = re.compile(r"local\[(?:[1-9][0-9]{0,2}|\*)\]")
 
 @dataclass(frozen=True, slots=True)
 class SparkLocation(Location):
-    """A local folder that Spark counts."""
+    """A local folder whose rows Spark counts."""
 
     def files(self, folder: str) -> list[SourceFile]:
         """Return the Parquet files below `folder`, as `Location.files` does.

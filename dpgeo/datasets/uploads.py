@@ -167,7 +167,7 @@ def with_format(upload: Upload, columns: Columns, *, by_key: bool = False) -> Co
     The file's content has no influence (`ingest.forms`). Raises InvalidInput if the declared format
     is unknown, or if the name indicates none.
     """
-    # Rows of a folder or a table are previewed as Parquet, whatever its name is.
+    # Rows of a folder or a table are previewed as Parquet, whatever the file name.
     named = "rows.parquet" if upload.source else upload.file_name
     code = columns.file_format or form_by_name(named)
     if not code and by_key:

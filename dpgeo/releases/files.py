@@ -106,7 +106,7 @@ def compress(path: Path) -> Path:
 
 
 def made_files(release: Release) -> QuerySet[ReleaseFile]:
-    """Return the release's files that are stored, not those that are made when asked for."""
+    """Return the release's files that are stored, without those still to be made on request."""
     return release.files.exclude(stored_name="")
 
 

@@ -71,7 +71,7 @@ class Swept:
 
 def releases_sweep() -> Swept:
     """Recover or debit lost draws, complete interrupted work, and delete orphan files."""
-    # Lost draws are debited first, so that errors with other files cannot prevent this.
+    # Lost draws are debited first, so that errors with other files cannot prevent the debits.
     adopted, debited = draws_settle()
     return Swept(
         adopted=adopted,

@@ -43,7 +43,7 @@ MEMORY_BYTES = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """A rehearsed map: the contents of its files by file name, and what it shows first.
+    """A map of invented people: the contents of its files by name, and what it shows first.
 
     `looks` names the renderer of each layer, see `postprocess.layers.features`.
     """
@@ -91,7 +91,7 @@ def rehearse(dataset: Dataset, request: ReleaseRequest, people: int) -> Rehearse
 
 
 def _drawn(released: Released, folder: Path) -> Rehearsed:
-    """Return the rehearsed map of a release, writing its files to `folder` first.
+    """Return the map of a release drawn in a rehearsal; its files are first written to `folder`.
 
     The files are the map array, and a GeoJSON file for each layer of shapes.
     """

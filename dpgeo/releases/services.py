@@ -359,7 +359,7 @@ def release_cancel(*, release: Release, by: User | None) -> Release:
 
 
 def release_retry(*, release: Release, by: User | None) -> Release:
-    """Finish a release whose job failed from its committed draw, at no further cost.
+    """Finish, from its committed draw and at no further cost, a release whose job failed.
 
     Repeating this is safe. Raises NotAllowed if the user may not retry jobs, or Conflict if
     there is no committed draw, since one debit would then pay for two draws.

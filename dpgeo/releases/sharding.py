@@ -290,8 +290,8 @@ def _count(shard: ReleaseShard, lease: JobLease) -> Answer:
 def _commit_shard(shard: ReleaseShard, data: bytes) -> None:
     """Store a shard's output and commit it, unless another output was committed before."""
     name = f"{FOLDER}/{shard.job_id}-{secrets.token_hex(16)}"
-    # If counts cannot be stored, the shard is counted again. A draw that cannot be stored is not
-    # repeated.
+    # If counts cannot be stored, the shard is counted again. A draw must not be repeated, so
+    # `store_draw` tries several times to store it.
     name = store_bytes(name, data) if shard.question_name else store_draw(shard.release, name, data)
     unnamed = ReleaseShard.objects.filter(pk=shard.pk, blob_name="")
     if not unnamed.update(blob_name=name, blob_sha256=hashlib.sha256(data).hexdigest()):

@@ -228,6 +228,6 @@ class ColumnsForm(DeskForm):
 
     @property
     def columns(self) -> Columns:
-        """The columns that were chosen."""
+        """The file's columns and formats that were chosen in the form."""
         names = {member.name for member in fields(Columns)}
         return Columns(**{name: each for name, each in self.cleaned_data.items() if name in names})

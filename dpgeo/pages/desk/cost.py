@@ -60,7 +60,7 @@ ADDRESSED = (
     "column",
     "household",
 )
-"""Settings that are part of a rehearsed map's URL, in this order."""
+"""Settings that are part of the URL of a map of invented people, in this order."""
 
 TOTAL = translatable(
     "{verdict}, if all of it is used: a guess is right at most {times} times in 100."
@@ -290,7 +290,7 @@ def pictures(settings: MapSettings) -> dict[str, Any]:
 
 
 def picture_address(settings: MapSettings, **changes: str) -> str:
-    """Return the URL of a rehearsed map; the URL contains all of the map's settings."""
+    """Return the URL of a map of invented people, which contains all of the map's settings."""
     values: dict[str, str] = {
         "kind": settings.kind.key,
         "method": settings.method,
@@ -316,7 +316,7 @@ def rehearsal(request: HttpRequest, slug: str, settings: str, name: str) -> Http
     """Return a file of a map of invented people, made by the real mechanism."""
     dataset = dataset_for(request, slug, "request")
     chosen = MapSettings(dataset, read_settings(settings))
-    # The map's epsilon depends on what is left of the budget, so epsilon is part of the key.
+    # The map's epsilon depends on what is left of the budget, so it is part of the cache's key.
     key = f"rehearsal-{dataset.pk}-{settings}-{chosen.epsilon(chosen.detail)}"
     drawn: Rehearsed | None = cache.get(key)
     if drawn is None:

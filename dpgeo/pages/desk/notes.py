@@ -51,7 +51,7 @@ class NoteForm(DeskForm):
 
     @property
     def note(self) -> Note | None:
-        """The note; None for an empty row."""
+        """The note that is entered in the form; None if the form is empty."""
         values = self.cleaned_data
         if not values["text"]:
             return None

@@ -60,7 +60,7 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
 
 
 def release_context(request: HttpRequest, the_release: Release) -> dict[str, Any]:
-    """Return the template context of the page."""
+    """Return the template context of a release's page on the desk."""
     user = person(request)
     sees_private = may(user, the_release.dataset, "see_private")
     mechanism = MECHANISMS.get(the_release.mechanism)

@@ -77,7 +77,8 @@ def answer(request: HttpRequest, provider_id: str) -> HttpResponse:
 
     The post comes from another site, so it has neither a token against forged requests nor a
     session. The signature replaces the token, and `finish` checks in the session that this browser
-    sent the request. Refused answers are limited (`accounts.saml` says which count together).
+    sent the request. The number of refused answers is limited; `accounts.saml` says which of them
+    are counted together.
     """
     facts = _facts(provider_id)
     from dpgeo.accounts.saml import COOKIE, COOKIE_SECONDS, Refused, is_ticket, read_answer, sealed

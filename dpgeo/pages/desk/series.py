@@ -177,7 +177,7 @@ class Line:
     coming: Sequence[Window]
     """The next periods that are not over yet."""
     ending: str
-    """The reason why the series ended, or ""."""
+    """The reason why the series ended; "" while it has not."""
     can_resume: bool
 
 

@@ -432,7 +432,7 @@ class MapSettings:
 
     @property
     def _districts(self) -> str:
-        """The name of the first declared layer of zones."""
+        """The name of the dataset's first declared layer of zones; there must be one."""
         layers = self.dataset.layers.filter(kind=LayerKind.ZONES).order_by("pk")
         return str(layers.values_list("name", flat=True)[0])
 

@@ -44,7 +44,7 @@ from dpgeo.pages.rendering import say
 TOO_LARGE = 413
 
 
-@csrf_exempt  # `receive` checks the CSRF token in the body, after the user's permission.
+@csrf_exempt  # `receive` checks the user's permission, then the CSRF token in the body.
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload_new(request: HttpRequest, slug: str) -> HttpResponse:
