@@ -15,7 +15,7 @@ from dpgeo.spatial.places import Places
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES, ground_scale
 
 SLACK = 1.001
-"""Places are searched for within the reach times this factor, to allow for rounding.
+"""Places are searched for within the reach times this factor, so that none is missed.
 
 The exact distance on the ground is checked afterwards.
 """

@@ -25,8 +25,8 @@ UNITS = 10_000_000
 """Number of units of stored coordinates in a degree; a unit is about a centimetre on the ground."""
 
 REACH = 3
-"""Only grid points within this many steps of the nearest point of the outline may replace a point
-outside the area.
+"""A point outside the area is replaced by a grid point within this many steps of the outline's
+nearest point, if there is one.
 """
 
 
