@@ -184,7 +184,7 @@ class DiscreteGaussian:
 
     @property
     def variance(self) -> float:
-        """The variance: s (`square_scale`) if s >= 2, to within a relative 10^-15.
+        """The variance: s (`square_scale`) if s >= 2, to within a relative 2 * 10^-15.
 
         Otherwise, it is computed as a sum over values.
         """
@@ -214,8 +214,8 @@ class DiscreteGaussian:
         """Return P(|X - Y| > value) for independent noises X and Y, and value >= 0.
 
         P(X - Y = k) is proportional to exp(-k^2/(4 s)) times the sum of exp(-(j - k/2)^2/s) over
-        all integers j, which is A for even k and B for odd k. For s of 2 or more, A and B differ
-        by a relative 10^-8 at most, and the difference is taken as noise with the parameter 2 s.
+        all integers j, which is A for even k and B for odd k. For s of 2 or more, A and B differ by
+        a relative 2 * 10^-8 at most, and the difference is taken as noise with the parameter 2 s.
         """
         if self.square_scale >= 2:
             return 2 * DiscreteGaussian(self.rho, 2 * self.squared_sensitivity).above(value + 1)
@@ -270,7 +270,8 @@ class DiscreteGaussian:
     def _at_zero(self) -> float:
         """Return P(noise = 0)."""
         if self.square_scale >= 2:
-            # The sum of exp(-k^2/(2 s)) over all integers is sqrt(2 pi s), to within 10^-17.
+            # The sum of exp(-k^2/(2 s)) over all integers is sqrt(2 pi s) to within a relative
+            # 2 exp(-2 pi^2 s), which is below 2 * 10^-17.
             return 1 / math.sqrt(2 * math.pi * self.square_scale)
         return 1 - 2 * self.above(1)
 

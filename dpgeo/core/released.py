@@ -423,7 +423,8 @@ class PointsRelease(Content):
     recomputed, for the reason given in `PhasedRelease`.
     """
 
-    # This limit is enough for about 10^9 points of 8 bytes, or for half as many with times.
+    # The usual limit is too small for points: this one is enough for about 10^9 of them, at 8 bytes
+    # each, or for half as many with times.
     most_bytes = 8 * 1024**3
     product = "Dataset"
 

@@ -59,7 +59,7 @@ VISITS = """, items AS (
     FROM rows_inside
 )"""
 
-# All rows of a person in one region have the same key, of which DISTINCT_LIST keeps one.
+# All rows of a person in one region have equal keys; DISTINCT_LIST keeps one of them.
 PEOPLE = """, items AS (
     SELECT person_high, person_low, cell,
         hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, person_high, person_low, cell)) AS word
@@ -111,7 +111,8 @@ VALUED_KEYS = """, keyed AS (
     FROM items
 )"""
 
-# One query over one sample returns, for each region, the number of values and their sum.
+# Returns the number of values and their sum for each region. Both must come from one sample
+# (`privacy.value_shares`), so it is a single query.
 SUM_SAMPLED = """
 SELECT item // $values::UBIGINT AS cell, count(*) AS amount,
     sum(item % $values::UBIGINT)::BIGINT AS total

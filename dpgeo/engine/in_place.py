@@ -244,8 +244,8 @@ class InPlaceView(DuckDBView):
         parameters: Parameters,
         passes: int,
     ) -> Iterator[Answer]:
-        # Records in overlapping zones are identified by their position among all rows, so they are
-        # counted in this process.
+        # Records in overlapping zones are told apart by their position among all rows, which a
+        # worker that reads only some rows does not know. So they are counted in this process.
         together = self._unit is Unit.RECORD and _is_sampled(query)
         if self._division is None or together:
             yield from super()._results(connection, query, parameters, passes)

@@ -80,7 +80,7 @@ def read_csv(
 def _parsed(
     lines: Lines, header: Header, where: Mapping[str, int], total: int
 ) -> tuple[Batch, Tally]:
-    """Return the rows of a block, and the tally of its lines alone."""
+    """Return the rows of a block of lines, and a tally of these lines alone."""
     tally = Tally()
     return _batch(lines, header, where, tally, total), tally
 

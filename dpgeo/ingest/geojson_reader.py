@@ -452,7 +452,7 @@ def _simple_shape(
 def _parsed(
     records: Records, wanted: Wanted, tally: Tally, *, document: bool
 ) -> tuple[NDArray[np.int64], dict[str, Any]]:
-    """Parse records one by one; return the numbers of those that are kept, and their fields."""
+    """Parse records one by one; return the kept records' numbers in the file, and their fields."""
     sieve = Sieve(records.numbers, tally)
     features = _features(records, sieve, document=document)
     fields: dict[str, Any] = {}

@@ -121,7 +121,10 @@ def ingest_parts(
 def _rows_of(
     batch: Batch, schema: Schema, key: bytes, erased: Collection[bytes], known: Known
 ) -> tuple[pa.RecordBatch, Tally, int, int]:
-    """Return a batch's canonical rows, their own tally, and how much of the file has been read."""
+    """Return a batch's canonical rows, a tally of this batch alone, and the reader's progress.
+
+    The progress is given by how much has been read, and by how much there is in all.
+    """
     from dpgeo.ingest.canonical import canonical_rows
 
     tally = Tally()

@@ -63,7 +63,7 @@ def _numbers(values: Any, measure: Measure, form: str) -> NDArray[np.float64]:
 
 
 def _parsed(text: Any, measure: Measure, form: str) -> Any:
-    """Return float64 (n,) of texts, null for one that is not a number."""
+    """Parse texts as numbers, float64 (n,), with null for a text that is not a number."""
     if measure.is_answer:
         small = pc.utf8_lower(text)
         for words, digit in ((YES, "1"), (NO, "0")):

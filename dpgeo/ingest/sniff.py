@@ -46,7 +46,7 @@ def sniff(path: Path, file_name: str) -> InputFormat:
     start = Start(head, path, file_name)
     recognised = next(form for form in FORMATS if form.matches(start))
     if start.suffix in FORMATS[-1].suffixes and not recognised.sandboxed:
-        # By its name it is a table, whose first row may look like another format.
+        # The name says that the file is CSV, so what looks like another format is its first row.
         recognised = FORMATS[-1]
     if recognised is FORMATS[-1]:
         _check_text(head, start.text, file_name)
