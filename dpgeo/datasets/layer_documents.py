@@ -28,9 +28,9 @@ BARE_SHAPES = b"\x00\x00\x27\x0a"
 def read_document(file: BinaryIO, choices: LayerChoices) -> dict[str, Any]:
     """Read a file as a GeoJSON document in degrees, with the chosen levels of places.
 
-    Raises ValueError if the file is too large or not in one of these formats, InvalidInput if it
-    cannot be read in the sandbox or an option does not apply to it, or Conflict if this machine is
-    too busy to read it.
+    Raises ValueError if the file is too large or in a format that is not supported, InvalidInput if
+    it cannot be read in the sandbox or an option does not apply to it, or Conflict if this machine
+    is too busy to read it.
     """
     content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:

@@ -138,7 +138,7 @@ def _levels(levels: str, kind: str) -> tuple[str, ...]:
 
 
 def _provenance_columns(dataset: Dataset, provenance: Provenance | None) -> dict[str, Any]:
-    """Return a new layer's provenance, and whether no file about these people was uploaded before.
+    """Return a new layer's provenance, and whether no file about the same people came before it.
 
     Datasets that share a budget are about the same people, so their uploads count too. This locks
     the datasets' rows, and a first upload waits for the same lock, so it is certain whether the
@@ -175,7 +175,7 @@ def may_follow_data(dataset: Dataset) -> bool:
 
 
 def declared_before_upload(layer: PublicLayer) -> bool | None:
-    """Return whether a layer was declared before any upload about these people.
+    """Return whether a layer was declared before any upload about its dataset's people.
 
     Returns None if that is unknown. Budgets can be merged later, so uploads to datasets that came
     to share the budget only later count too.

@@ -184,7 +184,7 @@ class Comparison:
         return [each for each in newest if each and each.pk not in self._seen]
 
     def compare(self, others: Iterable[Upload], rows: int) -> None:
-        """Compare the file, of `rows` accepted rows, with these versions of other datasets.
+        """Compare the file, of `rows` accepted rows, with versions of other datasets, `others`.
 
         Every comparison is completed whatever the earlier ones found, so that the time taken does
         not depend on the findings.

@@ -68,7 +68,7 @@ def series_json_feed(request: HttpRequest, series_id: UUID) -> HttpResponse:
 
 
 def series_address(request: HttpRequest, series: Series) -> str:
-    """Return the address of a series' page that identifies it in every language."""
+    """Return the address, without a language prefix, that identifies a series' page."""
     path = reverse("series", urlconf=settings.ROOT_URLCONF, args=[series.pk])
     return request.build_absolute_uri(path)
 

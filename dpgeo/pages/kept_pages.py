@@ -52,7 +52,7 @@ def kept_page(
 ) -> HttpResponse | None:
     """Return a published map's page, from memory or rendered anew, or None.
 
-    It is None if the request is not a stranger's (`is_stranger`) or the map is not published.
+    It is None if pages may not be kept for the request (`_may_keep`) or the map is not published.
     `write` renders the page of a release. `beside` gets the release's facts, a named tuple, and
     returns what else the page shows, such as the titles of other maps.
     """

@@ -173,10 +173,7 @@ def _measured(release: Release) -> str:
 
 
 def page_address(request: HttpRequest, release: Release) -> str:
-    """Return the address of a release's page that identifies it in every language.
-
-    It has no language prefix.
-    """
+    """Return the address, without a language prefix, that identifies a release's page."""
     path = reverse("release", urlconf=settings.ROOT_URLCONF, args=[release.pk])
     return request.build_absolute_uri(path)
 

@@ -55,7 +55,7 @@ SHOWS = {
         "beside": _("Two months side by side"),
     },
 }
-"""Names of the views among which readers of a series can choose, by length of its periods."""
+"""Names of the views that readers of a series can choose, for each length of its periods."""
 
 
 @require_safe

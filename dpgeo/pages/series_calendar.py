@@ -31,7 +31,7 @@ LONGEST_LINE = 75
 def series_calendar(request: HttpRequest, series_id: uuid.UUID) -> HttpResponse:
     """Return one event that repeats on the day after each period's last day.
 
-    Like the series' page, only members get it until a map is published.
+    Until a map is published, only members get the event, as they alone see the series' page.
     """
     series = Series.objects.select_related("dataset__organisation").filter(pk=series_id).first()
     if series is None or (

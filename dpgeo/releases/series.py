@@ -211,7 +211,7 @@ def series_forecast(dataset: Dataset, request: ReleaseRequest) -> Forecast:
 
 
 EARLIEST = date(1970, 1, 1)
-"""Earliest day on which a series may begin; every period is drawn, even if it has no rows."""
+"""Earliest day on which a series may begin: every period since is drawn, even without rows."""
 
 
 def read_first_day(value: object, period: Period) -> date:

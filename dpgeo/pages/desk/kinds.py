@@ -34,7 +34,7 @@ class Missing:
 
 
 def lacks_zones(dataset: Dataset) -> Missing | None:
-    """Return what to tell the owner if the dataset has no districts; None if it has some."""
+    """Return what to tell the owner if the dataset has no layer of zones; None if it has one."""
     if dataset.layers.filter(kind=LayerKind.ZONES).exists():
         return None
     return Missing(
@@ -164,7 +164,7 @@ def missing(subject: Subject, dataset: Dataset) -> Missing | None:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A subject as offered for a dataset, with what the dataset lacks for it."""
+    """A subject of maps as offered for a dataset, with what the dataset lacks for it."""
 
     kind: Subject
     missing: Missing | None

@@ -50,7 +50,7 @@ class MethodForm(DeskForm):
         return qualified if qualified in self.fields else name
 
     def mechanisms(self) -> list[dict[str, Any]]:
-        """Return every mechanism with its fields, sorted by the kind of map that it makes."""
+        """Return every mechanism with its form fields, sorted by the kind of map that it makes."""
         chosen = self["mechanism"].value()
         kinds = list(KINDS.values())
         ways = [
