@@ -84,9 +84,10 @@ def drop_claims(sender: object, instance: Any, **_: Any) -> None:
 
 
 def roles_of(facts: Facts, claims: Facts) -> dict[str, Role | None]:
-    """Return the user's role in each organisation that the provider's settings name, by its slug.
+    """Return the user's role in each organisation that the provider's settings name.
 
-    The claims list the user's groups. The role is None if no group gives one.
+    The result maps the organisation's slug to the role, or to None if none of the groups in the
+    user's claims has a role there.
     """
     groups = claims.get(facts.get("groups_claim", "groups"), [])
     groups = {groups} if isinstance(groups, str) else set(groups)

@@ -86,7 +86,7 @@ def record_attempt(kind: EventKind, name: str, *, detail: str = "") -> None:
 
 
 def remember_former(sender: type[Any], instance: Any, **_: Any) -> None:
-    """Remember the stored fields of a row until their change is recorded."""
+    """Read a row's stored fields before it is saved, so that what changes can be recorded."""
     instance.former = sender.objects.filter(pk=instance.pk).first() if instance.pk else None
 
 

@@ -158,7 +158,7 @@ class IdentityProvider(SAMLProvider):  # type: ignore[misc]
         return data.subject
 
     def extract_extra_data(self, data: Confirmed) -> Facts:
-        """Return the claims in the form that OpenID Connect has."""
+        """Return the facts about the user in the form of OpenID Connect's claims."""
         return {"id_token": {"auth_time": data.authenticated}, "userinfo": data.claims}
 
     def extract_common_fields(self, data: Confirmed) -> Facts:

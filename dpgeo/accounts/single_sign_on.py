@@ -107,7 +107,9 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
             raise ImmediateHttpResponse(_confirm(request, sociallogin, asked))
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
-        """Allow an account for whoever has a role; refuse everybody else with a page."""
+        """Allow a new account only for a user whose groups give a role; show others a page of
+        refusal.
+        """
         facts = facts_of(sociallogin.account.provider)
         if any(roles_of(facts, claims_of(sociallogin.account)).values()):
             return True

@@ -35,7 +35,8 @@ BY_NAME = Order(("name", "pk"), descending=False)
 
 GEOCAST_WEIGHT = 200
 """Number of tasks that can be planned in the time in which one task's notified regions are
-computed. A task with regions counts as this many tasks towards the limit on planned tasks."""
+computed. A task with regions counts as this many more tasks towards the limit on planned tasks.
+"""
 
 ALLOCATIONS = ["uniform", "optimised", "optimal"]
 

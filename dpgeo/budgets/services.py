@@ -397,8 +397,8 @@ def budget_debit_found(
     try:
         with transaction.atomic():
             if ledger.recovers:
-                # The total of a ledger for recovered draws is their sum, so it must grow with each
-                # further draw.
+                # The total of a ledger for recovered draws is the sum of their costs, so raise it
+                # by this one.
                 found = F("spent_units") + ledger.price(cost)
                 Ledger.objects.filter(pk=ledger.pk).update(
                     total_units=Greatest(F("total_units"), found)

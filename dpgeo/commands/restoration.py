@@ -123,8 +123,8 @@ def restore_run(
 
     `keys` is None if the keys are already in place. `draws_complete` is explained in the module
     docstring. `say` is called with lines on the progress. Raises Conflict, before anything is
-    changed, if the database is not empty or has other migrations, or if other keys are in place;
-    InvalidInput if an archive is damaged or cannot be opened.
+    changed, if the database is not empty or has other migrations, or if another person key is in
+    place; InvalidInput if an archive is damaged or cannot be opened.
     """
     check_empty()
     say("Reading the archives from end to end")
@@ -159,7 +159,7 @@ def check_empty() -> None:
 
 
 def restore_keys(path: Path, identities: Sequence[Any]) -> None:
-    """Put the keys back. Raises Conflict if other keys are in place."""
+    """Put the keys back. Raises Conflict if another person key is in place."""
     files, present = key_files(), present_keys()
     present_names = {
         name.removeprefix(KEYS): content.read()
@@ -191,7 +191,7 @@ def _write_key(path: Path, key: bytes) -> None:
 
 
 def restore_files(data: Path, identities: Sequence[Any]) -> int:
-    """Put the archive's files back where they are missing or cut short; return how many were."""
+    """Store the archive's files, except those already stored in full; return how many it has."""
     number = 0
     storages = ((PRIVATE, private_storage()), (PUBLIC, public_storage()))
     with work_folder() as folder:

@@ -67,7 +67,7 @@ SECRET_KEY = read_secret_key()
 SECRET_KEY_FALLBACKS = env.list("DPGEO_SECRET_KEY_FALLBACKS", default=[])
 
 PERSON_KEY = env.str("DPGEO_PERSON_KEY", default="")
-"""Key that encrypts the keys with which datasets hash persons.
+"""Key that encrypts the datasets' own keys, with which ids of persons are hashed.
 
 If it is empty, the key is read from PERSON_KEY_FILE.
 """
@@ -381,7 +381,7 @@ no limit.
 """
 DPGEO_TASKS_A_MINUTE = env.int("DPGEO_TASKS_A_MINUTE", default=200_000)
 """Maximum number of tasks planned per minute for one IP address; 0 means no limit. A task counts
-once for each method of dividing the reward, and 200 times if task regions are computed.
+once for each method of dividing the reward, and 200 times more if its region is computed.
 """
 
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://")

@@ -36,7 +36,7 @@ LONGEST_WAIT = timedelta(minutes=10)
 """Longest time that a job may wait while no job is running."""
 
 ENDS_SOON = timedelta(days=30)
-"""Least time for which a provider's certificate must still be valid without a warning."""
+"""Time before its expiry from which a provider's certificate is reported as a fault."""
 
 LOCAL = {"127.0.0.1", "localhost", "::1", "[::1]"}
 

@@ -152,9 +152,9 @@ class Command(BaseCommand):
     def _columns(self, path: Path, dataset: Dataset | None, options: dict[str, Any]) -> Columns:
         """Return the columns that the options name.
 
-        If they name none for a role, such as the time, the column that the file suggests is used.
-        If they name no column at all and the dataset's columns are already frozen, the frozen
-        columns are used.
+        For a role that they leave out, the column that the file suggests is used, unless
+        `without_rivals` drops it. If they name no column at all and the dataset's columns are
+        already frozen, the frozen columns are used.
         """
         with work_folder() as folder:
             seen = preview(path, path.name, folder=folder)

@@ -31,7 +31,7 @@ again.
 """
 
 CARD_SECONDS = 2.0
-"""Seconds of each round that may be spent on the cards by which lists of public maps show a map."""
+"""Seconds of each round that may be spent on making cards of maps (`pages.cards`), for lists."""
 
 WORK_SWEEP_SECONDS = 60.0
 """Seconds between two searches for the work folders of processes that were killed."""

@@ -82,8 +82,10 @@ class Command(BaseCommand):
             raise
 
     def _columns(self, upload: Upload, options: dict[str, Any]) -> Columns:
-        """Return the columns that the options name. If they name none for a role, such as the time,
-        the column that the files suggest is used.
+        """Return the columns that the options name.
+
+        For a role that they leave out, the column that the files suggest is used, unless
+        `without_rivals` drops it.
         """
         seen = upload_preview(upload=upload)
         offered = replace(offered_columns(upload, seen), file_format=seen.file_format)
