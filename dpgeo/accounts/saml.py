@@ -1,12 +1,12 @@
 """Single sign-on by SAML 2.0: requests to identity providers, and checks of their responses.
 
-A response is called an answer here. django-allauth completes the sign-in, python3-saml parses
-answers and xmlsec verifies signatures. These libraries accept more than this site needs, and SAML
-has a long history of attacks in which one part of an answer was verified and another one read. So
-an answer must first have the one shape that `_check_shape` allows. Its facts are then read from the
-signed assertion, by rules stricter than those of the libraries.
+django-allauth completes the sign-in, python3-saml parses responses and xmlsec verifies signatures.
+These libraries accept more than this site needs, and SAML has a long history of attacks in which
+one part of a response was verified and another one read. So a response must first have the one
+shape that `_check_shape` allows. Its facts are then read from the signed assertion, by rules
+stricter than those of the libraries.
 
-Argument. An answer must be one XML document without document type, comments, entities or encrypted
+Argument. A response must be one XML document without document type, comments, entities or encrypted
 parts, with exactly one assertion and no id used twice. The assertion itself is signed: the
 signature is its child, refers to it alone, and uses only the transforms that leave out the
 signature and write the rest in canonical form. The element that is verified is therefore the one
@@ -21,15 +21,15 @@ even if the settings allow sign-ins that begin at the provider (`idp_initiated`)
 persistent name or an attribute chosen in the settings, because a provider may give other names to
 somebody else later.
 
-Browsers post an answer from the provider's site, so they send no session cookie with it
+Browsers post a response from the provider's site, so they send no session cookie with it
 (`SameSite=Lax`). The accepted assertion travels in a signed cookie to the next page of this site,
 so strangers cannot fill the database.
 
-Each request carries a ticket (RelayState), which comes back with the answer. A ticket proves
-nothing about anybody; it only decides which limit an answer counts against. Answers with a ticket
-have a few attempts of their own, while those without one share the limit of their network. Whoever
-posts nonsense therefore uses up no attempts of people who did send a request. More tickets give
-more attempts, but each costs a request, which takes this site longer than refusing an answer.
+Each request carries a ticket (RelayState), which comes back with the response. A ticket proves
+nothing about anybody; it only decides which limit a response counts against. Responses with a
+ticket have a few attempts of their own, while those without one share the limit of their network.
+Whoever posts nonsense therefore uses up no attempts of people who did send a request. More tickets
+give more attempts, but each costs a request, which takes this site longer than refusing a response.
 
 References: SAML 2.0 Profiles, sections 4.1.4.3 and 4.1.4.5; Somorovsky et al., "On Breaking SAML:
 Be Whoever You Want to Be" (USENIX Security 2012).
@@ -63,9 +63,9 @@ from dpgeo.accounts.providers import Facts, groups_in_use
 from dpgeo.accounts.single_sign_on import saml_app
 
 MOST_BYTES = 256 * 1024
-"""Largest answer of a provider that is read, in bytes.
+"""Largest SAML response that is read, in bytes.
 
-An answer that lists a thousand groups has less than half of this size.
+One that lists a thousand groups has less than half of this size.
 """
 
 COOKIE = f"{settings.COOKIE_PREFIX}dpgeo_saml"
@@ -124,21 +124,21 @@ REASONS = {
     if name.isupper() and isinstance(value, int)
 }
 """Texts for python3-saml's error codes. Unlike the library's own messages, they never quote the
-answer.
+provider's response.
 """
 
 
 class Refused(Exception):
-    """Raised for a provider's answer that is not accepted. The text says why without quoting it."""
+    """Raised for a SAML response that is not accepted. The text says why without quoting it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
     """The facts in an accepted assertion about a user.
 
-    `answers` is the id of the request, or "" if the sign-in began at the provider. `until` is when
-    the assertion expires, and `authenticated` when the user last proved their identity to the
-    provider, both in seconds since 1970.
+    `answers` is the id of the request that the assertion responds to, or "" if the sign-in began at
+    the provider. `until` is when the assertion expires, and `authenticated` when the user last
+    proved their identity to the provider, both in seconds since 1970.
     """
 
     provider: str
@@ -201,7 +201,9 @@ def metadata_of(request: HttpRequest, facts: Facts) -> bytes:
 
 
 def read_answer(request: HttpRequest, facts: Facts, answer: str) -> Confirmed:
-    """Check a provider's answer and return its facts. Raises Refused if it is not acceptable."""
+    """Check a SAML response, in Base64, and return its facts. Raises Refused if it is not
+    acceptable.
+    """
     site = _Site(request, facts)
     text = _checked_text(answer)
     try:
@@ -224,7 +226,7 @@ def read_answer(request: HttpRequest, facts: Facts, answer: str) -> Confirmed:
         raise Refused(REASONS.get(error.code, "invalid")) from None
     except Refused:
         raise
-    # The libraries raise many types, even a bare Exception; after any of them, nobody signs in.
+    # Refuse the sign-in after any error: the libraries raise many types, even a bare Exception.
     except Exception as error:
         raise Refused(f"not readable: {type(error).__name__}") from None
 
@@ -243,7 +245,9 @@ def unsealed(value: str) -> Confirmed:
 
 
 class _Site:
-    """This site's URLs and requirements as one provider sees them."""
+    """This site's URLs for one provider, and the python3-saml settings that it applies to the
+    provider.
+    """
 
     def __init__(self, request: HttpRequest, facts: Facts) -> None:
         self.facts = facts
@@ -298,7 +302,7 @@ class _Site:
 
 
 def _checked_text(answer: str) -> str:
-    """Return an answer's XML without the XML declaration.
+    """Return a SAML response's XML without the XML declaration.
 
     Raises Refused for comments, document types, CDATA sections and processing instructions: no
     provider sends them, and libraries differ in how they read them.
@@ -379,7 +383,7 @@ def _names(element: Any) -> list[str]:
 
 
 def _check_use(document: Any, assertion: Any, site: _Site) -> tuple[str, int]:
-    """Return the id of the request that an assertion answers ("" if none) and when it expires.
+    """Return the id of the request that an assertion responds to, or "", and when it expires.
 
     python3-saml would accept an assertion without an audience, or for a URL that merely begins like
     this site's, so both are checked here. Raises Refused.

@@ -133,7 +133,7 @@ class SignIn(LoginView):
 
 
 class AdminSignIn(SignIn):
-    """The sign-in page of the admin, open to staff only, with the same limits and factors."""
+    """The sign-in page of the admin, for staff only, with the desk's limits and second factors."""
 
     form_class = CountedAdminForm
     template_name = "admin/login.html"

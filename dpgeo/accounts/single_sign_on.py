@@ -15,8 +15,8 @@ account has no password. The claims of a sign-in are not stored.
 Before a change to how an account is protected, users must prove again who they are (`AGAIN`):
 somebody else may sit at an unlocked screen, with an open session at the provider. The provider is
 told to check, but that request passes through the browser, which could remove the demand. So the
-answer must state, signed by the provider, that the check happened after the request. A sign-in,
-too, proves the user's identity only as of that stated time.
+provider's response must state, under its signature, that the check happened after the request. A
+sign-in, too, proves the user's identity only as of that stated time.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ user to prove again who they are.
 
 
 class WrongSetUp(OAuth2Error):  # type: ignore[misc]
-    """Raised if a provider's configuration does not fit. The text quotes nothing from its
-    answers.
+    """Raised if a provider's configuration is unusable or does not fit the settings. The text
+    quotes nothing that the provider sent.
     """
 
 
@@ -167,8 +167,8 @@ def _refuse_member(request: HttpRequest) -> HttpResponse:
 class OneCallback(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
     """allauth's OpenID Connect client, with the same callback URL in every language.
 
-    It refuses a provider that states another issuer, and answers without an ID token that the
-    provider has signed.
+    It refuses a provider that states another issuer, and a response without an ID token signed by
+    the provider.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""Documents of answers to range queries."""
+"""JSON documents with the results of range queries."""
 
 from __future__ import annotations
 

@@ -249,7 +249,9 @@ class RangesView(DocumentView):
         return self._written(request, release, results, scaling)
 
     def _flow(self, request: Request, release_id: str, ends: Sequence[Any], layer: str) -> Response:
-        """Respond with the estimated trips between two polygons; None stands for anywhere."""
+        """Respond with the estimated number of trips between two polygons; None stands for
+        anywhere.
+        """
         release = served(request, release_id)
         answer = _flows(release.pk, release.blob_sha256, layer).answer(*ends)
         return self._written(request, release, [RegionAnswer(None, answer, None)], None)
@@ -286,13 +288,13 @@ def served(request: Request, release_id: str) -> Release:
 
 @lru_cache(maxsize=4)
 def drawn_release(release_id: str, _sha256: str) -> Released:
-    """Return a release's measurements. They are cached, because they never change."""
+    """Return a drawn release, read from its blob. It is cached, because it never changes."""
     return released_of(Release.objects.get(pk=release_id))
 
 
 @lru_cache(maxsize=8)
 def _ranges(release_id: str, sha256: str, layer: str) -> Ranges:
-    """Return an object that answers range queries on one layer of a release.
+    """Return an object that computes the results of range queries on one layer of a release.
 
     The object is cached.
     """
@@ -301,7 +303,7 @@ def _ranges(release_id: str, sha256: str, layer: str) -> Ranges:
 
 @lru_cache(maxsize=4)
 def _flows(release_id: str, sha256: str, layer: str) -> FlowAnswers:
-    """Return an object that answers queries on the flows of a release. The object is cached."""
+    """Return an object that computes trips from the flows of a release. The object is cached."""
     return FlowAnswers(drawn_release(release_id, sha256), layer=layer)
 
 

@@ -1,4 +1,4 @@
-"""Recording of events, in the same transaction as the act."""
+"""Recording of events in the audit list, in the same transaction as the recorded act."""
 
 from __future__ import annotations
 

@@ -57,8 +57,8 @@ class Demo:
         self.sizes = {"people": str(people), "reports": str(max(people // 4, 1))}
         self.declared = tomllib.loads((FIXTURES / "demo.toml").read_text(encoding="utf-8"))
         self.organisation = make_organisation(self.declared["organisation"], owner, steward)
-        # A visitor of the demo who tries a file of their own must not publish it under the demo's
-        # organisation.
+        # Make a second organisation for visitors who try a file of their own, so that they do not
+        # publish it under that of the invented data.
         make_organisation(self.declared["own_organisation"], owner, steward)
 
     def publish(self) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent
 
 WHOLE = PACKAGE / "whole"
-"""Folder with the files that are next to the package in a checkout; `setup.py` puts them here in
-wheels.
+"""Folder of an installed package for the files that a checkout has next to the package, such as
+fixtures; `setup.py` puts them here. A checkout has no such folder.
 """
 
 INSTALLED = WHOLE.is_dir()

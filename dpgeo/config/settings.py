@@ -187,7 +187,9 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         # debit were lost, the budget could be spent twice. WAL with NORMAL may lose the last
         # transactions.
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
-        **DATABASES["default"].get("OPTIONS", {}),  # options from the URL, such as ?timeout=5
+        **DATABASES["default"].get(
+            "OPTIONS", {}
+        ),  # options in the database's URL, such as ?timeout=5
     }
 else:
     # Test a persistent connection before use, so that no request fails after a restart of the
@@ -282,7 +284,7 @@ if bucket := env.str("DPGEO_S3_BUCKET", default=""):
                 "max_memory_size": 16 << 20,  # larger files are buffered on disk
             },
         }
-# Vite puts a hash into these file names, so a file with a given name never changes.
+# Browsers may keep these files for good: Vite puts a hash of the content into their names.
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^.+[-.][0-9a-zA-Z_-]{8,12}\..+$"
 FILE_UPLOAD_TEMP_DIR = str(INCOMING_DIR)
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]

@@ -24,7 +24,7 @@ from django.conf import settings
 from dpgeo.core.errors import InvalidInput
 
 SECONDS = 10.0
-"""Seconds within which a receiver has to answer."""
+"""Seconds within which a receiver has to respond."""
 
 LONGEST_STATUS_LINE = 256
 

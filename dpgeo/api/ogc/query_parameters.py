@@ -137,7 +137,7 @@ def _day(text: str, time_zone: str) -> datetime.date | None:
 
 
 OPEN = ("", "..")
-"""Texts that stand for an open end of an interval."""
+"""Texts that mean an open end of an interval of time."""
 
 
 MOMENT = (
