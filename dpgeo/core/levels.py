@@ -23,7 +23,7 @@ MAX_LEVEL = 1000
 """Largest accepted level; a larger one protects nobody and must be a typing error."""
 
 MAX_RADIUS = 20_000_000
-"""Largest radius in metres: half the Earth's circumference, the largest distance on Earth."""
+"""Largest radius in metres: about half the Earth's circumference, the largest distance on Earth."""
 
 MOST_LOGARITHM = 1000
 """Largest integer n for which a level of ln n is written as a logarithm."""

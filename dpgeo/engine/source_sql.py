@@ -53,7 +53,8 @@ PRIME = (1 << 31) - 1
 OTHER_PRIME = (1 << 31) - 19
 """A prime below 2^31, other than 2^31 - 1.
 
-A whole number of 62 bits is determined by its residues modulo both primes.
+A whole number below the product of both primes, almost 2^62, is determined by its residues modulo
+them.
 """
 
 AFTER_NO_TIME = 1 << 40
