@@ -197,10 +197,8 @@ class Comparison:
                 self._seen.add(other.pk)
                 try:
                     same = (self._same_file(other, rows), self._same_people(other))
-                except (
-                    OSError,
-                    Conflict,
-                ) as error:  # a file of the other dataset is missing or was replaced
+                except (OSError, Conflict) as error:
+                    # A file of the other dataset is missing or was replaced.
                     logger.error(
                         "dataset %s: not compared with dataset %s: %s",
                         *(self._dataset.pk, other.dataset_id, type(error).__name__),

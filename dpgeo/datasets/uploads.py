@@ -252,7 +252,7 @@ def uploads_forget_old_raw() -> int:
     """Delete original files that are older than `DPGEO_RAW_DAYS` days.
 
     Files that are queued to be read are kept. An upload whose columns are not confirmed yet is
-    marked as failed with the loss of its file. Returns how many files were deleted.
+    marked as failed, since its file is gone. Returns how many files were deleted.
     """
     days: int = settings.DPGEO_RAW_DAYS
     with transaction.atomic():

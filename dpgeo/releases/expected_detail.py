@@ -3,10 +3,11 @@
 Mechanisms that divide a map where people crowd make squares about as small as the noise allows: a
 square is divided if it seems to hold more people than stand out from the noise. How small squares
 become therefore depends on how many people there are, which only the publisher can guess. The side
-of a square is computed, without noise, for that many people invented as for a rehearsal
-(`spatial.invented_people`), so it is close to what the rehearsal shows. In rehearsals, the side of
-the median square was between half and twice the computed one for *Fine where busy*, and between a
-fifth and five times for DPCube and adaptive grids. No private data are read.
+of a square is computed, without noise, from people invented as for a rehearsal
+(`spatial.invented_people`), whose number is scaled to the guess, so it is close to what the
+rehearsal shows. In rehearsals, the side of the median square was between half and twice the
+computed one for *Fine where busy*, and between a fifth and five times for DPCube and adaptive
+grids. No private data are read.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ def declare(upload: Upload, form: ColumnsForm) -> None:
 
 
 def understand(upload: Upload, form: ColumnsForm) -> Understanding | None:
-    """Read the file's first rows with the form's columns, or else the likeliest ones.
+    """Try to read the file with the form's columns, or else the likeliest ones.
 
     An error is shown on the form, and None is returned.
     """

@@ -129,9 +129,8 @@ def changes_of(form: DatasetForm) -> dict[str, Any]:
     if not changes.get("new_files"):
         changes.pop("new_files", None)
     if changes.get("budget", 0) is None:
-        del changes[
-            "budget"
-        ]  # The field was left empty, which is allowed while the dataset has no budget.
+        # The field was left empty, which is allowed while the dataset has no budget.
+        del changes["budget"]
     if form.currency is not None and {*CURRENCY} & set(form.changed_data):
         changes["accounting"] = form.currency
     if form.points_budget and {"points_level", "points_radius"} & set(form.changed_data):
