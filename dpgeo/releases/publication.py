@@ -85,7 +85,7 @@ def publish(release: Release, *, by: User | None = None, all_files: bool | None 
     """Publish a drawn draft without checking roles.
 
     `all_files` says whether the remaining files are made now rather than on request, by jobs that
-    follow from public facts alone. None keeps the requester's choice.
+    depend on public facts alone. None keeps the requester's choice.
 
     The state changes before the files are moved to the public storage, so that this storage never
     contains files of a draft. Until they are moved, files are served from the private storage.
