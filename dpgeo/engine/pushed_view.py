@@ -1,16 +1,16 @@
 """Private view of a registered source whose counts are made by the source's own engine.
 
 Contributions are bounded and added up at the source (`engine.source_sql`), if it can locate rows in
-the regions, and only the bounded counts come here. For everything else, such as trips, rows are
-read in batches as from a registered folder (`engine.in_place`), by the same view. If the source
-can, it also chooses the positions to be perturbed, so that at most `bound` of each person come
-here.
+the regions, and this process is given only the bounded counts. For everything else, such as trips,
+the view reads rows in batches, as from a registered folder (`engine.in_place`). If the source can,
+it also chooses the positions to be perturbed, so that this process is given at most `bound` of each
+person.
 
-Privacy argument. Whether rows are counted at the source or here, each person's contributions are
-bounded by a function of that person's own rows. Which of the two is done depends on the measurement
-and on the declared types of the columns, and never on rows. With popular bounding, the source is
-given the ranks of regions. They follow from a noisy measurement that was paid for, and tell nobody
-more about a person than it does.
+Privacy argument. Whether rows are counted at the source or by this process, each person's
+contributions are bounded by a function of that person's own rows. Which of the two counts depends
+on the measurement and on the declared types of the columns, and never on rows. With popular
+bounding, the source is given the ranks of regions. The ranks follow from a noisy measurement that
+was paid for, and reveal no more about a person than that measurement does.
 """
 
 from __future__ import annotations

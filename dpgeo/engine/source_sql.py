@@ -1,9 +1,9 @@
 """SQL by which another engine locates, bounds and counts the rows of a table itself.
 
 Every engine does the same, row by row, and exactly: degrees are compared with the edges of a grid's
-columns and rows (`edges_of`), which are computed here, so no engine has to project positions; and
-items are chosen by a hash of whole numbers, in arithmetic modulo the prime 2^31 - 1, whose products
-fit into signed numbers of 64 bits. So no expression can overflow or fail, whatever the rows hold.
+columns and rows, which `edges_of` computes, so no engine has to project positions; and items are
+chosen by a hash of whole numbers, in arithmetic modulo the prime 2^31 - 1, whose products fit into
+signed numbers of 64 bits. So no expression can overflow or fail, whatever the rows hold.
 (Rows are located in zones and places by `engine.source_zones`.)
 
 Contribution bounding. If people are counted, a person's items are the distinct cells in which the

@@ -12,10 +12,10 @@ without Spark. What is counted of a person is a function of that person's own ro
 
 No secret is given to Spark. Its tasks group persons by the functions that hash them, with a key
 that follows from the public `draw`: it hides nothing, and need not, because the identifiers are in
-the folder. The dataset's key, by which erased persons are known, stays in this process: Spark lists
-the folder's distinct identifiers, which are hashed here, and the tasks are given the public hashes
-of those to leave out. Errors inside a task are passed on by their kind alone, since a library's
-words may quote a value, and Spark logs them.
+the folder. The dataset's own key, with which the hashes of erased persons were made, stays in this
+process: Spark lists the folder's distinct identifiers, this process hashes them, and the tasks are
+given the hashes of the erased persons under the public key. Errors inside a task are passed on by
+their type alone, since a library's message may quote a value, and Spark logs it.
 """
 
 from __future__ import annotations

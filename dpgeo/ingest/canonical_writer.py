@@ -3,8 +3,9 @@
 Rows come in the order of the upload. Each run of them is ordered by the first byte of its persons'
 hashes and spilled to files without a name, one for each sixteenth of all hashes. At the end, these
 are read one after the other, in pieces that fit into memory, ordered further and written. A spill
-file is gone when its part is written, so disk space is taken by the larger of spilled and written
-rows, not by both; and the system deletes such files when the process ends, however it ends.
+file is deleted as soon as its rows are written, so disk space is taken by the larger of spilled and
+written rows, not by both. As spill files have no name, the system deletes them when the process
+ends, however it ends.
 
 Each row group holds the persons of one small range of hashes, and its statistics say which. The
 order of rows does not affect any count: `engine.duckdb_view` explains why.

@@ -1,6 +1,6 @@
 """Guesses at the formats of times and positions, for the file's owner to confirm.
 
-Privacy argument. A guess is made from the values, so it must not take effect by itself: if the rows
+Privacy argument. A guess is made from the values, so it must not take effect unconfirmed: if rows
 decided how rows are read, one person's row could change how others' rows are read. A guess is
 therefore only ever *shown*, to the owner alone, together with the first rows as they would be read
 with it. The owner declares a format by confirming it, just as the owner declares which column is

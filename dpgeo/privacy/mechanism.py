@@ -383,7 +383,7 @@ def make_meter(plan: Sequence[Spend] | Sequence[RhoSpend], entropy: Entropy) -> 
 
 @dataclass(frozen=True, slots=True)
 class PublicContext:
-    """The public properties of a private view, which remain when the view is gone."""
+    """The public properties of a private view, for use after the view itself is discarded."""
 
     domain: Domain
     unit: Unit
