@@ -165,7 +165,7 @@ def second_factor_demand(*, organisation: Organisation, role: str, by: User) -> 
 
 
 def _check_not_last(membership: Membership) -> None:
-    """Raise Conflict if a membership is that of the only administrator."""
+    """Raise Conflict if a membership is that of its organisation's only administrator."""
     # Lock the organisation, so that two administrators cannot leave at once.
     Organisation.objects.select_for_update().get(pk=membership.organisation_id)
     administrators = Membership.objects.filter(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 LEAST_TOKEN = 16
-"""Minimum length of the token in characters."""
+"""Minimum length of DPGEO_METRICS_TOKEN in characters."""
 
 PARTS = ("api", "ogc", "ground", "static", "desk", "accounts", "admin", "embed", "plan")
 """Parts of the site that are counted separately; all other URLs count as "pages"."""
@@ -44,7 +44,7 @@ HEALTH = ("metrics", "healthz", "readyz")
 
 @checks.register(checks.Tags.security)
 def check_token(**_: Any) -> list[checks.CheckMessage]:
-    """Check that DPGEO_METRICS_TOKEN cannot be guessed."""
+    """Check that DPGEO_METRICS_TOKEN is long enough not to be guessed."""
     if not settings.DPGEO_METRICS_TOKEN or len(settings.DPGEO_METRICS_TOKEN) >= LEAST_TOKEN:
         return []
     return [

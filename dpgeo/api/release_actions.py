@@ -419,7 +419,7 @@ def read_quoted(request: Request) -> dict[str, Any]:
 
 
 def read_guess(given: dict[str, Any]) -> Guess:
-    """Return the guess in the body of a request.
+    """Return the publisher's guess about the data, given as fields of a request's body.
 
     Raises InvalidInput, which names the field, if the guess is malformed.
     """

@@ -74,8 +74,8 @@ def current_user() -> Any:
 
 
 def current_name() -> str:
-    """Return who acts if no account does: the name given to `acting`, CONSOLE outside a request, or
-    "".
+    """Return the name to record for an event without an account: the one given to `acting`, or else
+    CONSOLE outside a request and "" within one.
     """
     return _acting.get() or CONSOLE * (_request.get() is None)
 

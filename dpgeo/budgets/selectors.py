@@ -123,7 +123,7 @@ def debited_units(ledger: Ledger) -> int:
 
 
 def left_units(ledger: Ledger, *, refunds: bool) -> int:
-    """Return the remaining amount in ledger units.
+    """Return what remains of a ledger's budget, in the ledger's units.
 
     Without `refunds`, return what would remain if nothing had ever been refunded.
     """

@@ -187,9 +187,7 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         # debit were lost, the budget could be spent twice. WAL with NORMAL may lose the last
         # transactions.
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
-        **DATABASES["default"].get(
-            "OPTIONS", {}
-        ),  # options in the database's URL, such as ?timeout=5
+        **DATABASES["default"].get("OPTIONS", {}),  # from the database's URL, such as ?timeout=5
     }
 else:
     # Test a persistent connection before use, so that no request fails after a restart of the

@@ -1,4 +1,4 @@
-"""Storage for collected scripts and styles that any account can read."""
+"""Storage for collected scripts and styles that any account of the operating system can read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ReadableStaticFilesStorage(CompressedStaticFilesStorage):  # type: ignore[
 
 
 def make_readable(folder: Path) -> None:
-    """Make a folder and everything in it readable by all accounts, including older files."""
+    """Make a folder readable by all accounts of the operating system, with everything in it."""
     for path in (folder, *folder.rglob("*")):
         if path.is_symlink():
             continue

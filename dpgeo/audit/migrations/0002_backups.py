@@ -1,4 +1,4 @@
-"""Backups and restores as kinds of events.
+"""New kinds of events in the audit list: backups and restores.
 
 To change a constraint, SQLite creates a new table without the old one's trigger, so the trigger is
 created again.

@@ -1,4 +1,4 @@
-"""Webhooks, settings and approvals by a second person as kinds of events.
+"""New kinds of events in the audit list: webhooks, settings and approvals by a second person.
 
 To change a constraint, SQLite creates a new table without the old one's trigger, so the trigger is
 created again.

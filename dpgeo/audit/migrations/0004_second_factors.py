@@ -1,4 +1,4 @@
-"""Second factors and invitations as kinds of events.
+"""New kinds of events in the audit list: second factors and invitations.
 
 To change a constraint, SQLite creates a new table without the old one's trigger, so the trigger is
 created again.

@@ -33,7 +33,7 @@ MOST_SECONDS_APART = 5.0
 """Largest difference in seconds between two clocks that is not reported as a fault."""
 
 LONGEST_WAIT = timedelta(minutes=10)
-"""Longest time that a job may wait while no job is running."""
+"""Longest time for which a job may wait while no job is running; longer is a fault."""
 
 ENDS_SOON = timedelta(days=30)
 """Time before its expiry from which a provider's certificate is reported as a fault."""

@@ -262,7 +262,10 @@ def parse_area(text: str) -> StudyArea:
 def parse_lines(
     lines: Sequence[str], read: Callable[[str], dict[str, Any]], *, field: str
 ) -> list[dict[str, Any]]:
-    """Parse declared columns, one from each line. Raises InvalidInput."""
+    """Return what `read` parses from each line, which declares one column.
+
+    Raises InvalidInput, with `field`, if `read` raises ValueError.
+    """
     try:
         return [read(line) for line in lines]
     except ValueError as error:
