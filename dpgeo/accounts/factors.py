@@ -48,8 +48,9 @@ def passkey_add(
 ) -> list[str]:
     """Add a passkey that answered this session's challenge; return fresh recovery codes.
 
-    All other sessions end, because they did not prove the new factor. Raises InvalidInput for a
-    wrong answer, and for a passkey that does not ask its user for a PIN or fingerprint.
+    No codes are returned if the account already has some. All other sessions end, because they did
+    not prove the new factor. Raises InvalidInput for a wrong answer, and for a passkey that does
+    not ask its user for a PIN or fingerprint.
     """
     from allauth.mfa.webauthn.internal import auth
 
@@ -82,7 +83,11 @@ def passkey_use(*, user: User, credential: dict[str, Any]) -> Authenticator:
 
 
 def factor_added(*, request: HttpRequest, user: User, factor: Authenticator) -> list[str]:
-    """Mark a session as having proved its new factor, end all others; return recovery codes."""
+    """Mark a session as having proved its account's new factor, and end the account's other
+    sessions.
+
+    Returns fresh recovery codes, or none if the account already has some.
+    """
     record_authentication(request, user, "mfa", id=factor.pk, type=factor.type)
     for session in sessions_of(user).exclude(session_key=request.session.session_key or ""):
         session_end(session=session)

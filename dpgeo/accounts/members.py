@@ -77,7 +77,8 @@ def invitation_of(secret: str) -> Invitation | None:
 def invitation_accept(*, invitation: Invitation, user: User) -> Membership:
     """Make a user a member, and end the invitation.
 
-    Raises Conflict if it was used meanwhile, or if the user is a member already.
+    Raises Conflict if the invitation was used or withdrawn meanwhile, or if the user is a member
+    already.
     """
     used, _ = Invitation.objects.filter(pk=invitation.pk).delete()
     if not used:
@@ -94,7 +95,7 @@ def account_create(*, invitation: Invitation, account: User) -> User:
 
     Where a second person must approve budgets and maps, the account counts as the inviter's own
     until an operator vouches for it, because the inviter may have opened the link. Raises Conflict
-    if the invitation was used meanwhile.
+    if the invitation was used or withdrawn meanwhile.
     """
     account.vouched = False
     account.invited_by = invitation.invited_by
@@ -144,7 +145,8 @@ def membership_change(*, membership: Membership, role: Role, by: User) -> Member
 def membership_end(*, membership: Membership, by: User) -> None:
     """End a membership, one's own or, as an administrator, another's; its API keys stop working.
 
-    Raises NotAllowed for others, or Conflict if nobody would administer the organisation.
+    Raises NotAllowed if `by` is neither the member nor an administrator, or Conflict if nobody
+    would administer the organisation afterwards.
     """
     if membership.user_id != by.pk:
         _check_administers(by, membership.organisation)

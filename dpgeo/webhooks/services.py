@@ -140,7 +140,7 @@ def delivery_repeat(*, delivery: Delivery, by: User) -> None:
 
 
 def deliveries_wake() -> int:
-    """Offer due deliveries to the workers, and delete old ones; return how many were offered."""
+    """Offer due deliveries to the workers, WOKEN_AT_ONCE at most; return how many were offered."""
     now = timezone.now()
     quiet = Q(woken_at=None) | Q(woken_at__lt=now - WAKE_AFTER)
     due = Delivery.objects.filter(quiet, due_at__lte=now).order_by("due_at")
@@ -151,7 +151,7 @@ def deliveries_wake() -> int:
 
 
 def deliveries_forget() -> None:
-    """Delete deliveries that have ended and are no longer listed."""
+    """Delete deliveries that have ended and were created more than KEPT ago."""
     Delivery.objects.filter(due_at=None, created_at__lt=timezone.now() - KEPT).delete()
 
 
