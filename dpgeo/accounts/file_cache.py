@@ -23,7 +23,7 @@ class CountsInFiles(BaseCache):
     from then. And above 300 entries it deletes a random third, so a client that sends requests
     under many names could erase other clients' counters. Here a lock makes each operation atomic,
     and increments leave the expiry time unchanged. Once there are `MAX_COUNTS` counters, expired
-    ones are deleted first, then those that expire soonest.
+    ones are deleted, then those that expire soonest, until at most half are left.
     """
 
     def __init__(self, folder: str, params: dict[str, Any]) -> None:

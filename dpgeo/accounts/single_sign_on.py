@@ -291,8 +291,9 @@ def assertion_use(*, provider: str, assertion: str, until: int) -> bool:
 def trusted_account(facts: Facts, claims: Facts) -> User | None:
     """Return the account with the e-mail address in a provider's claims, or None.
 
-    It is also None if the address is not verified or the settings do not trust the provider's
-    addresses, and for accounts of staff and those that already belong to a provider's subject.
+    It is also None if the address is not verified, if the settings do not trust the provider's
+    addresses, or if several accounts have it. Inactive accounts, those of staff and those that
+    already belong to a provider's subject are left out.
     """
     if not facts.get("trust_email") or claims.get("email_verified") is not True:
         return None
@@ -308,7 +309,10 @@ def trusted_account(facts: Facts, claims: Facts) -> User | None:
 
 @transaction.atomic
 def roles_set(*, user: User, facts: Facts, claims: Facts) -> None:
-    """Give a user the roles of their groups; end memberships to which no group entitles them."""
+    """Give a user the roles of their groups in the organisations that the provider's settings name.
+
+    The user's membership in any of these organisations ends if no group gives a role there.
+    """
     for slug, role in roles_of(facts, claims).items():
         organisation = Organisation.objects.filter(slug=slug).first()
         if organisation is None:

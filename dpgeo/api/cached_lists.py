@@ -1,4 +1,4 @@
-"""Lists of public objects as JSON text; the text of each object is cached."""
+"""Lists of releases, datasets and series as JSON text; each release's and dataset's text is cached."""
 
 from __future__ import annotations
 

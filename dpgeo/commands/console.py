@@ -117,9 +117,9 @@ def plain_errors(options: Mapping[str, str]) -> Iterator[None]:
 
 
 def acting_user(name: str) -> User | None:
-    """Return the user with this name, or None for an empty name.
+    """Return the active user with this name, or None, for the operator, if the name is empty.
 
-    None means that the operator acts.
+    Raises InvalidInput if there is no such user.
     """
     if not name:
         return None

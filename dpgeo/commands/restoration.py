@@ -327,7 +327,10 @@ def _set_currencies(journal: Sequence[Decision]) -> None:
 
 
 def _set_totals(decision: Decision) -> None:
-    """Set the totals of a dataset's budgets to those that were decided after the backup."""
+    """Set the totals of a dataset's budgets to those of a decision in the journal.
+
+    No total becomes less than what is spent, and none is raised that was promised or merged.
+    """
     dataset = Dataset.objects.select_related("ledger").filter(slug=decision.facts["dataset"])
     for ledger_totals in dataset:
         points = points_ledger(ledger_totals.ledger)
@@ -335,8 +338,7 @@ def _set_totals(decision: Decision) -> None:
             total = decision.facts.get(units)
             if ledger is not None and total is not None:
                 stored = Ledger.objects.filter(pk=ledger.pk)
-                # Raise a total only if it was neither promised nor merged before the backup: no
-                # other could be raised after it, either.
+                # No other total could be raised after the backup, either.
                 free = stored.filter(promised_at=None, merged=None, merged_units=0)
                 lowered = stored.filter(total_units__gt=total)
                 for changed in (free, lowered):
@@ -365,9 +367,9 @@ def _close_ledgers(journal: Sequence[Decision], draws_complete: bool) -> int:
 
     Without `draws_complete`, all budgets are debited. With it, all draws made after the backup are
     known, so only budgets that were merged after the backup are debited, because the record of the
-    merger is lost. The total of no budget can be raised afterwards, because a publication after
-    the backup may have promised that the total stays as it is; only a total of 0, on which nobody
-    has decided, can still be set. Returns how many budgets were debited.
+    merger is lost. The total of no budget can be raised afterwards, because a publication after the
+    backup may have promised that the total stays as it is. Only with `draws_complete`, a total of
+    0, on which nobody has decided, can still be set. Returns how many budgets were debited.
     """
     now = timezone.now()
     own = Ledger.objects.filter(recovers="", merged_into=None)

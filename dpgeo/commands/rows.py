@@ -65,7 +65,7 @@ def snapshot() -> Iterator[str]:
 
 
 def migrations(using: str = "default") -> list[str]:
-    """Return the names of the migrations that a database has, in order."""
+    """Return the sorted names of a database's migrations, of apps whose tables are backed up."""
     rows = MigrationRecorder.Migration.objects.using(using).values_list("app", "name")
     # Django records a squashed migration and those that it replaces, whichever of them ran, so
     # these names can be compared between databases.
@@ -101,7 +101,7 @@ def _plain(value: Any) -> Any:
 def load_rows(model: type[models.Model], lines: Iterable[bytes]) -> int:
     """Insert rows as `dump_rows` wrote them, without signals; return how many.
 
-    Raises ValueError for a column that the table does not have.
+    Raises ValueError if a row's columns are not exactly those of the table.
     """
     fields = model._meta.concrete_fields
     by_name = {each.attname: each for each in fields}
