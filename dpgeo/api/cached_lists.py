@@ -1,4 +1,4 @@
-"""Lists of releases, datasets and series as JSON text; each release's and dataset's text is cached."""
+"""Lists of releases, datasets and series as JSON text; all but the texts of series are cached."""
 
 from __future__ import annotations
 

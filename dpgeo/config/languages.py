@@ -61,7 +61,8 @@ def page_language(
 ) -> Callable[[HttpRequest], HttpResponse]:
     """Return a middleware that chooses the language of each page.
 
-    It also sets `request.versions`, the links to the page in other languages.
+    It also sets `request.versions`, links to the page in each language and without a language
+    prefix.
     """
 
     def answer(request: HttpRequest) -> HttpResponse:

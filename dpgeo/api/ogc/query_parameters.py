@@ -98,7 +98,8 @@ def limit_of(most: int, default: int, more: str = "") -> Query:
 
 
 def read_interval(text: str) -> str:
-    """Return `text` if it is an RFC 3339 date-time, or an interval with at most one open end.
+    """Return `text` if it is a day, an RFC 3339 date-time, or an interval with at most one open
+    end.
 
     Raises InvalidInput if the text is malformed.
     """

@@ -107,7 +107,8 @@ def web_command(host: str, port: int) -> list[str]:
 def worker_command(workers: int, queue: str = "celery") -> list[str]:
     """Return the command line of a Celery worker that prints only warnings and errors.
 
-    `queue` is "celery" for most jobs, and "files" for files that readers ask for.
+    `queue` is "celery" for most jobs, and "files" for files that readers ask for and for messages
+    to webhooks.
     """
     python = [sys.executable, "-W", "ignore:You're running the worker with superuser"]
     arguments = ["-m", "celery", "-A", "dpgeo.config.celery", "--quiet", "worker"]
