@@ -23,7 +23,7 @@ HEAVY = {"PIL", "duckdb", "geopandas", "h3", "pandas", "pyarrow", "pyogrio", "py
 """Packages that take too long to load when the site starts, so only functions import them."""
 
 OF_ALLAUTH = ("allauth.mfa.webauthn", "allauth.socialaccount.providers")
-"""Modules of allauth that load fido2, or the client of providers."""
+"""Modules of allauth that load the package fido2, or the HTTP client for sign-in providers."""
 
 Import = ast.Import | ast.ImportFrom
 Function = ast.FunctionDef | ast.AsyncFunctionDef

@@ -20,7 +20,7 @@ def test_the_copy_is_made_once_and_read_without_a_log_of_writes(tmp_path: Path) 
 
 
 def test_parallel_processes_import_different_tests_first() -> None:
-    """The first process collects from the beginning; the others begin further on."""
+    """The first process imports test files in order; each other one begins with a later file."""
     folder = "tests/unit/core"
     files = sorted((ROOT / folder).rglob("test_*.py"))
     assert conftest.imported_first([folder], 0, 2) == []

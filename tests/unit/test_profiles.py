@@ -1,4 +1,4 @@
-"""Profiles: totals of a map's strips, in which every count is included exactly once."""
+"""Profiles: sums by strip of a map, which contain each count exactly once, and their margins."""
 
 from __future__ import annotations
 

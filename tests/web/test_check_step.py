@@ -256,7 +256,7 @@ def test_a_tighter_area_after_a_file_was_looked_at_is_on_record(desk: Desk) -> N
     dataset_discard(dataset=first.dataset)
     again = received(desk, rows_at(10.2, 50.2))
     assert "200 of 200 rows" in desk.page(address(again))
-    assert again.dataset.area_seen == {}  # the area has not changed since the file was opened
+    assert again.dataset.area_seen == {}  # files were opened beside the same area
     dataset_discard(dataset=again.dataset)
     tight = received(desk, rows_at(10.2, 50.2), area=(10.1, 50.1, 10.3, 50.3))
     assert tight.dataset.area_seen["times"] == 2

@@ -174,7 +174,7 @@ def test_all_files_are_made_at_publication_if_asked_for(desk: Desk, dataset: Dat
     release_run(release_id=release.pk)
     page = f"/desk/releases/{release.pk}/"
     assert 'name="all_files" form="publish" aria-describedby="all-files" checked' in desk.page(page)
-    # Browsers do not send a box that the owner cleared, so the form has no `all_files`.
+    # Browsers do not send a checkbox that the owner cleared, so the form has no `all_files`.
     desk.client.post(f"{page}publish/", {"notes_sha256": ""})
     release.refresh_from_db()
     assert (release.state, release.all_files) == ("published", False)

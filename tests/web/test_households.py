@@ -1,4 +1,4 @@
-"""Protection of households: each person gets epsilon divided by the size, or rho by its square.
+"""Protection of households of k people: each person gets epsilon/k, or rho/k^2.
 
 Tested are the noise, the debit, and what the statement, pages, API and command say.
 """

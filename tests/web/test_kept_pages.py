@@ -1,4 +1,4 @@
-"""Cached pages of published maps for anonymous visitors: what is in their key and ends them."""
+"""Cached pages of published maps for anonymous visitors: their keys, and what removes them."""
 
 from __future__ import annotations
 

@@ -360,9 +360,9 @@ def test_only_administrators_merge_and_only_ledgers_of_their_organisation() -> N
 
 
 def test_the_total_of_recovered_points_is_what_was_found_and_makes_no_room() -> None:
-    """The total of recovered points is what was found, also after a merger.
+    """The total of a recovered budget for points is what it has already paid, so it pays no more.
 
-    By a merger, the recovered budget for points may become the budget of a dataset that had none.
+    This holds even after a merger, by which it may become the budget of a dataset that had none.
     """
     lost = ledger_recovering(
         slug="lost", title="Lost", publisher="city", notion=Notion.GEO_IND, radius=200

@@ -210,9 +210,8 @@ def test_a_webhook_that_answers_nonsense_stops_no_reaper(
         space.append(Reading(0, low=True, writable=True))
         call_command("reap", "--once", stdout=StringIO())
         thread.join()
-    assert (
-        Alert.objects.get(name="space").level == 0
-    )  # The level of free space is unchanged, since sending failed, so the next round tries again.
+    # Sending failed, so no alert about space is recorded, and the next round tries again.
+    assert Alert.objects.get(name="space").level == 0
 
 
 def test_a_webhook_that_redirects_is_not_followed(settings: Any, space: list[Reading]) -> None:

@@ -155,7 +155,7 @@ def test_a_file_that_fills_the_disk_on_its_way_is_answered_with_507(
     address = announce(program, slug).json()["url"]
     read = disk_space.read_disk_space()
     disk.fill(leave=0)
-    with pytest.MonkeyPatch.context() as patched:  # the check before still sees free space
+    with pytest.MonkeyPatch.context() as patched:  # the check sees the space from before
         patched.setattr("dpgeo.api.outages.read_disk_space", lambda: read)
         sent = program.send("PATCH", address, CONTENT, Upload_Offset="0")
         with (disk.folder.parent / "trips.csv").open("rb") as file:

@@ -1,4 +1,4 @@
-"""The privacy officer's pages: budgets over time, findings, the yearly report, and its readers."""
+"""The privacy officer's pages: budgets over time, findings, yearly report, and who may see them."""
 
 from __future__ import annotations
 

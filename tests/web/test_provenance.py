@@ -1,4 +1,4 @@
-"""Public geometry: declarations after data was uploaded, and what releases say about it."""
+"""Public geometry: declarations after data were uploaded, and what releases say about it."""
 
 from __future__ import annotations
 

@@ -330,7 +330,7 @@ def test_a_mechanism_without_gaussian_noise_is_compared_by_what_rho_pays_for() -
     compared = quote_release(dataset, **asked, totals=0).currencies
     assert compared is not None
     assert compared.alone.better is None
-    # two maps of epsilon 0.12 each cost the same rho in either currency
+    # A budget in rho would pay for only epsilon 0.12 for each of two such maps, instead of 0.5.
     assert compared.better is Notion.PURE_DP
 
 

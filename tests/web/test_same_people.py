@@ -244,7 +244,7 @@ def test_a_key_is_refused_alike_until_an_approver_has_answered(
     first: Dataset, people: range
 ) -> None:
     key = by_key(first.organisation)
-    assert make_request(first, key).pk  # this file was confirmed while there was no other budget
+    assert make_request(first, key).pk  # no other budget to compare people with yet
     second = make_dataset(first.organisation)
     read(second, rows(people))
     with pytest.raises(Conflict) as refused:

@@ -229,7 +229,7 @@ def test_a_second_factor_is_asked_for_unless_the_provider_does(
     visitor = Visitor(server)
     visitor.enters()
     assert visitor.is_in()
-    # Another provider is configured, too, when the sign-in continues after the second factor.
+    # Two providers are configured; after the second factor, the sign-in must go on with the same.
     settings.DPGEO_SAML = [{**facts, "id": "other"}, facts]
     secret = "A" * 32
     TOTP.activate(User.objects.get(username="cleo"), secret)
@@ -260,7 +260,7 @@ def says(**changes: Any) -> Lie:
 
 
 def answers(request: str | None) -> Lie:
-    """Return a lie by which the answer names `request`, or no request, as the one it answers."""
+    """Return a lie that makes the answer claim to be for `request`, or for no request if None."""
     return says(in_response_to=request, confirmed_in_response_to=request)
 
 
@@ -335,7 +335,7 @@ def test_a_provider_begins_only_where_the_settings_allow_it_and_each_answer_serv
     del stolen.attrib["InResponseTo"]
     assert asked.posts(stolen).status_code == 403
     assert why() == "single sign-on: wrong subjectconfirmation"
-    # Used assertions are deleted a day after they have ended.
+    # The records of used assertions are deleted a day after the assertions have expired.
     assert UsedAssertion.objects.count() == 1
     UsedAssertion.objects.update(until=timezone.now() - timedelta(days=2))
     Visitor(server).enters()
@@ -608,7 +608,8 @@ def test_strangers_store_nothing_and_are_slowed_down(
         return [client.post(ANSWER, body, content_type=FORM).status_code for _ in range(times)]
 
     assert junk(5, "") == [403, 403, 403, 429, 429]
-    # Somebody in the same network who began to sign in here can still finish.
+    # The limit is for answers that nobody asked for: in the same network, a sign-in that was begun
+    # on this site can still be finished.
     visitor = Visitor(server)
     assert visitor.enters()["Location"] == "/desk/"
     # One request allows a few attempts only, and forged or old tickets allow none.
@@ -638,7 +639,7 @@ def test_an_open_session_at_the_provider_confirms_nothing(
     """Before second factors change, the provider must ask the user for a new proof of identity."""
     visitor = Visitor(server)
     assert not visitor.asked.again
-    visitor.enters(says(proved=-10))  # the last proof was 10 minutes ago
+    visitor.enters(says(proved=-10))  # entered a password there 10 minutes ago
     confirm = visitor.client.get(APP)["Location"]
     page = visitor.client.get(confirm).content.decode()
     (begin,) = re.findall(f'href="({BEGIN}[^"]+)"', page)

@@ -175,7 +175,7 @@ def test_a_first_factor_ends_all_other_sessions(desk: Desk, clock: Clock) -> Non
     assert here.get("/desk/").status_code == 200
     assert elsewhere.get("/desk/").status_code == 302
     assert elsewhere.get(LOGIN).status_code == 200
-    # The user of a session that was made without the sign-in page is hidden, too.
+    # A session that was made without the sign-in page counts as not signed in, too.
     assert desk.client.get("/desk/").status_code == 302
 
 

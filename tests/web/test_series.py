@@ -681,7 +681,9 @@ def test_a_series_of_zones(dataset: Dataset) -> None:
 
 
 CALENDAR = {"person": [10, 10, 10, 0], "any": [10, 10, 10, 10]}
-"""By protection, the contributions counted in each of four weeks, if ten people make one a week."""
+"""For each kind of protection of a series: the contributions counted in each of four weeks, if ten
+people make one a week.
+"""
 
 
 @pytest.mark.parametrize(

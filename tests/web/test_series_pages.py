@@ -158,7 +158,7 @@ def test_the_desk_has_fields_for_every_kind_of_series(desk: Desk) -> None:
     add_layer(dataset, name="stops", kind="places", file=io.BytesIO(STOPS.encode()))
     add(dataset, week(1, range(10)))
     address = reverse("desk-series", args=[dataset.slug])
-    assert 'name="zones.zones"' not in desk.page(address)  # it has no layer of zones
+    assert 'name="zones.zones"' not in desk.page(address)  # no zones are declared
     places = {"mechanism": "places", "places.reach": "400", "places.slices": "days of the week"}
     answer = desk.client.post(address, FORM | places | {"action": "declare"})
     assert "one allowance for the whole series" in answer.content.decode()

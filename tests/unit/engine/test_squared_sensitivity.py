@@ -52,7 +52,7 @@ DOORS: dict[str, Callable[[DuckDBView], Private]] = {
 
 
 def rows_of_people() -> list[Row]:
-    """Return rows: person 0 stays in one cell, 1 commutes every day, 2 tours, others wander."""
+    """Return rows: 0 stays in a cell, 1 commutes between two, 2 visits five once, others wander."""
     here, there = centre(GRID, 1, 1), centre(GRID, 4, 5)
     rows: list[Row] = [(0, *here, number * 60) for number in range(9)]
     for day in range(5):

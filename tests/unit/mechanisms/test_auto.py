@@ -160,8 +160,8 @@ def test_counts_of_equal_squares_decide_how_often_areas_are_chosen(
 ) -> None:
     """How unevenly people are spread over equal squares decides the number of phases, not noise.
 
-    20,000 people are spread evenly or are all in one cell, and noise of scale 3 or so is too weak
-    to blur this difference.
+    20,000 people are spread evenly or are all in one cell, a difference that noise of scale 3 or
+    more hardly blurs.
     """
     counts = np.full((64, 64), 5)
     if crowd:

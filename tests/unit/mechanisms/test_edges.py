@@ -36,14 +36,14 @@ AROUND = Zones(
     names=KEYS,
     shapes=shapely.box(LONGITUDE - 0.01, LATITUDE - 0.01, LONGITUDE + 0.01, LATITUDE + 0.01),
 )
-"""The places of the visits as zones, between which trips are counted."""
+"""Squares around the places that people visit, as zones between which trips are counted."""
 
 GAP = 6
 PEOPLE, VISITS = 30, 8
 
 
 def visits() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return who was where and in which hour of the week; one of the hours is unique."""
+    """Return who was where and in which hour of the week. A person's hours all differ."""
     random = np.random.default_rng(9)
     who = np.repeat(np.arange(PEOPLE), VISITS)
     hour = np.concatenate(

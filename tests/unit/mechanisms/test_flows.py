@@ -326,7 +326,8 @@ def test_pairs_asked_for_are_the_same_whether_all_or_some_were_measured(within: 
 
 def test_both_ends_of_a_query_share_one_limit_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = FlowAnswers(drawn(travellers(ORIGIN, DESTINATION)))
-    # a box has five vertices, and so has the box around all sixteen squares
+    # For each of sixteen squares, clipping counts as five steps for its own vertices and five for
+    # those of the query.
     one_end = 16 * (5 + 5)
     monkeypatch.setattr(flow_answers, "MOST_CLIPPED", one_end)
     everywhere = shapely.box(-1, -1, 1, 1)

@@ -25,7 +25,7 @@ def everywhere() -> NDArray[np.bool_]:
 def surveyed(
     cells: NDArray[np.float64], inside: NDArray[np.bool_], scale: float, seed: int = 1
 ) -> NodeMeasurements:
-    """Return noisy counts of an even grid, and of nodes chosen from these counts."""
+    """Return noisy counts of an even grid, and of quadtree nodes chosen from the former."""
     random = np.random.default_rng(seed)
     measurements = NodeMeasurements(inside)
     for phase in (0, 1):

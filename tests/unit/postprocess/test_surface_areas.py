@@ -106,7 +106,7 @@ def test_the_variance_is_that_of_the_posterior_given_all_counts() -> None:
         cells = np.zeros((8, 8), dtype=bool)
         cells[top:bottom, left:right] = True
         share = np.bincount(label[cells.ravel()], minlength=len(size)) / size
-        # The tolerance is for `share`, as if all cells of a leaf had the same ground area.
+        # Not exactly equal: `share` counts cells, whose ground areas differ slightly within a leaf.
         assert noise[index] == pytest.approx(share @ covariance @ share, rel=1e-3, abs=1e-6)
         expected = (share * (1 - share)) @ np.square(leaf_counts)
         assert uneven[index] == pytest.approx(expected, rel=1e-2, abs=1e-6)

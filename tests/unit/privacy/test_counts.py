@@ -114,7 +114,7 @@ def test_distinct_counts_change_less_in_squares() -> None:
     distinct = PrivateCounts(values, sensitivity=10, distinct=True)
     assert PrivateCounts(values, sensitivity=10).squared_sensitivity == 100
     assert distinct.squared_sensitivity == distinct.flat().squared_sensitivity == 10
-    # One person may have been in all four cells, and is then counted several times in one region.
+    # All four cells become one region, in which somebody who was in each of them counts four times.
     assert distinct.regroup(np.zeros((2, 2), int), 1).squared_sensitivity == 100
     with pytest.raises(TypeError, match="never changed"):
         distinct._distinct = True

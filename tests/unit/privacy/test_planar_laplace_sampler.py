@@ -187,7 +187,7 @@ def test_padding_adds_missing_reports_anywhere_in_the_area(
 def test_attributes_are_the_last_sort_key_of_reports() -> None:
     """Attributes are the last key by which reports are sorted.
 
-    Otherwise the order of reports with the same place and time would reveal something.
+    Otherwise the order of reports with the same place and time would be that of the private rows.
     """
     several = positions([10.1] * 5, [50.05] * 5, 7)
     [part] = several._read_by_meter()
@@ -206,7 +206,7 @@ def test_padding_reports_lie_in_the_study_area() -> None:
     )
     lon, lat = scatter(triangle, 4000, SeededWords(1))
     inside = triangle.covers(lon, lat)
-    assert 0.95 < inside.mean() < 1  # the cells on the area's edge lie only partly within it
+    assert 0.95 < inside.mean() < 1  # cells at the area's edge are partly outside it
     assert scatter(CITY, 0, SeededWords(1))[0].size == 0
     ones = CraftedWords([(1 << 64) - 1] * 3)
     lon, lat = scatter(CITY, 1, ones)

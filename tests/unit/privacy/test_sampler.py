@@ -147,7 +147,7 @@ def test_beyond_the_table_a_new_draw_is_added() -> None:
     assert sample_geometric(rate, 1, CraftedWords([MAX, 0]))[0] == length
     assert sample_geometric(rate, 1, CraftedWords([MAX, MAX, MAX, 0]))[0] == 3 * length
     words = [0, MAX, 1 << 63, MAX, 0]
-    # The second of the three draws exceeds the range of its table twice.
+    # In the second draw, two words of ones exceed the table, and each adds the table's length.
     assert sample_geometric(rate, 3, CraftedWords(words)).tolist() == [0, 2 * length, 6]
 
 

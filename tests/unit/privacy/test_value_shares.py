@@ -1,4 +1,4 @@
-"""The two sums from which a mean is computed, above and below, with the noise from the Meter."""
+"""The sums of distances to the lower and upper limit, which give a mean, and their noise."""
 
 from __future__ import annotations
 

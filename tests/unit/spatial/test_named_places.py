@@ -119,7 +119,8 @@ def test_a_country_across_the_antimeridian_is_cut_there(places: WorldPlaces) -> 
 
 
 def test_a_time_zone_is_that_of_the_nearest_city_of_the_same_country(tmp_path: Path) -> None:
-    # A rectangle for Germany. 11.6, 48.1 is nearest to Busingen, which has another time zone.
+    # A rectangle with Berlin and the enclave Busingen, which is nearer, but whose time zone is not
+    # a country's main one.
     ring: list[list[float]] = [[8, 47.6], [14, 47.6], [14, 53], [8, 53], [8, 47.6]]
     places = world(tmp_path, {"Germany": ring})
     assert places.time_zone_at(11.6, 48.1) == "Europe/Berlin"

@@ -1,4 +1,4 @@
-"""Bounded visits of Fan and Jin, and the errors within a partition of DPCube."""
+"""Fan and Jin's bounding of visits, and errors of sums over a part of one DPCube partition."""
 
 from __future__ import annotations
 
