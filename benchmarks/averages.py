@@ -73,7 +73,7 @@ def add_source(parser: argparse.ArgumentParser) -> None:
 
 
 def view_of(options: argparse.Namespace) -> ArrayView:
-    """Return the view that the options choose."""
+    """Return a private view of the file that the options name, or else of generated people."""
     return read(options.data, options.cells) if options.data else generated(options)
 
 

@@ -36,7 +36,7 @@ def line_chart(
     If `level` is given, it is marked by a dotted line. A `logarithmic` chart has a logarithmic
     vertical axis, too; all its values must be above 0. Other charts show 0, unless `from_zero` is
     false. `spreads` holds, for each point of a curve, how far an error bar extends above and below
-    it. `note` is a line below the names.
+    it. `note` is a line below the curves' names.
     """
     xs = sorted({x for points in curves.values() for x, _ in points})
     ys = [y for points in curves.values() for _, y in points]

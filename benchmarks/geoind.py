@@ -96,7 +96,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for each figure."""
+    """Print a line for each figure that the options ask for."""
     level = make_level(options.level, options.radius)
     noise = PlanarLaplace(level.epsilon, 1, grid_step(level.radius), input_step(level.radius))
     lines = (

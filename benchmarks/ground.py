@@ -64,7 +64,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print the figures of the requested parts."""
+    """Print the figures of the parts that `--part` requests: page, search or both."""
     if options.part in {None, "page"}:
         report(first_view(options.cells, options.repeat), options.json)
     if options.part in {None, "search"}:
@@ -130,7 +130,7 @@ def _visits(
 def _keeper(finished: list[Any]) -> Callable[[Any], None]:
     """Return a handler that appends finished requests to `finished`.
 
-    The handler is a function, because Playwright sets attributes on its handlers.
+    Playwright sets attributes on its handlers, which `finished.append` itself would not accept.
     """
 
     def keep(request: Any) -> None:

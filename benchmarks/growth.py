@@ -92,7 +92,7 @@ def _count(path: Path, counting: Counting, memory: int) -> None:
 
 
 def measured(step: Callable[[], object]) -> Cost:
-    """Run a step in a new process and return its cost."""
+    """Run a step in a new process; return its processor time and its largest memory."""
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as pool:
         return pool.submit(_timed, step).result()

@@ -213,7 +213,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def middle(visits: Sequence[dict[str, float]], name: str) -> float:
-    """Return the median of a figure."""
+    """Return the median of one figure over the visits."""
     return statistics.median(each[name] for each in visits)
 
 

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 Peer = Callable[[str, int, int], Callable[[], int]]
-"""Function that loads a library and returns the work to time, which returns the number of
-counts.
+"""Function that loads a library and returns a function that does the work.
+
+Only the second one is timed. It returns the number of counts that it has released.
 """
 
 

@@ -186,7 +186,7 @@ def _count(
 
 
 def _measured(step: Callable[[], NDArray[np.int64] | None]) -> Cost:
-    """Run a step in a new process and return its cost and its counts."""
+    """Run a step in a new process; return its processor time, its memory and its counts."""
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as pool:
         return pool.submit(_timed, step).result()

@@ -76,9 +76,10 @@ REACH = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scheme:
-    """How a series is protected.
+    """A way to protect a series: contribution bounds, and epsilon for their noise.
 
-    Without an `allowance`, contributions are bounded in every week separately.
+    A person has at most `each` contributions to a map and, if there is an `allowance`, at most as
+    many to the whole series. Without it, contributions are bounded in every week separately.
     """
 
     name: str
@@ -264,7 +265,7 @@ def baselines(
 
 
 def schemes(epsilon: Fraction, weeks: int) -> Iterator[Scheme]:
-    """Yield each protection of a series and, for comparison, epsilon divided among all weeks."""
+    """Yield each way to protect a series, and for comparison epsilon divided among all weeks."""
     yield Scheme(name="epsilon divided among weeks", each=1, epsilon=epsilon / weeks)
     for allowance in (20, 40):
         name = f"person over the series, L = {allowance}"
@@ -420,7 +421,7 @@ def absorbed(exact: Floats, scheme: Scheme, *, weeks: int, seed: int) -> tuple[F
 
 
 def tree_nodes(periods: int) -> Floats:
-    """Return the nodes (n, periods) of a binary tree over the periods, from the leaves upwards."""
+    """Return masks (n, periods) of the periods under each node of a binary tree, leaves first."""
     rows, width = [], 1
     while True:
         for start in range(0, periods, width):
@@ -454,7 +455,7 @@ def tree_drawn(exact: Floats, *, scale: float, seed: int, fitted: bool) -> Float
 
 
 def nodes_in(first: int, last: int) -> int:
-    """Return the least number of tree nodes that together cover periods first to last - 1."""
+    """Return the least number of tree nodes that cover periods `first` to `last` - 1."""
     number, width = 0, 1
     while first < last:
         if first // width % 2:

@@ -231,7 +231,7 @@ def zones(path: Path, options: argparse.Namespace) -> Line:
 
 
 def whole_release(path: Path, options: argparse.Namespace) -> Line:
-    """Return the time of a release from canonical file to blob, compared with one bounded query."""
+    """Return the time from canonical file to blob, compared with a query that bounds and counts."""
     grid = Grid.over(trips.AREA, CELLS)
     mechanism = find_mechanism("uniform-grid")
     params = parse_parameters(mechanism.params, {"cells": CELLS})

@@ -210,12 +210,12 @@ def clusters(
     bounds: Sequence[int],
     trials: int,
 ) -> Iterator[dict[str, float]]:
-    """Yield how far centres are from people at each bound, and the margins of the counts around.
+    """Yield how far centres are from people at each bound, and the margins of the clusters' counts.
 
-    `laplace` is private clusters for epsilon, `gaussian` the same for rho, and `paid` the pure
-    mechanism with the epsilon to which the rho converts. The distance is the mean over people, from
-    their cell to the nearest centre, in per cent of the frame's side; `none` is the distance
-    without noise.
+    `laplace` is the mechanism private clusters for epsilon, `gaussian` the same for rho, and `paid`
+    the pure mechanism with the epsilon to which the rho converts. The distance is the mean over
+    people, from their cell to the nearest centre, in per cent of the frame's side; `none` is the
+    distance without noise.
     """
     truth = exact(view_of(path, EVERYTHING).histogram(grid)).ravel()
     params = private_clusters.Params(cells=grid.rows)
@@ -279,7 +279,7 @@ def gaussian(counts: PrivateCounts, rho: Fraction, seed: int) -> Floats:
 def surface(
     view: DuckDBView, grid: Grid, amount: Fraction, seed: int, delta: Fraction | None = None
 ) -> Floats:
-    """Return the inferred counts of `auto`, with a `delta` under zCDP."""
+    """Return the inferred counts of `auto`, under zCDP if a `delta` is given."""
     params, entropy = auto.Params(cells=grid.rows), SeededEntropy(seed)
     content: Any = run(auto.MECHANISM, view, params, amount, entropy, {}, delta=delta).content
     return np.asarray(content.surface, dtype=np.float64)

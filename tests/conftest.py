@@ -35,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Find out once, and not in each test process, which suites may be sampled."""
+    """Find out once, for all test processes, of which suites only a sample need be run."""
     if hasattr(config, "workerinput"):
         config.stash[FRESH] = config.workerinput["fresh"]
     elif config.getoption("--recorded-one-in") > 1:
@@ -48,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell a parallel test process which suites may be sampled."""
+    """Tell a parallel test process of which suites it need run only a sample."""
     node.workerinput["fresh"] = node.config.stash[FRESH]
 
 

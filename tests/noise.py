@@ -1,4 +1,4 @@
-"""Noise distributions of the kind that a test expects."""
+"""Noise distributions, after a check that they are of the kind that a test expects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A fixed sample of tests."""
+"""The choice of a fixed sample of the tests in each file."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ class ArrayView:
     def _valued(
         self, regions: ValuedRegions, measure: Measure
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the region and the step of each counted value."""
+        """Return the region of each counted value, and the value in steps of `measure`."""
         lon = np.asarray(self.longitude, dtype=np.float64)
         lat = np.asarray(self.latitude, dtype=np.float64)
         values = np.asarray(self.values, dtype=np.float64)
@@ -259,7 +259,7 @@ class ArrayView:
     def trip_features(self, paths: TripPaths) -> PrivateTripFeatures:
         """Return counts of the features of trips, as `engine.trip_rows` describes them.
 
-        The hour of each record is its time, for trips of consecutive records.
+        Trips of consecutive records follow the records' hours.
         """
         lon, lat = (np.asarray(each, dtype=np.float64) for each in (self.longitude, self.latitude))
         hours = np.asarray(self.hours, dtype=np.int64)

@@ -112,7 +112,7 @@ def _cut(inside: Floats, box: tuple[slice, ...]) -> list[tuple[slice, ...]]:
 
 
 def unevenness(counts: Floats, label: Ints) -> tuple[float, float]:
-    """Return the variances of true counts within boxes, added up by people and by cells.
+    """Return two sums of the variances of true counts in boxes, weighted by people and by cells.
 
     The source's measure of partitions (section 6.2) weights the variance of a box by its people. A
     v-optimal histogram has the least sum with the number of cells as weights, which is the squared

@@ -36,8 +36,8 @@ def refined(
 ) -> tuple[list[Floats], Floats]:
     """Return the groups' noisy answers and the scales (g,) of their noise.
 
-    Each group's counts are disjoint, and a person may be in every group. Errors are relative to the
-    counts; `sanity` is the public number that takes the place of smaller counts in that division.
+    Each group's counts are disjoint, and a person may be in every group. Errors are relative: they
+    are divided by the count, or by the public number `sanity` if the count is smaller.
     """
     start = 10 * len(groups) / epsilon
     scales = np.full(len(groups), start)

@@ -54,8 +54,9 @@ def above_threshold(
 
 
 def noiseless_queries(answers: Floats, threshold: float, epsilon: float, random: Generator) -> Mask:
-    """Return the answers by Stoddard, Chen and Machanavajjhala (2014), whose method is not
-    private.
+    """Return the answers by the method of Stoddard, Chen and Machanavajjhala (2014).
+
+    The method is not private.
     """
     return np.asarray(answers >= threshold + random.laplace(0, 1 / epsilon))
 

@@ -80,7 +80,7 @@ def _restored(coefficients: Floats) -> Floats:
 
 
 def _spans(bins: int) -> Floats:
-    """Return the number of bins below each coefficient (n,)."""
+    """Return the number of bins (n,) under the tree node of each coefficient."""
     spans = [float(bins)]
     while len(spans) < bins:
         spans += [bins / len(spans)] * len(spans)

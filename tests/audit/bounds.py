@@ -38,7 +38,7 @@ For a claim of 2, 0.16 is the best one if the true epsilon is 1.1 times as large
 """
 
 STEP = 0.002
-"""Step between the values of epsilon that are tried in turn."""
+"""Step between the values of epsilon that `least_epsilon` tries in turn."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,8 +78,9 @@ def wait_for(address: str) -> None:
 
 
 CROWDS = itertools.count()
-"""Numbers that keep crowds distinct, so that no two share people and the desk does not warn about
-it.
+"""A different number for each file, so that no two contain the same invented people.
+
+If they did, the desk would warn about it.
 """
 
 

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.browser
 
 SIZES = [(1440, 900), (390, 844)]
 CROWDS = itertools.count(70)
-"""Numbers that keep crowds distinct, as in `test_desk_journey`."""
+"""A different number for each file, so that no two contain the same invented people."""
 
 
 def rides(path: Path) -> Path:
@@ -95,7 +95,7 @@ def publish(
     detail: str,
     declare_columns: Callable[[Any], None] = lambda page: None,
 ) -> None:
-    """Take the path from the upload to the published map, and end on its page."""
+    """Go through the owners' pages from the upload on, publish the map and end on its page."""
     page.set_input_files("[name=file]", file)
     page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
     fits(page)

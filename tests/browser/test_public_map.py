@@ -38,7 +38,7 @@ ASKED_AT_ONCE = """
         return getProgramParameter.call(this, program, name);
     };
 """
-"""Script that counts shader programs, and those whose linking the page waits for at once."""
+"""Script that counts shader programs, and those whose linking the page at once waits for."""
 ANSWERS = """
     window.steps = [];
     const { getContext } = HTMLCanvasElement.prototype;

@@ -88,7 +88,7 @@ class Held:
 
 
 def refusing(address: str, **answer: Any) -> Callable[[Any], None]:
-    """Return a function that makes requests to `address` fail, or answers them as given."""
+    """Return a function that makes a page's requests to `address` fail, or get this `answer`."""
 
     def prepare(page: Any) -> None:
         page.route(
@@ -146,7 +146,8 @@ def test_on_a_phone_the_servers_picture_lies_where_the_map_will_be(
     assert page.evaluate(BELOW, [LOADING, "#map .sheet"])
     early = screenshot(page, "#map .sheet")
     assert ramp_share(early, "light") > 0.02
-    # The legend shows counts that are too few in grey, as the picture does; the map hatches them.
+    # The legend shows counts below the threshold as the still picture does, in grey. The map, which
+    # is not there yet, hatches them.
     assert page.evaluate(SWATCH) == ["none", "rgb({}, {}, {})".format(*NOISE)]
     assert (early[..., :3] == NOISE).all(axis=-1).mean() > 0.02
     requests.release()

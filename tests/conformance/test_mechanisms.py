@@ -345,7 +345,7 @@ def test_its_trace_is_its_plan(mechanism: Mechanism, params: Any, counting: Coun
 def test_totals_are_measured_over_the_regions_that_it_counts(
     mechanism: Mechanism, params: Any
 ) -> None:
-    """The mechanism counts in the regions that `counted` names, for which totals are bounded."""
+    """The mechanism counts in the regions that `counted` names; totals are bounded over those."""
     if mechanism.counted is None:
         pytest.skip("It sells no totals.")
     seen = Recorded(city())
@@ -528,7 +528,7 @@ def true_counts(layer: Layer, view: ArrayView) -> np.ndarray[Any, Any]:
 
 
 def slices_of(layer: BoxLayer, view: ArrayView) -> Iterator[dict[str, np.ndarray[Any, Any]]]:
-    """Yield the true counts of slices, by the slices' keys, for every way to divide the map."""
+    """Yield the true counts of slices, by slice key, for each division by time and category."""
     for times in [None, *TIME_SLICES.values()]:
         for category in [None, *view.categories]:
             slices = Slicing(times, "UTC", category)

@@ -105,8 +105,8 @@ ANSWERS = {
     (int(tier), field): [places.replace("`", "").split(" or ") for places in cell.split("; ")]
     for tier, field, cell in ROW.findall(PAGE.read_text())
 }
-"""Places in a statement that answer each registry field, by tier and field. Every listed place must
-be filled in; where a place has alternatives, one of them is enough.
+"""Dotted paths in a statement whose values answer each registry field, by tier and field. Every
+path listed must have a value; where a path has alternatives, one of them is enough.
 """
 
 PLACES = [place for places in ANSWERS.values() for either in places for place in either]

@@ -185,7 +185,7 @@ def look_at_points(release: str) -> dict[str, Any]:
 
 
 def request(dataset: int) -> dict[str, Any]:
-    """Request a release that is published when done, and send it to the workers."""
+    """Request a release that is published when done; its job goes to the workers."""
     from dpgeo.datasets.models import Dataset
     from tests.makers import make_request
 
@@ -430,7 +430,7 @@ def debits(ledger: int, count: int, epsilon: str = "", nano_rho: int = 0) -> dic
 
 
 def merge(ledger: int, into: int) -> dict[str, Any]:
-    """Merge a ledger into another; return whether this worked or another process was faster."""
+    """Merge a ledger into another; return False if another process has merged one of them first."""
     from dpgeo.budgets.merging import ledger_merge
     from dpgeo.budgets.models import Ledger
     from dpgeo.core.errors import Conflict

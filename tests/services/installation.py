@@ -127,7 +127,7 @@ class Installation:
     def halting(
         self, program: str, point: str, gate: Path
     ) -> contextlib.AbstractContextManager[Process]:
-        """Run a worker, website or reaper that halts at a point; see `tests.services.halting`."""
+        """Run a worker, website or reaper that halts at a point of `tests.services.halting`."""
         return self.running("-m", "tests.services.halting", program, point, str(gate))
 
     def reaper(self) -> contextlib.AbstractContextManager[Process]:

@@ -1,4 +1,4 @@
-"""nginx in front of a site, for tests of what it keeps, logs and waits for."""
+"""nginx in front of a site, for tests of what it caches, logs and waits for."""
 
 from __future__ import annotations
 

@@ -368,7 +368,7 @@ def unpacked(body: bytes) -> str:
 
 
 def test_the_site_is_no_superuser_of_its_database() -> None:
-    """The site's database account is no superuser; the script is run as PostgreSQL's image does."""
+    """The site's database account is no superuser once PostgreSQL's image has run the script."""
     need(servers_installed() and shutil.which("psql") is not None, INSTALL)
     mounts = [each.split(":") for each in SERVICES["database"]["volumes"]]
     (script,) = [each[0] for each in mounts if each[1].startswith("/docker-entrypoint-initdb.d/")]

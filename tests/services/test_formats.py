@@ -154,7 +154,7 @@ def send_by_api(site: Any, slug: str, name: str, content: bytes, columns: Any) -
     site.must("PATCH", address, content[half:], Upload_Offset=str(half))
     assert site.must("POST", f"{address}/complete")["state"] == "received", name
     seen = site.must("GET", f"{address}/preview")
-    # In this format the columns' names stand in the rows, so they are private.
+    # In this format the rows themselves name their columns, so the names are private.
     hidden = name.startswith("points.geojson")
     shown = set() if hidden else set(columns.values()) - {"EPSG:25832"}
     assert shown <= set(seen["columns"]), name

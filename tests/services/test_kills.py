@@ -44,7 +44,7 @@ CASES = [
 ]
 
 KILLS = 10 if AUDIT else 1
-"""Number of workers killed at each point, before one worker takes over all that these left. `make
+"""Number of workers killed at each point, before one worker finishes all of their jobs. `make
 audit` kills 200 workers, half of them on PostgreSQL and Redis.
 """
 

@@ -14,7 +14,7 @@ from tests.services.installation import Installation, kill, wait_until_exists
 pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
 
 COST = 2 * make_level("ln 4", 200).pico
-"""The cost of two reports per person."""
+"""What the ledger is charged, in its units, for two reports per person."""
 
 
 @pytest.fixture
@@ -80,8 +80,9 @@ def test_two_workers_count_a_folder_though_one_is_killed_in_a_shard(
 ) -> None:
     """Two workers count the shards of a release; the one that runs its job is killed.
 
-    It dies with a counted shard in memory. By then, the other worker has counted all other shards.
-    It takes over the job, counts the lost shard, adds up all shards and draws noise once.
+    The killed worker had a counted shard in memory, and the other worker had counted all the rest.
+    That other one takes over the job, counts the lost shard, adds up all shards and draws noise
+    once.
     """
     folder = tmp_path / "lake"
     folder.mkdir()

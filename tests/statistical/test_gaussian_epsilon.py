@@ -59,7 +59,8 @@ def disproves(
     entropy = SeededEntropy(seed(1))
     right = wrong = 0
     for present in (False, True):
-        # All draws are measured as one array of counts, but with the sensitivity of a single draw.
+        # All draws are measured at once, as one array of counts. Each is a release by itself, so
+        # the sensitivity is that of a single draw.
         values = np.tile(change * present, (DRAWS, 1))
         counts = PrivateCounts(values, sensitivity=int(change.sum()), distinct=distinct)
         meter = GaussianMeter([RhoSpend(label="cells", rho=rho)], entropy)

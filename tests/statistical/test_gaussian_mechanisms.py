@@ -7,8 +7,7 @@ variance that was seen in other releases. A guess is made where the ratio exceed
 `test_gaussian_epsilon`.
 
 Faults that have to be proved: noise for FAULT times the rho, since a smaller one would need many
-more draws; and visits that are counted as if a
-person added at most 1 to each count.
+more draws; and visits that are counted as if a person added at most 1 to each count.
 """
 
 from __future__ import annotations

@@ -177,8 +177,8 @@ OTHERS = 60
 def rows_of_period(*, person: bool, apart: bool = False) -> list[Row]:
     """Return one row of each other person and, with `person`, twelve rows of one more person.
 
-    If `apart`, every second of these twelve rows is in another cell, and follows the row before it
-    so soon that only these two make a trip.
+    If `apart`, they are pairs of rows in two cells. Only the rows of a pair follow each other so
+    soon that they make a trip.
     """
     middles = [centre(GRID, 0, 0), centre(GRID, 0, 1 if apart else 0)]
     others: list[Row] = [(100 + who, *middles[0], who) for who in range(OTHERS)]

@@ -55,7 +55,7 @@ SETTINGS = Settings(
 
 
 def compare(options: Options, target: float = TARGET, reward: float = REWARD) -> Iterator[Line]:
-    """Yield a line with the figures of each method."""
+    """Yield a line for each method: the means of its errors over the trials (`trials.line`)."""
     asked = dataclasses.replace(SETTINGS, target=target, total_reward=reward * TASKS)
     area = StudyArea.from_bounds(0.0, 0.0, SIDE_DEGREES, SIDE_DEGREES)
     lon, lat = _people(WORKERS, 1)

@@ -26,7 +26,7 @@ TOP = 10
 
 
 def compare(options: Options, bound: int = BOUND) -> Iterator[Line]:
-    """Yield a line with the figures of each method; `bound` is l."""
+    """Yield a line of mean errors for each method; `bound` is the contribution bound l."""
     visits = read(options.file)
     truth = visits.of_edges()
 

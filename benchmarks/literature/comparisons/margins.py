@@ -25,7 +25,7 @@ SANITY = 10.0
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line with the figures of each method."""
+    """Yield a line for each method: the means of its errors over the trials (`trials.line`)."""
     whole = counts_of(options.file, CELLS, PEOPLE)
     tables, epsilon = margins(whole), options.budget
 

@@ -33,7 +33,7 @@ MAP_SEED = 11
 
 
 def counts_of(file: Path | None, cells: int, people: int) -> NDArray[np.int64]:
-    """Return counts (cells, cells) of people, drawn from a .npy file or a generated city."""
+    """Return counts (cells, cells) of people, drawn by the shares of `chances_of`."""
     return drawn(chances_of(file, cells), people)
 
 

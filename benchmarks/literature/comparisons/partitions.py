@@ -31,7 +31,7 @@ SHARES = (0.25, 0.75)
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line with the figures of each choice."""
+    """Yield a line of mean errors for each choice of threshold and share (see `trials.line`)."""
     whole = counts_of(options.file, CELLS, PEOPLE)
     counts, epsilon, boxes = whole.astype(np.float64), options.budget, random_boxes(CELLS)
     truth = range_counts(counts, boxes)

@@ -36,13 +36,13 @@ Floats = NDArray[np.float64]
 CELLS = 64
 PEOPLE = 1_000
 KEPT, GROUP = 20, 64
-"""Number of DFT's coefficients, and of places in a group of GS."""
+"""Number of coefficients that DFT keeps, and of places that GS puts in a group."""
 
 BOUND = 10
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line with the figures of each method."""
+    """Yield a line for each method: the means of its errors over the trials (`trials.line`)."""
     view = _generated() if options.file is None else bounding.read(options.file, Counting.VISITS)
     grid = Grid.over(view.area, CELLS)
     truth = bounding.true_counts(view, grid)

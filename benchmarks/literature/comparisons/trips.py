@@ -117,7 +117,7 @@ class TripsView:
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line with the figures of each system, for trips and then for persons."""
+    """Yield a line of mean errors for each system, with trips, then persons as privacy units."""
     data = _generated() if options.file is None else read(options.file)
     real, whose = data.ways(), data.of_ways()
     errors = errors_of(real, data.grid)

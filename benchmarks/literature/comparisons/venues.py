@@ -41,7 +41,7 @@ TOLD = "eps, if told the most visits"
 
 
 def compare(options: Options, bound: int = BOUND) -> Iterator[Line]:
-    """Yield a line with the figures of each method; `bound` is l."""
+    """Yield a line of mean errors for each method; `bound` is the contribution bound l."""
     visits = read(options.file)
     truth, days, epsilon = visits.of_places(), visits.of_days(), options.epsilon
     half = options.budget / 2
@@ -97,8 +97,9 @@ def popular_places(visits: Visits, epsilon: Fraction, random: Generator) -> Floa
 def sampled(
     visits: Visits, bound: int, epsilon: Fraction, random: Generator, *, popular: bool
 ) -> tuple[Visits, Fraction]:
-    """Return the visits kept by SRA or HPA (`popular`), and the epsilon that is left for each
-    table.
+    """Return the visits kept by SRA or, if `popular`, by HPA, and the epsilon for each table.
+
+    The tables are those of places and of edges.
     """
     if not popular:
         return visits.bounded(bound, random), epsilon / 2
