@@ -57,7 +57,7 @@ def remember_device(request: HttpRequest, response: HttpResponse, user: User) ->
 
 
 def _read(request: HttpRequest) -> tuple[User, int] | None:
-    """Return the account and the device number in the request's cookie.
+    """Return the account and the number of its failure counter that the request's cookie names.
 
     Returns None if the cookie is missing or not valid.
     """

@@ -450,7 +450,7 @@ def _subject(assertion: Any, facts: Facts) -> str:
 
 
 def _claims(assertion: Any, facts: Facts) -> dict[str, Any]:
-    """Return the user's groups that have a role here, and the e-mail address and names."""
+    """Return what an assertion says of the user: groups that have a role here, address and names."""
     attributes = _attributes(assertion)
     groups = set(attributes.get(facts.get("groups_claim", "groups"), []))
 

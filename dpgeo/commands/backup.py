@@ -194,7 +194,7 @@ def named_files(using: str) -> Iterator[tuple[bool, str]]:
 
 
 def _add_files(archive: ArchiveWriter, named: Iterable[tuple[bool, str]], missing: set[str]) -> int:
-    """Add the named files, and all draws and decisions. Raises FileVanished."""
+    """Add the named files, and the files of all draws and decisions. Raises FileVanished."""
     added: set[tuple[bool, str]] = set()
     for public, name in named:
         if (public, name) not in added and _add_file(archive, public, name, missing):

@@ -25,9 +25,9 @@ RELEASES_DIR = VAR_DIR / "releases"
 QUEUE_DIR = VAR_DIR / "queue"
 GROUND_DIR = VAR_DIR / "ground"
 STATIC_ROOT = Path(env.str("DPGEO_STATIC", default=str(VAR_DIR / "static")))
-# Create outer folders before inner ones. Only the server's own user may open the folders, because
-# the database holds keys and private reports. `collectstatic` opens the folder of scripts to
-# everybody.
+# Create outer folders before inner ones, because `mkdir` ignores the mode for missing parents. Only
+# the server's own user may open the folders, because the database holds keys and private reports.
+# `collectstatic` opens the folder of scripts to everybody.
 for folder in (
     *(VAR_DIR, PRIVATE_DIR, INCOMING_DIR, RELEASES_DIR, STATIC_ROOT),
     *(QUEUE_DIR, QUEUE_DIR / "messages", GROUND_DIR),

@@ -140,9 +140,9 @@ def job_run(
     `on_progress` is called with the steps of the job. A DpgeoError, which a user can act on, fails
     the job, and its message is stored as the reason. After any other error, the job returns to the
     queue for another attempt. Only the type and the traceback of such an error are logged, because
-    its message may contain private data. If the disk lacks space, the job waits in the queue and
-    the attempt is not counted, unless noise was drawn and lost, because the number of attempts
-    bounds how often noise is drawn.
+    its message may contain private data. If the disk lacks space or is read-only, the job waits in
+    the queue and the attempt is not counted, unless noise was drawn and lost, because the number of
+    attempts bounds how often noise is drawn.
     """
     if read_disk_space().short:
         return False

@@ -74,8 +74,8 @@ def _outage(error: BaseException) -> Outage | None:
     if isinstance(state, str):
         return OF_SQLSTATE.get(state) or (Outage.DATABASE if state.startswith(BEGINNINGS) else None)
     if isinstance(error, OperationalError | InterfaceError):
-        # Django wraps the database's own error. If that is an SQLite error or has an SQLSTATE code,
-        # decide by its code when the loop reaches it.
+        # Django's error has the database's own error as its cause. If that is an SQLite error or
+        # has an SQLSTATE code, leave the decision to it: `outage_of` looks at causes next.
         known = isinstance(error.__cause__, sqlite3.Error) or getattr(
             error.__cause__, "sqlstate", None
         )

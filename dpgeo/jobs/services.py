@@ -144,7 +144,8 @@ def job_return(*, job_id: UUID, lease: UUID) -> None:
 
 
 def job_postpone(*, job_id: UUID, lease: UUID) -> None:
-    """Return a job to the queue because the disk lacks space, without counting the attempt.
+    """Return a job to the queue because the disk is full or read-only, without counting the
+    attempt.
 
     The reaper offers the job to the workers at growing intervals, so that a job that needs more
     space than there is does not keep filling the disk. Raises LeaseLost.

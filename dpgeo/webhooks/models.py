@@ -31,7 +31,8 @@ class WebhookEvent(models.TextChoices):
 
 
 class Webhook(models.Model):
-    """A URL of an organisation that gets a message when the organisation publishes a map.
+    """A URL of an organisation that gets a message when the organisation publishes or withdraws a
+    map.
 
     The secret that signs messages is not stored: it is derived from `nonce` and the site's secret
     key (`services.secret_of`), so a copy of the database does not reveal it.

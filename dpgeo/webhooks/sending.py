@@ -96,7 +96,7 @@ def is_public(address: Address) -> bool:
 
 
 def resolve(host: str, port: int) -> str:
-    """Return an address of a host.
+    """Return an IP address of a host.
 
     Raises PrivateAddress if any of its addresses is not public, unless the installation allows
     private addresses, or OSError if it has none.

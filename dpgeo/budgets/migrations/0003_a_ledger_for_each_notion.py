@@ -1,4 +1,4 @@
-"""Notion of privacy of a ledger, and ledgers for points that belong to one for counts."""
+"""Give each ledger a notion of privacy; a ledger for points belongs to one for counts."""
 
 from __future__ import annotations
 
