@@ -450,7 +450,7 @@ def _subject(assertion: Any, facts: Facts) -> str:
 
 
 def _claims(assertion: Any, facts: Facts) -> dict[str, Any]:
-    """Return what an assertion says of the user: groups that have a role here, address and names."""
+    """Return what an assertion says of the user: groups with a role here, e-mail address, names."""
     attributes = _attributes(assertion)
     groups = set(attributes.get(facts.get("groups_claim", "groups"), []))
 
