@@ -37,7 +37,7 @@ def dataset(desk: Desk) -> Dataset:
 
 
 def rehearsal(desk: Desk, dataset: Dataset, **changes: str) -> Any:
-    """Return the data that the quote page draws the rehearsal from, and the page."""
+    """Return the data from which the quote page draws the rehearsal map, and the page's HTML."""
     answer = desk.client.get(f"/desk/datasets/{dataset.slug}/quote", FIELDS | changes)
     return answer.context["rehearsal"], answer.content.decode()
 

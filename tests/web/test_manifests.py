@@ -34,7 +34,7 @@ MANIFESTS = list(manifests())
 
 
 def faults(manifest: dict[str, Any]) -> list[str]:
-    """Return the errors of a manifest, according to the fields of Kubernetes."""
+    """Return the errors of a manifest, by the schema of its kind in `kubernetes_fields`."""
     validator = Draft7Validator(schema_of(manifest["kind"]))
     return [each.message for each in validator.iter_errors(manifest)]
 

@@ -105,7 +105,7 @@ def test_a_scrape_names_no_dataset(client: Client, tmp_path: Path) -> None:
 
 
 def make_job(state: JobState, *, minutes: float, took: float) -> Job:
-    """Make a job that was requested some minutes ago and took some of them."""
+    """Make a job that was requested `minutes` ago and, if it failed, ended `took` minutes later."""
     job = Job.objects.create(task="releases.run", state=state)
     requested_at = timezone.now() - timedelta(minutes=minutes)
     ended = requested_at + timedelta(minutes=took) if state == JobState.FAILED else None

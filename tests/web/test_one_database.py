@@ -1,4 +1,4 @@
-"""The mark `one_database`, for modules that are tested with PostgreSQL in `make audit` only."""
+"""The pytest mark `one_database`, for modules that are tested with PostgreSQL in `make audit` only."""
 
 from __future__ import annotations
 

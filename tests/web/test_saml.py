@@ -250,7 +250,7 @@ def _code(secret: str) -> str:
 
 
 def says(**changes: Any) -> Lie:
-    """Return a lie that changes these fields of an answer."""
+    """Return a function that falsifies these fields of a SAML answer (a lie)."""
 
     def lie(answer: Answer) -> None:
         for name, value in changes.items():
@@ -260,7 +260,7 @@ def says(**changes: Any) -> Lie:
 
 
 def answers(request: str | None) -> Lie:
-    """Return a lie that makes the answer claim to be for `request`, or for no request if None."""
+    """Return a function that makes an answer claim to be for `request`, or, if None, for none."""
     return says(in_response_to=request, confirmed_in_response_to=request)
 
 
@@ -511,7 +511,7 @@ def key_of_the_sender(response: Any) -> Any:
 
 
 def comment_in_the_name(response: Any) -> Any:
-    """Split the name by a comment, which the canonical form leaves out."""
+    """Split the user's name by an XML comment, which leaves the signature valid."""
     name = response.find(".//saml:NameID", NAMES)
     comment = etree.Comment("x")
     comment.tail = name.text[2:]

@@ -72,7 +72,7 @@ def set_up(client: Client, clock: Clock) -> tuple[str, list[str]]:
 
 @pytest.fixture
 def protected(desk: Desk, clock: Clock) -> tuple[str, list[str]]:
-    """Add an app to the owner's account; return the app's secret and the recovery codes."""
+    """Add an authenticator app to the owner's account; return its secret and the recovery codes."""
     client, _ = enter()
     return set_up(client, clock)
 

@@ -84,7 +84,7 @@ def dataset() -> Dataset:
 
 
 def week(number: int, people: range, places: int = 1) -> bytes:
-    """Return rows of the week with this number, counted from 1, at noon of its Wednesday."""
+    """Return a CSV with rows of `people` at noon of Wednesday in week `number`, counted from 1."""
     day = FIRST + timedelta(weeks=number - 1, days=2)
     lines = [
         f"p{who},{50.005 + 0.01 * place},{10.005 + 0.01 * (who % 10)},{day}T12:00:00Z"

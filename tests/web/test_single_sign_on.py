@@ -49,7 +49,7 @@ class Provider:
     facts: dict[str, Any] = field(default_factory=dict)
 
     def knows(self, sub: str, **claims: Any) -> None:
-        """Add a person to the provider."""
+        """Add a person who can sign in at the provider, with these claims."""
         body = json.dumps(claims).encode()
         request = urllib.request.Request(  # noqa: S310
             f"{self.address}/users/{sub}",

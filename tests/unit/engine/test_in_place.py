@@ -1,4 +1,4 @@
-"""Rows that are read in place are bounded and counted as those of one canonical file are."""
+"""Rows that are read in place are bounded and counted like the rows of a canonical file."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def city(seed: int = 3) -> tuple[list[Row], list[int]]:
 
 
 def located(rows: list[Row], near: NearPlaces = NEAR) -> tuple[list[int], list[int]]:
-    """Return the rows that count, and the place of each."""
+    """Return the numbers of the rows within reach of a place, and the place of each."""
     lon, lat = to_degrees([row[1] for row in rows], [row[2] for row in rows])
     row, place = near.locator().locate(lon, lat)
     return row.tolist(), place.tolist()

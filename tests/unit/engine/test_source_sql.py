@@ -210,7 +210,7 @@ def counted(engine: Engine, kind: str, counting: Counting, bound: int, **more: A
 
 
 def word_of(person: Any, cell: int, copy: int) -> int:
-    """Return an item's hash, computed with Python's own integers."""
+    """Return the hash by which a contribution is chosen, computed with Python's own integers."""
     if isinstance(person, str):
         digits = hashlib.sha256(person.encode()).hexdigest()
         who = [int(digits[:7], 16), int(digits[7:14], 16)]

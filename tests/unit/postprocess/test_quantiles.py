@@ -25,7 +25,7 @@ def drawn(noise: HistogramNoise, random: np.random.Generator, *shape: int) -> In
 
 
 def counted(values: Floats, bins: int) -> Ints:
-    """Return the histograms (n, bins) of values (n, m) between 0 and 1."""
+    """Return histograms (n, bins), one of each row of values (n, m) between 0 and 1."""
     bin_of = np.minimum((values * bins).astype(np.int64), bins - 1)
     number = np.arange(len(values))[:, None] * bins + bin_of
     return np.bincount(number.ravel(), minlength=len(values) * bins).reshape(-1, bins)

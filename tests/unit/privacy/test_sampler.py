@@ -25,9 +25,9 @@ PRECISION = 512
 
 
 def mass(rate: Fraction, outcomes: int | None, value: int) -> Fraction:
-    """Return the probability of `value`, to within 2^-511.
+    """Return the probability with which a draw has this `value`, to within 2^-511.
 
-    `value` is a digit with this number of outcomes or, if `outcomes` is None, a geometric variable.
+    The draw is a digit with `outcomes` possible values or, if this is None, a geometric variable.
     """
     below = boundary_bits(rate, outcomes, value - 1, PRECISION) if value else 0
     last = outcomes is not None and value == outcomes - 1
