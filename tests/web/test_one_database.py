@@ -1,4 +1,4 @@
-"""The pytest mark `one_database`, for modules that are tested with PostgreSQL in `make audit` only."""
+"""The pytest mark `one_database`, for modules that only `make audit` runs with PostgreSQL."""
 
 from __future__ import annotations
 
