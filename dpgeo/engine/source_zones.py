@@ -29,7 +29,7 @@ from dpgeo.engine.source_sql import listed_also
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.near_places import NearPlaces
 from dpgeo.spatial.place_raster import PlaceRaster
-from dpgeo.spatial.projection import EARTH_RADIUS_METRES, to_degrees, to_mercator
+from dpgeo.spatial.projection import EARTH_RADIUS_METRES, to_mercator
 from dpgeo.spatial.zone_raster import BESIDE, CERTAIN, MARKED, OUTSIDE, Pairs, ZoneRaster
 from dpgeo.spatial.zones import Zones
 
@@ -79,9 +79,9 @@ class Ground:
         locator = regions.locator()
 
         def locate(longitude: NDArray[np.float64], latitude: NDArray[np.float64]) -> Pairs:
-            # Uploaded positions are stored in metres and converted back before they are located.
-            # Positions from the source get the same rounding, and so the same regions.
-            return locator.locate(*to_degrees(*to_mercator(longitude, latitude)))
+            # Uploaded positions are stored in metres and located there. Positions from the source
+            # get the same rounding, and so the same regions.
+            return locator.locate_projected(*to_mercator(longitude, latitude))
 
         if isinstance(regions, Zones):
             raster = ZoneRaster.over(regions.shapes, regions.locator().tested, CELLS)

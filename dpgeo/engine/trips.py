@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from dpgeo.core.trips import SECONDS_AN_HOUR, TripPairs
 from dpgeo.engine.canonical_file import Parameters, as_pattern
 from dpgeo.spatial.grid import Grid
-from dpgeo.spatial.projection import to_degrees
 from dpgeo.spatial.zones import Locator, Zones
 
 PAIRS = 500_000
@@ -168,7 +167,7 @@ def _zones_of(x: object, y: object, locator: Locator) -> NDArray[np.int64]:
     """Return the index (n,) of the first zone that contains each position, -1 for none."""
     known = np.flatnonzero(x.is_valid().to_numpy(zero_copy_only=False))  # type: ignore[attr-defined]
     there = [each.take(known).to_numpy(zero_copy_only=False) for each in (x, y)]  # type: ignore[attr-defined]
-    row, zone = locator.locate(*to_degrees(*there))
+    row, zone = locator.locate_projected(*there)
     found = np.full(len(known), np.iinfo(np.int64).max)
     np.minimum.at(found, row, zone)
     zones = np.full(len(x), -1, dtype=np.int64)  # type: ignore[arg-type]

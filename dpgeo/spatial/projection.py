@@ -14,6 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 MERCATOR_RADIUS_METRES = 6_378_137.0
 """Radius of the sphere of EPSG:3857."""
 
+METRES_PER_DEGREE = math.radians(MERCATOR_RADIUS_METRES)
+"""Web Mercator metres for each degree of longitude."""
+
 EARTH_RADIUS_METRES = 6_371_008.8
 """Mean radius of the Earth, for true distances and areas on the ground."""
 

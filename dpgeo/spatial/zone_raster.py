@@ -15,6 +15,7 @@ depends on the position and the zones alone, as with the exact test.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ from typing import Any
 import numpy as np
 import shapely
 from numpy.typing import NDArray
+
+from dpgeo.spatial.latitudes import Latitudes
+from dpgeo.spatial.projection import METRES_PER_DEGREE
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Positions and zones (m,) each, ordered by position, then zone."""
@@ -110,7 +114,8 @@ class ZoneRaster:
     `patches` holds the number of each cell's patch, `BESIDE - i` for cell i of `crossed`, and
     `MARKED` for other cells near an outline. The zones of patch i are `zones[first[i] : first[i +
     1]]`. If no patch is in several zones, `single` holds the zone of each patch, or a negative
-    number for none; its last two numbers are for `OUTSIDE` and `MARKED`.
+    number for none; its last two numbers are for `OUTSIDE` and `MARKED`. `latitudes` converts
+    Web Mercator metres, with errors of at most half of `CERTAIN`.
     """
 
     low: NDArray[np.float64]
@@ -120,6 +125,7 @@ class ZoneRaster:
     zones: NDArray[np.int64]
     crossed: Crossed
     single: NDArray[np.int64] | None
+    latitudes: Latitudes | None
 
     @classmethod
     def over(
@@ -155,7 +161,9 @@ class ZoneRaster:
         if np.diff(first).max(initial=0) <= 1:
             single = np.full(len(row) + 2, OUTSIDE, dtype=np.int64)
             single[patch] = zones
-        return cls(low, scale, patches, first, zones, crossed, single)
+        highest = low[1] + side / scale[1]
+        latitudes = Latitudes.between(low[1], highest, error=CERTAIN / 2 / scale[1])
+        return cls(low, scale, patches, first, zones, crossed, single, latitudes)
 
     def locate(self, longitude: Any, latitude: Any) -> tuple[Pairs, NDArray[np.int64]]:
         """Return the zones of positions as far as the raster shows them, and the positions it
@@ -165,14 +173,37 @@ class ZoneRaster:
         indices of the positions that are left to the exact test. Positions (n,) are in degrees.
         Positions outside the raster are in no zone.
         """
-        side = len(self.patches)
         x = (longitude - self.low[0]) * self.scale[0]
         y = (latitude - self.low[1]) * self.scale[1]
-        inside = (x >= 0) & (x < side) & (y >= 0) & (y < side)
-        if not inside.all():
-            x, y = np.where(inside, x, 0), np.where(inside, y, 0)
+        return self._located(x, y)
+
+    def locate_projected(self, x: Any, y: Any) -> tuple[Pairs, NDArray[np.int64]] | None:
+        """Return what `locate` returns, for positions (n,) in Web Mercator metres.
+
+        Latitudes are approximated, so other positions may be left to the exact test. Returns None
+        if the zones extend over too many latitudes to approximate them.
+        """
+        if self.latitudes is None:
+            return None
+        across = np.multiply(x, self.scale[0] / METRES_PER_DEGREE)
+        across -= self.low[0] * self.scale[0]
+        up = self.latitudes(y)
+        up -= self.low[1]
+        up *= self.scale[1]
+        return self._located(across, up)
+
+    def _located(
+        self, x: NDArray[np.float64], y: NDArray[np.float64]
+    ) -> tuple[Pairs, NDArray[np.int64]]:
+        """Return what `locate` returns, for positions (n,) in units of cells; NaN is in no zone."""
+        side = len(self.patches)
+        outside = None
+        if x.size and not all(each.min() >= 0 and each.max() < side for each in (x, y)):
+            outside = ~((x >= 0) & (x < side) & (y >= 0) & (y < side))
+            x, y = np.where(outside, 0, x), np.where(outside, 0, y)
         patch = self.patches.ravel()[y.astype(np.int64) * side + x.astype(np.int64)]
-        patch[~inside] = OUTSIDE
+        if outside is not None:
+            patch[outside] = OUTSIDE
         beside = np.flatnonzero(patch <= BESIDE)
         patch[beside] = self.crossed.patches(BESIDE - patch[beside], x[beside], y[beside])
         left = np.flatnonzero(patch == MARKED)
@@ -291,16 +322,16 @@ def _add_crossed(patches: NDArray[np.int32], marks: NDArray[np.int32], edges: Ed
     lines, edge = edges.lines(), BESIDE - marks[row, column]
     left, right = np.full((2, len(edge)), MARKED, dtype=np.int32)
     for up, across in NEIGHBOURS:
-        known = (left != MARKED) & (right != MARKED)
-        patch = np.where(known, MARKED, patches[row + up, column + across])
-        open_ = np.flatnonzero(patch >= 0)
+        unknown = np.flatnonzero((left == MARKED) | (right == MARKED))
+        patch = patches[row[unknown] + up, column[unknown] + across]
+        open_, patch = unknown[patch >= 0], patch[patch >= 0]
         # The middle of the side that the two cells share, or the shared corner, shows which part of
         # the crossed cell touches the patch.
         shared_x = np.asarray(column[open_] + (1 + across) / 2, dtype=np.float64)
         shared_y = np.asarray(row[open_] + (1 + up) / 2, dtype=np.float64)
         distance = _distances(lines, edge[open_], shared_x, shared_y)
         for part, there in ((left, distance > CERTAIN), (right, distance < -CERTAIN)):
-            part[open_[there]] = patch[open_[there]]
+            part[open_[there]] = patch[there]
     patches[row, column] = BESIDE - np.arange(len(row), dtype=np.int32)
     return Crossed(lines, edge, left, right)
 
@@ -313,25 +344,27 @@ def _patches(
     A run of cells in a row belongs to the patch of the first run that it adjoins in the row before.
     Cells of one number are therefore connected, but a connected part may have several numbers.
     """
-    patches = np.full(marked.shape, MARKED, dtype=np.int32)
-    rows: list[NDArray[np.int64]] = []
-    columns: list[NDArray[np.int64]] = []
+    framed = np.pad(marked, ((0, 0), (1, 1)), constant_values=True)
+    row, column = np.nonzero(framed[:, 1:] != framed[:, :-1])
+    row_of_run, starts, ends = row[::2], column[::2], column[1::2]
+    patch = np.empty(len(starts), dtype=np.int32)
+    fresh: list[NDArray[np.int64]] = []
     number = 0
-    empty = np.zeros(0, dtype=np.int64)
-    starts_before, ends_before, patch_before = empty, empty, empty
-    for row, line in enumerate(marked):
-        turns = np.flatnonzero(np.diff(np.concatenate([[True], line, [True]]).astype(np.int8)))
-        starts, ends = turns[::2], turns[1::2]
-        above = np.searchsorted(ends_before, starts, side="right")
+    before = slice(0, 0)
+    bounds = np.searchsorted(row_of_run, np.arange(len(marked) + 1)).tolist()
+    for begin, end in itertools.pairwise(bounds):
+        here = slice(begin, end)
+        ends_before = ends[before]
+        above = np.searchsorted(ends_before, starts[here], side="right")
         known = above < len(ends_before)
-        known[known] = starts_before[above[known]] < ends[known]
-        patch = np.empty(len(starts), dtype=np.int64)
-        patch[known] = patch_before[above[known]]
-        fresh = np.flatnonzero(~known)
-        patch[fresh] = number + np.arange(len(fresh))
-        number += len(fresh)
-        rows.append(np.full(len(fresh), row))
-        columns.append(starts[fresh])
-        patches[row, ~line] = np.repeat(patch, ends - starts)
-        starts_before, ends_before, patch_before = starts, ends, patch
-    return patches, np.concatenate(rows), np.concatenate(columns)
+        known[known] = starts[before][above[known]] < ends[here][known]
+        patch[here][known] = patch[before][above[known]]
+        new = begin + np.flatnonzero(~known)
+        patch[new] = number + np.arange(len(new))
+        number += len(new)
+        fresh.append(new)
+        before = here
+    first = np.concatenate(fresh)
+    patches = np.full(marked.shape, MARKED, dtype=np.int32)
+    patches[~marked] = np.repeat(patch, ends - starts)
+    return patches, row_of_run[first], starts[first]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from dpgeo.phrases import InvalidValue
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.prepared import prepared, prepared_copies
-from dpgeo.spatial.projection import MAX_LATITUDE
+from dpgeo.spatial.projection import MAX_LATITUDE, to_degrees
 from dpgeo.spatial.zone_raster import ZoneRaster
 
 MOST_ZONES = 20_000
@@ -219,18 +219,49 @@ class Locator:
         """
         lon = np.asarray(longitude, dtype=np.float64)
         lat = np.asarray(latitude, dtype=np.float64)
-        if lon.size >= RASTER_POSITIONS and not self._has_raster:
-            self._raster, self._has_raster = ZoneRaster.over(self._shapes, self.tested), True
-        if self._raster is None:
+        raster = self._raster_for(lon.size)
+        if raster is None:
             return self.tested(lon, lat)
-        (position, zone), left = self._raster.locate(lon, lat)
+        pairs, left = raster.locate(lon, lat)
+        return self._completed(pairs, left, lon.size, lon[left], lat[left])
+
+    def locate_projected(
+        self, x: NDArray[np.float64], y: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the pairs of `locate` for positions (n,) in Web Mercator metres."""
+        raster = self._raster_for(x.size)
+        found = raster and raster.locate_projected(x, y)
+        if not found:
+            return self.locate(*to_degrees(x, y))
+        pairs, left = found
+        return self._completed(pairs, left, x.size, *to_degrees(x[left], y[left]))
+
+    def _raster_for(self, positions: int) -> ZoneRaster | None:
+        """Return the raster, which is made for the first large number of positions."""
+        if positions >= RASTER_POSITIONS and not self._has_raster:
+            self._raster, self._has_raster = ZoneRaster.over(self._shapes, self.tested), True
+        return self._raster
+
+    def _completed(
+        self,
+        pairs: tuple[NDArray[np.int64], NDArray[np.int64]],
+        left: NDArray[np.int64],
+        positions: int,
+        lon: NDArray[np.float64],
+        lat: NDArray[np.float64],
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return a raster's pairs together with those of the positions that it left.
+
+        `left` (m,) are the indices of these among all `positions`, `lon` and `lat` (m,) degrees.
+        """
+        position, zone = pairs
         if not left.size:
             return position, zone
-        tested, tested_zone = self.tested(lon[left], lat[left])
+        tested, tested_zone = self.tested(lon, lat)
         position = np.concatenate([position, left[tested]])
         zone = np.concatenate([zone, tested_zone])
         if not position.size or np.bincount(position).max() == 1:
-            single = np.full(lon.size, -1, dtype=np.int64)
+            single = np.full(positions, -1, dtype=np.int64)
             single[position] = zone
             position = np.flatnonzero(single >= 0)
             return position, single[position]

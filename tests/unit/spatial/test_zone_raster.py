@@ -8,6 +8,7 @@ import shapely
 from numpy.typing import NDArray
 
 from dpgeo.spatial import zone_raster
+from dpgeo.spatial.projection import to_degrees, to_mercator
 from dpgeo.spatial.zone_raster import ZoneRaster
 from dpgeo.spatial.zones import RASTER_POSITIONS, Locator, Zones
 
@@ -60,6 +61,31 @@ def test_positions_are_in_the_same_zones_with_and_without_the_raster(
     assert len(np.unique(tested)) > 0.05 * len(longitude)
     np.testing.assert_array_equal(position, tested)
     np.testing.assert_array_equal(zone, tested_zone)
+
+
+@pytest.mark.parametrize("stretch", [0.001, 1, 20])
+def test_positions_in_metres_are_in_the_same_zones_as_in_degrees(stretch: float) -> None:
+    """At 20, the zones extend over so many latitudes that these are computed exactly."""
+    zones = named(shapely.transform(irregular(300), lambda at: at * stretch * (1, 3) + (10, -5)))
+    locator = Locator(zones)
+    random = np.random.default_rng(5)
+    corners = shapely.get_coordinates(zones.shapes)
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    anywhere = random.uniform(low - 0.1 * stretch, high + stretch, (3 * RASTER_POSITIONS, 2))
+    edges = shapely.get_coordinates(shapely.get_rings(zones.shapes))
+    share = random.random((len(edges) - 1, 1))
+    along = edges[:-1] * share + edges[1:] * (1 - share)
+    # Some are as near to an edge as errors of the approximate latitude reach, some nearer.
+    near = along + random.normal(size=along.shape) * 10.0 ** random.integers(-15, -3, along.shape)
+    x, y = to_mercator(*np.concatenate([anywhere, corners, along, near]).T)
+
+    found = locator.locate_projected(x, y)
+
+    assert isinstance(locator._raster, ZoneRaster)
+    assert (locator._raster.latitudes is None) == (stretch == 20)
+    for one, other in zip(found, locator.tested(*to_degrees(x, y)), strict=True):
+        assert len(one) > RASTER_POSITIONS
+        np.testing.assert_array_equal(one, other)
 
 
 def test_the_raster_answers_for_most_positions() -> None:
