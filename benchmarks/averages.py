@@ -153,13 +153,13 @@ def others(
 def covers(
     noise: ShareNoise, up: NDArray[np.int64], down: NDArray[np.int64], truth: Floats
 ) -> NDArray[np.bool_]:
-    """Return for every region (n,), also if its mean is withheld, whether its interval is right."""
+    """Return whether the interval of each region (n,), shown or not, holds the true mean."""
     statistic = np.abs((1 - truth) * up - truth * down)
     return np.asarray(statistic <= noise.limits(truth))
 
 
 def by_size(figures: dict[str, list[Any]], means: Means, thresholds: Floats, truth: Floats) -> None:
-    """Add the coverage among regions with a mean, by classes of their true number of records."""
+    """Add to `figures` the coverage of published means, by classes of regions' true records."""
     held = (means.low <= truth) & (truth <= means.high)
     for low, high in zip((0, *SIZES), (*SIZES, np.inf), strict=True):
         chosen = means.told & (thresholds > low) & (thresholds <= high)

@@ -50,7 +50,7 @@ def fill(cells: int, releases: int) -> dict[str, str]:
         "quartiles": quartiles(),
     }
     published = {kind: _publish(dataset, kind, content) for kind, content in contents.items()}
-    cards_make(seconds=600)  # On a site, the reaper does this within seconds.
+    cards_make(seconds=600)  # On a site, the reaper makes the cards within seconds.
     return published
 
 

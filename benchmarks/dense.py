@@ -75,9 +75,9 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def _ratios(counts: NDArray[np.int64], options: argparse.Namespace) -> dict[str, str | float]:
-    """Return how many times the best peer's error `auto` has on one map, for each kind of error.
+    """Return `auto`'s errors on one map, each divided by that of the best peer.
 
-    Each ratio comes with its standard error and the name of that peer.
+    Each ratio comes with its standard error, `auto`'s own error and the name of the peer.
     """
     own = np.array([_errors(_auto(counts, options, trial), counts) for trial in _seeds(options)])
     peers = {

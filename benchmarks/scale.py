@@ -161,7 +161,10 @@ def _count(
     shard: int | None = None,
     shards: int = 1,
 ) -> NDArray[np.int64]:
-    """Return the counts of all cells: of one file, in place, or of one shard of persons."""
+    """Return the counts of all cells, from the file `single` or from the folder in place.
+
+    With a `shard`, only the persons of this shard of the folder are counted.
+    """
     settings: dict[str, Any] = {
         "domain": Domain(AREA, {}),
         "unit": Unit.PERSON,

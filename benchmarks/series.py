@@ -60,7 +60,7 @@ FEWEST = 50
 """Smallest number of people in a week whose busiest cells are compared."""
 
 LENGTHS = (26, 52, 104, 365)
-"""Numbers of periods for which sums by the tree are compared."""
+"""Numbers of periods for which sums over periods, by the binary tree, are compared."""
 
 RANGES = 400
 """Number of sums that are compared, each over a box of cells and a run of weeks."""

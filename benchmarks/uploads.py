@@ -90,7 +90,7 @@ def ingested(canonical: Path, options: argparse.Namespace) -> Iterator[Line]:
 
 
 def write_csv(canonical: Path, target: Path, people: int) -> None:
-    """Write trips in a canonical file as CSV, with text for persons and times, and degrees."""
+    """Write a canonical file's trips as CSV: persons and times as text, positions in degrees."""
     _run(_CSV, canonical, target, people=people)
 
 

@@ -175,7 +175,7 @@ def by_bound(
     bounds: Sequence[int],
     trials: int,
 ) -> Iterator[dict[str, float]]:
-    """Yield the errors of a map of each file at each bound, on average over files and trials.
+    """Yield the errors of a map for each bound, averaged over the files and trials.
 
     `rmse` is the root mean square error of a cell, and `boxes` the mean absolute error of sums over
     random boxes. `auto` stands for the mechanism of that name under pure differential privacy, with

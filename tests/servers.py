@@ -48,7 +48,7 @@ def redis_program() -> str | None:
 
 
 def servers_installed() -> bool:
-    """Return whether both servers can be started."""
+    """Return whether PostgreSQL and Redis can be started."""
     return bool(postgresql_installed() and redis_program())
 
 
@@ -59,7 +59,7 @@ def postgresql_installed() -> bool:
 
 @dataclass
 class Servers:
-    """Two running servers that give each test its own database and queue."""
+    """PostgreSQL and Redis, running, which give each test its own database and queue."""
 
     postgresql: str
     redis: str
@@ -108,7 +108,7 @@ class Servers:
 
 @contextmanager
 def running_servers() -> Iterator[Servers]:
-    """Run both servers in a temporary folder, and stop them by their process ids at the end."""
+    """Run PostgreSQL and Redis in a temporary folder; stop them by their process ids at the end."""
     with ExitStack() as stack:
         # PostgreSQL's account may not read pytest's folder, so the servers use a separate folder.
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dpgeo-servers-")))

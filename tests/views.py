@@ -259,7 +259,7 @@ class ArrayView:
     def trip_features(self, paths: TripPaths) -> PrivateTripFeatures:
         """Return counts of the features of trips, as `engine.trip_rows` describes them.
 
-        Trips of consecutive records follow the records' hours.
+        If trips are made of consecutive records, these are put in order by their hours.
         """
         lon, lat = (np.asarray(each, dtype=np.float64) for each in (self.longitude, self.latitude))
         hours = np.asarray(self.hours, dtype=np.int64)

@@ -167,6 +167,6 @@ def drawn(array: NDArray[Any], scale: int) -> NDArray[np.int64]:
     if not math.isfinite(array.sum()) or array.min() < 0 or array.sum() == 0:
         raise ValueError("The array must hold counts: no negatives, and not only zeros.")
     chances = array / array.sum()
-    # The reference figures were computed with this generator and seed.
+    # The figures in the documentation were computed with this generator and seed.
     draw = np.random.RandomState(1).multinomial(scale, chances.ravel())
     return np.asarray(draw.reshape(array.shape), dtype=np.int64)

@@ -100,7 +100,7 @@ def cast_outcome(
     longitude: Floats,
     latitude: Floats,
 ) -> CastOutcome:
-    """Return the figures of geocasts, computed like `outcome` from the workers in their regions."""
+    """Return the figures of geocasts, as in `outcome`; all workers in their regions are asked."""
     home = partition.regions_at(longitude, latitude)
     success, notified = [], []
     for task, cast in casts.items():

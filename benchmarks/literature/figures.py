@@ -146,7 +146,7 @@ FIGURES: Mapping[str, tuple[Figure, ...]] = {
         ),
     ),
 }
-"""The figures of each task that has any."""
+"""The figures that are drawn, by task; tasks without figures are absent."""
 
 
 def draw(task: str, compare: Compare, options: Options, folder: Path) -> None:

@@ -187,7 +187,7 @@ def _pruned(counts: Floats, scale: float) -> Floats:
 def _drawn(tree: Tree, most: int, random: Generator) -> Way:
     """Return one trip, drawn token by token from a tree's counts.
 
-    Where the tree has no counts, any move or the end is as likely.
+    Where the tree has no counts, all moves and the end are equally likely.
     """
     weights = tree.first if tree.first.any() else np.ones(len(tree.first))
     cell = int(random.choice(len(weights), p=weights / weights.sum()))

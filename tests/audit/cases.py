@@ -98,7 +98,7 @@ CASES = (
         key="flows",
         wanted=TREE,
         most=20_000,
-        bound=BOUND - 1,  # a person with BOUND records makes one trip fewer
+        bound=BOUND - 1,  # BOUND consecutive records make one trip fewer
         chosen={"trips": "consecutive rows", "within": True, "gap_hours": 168},
     ),
     Case(

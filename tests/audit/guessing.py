@@ -40,7 +40,7 @@ class Rule:
     low: float
     high: float
     promise: float
-    """Log-odds of right guesses, estimated cautiously: CAUTION has been subtracted."""
+    """Log-odds of right guesses, less the numbers of standard errors in CAUTION."""
 
     def guesses(self, side: int, releases: Floats) -> Guesses:
         """Return the guesses on releases (n, columns) of dataset `side`, 0 or 1."""

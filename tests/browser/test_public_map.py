@@ -38,7 +38,7 @@ ASKED_AT_ONCE = """
         return getProgramParameter.call(this, program, name);
     };
 """
-"""Script that counts shader programs, and those whose linking the page at once waits for."""
+"""Script that counts shader programs, and those that the page waits for right after linking."""
 ANSWERS = """
     window.steps = [];
     const { getContext } = HTMLCanvasElement.prototype;
@@ -449,7 +449,7 @@ def test_the_saved_picture_contains_map_legend_and_caption(
     assert ramp_share(above, "light") > 0.02
     assert share(below, "tide-6", "light") > 0.001, "the legend"
     assert share(below, "ink", "light") > 0.001, "the words"
-    # The printer gets the same picture, instead of the canvas, which cannot be printed.
+    # When the page is printed, this picture replaces the canvas, which cannot be printed.
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
     assert not page.locator("#map .sheet").is_visible()

@@ -22,7 +22,7 @@ MAIN = "main"
 
 
 def plug_in(page: Any, *, verifies: bool = True) -> tuple[Any, str]:
-    """Give a page a virtual passkey authenticator; return the DevTools session and its id."""
+    """Give a page a virtual authenticator; return a DevTools session and the authenticator's id."""
     session = page.context.new_cdp_session(page)
     session.send("WebAuthn.enable")
     options = {

@@ -61,7 +61,7 @@ def release(key: str, counting: Counting, seed: int = 1, *, empty: bool = False)
 
 
 def squared(label: str, counting: Counting, released: Released) -> int:
-    """Return a measurement's squared L2 sensitivity, as docs/decisions derives it for zCDP."""
+    """Return a measurement's squared L2 sensitivity by the rules of the decision on rho budgets."""
     steps = released.content.measure.steps if label == SHARES else 1  # type: ignore[attr-defined]
     # With a bound as low as BOUND, auto counts squares, which are sums of cells.
     clusters = released.mechanism == "private-clusters"

@@ -23,7 +23,7 @@ def servers() -> Iterator[Servers]:
 
 @pytest.fixture(params=["embedded", "servers"])
 def installation(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Installation]:
-    """Yield an empty installation, once with SQLite and once with both servers."""
+    """Yield an empty installation, once with SQLite and once with PostgreSQL and Redis."""
     settings = None
     if request.param == "servers":
         servers: Servers = request.getfixturevalue("servers")

@@ -42,7 +42,7 @@ LEDGERS = (
 
 
 class Machines:
-    """Makes installations with SQLite or with both servers, each in a folder of its own."""
+    """Makes installations in folders of their own, with SQLite or with PostgreSQL and Redis."""
 
     def __init__(self, folder: Path, servers: Servers, stack: ExitStack) -> None:
         self.folder, self._servers, self._stack = folder, servers, stack

@@ -148,7 +148,7 @@ class Stack:
                 "user": "root",
                 "tmpfs": [each.split(":")[0] for each in service["tmpfs"]],
                 "volumes": {"/data": self.certificates},
-                # the image of Caddy sets the folder of its data
+                # XDG_DATA_HOME is set by Caddy's own image, which is not used here.
                 "environment": {
                     **service["environment"],
                     "DPGEO_UPSTREAM": f"127.0.0.1:{self.ports['8080']}",
@@ -287,7 +287,7 @@ def test_https_is_spoken_in_front_of_the_containers(stack: Stack) -> None:
     inside = stack.image.inside("/etc/caddy")
     for folder in (inside, stack.image.inside("/data")):
         folder.mkdir(exist_ok=True)
-    # the image of Caddy has the program in another folder
+    # Caddy's image has the program in another folder; here it lies beside its configuration.
     shutil.copy(str(program), inside / "caddy")
     http, https = free_port(), free_port()
     (inside / "Caddyfile").write_text(local_caddyfile(http, https))

@@ -18,7 +18,7 @@ DEBITS_EACH = 625 if os.environ.get("DPGEO_AUDIT") == "1" else 63
 ASKED = PROCESSES * DEBITS_EACH
 
 HELD = ASKED * 4 // 5
-"""Number of debits that the budget of 4 can pay for."""
+"""Number of debits of EPSILON for which a budget of 4 is enough."""
 
 EPSILON = f"{4_000_000 // HELD / 1_000_000:.6f}"
 

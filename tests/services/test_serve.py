@@ -54,7 +54,7 @@ def wait_for_answer(port: int) -> None:
 
 
 def children_of(number: int) -> dict[str, int]:
-    """Return the ids of a process's children, by the last significant word of their commands."""
+    """Return the ids of a process's children, by a word in their commands that tells them apart."""
     path = Path(f"/proc/{number}/task/{number}/children")
     children = {}
     for child in map(int, path.read_text().split()):

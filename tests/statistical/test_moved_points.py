@@ -75,7 +75,7 @@ def test_two_reports_on_either_side_of_a_snapping_edge_are_not_told_apart(radius
 
 
 def test_two_reports_two_centimetres_apart_would_be_told_apart_by_a_coarse_grid() -> None:
-    """The audit finds that points snapped to a grid as coarse as before 0.2 reveal too much.
+    """The audit finds that points snapped to a grid as coarse as before version 0.2 tell too much.
 
     Two reports a few centimetres apart, on either side of a cell's edge, differ by a whole cell.
     """
