@@ -167,7 +167,7 @@ def by_size(figures: dict[str, list[Any]], means: Means, thresholds: Floats, tru
 
 
 def read(path: Path, cells: int) -> ArrayView:
-    """Return a view of the rows of a file in FRAME, with the minute of the day as the value.
+    """Return a private view of a file's rows in FRAME, with the minute of the day as the value.
 
     Its zones divide FRAME into `cells` rows and columns of equal degrees.
     """
@@ -203,7 +203,7 @@ def parts(cells: int) -> Zones:
 
 
 def generated(options: argparse.Namespace) -> ArrayView:
-    """Return a view of invented people whose values have known means, which differ by place."""
+    """Return a private view of invented people; the means of their values are known, by place."""
     random = np.random.default_rng(7)
     people = 0 if options.empty else 4000
     persons = np.repeat(np.arange(people), random.geometric(0.05, people))

@@ -173,7 +173,7 @@ def _mercator(view: ArrayView) -> tuple[Floats, Floats]:
 
 
 def _at_centres(view: ArrayView, grid: Grid, pairs: Ints) -> ArrayView:
-    """Return a view whose positions are the centres of the cells of contributions (n, 2)."""
+    """Return a private view whose positions are the centres of contributions' (n, 2) cells."""
     row, column = np.divmod(pairs[:, 1], grid.columns)
     west, south, east, north = grid.box_bounds(np.stack([row, row + 1, column, column + 1], 1)).T
     return dataclasses.replace(

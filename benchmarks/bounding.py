@@ -77,7 +77,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def read(path: Path, counting: Counting) -> ArrayView:
-    """Return a view of the people in a file, with their bounding box as the study area.
+    """Return a private view of the people in a file, with their bounding box as the study area.
 
     Deriving the study area from the data reveals something about the data, so only a benchmark may.
     """

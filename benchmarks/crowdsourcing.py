@@ -278,7 +278,7 @@ def _area(longitude: Floats, latitude: Floats) -> StudyArea:
 
 
 def _view(area: StudyArea, longitude: Floats, latitude: Floats) -> ArrayView:
-    """Return a view in which each worker has exactly one record, which is the privacy unit."""
+    """Return a private view in which each worker has one record, which is the privacy unit."""
     return ArrayView(
         area=area,
         longitude=longitude,

@@ -201,7 +201,7 @@ def _check(film: Film) -> bool:
 
 
 def _rows(words: str) -> int:
-    """Return the number of rows that would be read, as stated in an answer's text, or 0."""
+    """Return the number of rows that an answer to a question about the file states, or 0."""
     found = re.search(r"reads ([\d,]+) of", words)
     return int(found[1].replace(",", "")) if found else 0
 

@@ -175,7 +175,7 @@ def dpcube(options: argparse.Namespace) -> Line:
 
 
 class Counted(CountsView):
-    """A view with counts that were computed beforehand."""
+    """A private view with counts that were computed beforehand."""
 
     def histogram(self, grid: Grid) -> PrivateCounts:
         return PrivateCounts(self.counts, sensitivity=1)
@@ -291,7 +291,7 @@ def published(path: Path, options: argparse.Namespace) -> Line:
 
 
 def view_of(path: Path, counting: Counting, memory_bytes: int = MEMORY_BYTES) -> DuckDBView:
-    """Return a view of generated people, each counted in at most BOUND cells or visits."""
+    """Return a private view of generated people, each counted in at most BOUND cells or visits."""
     return DuckDBView(
         path,
         domain=Domain(trips.AREA),

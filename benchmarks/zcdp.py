@@ -350,7 +350,7 @@ def months(folder: Path, rows: Rows, times: int) -> Iterator[Path]:
 
 
 def view_of(path: Path, bound: int) -> DuckDBView:
-    """Return a view that counts people, each in at most `bound` cells."""
+    """Return a private view that counts people, each in at most `bound` cells."""
     return DuckDBView(
         path,
         domain=Domain(AREA),

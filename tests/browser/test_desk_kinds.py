@@ -125,7 +125,7 @@ def publish(
 
 
 def add_layer(page: Any, home: str, kind: str, title: str, file: Path) -> None:
-    """Add a public layer to the dataset whose pages begin with `home`."""
+    """Add a public layer to the dataset whose pages have paths that begin with `home`."""
     page.goto(f"{home}layers/")
     for name, text in {
         "name": kind, "title": title, "source_name": "City", "source_date": "2026-01-01",

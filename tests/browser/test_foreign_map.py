@@ -20,7 +20,7 @@ from tests.web.test_tools import typed
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 LOW, HIGH = np.array([0xF1, 0xEA, 0xB2]), np.array([0x11, 0x1B, 0x47])
-"""The colours of the counts 0 and 500 in the style that the guide gives as an example."""
+"""The colours of the counts 0 and 500 in the example of a style in docs/tools.md."""
 
 TOLERANCE = 8
 """Largest difference in a colour channel that counts as equal, to allow for rounding in drawing."""

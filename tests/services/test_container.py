@@ -357,7 +357,7 @@ def check_backup(stack: Stack) -> None:
 def check_ground(stack: Stack) -> None:
     """Check that the service `ground` adds the basemap files of its folder."""
     options = stack.options("ground")
-    stack.image.inside("/ground").mkdir()  # as Docker does before it mounts a volume
+    stack.image.inside("/ground").mkdir()  # Docker creates mount points
     options["volumes"] = {**options["volumes"], "/ground": TILES.parent}
     assert "MB" in stack.image.run(SERVICES["ground"]["command"], **options)
 

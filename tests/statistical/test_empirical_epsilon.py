@@ -127,7 +127,7 @@ every_mechanism = pytest.mark.parametrize("mechanism", COUNTING, ids=lambda each
 
 @dataclass
 class CountedOnce:
-    """A view that computes each grid's counts once, for thousands of releases of the same data."""
+    """A private view that computes each grid's counts once, for thousands of releases."""
 
     view: ArrayView
     counted: dict[Grid, PrivateCounts] = field(default_factory=dict)
@@ -226,7 +226,7 @@ class CountedOnce:
 def view_of(
     visited: NDArray[np.int64], persons: NDArray[np.int64], *, bound: int = BOUND, salt: int = 1
 ) -> ArrayView:
-    """Return a view of people's records, which are placed at the centres of cells.
+    """Return a private view of people's records, which are placed at the centres of cells.
 
     Each record is also a trip to the next cell.
     """

@@ -199,7 +199,7 @@ def views_of(
     person: bool,
     counting: Counting = Counting.VISITS,
 ) -> list[Counted]:
-    """Count the maps of a sequence one after another; return a view of each."""
+    """Count the maps of a sequence one after another; return a private view of each."""
     views: list[Counted] = []
     rows = rows_of_period(person=person, apart=kind is KINDS["flows"])
     if counting is Counting.PEOPLE and person:

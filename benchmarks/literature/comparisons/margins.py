@@ -1,8 +1,9 @@
 """Relative errors of several tables of the same people: counts of rows, columns and blocks of a
 map.
 
-`relative_error` is the mean over the tables of a table's mean error divided by the count, or by the
-constant SANITY if the count is smaller than it. The file is a .npy array of square counts.
+`relative_error` is the mean over the tables of the mean relative error of a table's counts. An
+error is divided by the count, or by the constant SANITY if the count is smaller.
+The file is a .npy array of square counts.
 """
 
 from __future__ import annotations

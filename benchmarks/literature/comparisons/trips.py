@@ -96,7 +96,7 @@ class Trips:
 
 
 class TripsView:
-    """A view of trips for `trips.release`, in which each trip or each person is a privacy unit."""
+    """A private view of trips for `trips.release`; each trip or each person is a privacy unit."""
 
     def __init__(self, data: Trips, unit: Ints, bound: int, random: Generator) -> None:
         self._data, self._unit = data, unit
@@ -178,7 +178,7 @@ def compare(options: Options) -> Iterator[Line]:
 
 
 def made_up(data: Trips, unit: Ints, bound: int, random: Generator, epsilon: Fraction) -> list[Way]:
-    """Return the trips that dpgeo makes up if at most `bound` trips of each unit count."""
+    """Return the trips that dpgeo makes up if at most `bound` trips of each privacy unit count."""
     view = TripsView(data, unit, bound, random)
     params = trips.Params(cells=data.grid.columns)
     entropy = SeededEntropy(int(random.integers(1 << 32)))
