@@ -1,13 +1,15 @@
 """Several commands run at the same time, because some of them mostly wait.
 
 `python -m tests.together "COMMAND" "COMMAND"...` prints each command's whole output once it has
-ended. It fails if any command fails; a failure does not stop the others. With `--at-once N`, only
-N of them run at the same time; whenever one ends, the next one of the list starts.
+ended, with the time that it and its children took: elapsed, and of the processors. It fails if any
+command fails; a failure does not stop the others. With `--at-once N`, only N of them run at the
+same time; whenever one ends, the next one of the list starts.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import subprocess
 import sys
@@ -34,12 +36,17 @@ def _run(command: str) -> int:
         stderr=subprocess.STDOUT,
         preexec_fn=tie_to_parent(),
     )
-    written, _ = process.communicate()
-    seconds = time.monotonic() - began
-    heading = f"-- {command}: {_verdict(process.returncode)} after {seconds:.0f} s\n"
+    assert process.stdout is not None
+    with process.stdout as output:
+        written = output.read()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = code = os.waitstatus_to_exitcode(status)
+    seconds, busy = time.monotonic() - began, used.ru_utime + used.ru_stime
+    heading = (
+        f"-- {command}: {_verdict(code)} after {seconds:.0f} s, {busy:.0f} s of the processor\n"
+    )
     sys.stdout.buffer.write(heading.encode() + written)
     sys.stdout.flush()
-    code: int = process.returncode
     return abs(code)
 
 

@@ -20,6 +20,7 @@ import pytest
 
 from tests.browser.opening import DRAWN
 from tests.browser.pixels import ramp_share, screenshot
+from tests.migrated import DATABASE, migrated_database
 from tests.requirements import need
 from tests.servers import free_port
 
@@ -43,13 +44,15 @@ Membership.objects.create(organisation=house, user=owner, role=Role.ADMINISTRATO
 @pytest.fixture(scope="module")
 def site(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Yield the address of a new installation, run by its own supervisor."""
+    folder = tmp_path_factory.mktemp("var")
+    (folder / DATABASE).touch(mode=0o600)
+    (folder / DATABASE).write_bytes(migrated_database())
     environment = os.environ | {
-        "DPGEO_VAR": str(tmp_path_factory.mktemp("var")),
+        "DPGEO_VAR": str(folder),
         "DJANGO_SETTINGS_MODULE": "dpgeo.config.settings",
     }
     manage = [sys.executable, "manage.py"]
     for words in (
-        ["migrate", "-v0"],
         ["collectstatic", "-v0", "--no-input"],
         ["shell", "-c", PEOPLE],
     ):
