@@ -100,7 +100,7 @@ def cast_outcome(
     longitude: Floats,
     latitude: Floats,
 ) -> CastOutcome:
-    """Return the figures of geocasts, as in `outcome`; all workers in their regions are asked."""
+    """Return the figures of geocasts as `outcome` does; all workers in their regions are asked."""
     home = partition.regions_at(longitude, latitude)
     success, notified = [], []
     for task, cast in casts.items():

@@ -136,7 +136,7 @@ def test_counts_below_the_threshold_are_hatched_and_never_coloured(
 ) -> None:
     layer = box_layers(released_of(gridded))[0]
     _, south, east, _ = layer.grid.box_bounds(layer.boxes).T
-    # These positions are on land.
+    # Choose among cells on land, so that neither coast nor sea is in the picture.
     wanted = (east < 12.52) & (south > 55.65) & (layer.value < layer.threshold)
     if doubt == "below zero":
         wanted &= layer.value < 0

@@ -127,8 +127,8 @@ def _uploads(program: Any, slug: str) -> Names:
     return {
         "upload": [*begun[:SPARE], *whole[:SPARE]],
         "begun": begun[: SPARE - 1],
-        # These uploads are for tus requests only: a request by the other protocol would move their
-        # offset.
+        # These uploads are for tus requests only: a piece sent by the API's own protocol would move
+        # their offset.
         "begun_by_tus": begun[SPARE - 1 : SPARE],
         "whole": whole[:SPARE],
         "to_discard": [*begun[SPARE:], *whole[SPARE:]],

@@ -174,7 +174,7 @@ def test_readers_are_served_while_0_1_0_is_upgraded(tmp_path: Path) -> None:
 
 
 def copy_installation(source: Path, target: Path) -> None:
-    """Copy the database with SQLite's own backup function, and link to the same files."""
+    """Copy the database with SQLite's own backup function, and link to the files of `source`."""
     target.mkdir(mode=0o700)
     with (
         closing(sqlite3.connect(source / "dpgeo.sqlite3")) as old,
