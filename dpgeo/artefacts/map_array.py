@@ -83,7 +83,10 @@ class Further(Protocol):
     """Function that returns further members of the header, and may add arrays of its own."""
 
     def __call__(self, add: Callable[[NDArray[Any]], dict[str, str | int]], /) -> dict[str, Any]:
-        """Return more members of the header; `add` appends an array and returns its entry."""
+        """Return further members of the header.
+
+        `add` appends an array to the file and returns the header's entry for it.
+        """
 
 
 def encode(released: Released, shown: Sequence[Layer], further: Further = lambda _: {}) -> bytes:

@@ -195,9 +195,9 @@ class Bound:
         return self.right if self.right < CERTAIN else None
 
     def line(self, template: str, certain: str) -> Phrase:
-        """Return `template`, filled in with the verdict and the figure.
+        """Return `template`, filled in with the verdict and the most right guesses in 100.
 
-        If there is no figure, return `certain`, filled in with the verdict.
+        If a guess can be almost certain, return `certain` instead, filled in with the verdict.
         """
         verdict = Phrase(WORD[self.verdict])
         if self.figure is None:

@@ -74,7 +74,10 @@ def _with_commas(column: Any) -> Any:
 
 
 def _centres(columns: dict[str, Any]) -> dict[str, Any]:
-    """Return the longitudes and latitudes of the centres as texts, or {} for points."""
+    """Return the longitudes and latitudes of the centres as texts.
+
+    Returns {} for points, whose positions are in the file already.
+    """
     if "geometry" in columns:
         points = shapely.point_on_surface(shapely.from_wkt(columns["geometry"].to_numpy()))
         return {

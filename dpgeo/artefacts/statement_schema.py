@@ -450,7 +450,7 @@ class BoundChoice(TypedDict):
 
 
 class OfSeries(TypedDict):
-    """The series of which this release is a map, counted from 1.
+    """The series of which this release is a map; `number` is the map's number in it, from 1.
 
     `bound_of_series` is the most that one person adds to all maps together, if a person is
     protected over the whole series. `periods_in_a_row` is the number of consecutive periods that

@@ -146,7 +146,7 @@ class View:
 
     @property
     def factor(self) -> float:
-        """Return the factor that turns figures in files into counts per square."""
+        """Return the factor from a count per cell to a count per square; 1 for layers without boxes."""
         layer = self.layer
         if not isinstance(layer, BoxLayer):
             return 1.0

@@ -325,7 +325,12 @@ def rounded(values: NDArray[np.float64], decimals: int) -> list[Any]:
 
 
 def _region_totals(plan: Plan, casts: Sequence[TaskRegions | None]) -> RegionTotals:
-    """Return sums over the tasks' regions under `plan`; a task without a region has None."""
+    """Count the tasks whose task regions reach the target, and add up the workers notified.
+
+    `casts` holds each task's region, or None for a task without a reward. `plan` says which tasks
+    reach the target with a circle, and how many workers are in it. Workers are added up, in regions
+    and in circles, only for tasks that reach the target with both.
+    """
     reached = [cast is not None and cast.reached for cast in casts]
     both = [number for number, met in enumerate(reached) if met and plan.planned[number]]
     return RegionTotals(

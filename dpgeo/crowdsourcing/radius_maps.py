@@ -1,4 +1,8 @@
-"""Requests for radius maps, and radius maps in the units and precision that users see."""
+"""Requests for radius maps, and radius maps in the units and precision that users see.
+
+A radius map shows, for every position in a study area, the notification radius that a task there
+would need at a given reward.
+"""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ are not divided into slices, which consist of departures, arrivals and a list of
 Lists. A feature that is not listed in a map has a noisy count below the threshold T. If a feature
 is listed in both of two maps, the change is the difference of the two counts. If it is listed in
 one map only, with the count z, its two noisy counts differ by at least z - (T - 1). If it is listed
-in neither map, nothing is known about a change. So the rule for changes that stand out
+in neither map, nothing is known about a change. So the rule that changes above a limit c stand out
 (`postprocess.periods`) holds with n possible features, listed or not: if the known difference, or
 the lower bound on it, is larger than c, the difference of the two noisy counts is larger than c.
 """

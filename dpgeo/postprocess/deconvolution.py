@@ -93,9 +93,7 @@ better.
 """
 
 TURNS = 2
-"""Number of positions of the frame of squares over which the smoothing takes the mean in each
-update.
-"""
+"""Number of positions of the frame of squares in each update; the smoothing is the mean of them."""
 
 COARSEST = 4
 """Number of squares along each side at the smoothing's coarsest level, which is not smoothed."""
@@ -308,8 +306,9 @@ class Smoothing:
 
 
 def _turn(number: int, frame: int) -> tuple[int, int]:
-    """Return the shift of the frame of squares in update `number`, from an evenly spread sequence
-    (Roberts 2018).
+    """Return the rows and columns by which a frame of side `frame` is shifted for turn `number`.
+
+    The shifts are an evenly spread sequence (Roberts 2018); each update takes TURNS of them.
     """
     across, along = number * 0.7548776662466927 % 1, number * 0.5698402909980532 % 1
     return int(frame * across), int(frame * along)

@@ -60,7 +60,7 @@ FEWEST = 40
 """
 
 PSEUDO_COUNT = 0.02
-"""Prior pseudo-count of each gamma distribution."""
+"""Prior pseudo-count of each gamma distribution when the weights of the mixture are fitted."""
 
 ZERO_SHARE, ZERO_LIMITS = 0.03, (1.0, 20.0)
 """Prior pseudo-count of the point mass at 0.
@@ -71,10 +71,11 @@ It is ZERO_SHARE times the number of counts, kept within ZERO_LIMITS.
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posterior:
-    """Posterior means (n,) of true counts in units of b, and variances (n,) in units of b^2.
+    """Posterior means (n,) and variances (n,) of true counts, in units of b and b^2.
 
-    `log_likelihood` is the log-likelihood of the noisy counts under the fitted weights, without the
-    counts in the last bin (above 39 b). It is 0 if there were too few counts to fit weights.
+    b is the scale of a count's noise. `log_likelihood` is the log-likelihood of the noisy counts
+    under the fitted weights, without the counts in the last bin (above 39 b). It is 0 if there were
+    too few counts to fit weights.
     """
 
     mean: Floats
@@ -160,9 +161,10 @@ class _Model:
         return float((seen[used] * np.log(np.maximum(expected, 1e-300))).sum())
 
     def histogram(self, values: Floats, row: NDArray[np.int64]) -> Floats:
-        """Return the number of values in each bin (guesses, y), with the last bin of y set to 0.
+        """Return the number of noisy values in each bin (guesses, y).
 
-        `row` holds, for each value, the bin of its guess.
+        `row` holds, for each value, the bin of its guess. The last bin of y is set to 0,
+        because all larger values fall into it, too.
         """
         column = np.searchsorted((self.y[1:] + self.y[:-1]) / 2, values)
         shape = (len(self.priors), self.y.size)

@@ -85,7 +85,7 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class ShareNoise:
-    """Noise of a region's two noisy sums; one record adds `steps` steps to the two together."""
+    """Noise of a region's two noisy sums, U and D of the module docstring; `steps` is K."""
 
     noise: CountNoise
     steps: int
@@ -173,7 +173,8 @@ class ShareNoise:
     ) -> Means:
         """Return the means (n,) of query regions, each made of shares of several measured regions.
 
-        `above` and `below` (n,) are the sums of the regions' noisy sums, each times its share.
+        `above` and `below` (n,) are the noisy sums U and D of the module docstring, added up over
+        the measured regions, each times its share.
         `squares` (n,) is the sum of the squares of the shares, and `largest` (n,) the largest
         share.
         """

@@ -112,10 +112,7 @@ class FlowAnswers:
         return np.concatenate(values), np.concatenate(shares)
 
     def _dense(self, origin: Floats, destination: Floats) -> tuple[Floats, Floats]:
-        """Return noisy counts of pairs and their weights, as `_pairs` does.
-
-        The release must hold the counts of all pairs.
-        """
+        """Return what `_pairs` returns, for a release that holds the counts of all pairs."""
         n, rows, columns = len(self._shapes), np.flatnonzero(origin), np.flatnonzero(destination)
         counts = self._content.pairs.reshape(-1, n, n)[:, rows[:, None], columns]
         shares = np.outer(origin[rows], destination[columns])

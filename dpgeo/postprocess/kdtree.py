@@ -177,10 +177,11 @@ class _Runs:
     def before(
         self, table: NDArray[np.integer[Any]], run: NDArray[np.int64], lines: NDArray[np.int64]
     ) -> Floats:
-        """Return the sum of the cells before each of m splits.
+        """Return, for m splits, the sum (m,) of the cells in the half of the box before the split.
 
-        `run` (m,) holds the index of each split's run, and `lines` (m,) the number of rows or
-        columns before the split.
+        `table` is the summed-area table of the cells. A run is all splits of one box between rows,
+        or all between columns: `run` (m,) holds the index of each split's run, and `lines` (m,) the
+        number of rows or columns before the split.
         """
         flat = table.ravel()
         shared = flat[self.base + self.far] - flat[self.base + self.near]
@@ -240,7 +241,7 @@ def _root(tables: _Tables, rule: Rule) -> _Level:
 
 
 def _chunks(level: _Level) -> Iterator[_Level]:
-    """Divide the level into chunks of about CUTS_AT_ONCE splits."""
+    """Divide the boxes of a level into chunks with about CUTS_AT_ONCE possible splits each."""
     ends = np.cumsum(_cut_counts(level.boxes))
     chunks = int(ends[-1]) // CUTS_AT_ONCE + 1 if len(ends) else 0
     limits = np.searchsorted(ends, np.arange(1, chunks) * CUTS_AT_ONCE)

@@ -104,7 +104,8 @@ def _margin(terms: Terms) -> int:
 def _quadrature(terms: Terms, deviation: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the quadrature nodes u, and the weight of sin((m + 1/2) u) at each of them."""
     last = _last_node(terms)
-    waves = 2.2 * deviation * last / (2 * math.pi)  # the margin m is at most 2.12 standard errors
+    # The factor 2.2 is large enough, since the margin m is at most 2.12 standard errors.
+    waves = 2.2 * deviation * last / (2 * math.pi)
     panels = min(max(FEWEST_PANELS, math.ceil(2 * waves)), MOST_PANELS)
     # Panels get wider outwards, since the integrand is steep near 0.
     edges = last * np.linspace(0, 1, panels + 1) ** 2

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 def non_negative(counts: NDArray[Any], variance: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the non-negative counts (n,) nearest to noisy `counts` (n,), with the same total.
 
-    A negative total becomes 0. `variance` (n,) may be scaled by any positive factor.
+    Squared differences are divided by `variance` (n,), which may be scaled by any positive factor.
+    A negative total becomes 0.
     """
     values = np.asarray(counts, dtype=np.float64)
     total = values.sum()

@@ -33,9 +33,10 @@ NEXT_TO_NOTHING = 1e-9
 """Tiny count added to each child's share, so that shares are positive even if all guesses are 0."""
 
 CLEARLY, NOT_UNLIKELY = 10.0, -2.0
-"""The row-column model is used only if it gains at least this much in log-likelihood.
+"""The row-column model is used only if it raises the log-likelihood by at least this much.
 
-NOT_UNLIKELY applies if one cell is expected to hold more than MUCH of the total, CLEARLY otherwise.
+The gain is over guesses from nearby cells. NOT_UNLIKELY applies if one cell is expected to hold
+more than MUCH of the total, CLEARLY otherwise.
 Maps were generated of two kinds: tables, whose rows and columns explain their counts, and crowds,
 whose counts lie in a few clusters. Without a cell above MUCH, crowds gained at most 9. With one,
 tables gained -3 to 21, and crowds around that cell mostly -2 to -25. Where the gain is the same, a
@@ -98,7 +99,10 @@ def infer(measurements: NodeMeasurements) -> Surface:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Round:
-    """The surface after a round, and the log-likelihood of the counts given the round's guesses."""
+    """The surface after a round of inference, and the log-likelihood of the noisy counts.
+
+    The log-likelihood is that under the guesses of the round.
+    """
 
     cells: Floats
     log_likelihood: float
@@ -146,8 +150,8 @@ def _guess(
 ) -> Floats:
     """Guess the counts (2^level, 2^level) of all nodes of a level.
 
-    If `bent` is None, the guess comes from nearby cells. Otherwise it is the geometric mean of that
-    guess and of what the row-column model expects, given the surface `bent`.
+    If `bent` is None, the guess comes from nearby cells of the surface `cells`. Otherwise it is the
+    geometric mean of that guess and the guess of the row-column model from the surface `bent`.
     """
     near = _surroundings(measurements, cells, level)
     if bent is None:

@@ -47,8 +47,8 @@ NOISE_WEIGHT, MODEL_WEIGHT, POWER = 3.2, 1.8, 1.12
 FIXED_WEIGHT = 4.0
 """Constants of the intervals; see the module docstring.
 
-FIXED_WEIGHT is the weight of the noise, with an exponent of 1, if the measured nodes do not depend
-on the data.
+If the measured nodes do not depend on the data, FIXED_WEIGHT replaces NOISE_WEIGHT as the factor
+of the noise variance in V, and the exponent of V is 1 instead of POWER.
 """
 
 WORK = 2

@@ -132,7 +132,8 @@ class BoxTree:
         return values
 
     def touched(self, regions: Shapes) -> tuple[Coverage, Touched]:
-        """Return the covered cells, and the pairs of a region and a node that its sum may need.
+        """Return the cells that regions cover, and the pairs of a region and a tree node needed for
+        the region's sum.
 
         Raises InvalidInput if the work would take too long.
         """

@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 
 
 def two_way_estimate(counts: NDArray[np.int64], variance: float) -> NDArray[np.float64]:
-    """Return the estimate (r, c) of noisy counts (r, c); never negative.
+    """Return empirical Bayes estimates (r, c) of the true counts behind noisy `counts` (r, c).
 
-    `variance` is the variance of the noise of each count.
+    The module docstring has the formula; negative estimates are raised to 0. `variance` is the
+    variance of the noise of each count.
     """
     measured = counts.astype(np.float64)
     expected = _expected(measured)

@@ -80,5 +80,8 @@ def squared_shares(covers: list[Cover]) -> tuple[NDArray[np.float64], NDArray[np
 
 
 def largest_shares(covers: list[Cover]) -> NDArray[np.float64]:
-    """Return the largest share (n,) of a region that a query region cuts; 0 if it cuts none."""
+    """Return, for each query region (n,), the largest share of a measured region that it cuts.
+
+    The share is of the measured region's ground; it is 0 if no measured region is cut.
+    """
     return np.array([float(each.shares.max(initial=0.0)) for each in covers])

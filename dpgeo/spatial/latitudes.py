@@ -27,16 +27,16 @@ from dpgeo.spatial.projection import (
 )
 
 STRIP = math.pi / 3
-"""Largest distance from the real axis at which the bound on the function's modulus is used."""
+"""Distance from the real axis to the edge of the strip in which MODULUS is used."""
 
 MODULUS = 2.1
-"""Upper bound on the function's modulus within the strip."""
+"""Upper bound on the modulus of the Gudermannian function in the strip around the real axis."""
 
 MOST_TERMS = 12
-"""Largest degree; beyond it, computing latitudes exactly takes about as long."""
+"""Largest degree of a polynomial; beyond it, exact latitudes take about as long to compute."""
 
 BEYOND = 0.1
-"""Degrees by which the interval may extend beyond the highest latitude of zones."""
+"""Degrees by which a polynomial's interval may extend beyond MAX_LATITUDE, north or south."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

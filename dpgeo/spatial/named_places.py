@@ -367,7 +367,10 @@ def is_town(name: str, wanted: str) -> bool:
 
 
 def square_around(longitude: float, latitude: float, kilometres: float) -> StudyArea:
-    """Return a square on the ground around a position, with edges rounded to 0.001 degrees."""
+    """Return a square with sides of `kilometres` on the ground around a position in degrees.
+
+    Its edges are rounded to 0.001 degrees.
+    """
     high = np.degrees(kilometres * 500 / EARTH_RADIUS_METRES)
     wide = high / np.cos(np.radians(latitude))
     return StudyArea.from_bounds(

@@ -44,7 +44,7 @@ class PlaceRaster:
 
     @classmethod
     def over(cls, near: NearPlaces) -> Self:
-        """Make the raster of declared places, each of which is a position."""
+        """Make the raster for declared places, which have positions and a common reach."""
         beyond = SPARE * math.degrees(near.reach / EARTH_RADIUS_METRES)
         places = np.column_stack([near.places.longitude, near.places.latitude])
         widest = min(float(np.abs(places[:, 1]).max()) + beyond, 89.0)

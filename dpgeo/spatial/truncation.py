@@ -80,7 +80,7 @@ class Truncation:
         return np.asarray(degrees * np.array([self._squeeze, 1.0]), dtype=np.float64)
 
     def _nearest(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
-        """Return the point of the outline nearest to each of these points (n,) outside the area."""
+        """Return the point of the outline nearest to each position (n,) outside the area."""
         if self._area.is_box:
             west, south, east, north = self._area.bounds
             return np.clip(longitude, west, east), np.clip(latitude, south, north)

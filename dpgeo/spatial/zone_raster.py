@@ -57,8 +57,10 @@ certain.
 """
 
 MARKED, OUTSIDE, BESIDE = -1, -2, -3
-"""Numbers in place of a patch's number: for a cell left to the exact test, for a place outside
-the raster, and for the first of the cells that have only one edge near them.
+"""Numbers that stand for no patch of cells.
+
+MARKED is for cells left to the exact test, and OUTSIDE for positions outside the raster. Cells with
+only one edge near them are numbered downwards from BESIDE.
 """
 
 NEIGHBOURS = ((0, -1), (0, 1), (-1, 0), (1, 0), (-1, -1), (-1, 1), (1, -1), (1, 1))
@@ -83,9 +85,10 @@ class Edges:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Crossed:
-    """Cells that only one edge crosses: the edge's line, and the patches to its left and right.
+    """Cells (n,) with only one edge near them, and the patches to the left and right of that edge.
 
-    A patch is `MARKED` if no unmarked cell touches that side of the cell. `lines` are the lines of
+    A patch is a number of `ZoneRaster.patches`, or `MARKED` if no unmarked cell touches that side
+    of the cell. `lines` are the lines of
     all edges (`Edges.lines`), and `edge` (n,) holds the index of each cell's edge.
     """
 
@@ -99,7 +102,7 @@ class Crossed:
     ) -> NDArray[np.int32]:
         """Return the patch (m,) in which each position lies, or `MARKED` if uncertain.
 
-        `cell` (m,) is the index among the crossed cells of the cell with the position (`x`, `y`).
+        `x` and `y` (m,) are the positions, and `cell` (m,) the index of each position's cell here.
         """
         distance = _distances(self.lines, self.edge[cell], x, y)
         patch = np.where(distance > 0, self.left[cell], self.right[cell])
@@ -148,7 +151,8 @@ class ZoneRaster:
         side = min(side, MOST_CELLS, int((MOST_MARKS - 3 * len(starts)) / max(length, 1.0)))
         if side < FEWEST_CELLS:
             return None
-        scale = (side - 4) / span  # this leaves two rows or columns of cells on every side
+        # Two further rows or columns on every side, so that cells near outlines have neighbours.
+        scale = (side - 4) / span
         low = low - 2 / scale
         edges = Edges((starts - low) * scale, (ends - low) * scale)
         marks = _marks(edges, side)
@@ -180,8 +184,8 @@ class ZoneRaster:
     def locate_projected(self, x: Any, y: Any) -> tuple[Pairs, NDArray[np.int64]] | None:
         """Return what `locate` returns, for positions (n,) in Web Mercator metres.
 
-        Latitudes are approximated, so other positions may be left to the exact test. Returns None
-        if the zones extend over too many latitudes to approximate them.
+        Latitudes are approximated, so the positions left to the exact test may differ from those
+        of `locate`. Returns None if the zones extend over too many latitudes to approximate them.
         """
         if self.latitudes is None:
             return None
@@ -252,8 +256,8 @@ def _edges(shapes: NDArray[np.object_]) -> tuple[NDArray[np.float64], NDArray[np
 def _marks(edges: Edges, side: int) -> NDArray[np.int32]:
     """Return for each cell (side, side) which edge is near it.
 
-    It is `OUTSIDE` for cells that no edge is near, `BESIDE - i` for those that edge i crosses from
-    end to end while no other edge is near, and `MARKED` for all others.
+    It is `OUTSIDE` for cells that no edge is near, `BESIDE - i` for those that only edge i is near,
+    but neither of its ends, and `MARKED` for all others.
     """
     marks = np.full(side * side, OUTSIDE, dtype=np.int32)
     several = []
@@ -261,8 +265,8 @@ def _marks(edges: Edges, side: int) -> NDArray[np.int32]:
         known = marks[cell]
         several.append(cell[known != OUTSIDE])
         marks[cell] = BESIDE - edge
-        # If several edges in this chunk are near a cell, `marks` keeps only the last one; for the
-        # others, the comparison finds the cell again.
+        # If several edges in this chunk are near a cell, `marks` keeps only the last one. The cell
+        # is recognised by its other edges, which differ from the one in `marks`.
         several.append(cell[marks[cell] != BESIDE - edge])
     for cells in several:
         marks[cells] = MARKED
@@ -317,7 +321,7 @@ def _repeated(number: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.
 
 
 def _add_crossed(patches: NDArray[np.int32], marks: NDArray[np.int32], edges: Edges) -> Crossed:
-    """Return the cells that a single edge crosses, and enter their numbers into `patches`."""
+    """Return the cells with only one edge near them; enter BESIDE - i for cell i into `patches`."""
     row, column = np.nonzero(marks <= BESIDE)
     lines, edge = edges.lines(), BESIDE - marks[row, column]
     left, right = np.full((2, len(edge)), MARKED, dtype=np.int32)
@@ -339,10 +343,11 @@ def _add_crossed(patches: NDArray[np.int32], marks: NDArray[np.int32], edges: Ed
 def _patches(
     marked: NDArray[np.bool_],
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """Number the patches of unmarked cells; return them with a row and a column of each.
+    """Divide the unmarked cells into patches, and number the patches.
 
-    A run of cells in a row belongs to the patch of the first run that it adjoins in the row before.
-    Cells of one number are therefore connected, but a connected part may have several numbers.
+    Returns the number of each cell's patch, or MARKED, and the row and column of one cell of each
+    patch. A run of cells in a row belongs to the patch of the first run that it adjoins in the row
+    before. So a patch is connected, but neighbouring patches may adjoin.
     """
     framed = np.pad(marked, ((0, 0), (1, 1)), constant_values=True)
     row, column = np.nonzero(framed[:, 1:] != framed[:, :-1])

@@ -39,7 +39,7 @@ RASTER_POSITIONS = 10_000
 NEAR_CELLS = 256
 """Number of cells along each side of a raster over the bounding boxes of the zones.
 
-It bounds the largest number of boxes that contain one position.
+No position is in more boxes than the most that intersect one cell of this raster.
 """
 
 
@@ -250,9 +250,10 @@ class Locator:
         lon: NDArray[np.float64],
         lat: NDArray[np.float64],
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return a raster's pairs together with those of the positions that it left.
+        """Return the `pairs` found by a raster, and those found by testing the other positions.
 
-        `left` (m,) are the indices of these among all `positions`, `lon` and `lat` (m,) degrees.
+        `left` (m,) holds the indices of these other positions, and `lon` and `lat` (m,) their
+        degrees. `positions` is the number of all positions.
         """
         position, zone = pairs
         if not left.size:

@@ -174,7 +174,7 @@ class Pairs(ValuedAreas):
     def typical(self, regions: Shapes) -> Iterator[tuple[Cover, Typical]]:
         """Yield each query region's cover and its mean.
 
-        The counts in the cover are `above` of the content, the first of each region's two sums.
+        The counts in a cover are not numbers of records, but the noisy sums `above` of the content.
         """
         covers, (above, below) = self.areas.sums_of_each(regions, self._sums)
         measure = self._content.measure

@@ -136,7 +136,10 @@ def _middles(
 
 
 def _units(content: LocationsRelease) -> list[PointLayer]:
-    """Return one layer of units for each visible level, starting with the largest units."""
+    """Return a layer of units (such as districts) for each visible level of the hierarchy.
+
+    The layer of the largest units comes first.
+    """
     levels = content.levels or (EVERYWHERE,)
     return [
         _units_of(content, depth, level, "units" if depth == len(levels) else f"units-{depth}")

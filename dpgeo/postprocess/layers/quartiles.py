@@ -107,7 +107,7 @@ def _columns(content: QuartilesRelease, found: Quartiles) -> dict[str, NDArray[n
 
 
 class Histograms(ValuedAreas):
-    """The measured regions of quartiles, each with the counts of its bins.
+    """The measured regions of a release of quartiles, each with a noisy histogram of the measure.
 
     If the release has slices, the counts of all slices are added up.
     """

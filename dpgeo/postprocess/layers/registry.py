@@ -86,7 +86,10 @@ def can_compare(content: Content) -> bool:
 
 @singledispatch
 def slim(content: Content) -> Content:
-    """Return the content; types with counts that comparing maps does not need leave these out."""
+    """Return the content without counts that a comparison of maps does not need.
+
+    For most types of content, this is all of it.
+    """
     return content
 
 

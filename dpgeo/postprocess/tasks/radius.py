@@ -251,11 +251,11 @@ class CircleReach:
 def circle_radius(needed: float, density: Floats, pull: Floats) -> Floats:
     """Solve r^2 ln((exp(3 a/r) + 1)/2) = needed/(pi den) for r, with a = c w.
 
-    `density` (n,) holds den, and `pull` (n,) holds a. With u = r/a, the equation is g(u) = K, where
-    g(u) = u^2 ln((exp(3/u) + 1)/2) and K = needed/(pi den a^2). Since ln((e^x + 1)/2) is at most x
-    and at most x/2 + x^2/8, the root is at least K/3 and at least (2 K - 9/4)/3. Newton's method
-    starts from the larger of these bounds. Since g is increasing and concave, its steps approach
-    the root from below.
+    This is the equation of the module docstring: `needed` is -ln(1 - E), `density` (n,) holds den,
+    and `pull` (n,) holds a. With u = r/a, the equation is g(u) = K, where g(u) = u^2 ln((exp(3/u) +
+    1)/2) and K = needed/(pi den a^2). Since ln((e^x + 1)/2) is at most x and at most x/2 + x^2/8,
+    the root is at least K/3 and at least (2 K - 9/4)/3. Newton's method starts from the larger of
+    these bounds. Since g is increasing and concave, its steps approach the root from below.
     """
     size = needed / (math.pi * density * pull**2)
     ratio = np.empty_like(size)

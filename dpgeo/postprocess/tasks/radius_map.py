@@ -113,7 +113,7 @@ class Lattice:
         longitude, latitude = _halved(self.longitude), _halved(self.latitude)
         near = np.zeros((len(latitude), len(longitude)), dtype=bool)
         near[::2, ::2] = self.near
-        # A point halfway between others is planned if all of these others are.
+        # A point halfway between points of this lattice is planned if all of those are.
         near[1::2, ::2] = self.near[:-1] & self.near[1:]
         near[:, 1::2] = near[:, :-2:2] & near[:, 2::2]
         return Lattice(longitude=longitude, latitude=latitude, near=near)

@@ -150,7 +150,11 @@ def _spend(
     first: NDArray[np.intp],
     total: float,
 ) -> Floats:
-    """Pay each task its first reward, and spend the rest on the steepest edges of the hulls."""
+    """Pay each task its first reward, and spend the rest on the steepest edges of the hulls.
+
+    A hull is that of the people to notify for a task against the reward, so the steepest edges save
+    the most people for the money.
+    """
     met = np.isfinite(people[np.arange(len(people)), first])
     task, corner = np.nonzero(hull & met[:, None])
     same = np.flatnonzero(task[1:] == task[:-1])
