@@ -53,7 +53,7 @@ class RadiusFeature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatticeValues:
-    """Rounded values at the points of a lattice; entries for points without a value are None.
+    """Rounded radii and numbers of people notified at the points of a lattice; None without one.
 
     `reason` holds, for each point without a radius, the index of the reason in `reasons`.
     """
@@ -130,7 +130,7 @@ def features_of(drawn: RadiusMap) -> list[RadiusFeature]:
 
 
 def lattice_values(drawn: RadiusMap) -> LatticeValues:
-    """Return the values at the points of the lattice, row by row from the south."""
+    """Return a radius map's values at the lattice's points, row by row from the south."""
     reasons = [reason for reason in Reason if (drawn.reasons == reason).any() and reason]
     index = np.full(drawn.reasons.shape, np.nan)
     for number, reason in enumerate(reasons):

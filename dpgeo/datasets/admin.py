@@ -86,7 +86,7 @@ class DatasetAdmin(OrganisationScoped):
         )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Dataset | None = None) -> Any:
-        """Return the fields that cannot change; once frozen, these include the survey's days."""
+        """Return the fields that cannot change; once frozen, also the days that the data cover."""
         return (*self.readonly_fields, *(PERIOD if obj and obj.frozen_at else ()))
 
     @admin.display(description="Upload")

@@ -187,7 +187,8 @@ def dataset_share_budget(*, dataset: Dataset, ledger: Ledger) -> Dataset:
 def _keep_smaller_delta(shared: Ledger, own: Ledger) -> None:
     """Give a shared ledger in rho the smaller delta and the larger population of two ledgers.
 
-    `own` is the ledger that a dataset had before it began to share. A merger does the same.
+    `own` is the ledger that a dataset had before it began to share. Merging two ledgers also keeps
+    the smaller delta and the larger population.
     """
     shared.delta_exponent = max(shared.delta_exponent or 0, own.delta_exponent or 0)
     shared.population = max(shared.population or 0, own.population or 0) or None

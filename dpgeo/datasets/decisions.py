@@ -29,7 +29,7 @@ from dpgeo.datasets.storage import private_storage
 JOURNAL = "journal"
 
 ERASED, READMITTED, TOTAL, MERGED = "erased", "readmitted", "total", "merged"
-"""The kinds of decisions that can be recorded here; others are the final states of releases."""
+"""Kinds of decisions that are recorded, besides the final states of releases."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,9 @@ class Column(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ColumnList:
-    """A list of columns in a declaration: its input field, its maximum length, and its form.
+    """A list of columns in a declaration: its input field and its maximum length.
 
-    `wrong` is the error for a list that does not have this form.
+    `wrong` is the error for input that is not such a list.
     """
 
     field: str

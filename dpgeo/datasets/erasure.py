@@ -76,7 +76,10 @@ def person_erase(*, dataset: Dataset, person: str, by: User | None) -> Upload:
 
 
 def digest_erase(*, dataset: Dataset, current: Upload, digest: bytes, by: User | None) -> Upload:
-    """Queue a new version of the data, `current`, without the person with this keyed hash."""
+    """Queue a new version of the data without the person whose keyed hash is `digest`.
+
+    `current` is the newest version so far.
+    """
     Suppression.objects.get_or_create(dataset=dataset, person=digest)
     job = job_create(task=INGEST_TASK)
     version = Upload.objects.create(

@@ -77,7 +77,7 @@ def proposal_decide(*, proposal: Proposal, by: User, approve: bool) -> None:
     """Record the decision on a proposal; `services.proposal_approve` also sets the budget.
 
     Whoever asked may only withdraw the proposal. Of two decisions at the same moment, only one
-    takes effect. Raises NotAllowed, or Conflict if the proposal was decided.
+    takes effect. Raises NotAllowed, or Conflict if the proposal was decided before.
     """
     dataset = proposal.dataset
     if not may_administer(by, dataset.organisation_id):

@@ -48,7 +48,7 @@ def source_register(
         )
     growing = str(as_of or "").strip() or _growing(dataset, place.name, below)
     if not growing.isprintable():
-        # No column has an unprintable name, and a null character in it could not be stored.
+        # No column can have such a name, and a name with a null character could not be stored.
         raise does_not_grow(growing)
     if isinstance(place, TableLocation) and growing:
         place.check_growing(below, growing)

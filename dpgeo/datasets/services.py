@@ -254,7 +254,7 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
         if facts:
             Dataset.objects.filter(pk=dataset.pk).update(**facts)
         if {"study_area", "time_zone", "unit"} & set(facts):
-            # Delete stored previews, because their rows were interpreted by the former facts.
+            # Delete stored previews, because their rows were read with the former facts.
             stored.uploads.update(preview="")
         if {*BUDGETS, ACCOUNTING} & set(changes):
             record_totals(stored)

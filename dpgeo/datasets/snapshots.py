@@ -84,7 +84,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Content of `Upload.source`; `parts` is empty until the folder has been read.
+    """Content of `Upload.source`: a registered folder, and the files in it by `parts`.
+
+    `parts` is empty until the folder has been read.
 
     `suppressed` are the hashes of the persons who had been erased when the snapshot was taken, and
     `people` is the private number of persons. `as_of` names the table's column whose values only
@@ -200,9 +202,10 @@ class SourceRows:
         return schema_of_rows(self.readers[0].schema)
 
     def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of persons whose `person_marks` are from `first` to `last`, file by file.
+        """Yield the rows of persons whose marks are from `first` to `last`, file by file.
 
-        Where records are the privacy unit, all rows of a file have the file's mark.
+        `person_marks` computes a mark from a person's identifier. Where records are the privacy
+        unit, all rows of a file have the file's mark.
         """
         people = None if (first, last) == EVERYBODY else (first, last)
         files = [(reader, file) for reader in self.readers for file in reader.part.files]
@@ -216,7 +219,7 @@ class SourceRows:
 
 @dataclass
 class PartReader:
-    """Reads the files of a part; `erased` are the hashes of the persons who are refused."""
+    """Reads the files of one `Part`; `erased` are the hashes of persons whose rows are refused."""
 
     location: Location
     folder: str

@@ -31,7 +31,7 @@ DETAIL = 3000
 """
 
 PLAIN_DETAIL = 1000
-"""Like `DETAIL`, but for a map that only has to give a rough orientation."""
+"""The divisor that replaces `DETAIL` for maps that only have to give a rough orientation."""
 
 SOURCE_DETAIL = 2e-4
 """Size in degrees of the smallest bends in the source: finer simplification has no effect."""

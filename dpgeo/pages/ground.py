@@ -188,7 +188,10 @@ def _box(text: str) -> Bounds | None:
 
 
 def _is_same(town: Found, place: Found) -> bool:
-    """Return whether a town of the world is a place that was found in an installed region."""
+    """Return whether a town of the world's list is the same place as one of an installed region.
+
+    It is if `place`, the one of the region, lies in the town's bounding box.
+    """
     west, south, east, north = town.box
     return west <= place.longitude <= east and south <= place.latitude <= north
 

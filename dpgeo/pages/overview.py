@@ -19,7 +19,7 @@ ROOM = 0.25
 """Margin on each side, as a fraction of the longer side of the box around all areas."""
 
 LEAST_SIDE = 20_000.0
-"""The margin is computed from at least this length, in Web Mercator metres."""
+"""Smallest length, in Web Mercator metres, of which `ROOM` is taken as the margin."""
 
 SMALLEST = 7.0
 """Smallest side of a rectangle in units of the picture, so that it can be seen and clicked."""
@@ -83,7 +83,7 @@ def overview(areas: Sequence[tuple[Bounds, str]], chosen: Bounds | None) -> Over
 
 @lru_cache(maxsize=4)
 def _placed(areas: tuple[Bounds, ...]) -> tuple[_Frame, tuple[Rectangle, ...]]:
-    """Return the frame around study areas, and their rectangles without links.
+    """Return the frame of the picture of study areas, and the areas' rectangles without links.
 
     The result is cached. It depends on public areas alone, and holds nothing that a reader typed.
     """

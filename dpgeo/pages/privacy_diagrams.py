@@ -14,7 +14,7 @@ WIDTH, BASE, PEAK = 330, 118, 104
 """Width, baseline and peak height of the drawing of curves, in its own units."""
 
 SCALE = 44.0
-"""Width of one noise scale in the drawing."""
+"""Width of one noise scale in the drawing of curves, in its own units."""
 
 MIDDLE = 160.0
 LEAST_SHIFT = 2.5
@@ -26,7 +26,8 @@ SCALE_WIDTH = 340
 THIS_LABEL, TOGETHER_LABEL, GAP = 68, 120, 6
 """Widths of the labels for this map and for all maps together, and the gap between the labels.
 
-The widths are those of the language in which the labels are longest.
+They are in the units of the scale of correct guesses. The widths are those of the language in which
+the labels are longest.
 """
 
 CHART_WIDTH, CHART_HEIGHT = 344, 56
@@ -64,8 +65,8 @@ class Chart:
     strips: tuple[Strip, ...]
     fullest: Strip
     sides: str
-    """Argument for the filter `figures.degrees`: the letters of two hemispheres, and the number
-    of decimals that the labels need.
+    """Argument for the filter `figures.degrees`, such as "NS2": the letters of two hemispheres, and
+    the number of decimals that the labels need.
     """
 
 

@@ -203,7 +203,9 @@ class Summary:
     pictured: tuple[float, ...]
     """West, south, east and north, in degrees, of the static picture without its margin."""
     in_picture: tuple[float, ...]
-    """Position of the map's initially shown part in the static picture (`preview.position`)."""
+    """Where the part that is shown first lies in the static picture, in pixels: the middle (x, y),
+    width and height (`preview.position`).
+    """
     spends: tuple[SpendLine, ...]
     figures: Figures | None
     """Measured counts; None for releases without counts."""
@@ -333,7 +335,7 @@ class Summary:
 
     @property
     def flow_word(self) -> str:
-        """The word for what a single flow counts: "people", each once, or "trips"."""
+        """The word for what one flow counts: "people" if each counts once in it, or "trips"."""
         return self.word(counted_once(Counting(self.counting)))
 
     @property
@@ -522,8 +524,8 @@ def _figures(
 ) -> Figures:
     """Return the figures of measured counts; the total is computed from all phases.
 
-    If the map opens with estimates for the same squares, the number of squares that stand out is
-    the number of those that are coloured there.
+    If the map opens with estimates for the same squares, the squares that it colours then are
+    counted as standing out.
     """
     whole, clear = (joint.total() if joint else total(measured)), standing_out(measured)
     seen = opening_layer(shown)

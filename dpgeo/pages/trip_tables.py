@@ -30,7 +30,7 @@ class EndsRow:
 
 @dataclass(frozen=True, slots=True)
 class LengthRow:
-    """The noisy number of trips that have `moves` moves, with its margin."""
+    """The noisy number of trips with `moves` moves from square to square, with its margin."""
 
     moves: int
     value: int

@@ -115,7 +115,7 @@ class UsualMargins:
 
     @property
     def pairs(self) -> tuple[Margins, Margins]:
-        """The margins for one map and for several, in the order of the desk's table."""
+        """The margins for one map, then those for several maps, as in the desk's table."""
         return self.one, self.several
 
 

@@ -55,7 +55,7 @@ class ExpectedTotal:
 
     @property
     def unsure(self) -> bool:
-        """Whether it depends on the data if the total exceeds its margin of error."""
+        """Whether the total may exceed its margin of error or not, depending on the data."""
         return 1 < self.needed <= self.most
 
 
@@ -114,9 +114,10 @@ def _places(area: StudyArea, bound: int | None) -> NDArray[np.float64]:
 
 
 def _median_level(places: NDArray[np.float64], depth: int, limit: float) -> int:
-    """Return the level at which the median place's square holds at most `limit` of the places.
+    """Return the median, over positions (n, 2), of the level of the square that holds a position.
 
-    At level 0 the square is the whole box; its side is halved from level to level, up to `depth`.
+    At level 0 the square is the whole box. A square with more than `limit` of the positions is
+    divided into four squares of the next level, up to the level `depth`.
     """
     levels = np.zeros(len(places), dtype=np.int64)
     open_ = np.arange(len(places))

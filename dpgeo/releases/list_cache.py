@@ -40,7 +40,8 @@ DATASET_FACTS = (
 DATASETS_ALONE = ("study_area", "data_protection__updated_at")
 """Further columns of a dataset, which only lists of datasets need.
 
-The time stands for the statement on data protection, whose text is not read for lists.
+The time shows whether the statement on data protection has changed, so that its text need not be
+read for lists.
 """
 
 RELEASE_FACTS = (
@@ -55,8 +56,7 @@ Row = tuple[Any, ...]
 """The selected columns of one release or dataset, as a named tuple."""
 
 Texts = Iterable[tuple[bytes, bool]]
-"""Pairs of a text, and whether the text may be cached, which requires that it depends on its row
-alone.
+"""Pairs of a text, and whether it may be cached: only a text that depends on its row alone may be.
 """
 
 

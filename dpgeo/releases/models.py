@@ -393,7 +393,7 @@ class Release(models.Model):
 
     @property
     def rules(self) -> StateRules:
-        """The rules for a release in its current state."""
+        """Who may see the release and what can be done with it, in its current state."""
         return STATES[ReleaseState(self.state)]
 
     @property

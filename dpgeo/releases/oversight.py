@@ -35,7 +35,7 @@ not counted together, but a budget protects only one person.
 """
 
 Spent = dict[int, int]
-"""Net units spent, by year in UTC."""
+"""What was spent from a ledger less refunds, in its units, by year in UTC."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -270,7 +270,8 @@ def _currencies(
     if Notion.ZCDP in request.definition.notions:
         pair = requests_in_both(request, *_asked_in_both(request, delta), delta)
     else:
-        pair = request, request  # costs the same pure epsilon, whatever the currency
+        # Without Gaussian noise, a request costs the same pure epsilon in either currency.
+        pair = request, request
     alone = _margins(dataset, pair)
     each = _margins(dataset, requests_in_both(request, *shares(ledger, maps, delta), delta))
     if alone is None or each is None:

@@ -153,7 +153,10 @@ def _debit_replaced(job: UUID, name: str) -> int:
 
 
 def _is_paid(job: UUID, name: str) -> bool:
-    """Return whether the debit under an id covers a stored draw. Raises UnreadableRelease."""
+    """Return whether the debit with the id `job` covers the cost of the draw stored as `name`.
+
+    Raises UnreadableRelease.
+    """
     with private_storage().open(name, "rb") as file:
         return is_paid_for(job, decode(file.read()).guarantee)
 

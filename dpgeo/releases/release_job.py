@@ -176,7 +176,7 @@ def about(release: Release) -> dict[str, str]:
 
 
 def _total(release: Release) -> dict[str, str]:
-    """Return the facts for the statement about the budget for counts, by field name.
+    """Return what statements say about the total budget for counts, by field name.
 
     If the budget is in rho, its epsilon is the one to which the total rho amounts at delta.
     """
@@ -236,7 +236,7 @@ def _names(dataset: Dataset) -> dict[str, str]:
 
 
 def _points_total(release: Release) -> dict[str, str]:
-    """Return the facts for the statement about the budget for perturbed points, by field name.
+    """Return what statements say about the total budget for perturbed points, by field name.
 
     It is {} if the dataset has no such budget.
     """

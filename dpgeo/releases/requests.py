@@ -52,8 +52,8 @@ class ReleaseRequest:
 
     `mechanism` is the mechanism's key, and `parameters` holds the values of all its
     parameters in the form in which they are stored. `epsilon` is per metre for
-    geo-indistinguishability, and in all other cases what one person loses: of a household of up to
-    `household` people, all together lose `of_household`. If `rho` and `delta` are set, the
+    geo-indistinguishability, and in all other cases that of one person; the epsilon of a household
+    of up to `household` people together is `of_household`. If `rho` and `delta` are set, the
     mechanism adds Gaussian noise under zCDP, and `epsilon` is that of rho at delta. `bound` is the
     contribution bound; if `bound_percent` is above 0, this share of the cost in per cent pays for a
     private choice of the bound, which is then at most `bound`. `totals` is the plan for totals of

@@ -57,12 +57,15 @@ def lineage_of(release: Release) -> str:
 
 
 def state_name(release: Release) -> str:
-    """Return the name of the state after a release, given the present state of its series."""
+    """Return the file name of the state after a release's map is drawn.
+
+    It depends on the state of the series from which the map is drawn.
+    """
     return f"{FOLDER}/{release.job_id}-{release.upload_id.hex}-{lineage_of(release)}.parquet"
 
 
 def allowances_of(release: Release, folder: Path) -> Allowances | None:
-    """Return what each person may still add to a release's series, or None if it has no state.
+    """Return what each person may still add to a release's series, or None if it keeps no state.
 
     The previous state is copied to `folder`. Raises StateMissing.
     """

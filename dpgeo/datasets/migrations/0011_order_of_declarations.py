@@ -1,4 +1,4 @@
-"""Order of declarations and uploads, and the provenance of public layers."""
+"""Times of first uploads, whether layers were declared before them, and where layers come from."""
 
 from typing import Any
 

@@ -9,7 +9,7 @@ from django.db import migrations, models
 
 
 def forget_same_files(apps: Any, schema_editor: Any) -> None:
-    """Keep one record for each study area of a dataset, with the last day."""
+    """Delete all records of opened files but the newest for each study area of a dataset."""
     shown = apps.get_model("datasets", "ShownFile").objects
     last: dict[tuple[Any, ...], Any] = {}
     for row in shown.order_by("on", "pk"):

@@ -10,9 +10,9 @@ differ from the snapshot's, Conflict is raised. If a column that only grows is d
 snapshot has the rows up to its greatest value then, so later rows do not matter.
 
 Every SQL expression that reads a column is total, which means that it fails for no value: infinite
-times become nulls, large numbers texts, and numbers that a quotient would make too small for
-float64 become 0. An error of the database therefore never depends on a table's values, though a
-view's own expressions may fail. Errors are reported by their code or their
-kind (`postgresql.errors`), never in the database's words, which may quote values. Queries contain
+times become nulls, large decimal numbers become texts or nulls, and quotients too small for float64
+become 0. An error of the database therefore never depends on a table's values, though a view's own
+expressions may fail. Errors are reported by their code or their kind (`postgresql.errors`), never
+in the database's words, which may quote values. Queries contain
 nothing secret: no key, no salt, no hash of a person.
 """

@@ -33,7 +33,7 @@ KINDS = {
     "bool": BOOLEAN,
     "bytea": BYTES,
 }
-"""Kinds of values by the names of PostgreSQL's types."""
+"""The kind of value, such as a whole number, that each type of PostgreSQL holds."""
 
 TOTAL = {
     WHOLE: "{0}::bigint",
@@ -116,9 +116,10 @@ def bounded(column: Column) -> str:
 
 
 def step_of(column: Column, measure: Measure) -> str:
-    """Return SQL for the step of a column's value (`Measure.to_steps`), null if it has none.
+    """Return SQL for the number of the step nearest to a value, between the measure's limits.
 
-    The result is the same as NumPy's, including rounding (half to even).
+    The result is that of `Measure.to_steps`, also halfway between two steps (half to even); it is
+    null if the value is missing or not finite.
     """
     value = VALUES[column.kind].format(column.quoted)
     low, high = (f"{limit!r}::float8" for limit in (measure.low, measure.high))

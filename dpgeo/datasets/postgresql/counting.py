@@ -1,4 +1,4 @@
-"""Counts of a snapshot of a table, made in its database."""
+"""Counts of the rows of a registered table, made in the table's own database."""
 
 from __future__ import annotations
 
@@ -277,7 +277,7 @@ class TableCounter:
         """Return SQL for the rows that `canonical_rows` accepts.
 
         Their columns are person, longitude, latitude and those in `added`, a mapping from names to
-        SQL. If records are the privacy unit, `record` is the SQL of the column person.
+        SQL. If records are the privacy unit, the column person has the value of `record`.
         """
         from dpgeo.ingest.times import EARLIEST, LATEST
 

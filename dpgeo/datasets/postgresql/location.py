@@ -132,8 +132,8 @@ class TableLocation(Location):
             condition = snapshot_condition(file, columns, query)
             text = f"{select_query(wanted.values(), folder)} WHERE {condition}"
             if schema.unit is Unit.RECORD:
-                # Passes and shards tell records apart by their position, so every query must
-                # return them in the same order.
+                # If records are counted in several passes or shards, they are told apart by their
+                # position in the result, so every query must return them in the same order.
                 text += " ORDER BY " + ", ".join(str(place + 1) for place in range(len(wanted)))
             tables = tables_of(connection, text, query.values, wanted)
             yield from rows_of_batches(

@@ -37,7 +37,7 @@ ROWS = 32_768
 
 @dataclass(slots=True)
 class Query:
-    """The parameters of a query, in the order of their numbers."""
+    """The parameters of an SQL query: the first of `values` is $1, the second $2, and so on."""
 
     values: list[Any] = field(default_factory=list)
 

@@ -84,7 +84,7 @@ def confirmed(view: View, *, keeps: bool = False) -> View:
 
 
 confirmed_form = partial(confirmed, keeps=True)
-"""`confirmed` for forms without secrets: keeps what was typed while it asks for the proof."""
+"""`confirmed` for forms without secrets: keeps what was typed while it asks for the password."""
 
 
 def _keep(request: HttpRequest) -> None:

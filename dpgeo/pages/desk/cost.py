@@ -81,8 +81,8 @@ They are those that the page of a published map would show first.
 """
 
 LOOKS = "Dpgeo-Looks"
-"""Name of the response header with a JSON object of each layer's name and the name of its renderer
-in the scripts, which public pages contain in their HTML.
+"""Name of the response header with a JSON object that maps each layer's name to the key of its
+renderer in the scripts. On public pages, this object is in the HTML.
 """
 
 
@@ -192,7 +192,7 @@ def places(settings: MapSettings) -> list[tuple[int, bool, str]]:
 def expected(settings: MapSettings, card: Card) -> dict[str, Any]:
     """Return how many places can stand out, given the owner's estimate of the number of people.
 
-    For maps of averages, return how close the means will be. Only public numbers are used. The
+    For maps of averages, return how exact the means will be. Only public numbers are used. The
     result is {} for maps of neither people nor averages, and before a lifetime total is chosen.
     """
     if card.means:

@@ -63,7 +63,8 @@ def budget_of(dataset: Dataset, ledger: Ledger | None = None) -> Budget:
     running = set(
         Job.objects.filter(id__in=paid, state__in=UNFINISHED).values_list("id", flat=True)
     )
-    # A budget for counts pays for all releases but points: one in rho pays for pure ones, too.
+    # A budget for counts pays for all releases but points. If it is in rho, it pays for releases
+    # with a pure epsilon, too.
     points = ledger.radius is not None
     notion = Q(notion=NotionChoice.GEO_IND)
     last = dataset.releases.filter(notion if points else ~notion).order_by("-created_at").first()

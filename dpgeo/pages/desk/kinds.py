@@ -187,7 +187,10 @@ class Offer:
 
 
 def offer_for(dataset: Dataset, chosen: str) -> Offer:
-    """Sort the subjects of maps by what a dataset lacks for them; mark the `chosen` one."""
+    """Sort the subjects of maps by whether a dataset has what they need.
+
+    The subject with the key `chosen` is marked; if it cannot be chosen, so is the first common one.
+    """
     offer = Offer([], [], [], [])
     for subject in SUBJECTS.values():
         choice = Choice(subject, missing(subject, dataset), subject.key == chosen)

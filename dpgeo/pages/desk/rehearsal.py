@@ -87,7 +87,10 @@ def cells_across(area: StudyArea, ground_metres: float) -> int:
 
 
 def last_public_map(dataset: Dataset, quote: Quote) -> Release | None:
-    """Return the newest published map of cells with the same counting as the quote, or None."""
+    """Return the dataset's newest published map of cells, or None.
+
+    Only maps are considered that count the same as the quoted map: people or visits.
+    """
     drawn = [key for key, mechanism in MECHANISMS.items() if mechanism.kind.cells]
     published = dataset.releases.filter(
         state__in=PUBLIC, mechanism__in=drawn, counting=quote.request.counting.value

@@ -75,8 +75,8 @@ LEAST_INVENTED = 100
 SUGGESTED_PLACES = ("1", "5", "20")
 """Suggested contribution bounds: in how many cells, zones or places one person may count.
 
-The first one is the default; with it, every figure is a number of people. On four datasets, larger
-numbers made maps hardly better, or worse (docs/decisions/2026-11-24-told-together.md).
+The first one is the default; with it, every figure is a number of people. On four datasets, maps
+with larger bounds were hardly better, or were worse (docs/decisions/2026-11-24-told-together.md).
 """
 
 
@@ -355,8 +355,8 @@ class MapSettings:
     def most_shown(self, shows_from: int) -> int:
         """Return an upper bound on the number of places whose counts stand out from the noise.
 
-        The bound is computed from the owner's estimate and the noise alone; the file is not read. A
-        count stands out from `shows_from` on.
+        It is computed from the owner's estimate of the number of people, the contribution bound and
+        the noise; the file is not read. A count stands out from `shows_from` on.
         """
         return self.guessed_people * self.bound // shows_from
 

@@ -70,9 +70,10 @@ def in_language(text: str) -> str:
 
 @cache
 def _separators(language: str | None) -> dict[int, str]:
-    """Return a table for `str.translate`, or an empty one for a language that writes as English.
+    """Return a table for `str.translate` that replaces the separators of English numbers.
 
-    A page shows hundreds of numbers, so the table is made only once.
+    It is empty for a language with the same separators as English. A page shows hundreds of
+    numbers, so the table is made only once.
     """
     named = ((",", "THOUSAND_SEPARATOR"), (".", "DECIMAL_SEPARATOR"))
     table = {ord(sign): get_format(name, lang=language) for sign, name in named}
@@ -121,7 +122,7 @@ def ledger_words(ledger: Ledger, units: int, minus: str = "-") -> str:
 BOUGHT = re.compile(
     r"(?P<title>.*) \((?P<series>a series, )?(?P<mechanism>[a-z-]+)(?P<rest>[^()]*)\)", re.DOTALL
 )
-"""Form of the text in a ledger entry that says what was paid for: "TITLE (MECHANISM ...)"."""
+"""Pattern of the text in a ledger entry that says what was paid for: "TITLE (MECHANISM ...)"."""
 
 
 @register.filter
@@ -154,7 +155,9 @@ def left_after(quote: Quote) -> str:
 
 
 def _units(quote: Quote, level: Callable[[int], str], units: int) -> str:
-    """Format units of a quote's ledger; `level` formats those of a ledger for points.
+    """Format an amount in the units of a quote's ledger.
+
+    If the ledger is one for points, `level` formats the amount.
 
     Amounts in rho are not shown as epsilons, because a receipt subtracts amounts, and epsilons at a
     delta must not be subtracted.

@@ -1,4 +1,4 @@
-"""Notion of privacy of a release's cost, and the total budget for points that it states."""
+"""A release's notion of privacy, and the total budget for points when it was requested."""
 
 from __future__ import annotations
 

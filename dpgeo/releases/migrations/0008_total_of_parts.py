@@ -5,8 +5,8 @@ class Migration(migrations.Migration):
     dependencies = [("releases", "0007_asked_by_key")]
 
     operations = [
-        # Parts created earlier do not record how many there are. The default of 0 never makes a
-        # complete set, so these parts are created anew.
+        # Existing parts of a release do not record how many parts it has. The default of 0 never
+        # makes a complete set, so they are created anew.
         migrations.AddField(
             model_name="part",
             name="total",

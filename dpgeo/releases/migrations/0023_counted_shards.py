@@ -1,4 +1,4 @@
-"""Shards may count people: the question they answer is stored beside them."""
+"""Shards may count people: a new field of a shard names the file that says what to count."""
 
 from django.db import migrations, models
 
