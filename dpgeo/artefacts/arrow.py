@@ -29,7 +29,7 @@ LABEL = "margin_label"
 """Name of the column that says how margins were obtained."""
 
 NONE = slice(0, 0)
-"""An empty slice of a layer's features; its columns still have their names and types."""
+"""Python slice of none of a layer's features; columns still have their names and types."""
 
 
 def fields(layer: Layer) -> list[Any]:
@@ -43,7 +43,7 @@ def fields(layer: Layer) -> list[Any]:
 
 
 def arrays(layer: Layer, part: slice, box_bounds: NDArray[np.float64] | None = None) -> list[Any]:
-    """Return a slice's features as Arrow arrays, in the order of `fields`.
+    """Return the features in `part` of a layer as Arrow arrays, in the order of `fields`.
 
     `box_bounds` (n, 4) are the bounds of the features (`table.bounds`), computed here if None.
     """
@@ -98,7 +98,7 @@ def _kind(values: NDArray[Any]) -> Any:
 
 
 def _geometries(layer: Layer, part: slice, box_bounds: NDArray[np.float64]) -> Any:
-    """Return the geometries in a slice as an Arrow array of little-endian WKB."""
+    """Return the geometries in `part` of a layer as an Arrow array of little-endian WKB."""
     import pyarrow as pa
 
     if isinstance(layer, BoxLayer):

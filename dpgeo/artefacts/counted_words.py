@@ -48,7 +48,7 @@ def noun_of_layer(released: Released, layer: Layer) -> str:
 
 
 def nouns_of_features(released: Released, layer: Layer, part: slice) -> NDArray[Any] | None:
-    """Return an array (n,) with the noun for the value of each of a slice's n features.
+    """Return an array (n,) with the noun for the value of each of the n features in `part`.
 
     Returns None if the values are not counts.
     """

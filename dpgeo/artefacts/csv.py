@@ -39,7 +39,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 
 
 def _part(released: Released, layer: Layer, part: slice) -> dict[str, NDArray[Any]]:
-    """Return a mapping from column names to the columns of the features in a slice."""
+    """Return a mapping from column names to the columns of the features in `part` of a layer."""
     values = {name: _safe(column) for name, column in columns(layer, part).items()}
     count = len(range(*part.indices(len(layer))))
     counted = nouns_of_features(released, layer, part)

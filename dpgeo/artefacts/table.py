@@ -26,7 +26,7 @@ POINT_DECIMALS = 7
 """Decimal places of degrees for points; seven are enough to resolve a centimetre."""
 
 EVERY = slice(None)
-"""The slice of all of a layer's features."""
+"""Python slice of all of a layer's features."""
 
 MEASURES = ("estimate", "margin", "threshold", "coloured_from")
 """Names of the columns with a layer's figures. Only layers in which the map also colours some
@@ -66,7 +66,7 @@ def _place(layer: Layer, part: slice) -> dict[str, NDArray[Any]]:
 
 
 def parts(layer: Layer) -> Iterator[slice]:
-    """Yield slices of at most CHUNK features that together cover a layer."""
+    """Yield Python slices of at most CHUNK features that together cover a layer."""
     for start in range(0, len(layer), CHUNK):
         yield slice(start, min(start + CHUNK, len(layer)))
 
@@ -85,7 +85,7 @@ def is_text(values: NDArray[Any]) -> bool:
 
 
 def bounds(layer: Layer, part: slice) -> NDArray[np.float64]:
-    """Return an array (n, 4) of the bounds of a slice's features, in degrees.
+    """Return an array (n, 4) of the bounds of the features in `part` of a layer, in degrees.
 
     The columns are west, south, east and north.
     """
@@ -146,7 +146,7 @@ def edges(grid: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def sides(layer: BoxLayer, part: slice) -> tuple[NDArray[np.float64], ...]:
-    """Return the west, south, east and north sides, each (n,), of a slice's boxes.
+    """Return the west, south, east and north sides, each (n,), of the boxes in `part` of a layer.
 
     They are rounded for writing as text.
     """

@@ -111,7 +111,7 @@ class View:
         return self._values(EVERY)
 
     def _values(self, features: Any) -> NDArray[np.float64]:
-        """Return the values of the features in a slice or with the given indices."""
+        """Return the values of the features in a Python slice or with the given indices."""
         layer = self.layer
         if isinstance(layer, BoxLayer):
             return per_square(layer, self.metres, features)
@@ -146,7 +146,7 @@ class View:
 
     @property
     def factor(self) -> float:
-        """Return the factor from a count per cell to a count per square; 1 for layers without boxes."""
+        """Return the factor from counts per cell to counts per square; 1 without boxes."""
         layer = self.layer
         if not isinstance(layer, BoxLayer):
             return 1.0

@@ -189,7 +189,7 @@ def covers_of(
     for numbers in set(map(tuple, wholes.tolist())):
         whole = counted[numbers] = {}
         for each, number in zip(noises, numbers, strict=True):
-            if number:  # `noises` may contain equal ones, as for several levels of a tree.
+            if number:  # Added up, since levels of a tree may have the same noise.
                 whole[each] = whole.get(each, 0) + int(number)
     result = []
     for index, (total, numbers) in enumerate(zip(totals.tolist(), wholes.tolist(), strict=True)):

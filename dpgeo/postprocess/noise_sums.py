@@ -45,7 +45,7 @@ LEAST_LOG = 30.0
 """If -ln of the characteristic function phi exceeds this, phi is treated as 0."""
 
 FEW = 1000
-"""Numbers of terms with equal noise above this are rounded up to three digits.
+"""Numbers of terms with equal noise above this are rounded up to three significant digits.
 
 Otherwise nearly every sum would need a quadrature of its own.
 """
@@ -82,7 +82,10 @@ def margin_of_shares(
 
 
 def _few_digits(count: int) -> int:
-    """Round a large number of terms up to three digits, so that cached margins are reused."""
+    """Round a large number of terms up to a number with three significant digits.
+
+    So cached margins are reused.
+    """
     if count <= FEW:
         return count
     step = int(10 ** (len(str(count)) - 3))

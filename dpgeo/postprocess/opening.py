@@ -72,7 +72,7 @@ values.
 """
 
 EVERY = slice(None)
-"""The slice of all of a layer's features."""
+"""Python slice of all of a layer's features."""
 
 Array = NDArray[np.float64]
 
@@ -203,7 +203,7 @@ def cells_per_square(grid: Grid, metres: float) -> float:
 def per_square(layer: BoxLayer, metres: int, features: Any = EVERY) -> Array:
     """Return counts (n,) per square with a side of `metres` on the ground.
 
-    `features` selects the features whose counts are returned: a slice, a mask or indices.
+    `features` selects the features whose counts are returned: a Python slice, a mask or indices.
     """
     cells = cells_per_square(layer.grid, metres)
     counts = layer.value[features] / np.maximum(layer.cells[features], 1)

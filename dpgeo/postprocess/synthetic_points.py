@@ -113,7 +113,7 @@ def synthetic_points(
 
 
 def _rounded(values: Floats) -> NDArray[np.int64]:
-    """Round counts (n,) >= 0 so that the sum of the first i is off by at most one half."""
+    """Round counts (n,) >= 0 so that, for every i, the sum of the first i is off by at most 1/2."""
     sums = np.floor(np.concatenate([[0.0], np.cumsum(values)]) + 0.5)
     return np.diff(sums).astype(np.int64)
 

@@ -11,9 +11,9 @@ Model. With scale b of a table's noise:
   departures and arrivals without the kept counts, each lowered by two standard errors of a sum of n
   noises.
 - The table of moves holds noisy sums of units, of which each trip divides the same number among its
-  moves. Sums of at least 1.5 b are kept; all other moves get a small weight, so that trips can leave
-  every cell. Divided by their sum for a cell, these numbers are the chances of moving on from the
-  cell.
+  moves. Sums of at least 1.5 b are kept; all other moves get a small weight, so that trips can
+  leave every cell. Divided by their sum for a cell, these numbers are the chances of moving on from
+  the cell.
 - Numbers of moves keep their noisy count above b.
 
 Draw. Given a start a, an end e and a matrix P of chances, a number of moves k is drawn with weights

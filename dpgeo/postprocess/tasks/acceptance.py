@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 
 LEAST, GREATEST = 0.02, 200.0
-"""Range of u in which Phi(u) is tabulated. Below it, tanh(1/u) is 1 in floating point."""
+"""Range of u in which Phi(u) of `_phi` is tabulated; below it, tanh(1/u) is 1 in floating point."""
 
 INTERVALS = 4096
 
