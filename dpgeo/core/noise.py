@@ -52,7 +52,7 @@ class DiscreteLaplace:
 
     @property
     def rate(self) -> Fraction:
-        """The factor in the exponent, epsilon / sensitivity."""
+        """The rate epsilon / sensitivity; P(k) is proportional to exp(-rate |k|)."""
         return self.epsilon / self.sensitivity
 
     @property
@@ -282,7 +282,7 @@ class DiscreteGaussian:
         return values, weights / (1 + 2 * weights.sum())
 
     def _least(self, small: Callable[[float], bool]) -> int:
-        """Return the smallest value >= 1 whose P(noise >= value) is small, as `small` tells."""
+        """Return the smallest value >= 1 for which `small` accepts P(noise >= value)."""
         low, high = 0, 40 * (math.isqrt(math.ceil(self.square_scale)) + 1)
         while high - low > 1:
             middle = (low + high) // 2

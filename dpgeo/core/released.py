@@ -32,8 +32,8 @@ Product = Literal["Summary statistics", "Dataset", "Synthetic data"]
 class Content:
     """Base class of what mechanisms release: a frozen dataclass of arrays and plain fields.
 
-    The codec stores each field according to its type annotation. The code that makes map layers,
-    answers range queries and words special cases is registered by the type of the content.
+    The codec stores each field according to its type annotation. The functions that
+    make map layers, answer range queries and describe the release are registered by content type.
     """
 
     most_bytes: ClassVar[int] = 512 * 1024**2
@@ -270,7 +270,7 @@ class AveragesRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ZoneAverages(AveragesRelease):
-    """Sums of a measure, int64 (n,) or (s, n), in declared zones."""
+    """Noisy sums of a measure in n declared zones, int64 (n,), or (s, n) in s slices."""
 
     zones: Zones
 
@@ -308,7 +308,7 @@ class QuartilesRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ZoneQuartiles(QuartilesRelease):
-    """Histograms of a measure, int64 (n, bins) or (s, n, bins), in declared zones."""
+    """Noisy histograms of a measure in n zones, int64 (n, bins), or (s, n, bins) in s slices."""
 
     zones: Zones
 
@@ -545,8 +545,7 @@ class Released:
 
     @property
     def bound_percent(self) -> int:
-        """Share of the cost, in per cent, that paid for a private choice of the bound, or 0 for
-        none.
+        """Per cent of the release's cost that paid for a private choice of the bound, or 0.
 
         It is read from `about`.
         """

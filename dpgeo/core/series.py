@@ -80,7 +80,8 @@ class Terms:
     def bound(self) -> int:
         """The sensitivity of a map's counts: the most that one person adds to them.
 
-        With `PERSON`, it is the most that one person adds to all maps together.
+        With the protection `PERSON`, it is instead the most that one person adds to all maps
+        together.
         """
         return self.most if self.protection is Protection.PERSON else self.each
 
@@ -113,7 +114,7 @@ class Terms:
 
     @property
     def epsilon_of_year(self) -> Fraction:
-        """The most that all maps of one year spend together on a person."""
+        """The most epsilon that the maps of one year together cost a person."""
         if self.protection is Protection.PERSON:
             return self.epsilon
         return self._epsilon(self.amount_of_map * self.maps_of_year)

@@ -94,7 +94,7 @@ class Measured:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Return the line of a trace described by `document`, which `to_json` made."""
+        """Return the line of a release's trace that `document`, made by `to_json`, describes."""
         return cls(
             label=document["label"],
             epsilon=Fraction(document["epsilon"]) if "epsilon" in document else None,

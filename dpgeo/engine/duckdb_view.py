@@ -372,9 +372,10 @@ class DuckDBView:
         parameters: Parameters,
         queries: tuple[str, str],
     ) -> tuple[str, int]:
-        """Return SQL that counts rows with a value, and the number of passes.
+        """Return SQL that adds up or counts the values of contributions, and the number of passes.
 
-        The SQL continues that of `_located`.
+        The SQL continues that of `_located`. `queries` are its last part, for all rows and for a
+        sample of them.
         """
         of_rows, of_sample = queries
         if self._unit == Unit.RECORD and not _may_overlap(regions):

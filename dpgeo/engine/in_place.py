@@ -65,7 +65,9 @@ ROWS = 65_536
 """Number of rows in a row group of a file that is written."""
 
 EVERYBODY = (0, (1 << 64) - 1)
-"""Least and greatest mark of a person (`Rows.batches`), and first half of a person's hash."""
+"""The least and the greatest number that can be a person's mark (`Rows.batches`), or the first half
+of a person's hash.
+"""
 
 
 class Rows(Protocol):
@@ -147,8 +149,8 @@ class Question:
 class Division:
     """How counts are divided among workers.
 
-    `ask` returns the answers to a question, in the order of its passes. A question has at least
-    `shards` passes.
+    `ask` has the passes of a question run by workers, and returns the passes' results in order.
+    Every question is divided into at least `shards` passes.
     """
 
     shards: int
@@ -197,10 +199,10 @@ class InPlaceView(DuckDBView):
         return view.positions(time_step=time_step, attributes=attributes, shard=shard)
 
     def _copied(self, *, reports: bool = False) -> DuckDBView:
-        """Return a view of a temporary copy of the rows, which is only written once.
+        """Return a view of a temporary copy of the rows, which the first call writes.
 
-        If `reports` is true, reports are to be perturbed, and the copy may lack reports of a person
-        beyond the `bound` chosen ones.
+        If `reports` is true, the copy is for `positions`, and may hold only the reports that are
+        chosen to be perturbed, at most `bound` of each person.
         """
         return self._copy_of(self._rows.batches(*EVERYBODY), "copy.parquet")
 
@@ -297,7 +299,7 @@ class InPlaceView(DuckDBView):
         yield pa.record_batch(found)
 
     def _name_of(self, zones: Listed | None) -> ZonesName | None:
-        """Return how the domain identifies zones or places.
+        """Return what identifies zones or places in the domain, or None for None.
 
         Raises ValueError for undeclared ones.
         """
@@ -414,8 +416,9 @@ def _write_batches(reader: pa.RecordBatchReader, target: Path) -> int:
 
 
 def _is_sampled(query: str) -> bool:
-    """Return whether a query samples a unit's items, so that all items of a unit must be in one
-    pass.
+    """Return whether a query samples contributions.
+
+    All rows of a privacy unit must then be in one pass.
     """
     return "$bound" in query
 

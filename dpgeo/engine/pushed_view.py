@@ -42,8 +42,8 @@ class Asked:
     """A measurement that the source is asked to make in some regions of a `domain`.
 
     The sample of contributions follows from `draw` (`public_draw`). `limits` are further arguments
-    of `source_sql.answer_query`, by name, and `measure` is the measure for the results SUMS and
-    BINS.
+    of `source_sql.answer_query`, by name, and `measure` is the measure whose values are added up
+    (SUMS) or counted (BINS).
     """
 
     wanted: Wanted
@@ -58,15 +58,16 @@ class Asked:
 
 
 class Counter(Protocol):
-    """Counts rows at their source. All that it returns is private."""
+    """Counts the rows of a registered source by its own engine. All that it returns is private."""
 
     def can_answer(self, asked: Asked) -> bool:
         """Return whether the source can answer a measurement; this never depends on its rows."""
 
     def answer(self, asked: Asked) -> Iterator[Answer]:
-        """Yield the result in parts, as columns by name (`Wanted`); counts in all parts add up.
+        """Yield the result in parts, each as columns by name (see `Wanted`).
 
-        All pairs of one person (PAIRS) are in one part, since each part numbers its persons anew.
+        Numbers of the same region, or of the same total, in several parts are to be added up. For
+        PAIRS, all pairs of a person are in one part, since each part numbers its persons anew.
         """
 
     def reports(self, bound: int, draw: int) -> Iterator[pa.RecordBatch] | None:

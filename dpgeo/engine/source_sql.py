@@ -152,7 +152,10 @@ class Wanted(StrEnum):
 
 
 CONTENT = ("east", "north", "moment")
-"""Columns of records that may be in several regions: whole numbers that follow from the record."""
+"""Columns of whole numbers by which a record is hashed: its position and its time.
+
+They are needed only if records are the privacy unit and may be in several regions.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,12 +234,12 @@ def answer_query(
     visits: int = 0,
     contributions: int = 0,
 ) -> str:
-    """Return SQL for what is `wanted` of rows that are located already.
+    """Return SQL that bounds the contributions of located rows and returns what is `wanted`.
 
-    `celled` is a query with the columns person and cell, a whole number, and step for SUMS and
-    BINS: a whole number up to `steps`, or null for rows without a value. `bins` divide that range;
-    `sightings` and `visits` are the most that a person adds to TOTALS, and people with more than
-    `contributions` contributions are counted together.
+    `celled` is a query for the rows with the columns person and cell, a whole number; for SUMS and
+    BINS also step, a whole number up to `steps`, or null for rows without a value. `bins` divide
+    that range; `sightings` and `visits` are the most that a person adds to TOTALS, and people with
+    more than `contributions` contributions are counted together.
     """
     if wanted in (Wanted.TOTALS, Wanted.CONTRIBUTIONS):
         people = f"""SELECT count(*) AS sightings, CAST(sum(amount) AS BIGINT) AS visits FROM (
@@ -373,9 +376,10 @@ def reports_query(
     """Return SQL for `columns` of at most `bound` reports of each person, to be perturbed.
 
     `rows` has these columns, person, and seconds: a time, or null, which counts as a time of its
-    own. The choice is that of `engine.reports`: whole times in the order of a hash; of the time at
-    which the bound is reached, those with the smallest random numbers, which the database draws
-    anew for each row. So it never depends on positions, nor on the order of rows.
+    own. Reports are chosen as in `engine.reports`: a person's times are taken in the order of a
+    hash, each with all of its reports, until the bound is reached. If not all reports of the last
+    time fit, those with the smallest random numbers are kept, which the database draws anew for
+    each row. So the choice never depends on positions, nor on the order of rows.
     """
     time = f"coalesce(seconds + {AFTER_NO_TIME}, 0)"
     words = [
@@ -396,7 +400,7 @@ WHERE place <= {bound}"""
 
 
 def _person_words(dialect: Dialect, *, text: bool) -> list[str]:
-    """Return SQL for two whole numbers, from 0 to 2^31, that stand for a person in the hash."""
+    """Return SQL for two whole numbers, from 0 to 2^31, by which the hash knows a person."""
     if text:
         return [dialect.text_word(1), dialect.text_word(8)]
     return [_residue("person", prime) for prime in (PRIME, OTHER_PRIME)]

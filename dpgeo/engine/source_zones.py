@@ -72,15 +72,15 @@ class Ground:
 
     @classmethod
     def of(cls, regions: Zones | NearPlaces) -> Self | None:
-        """Return the `Ground` of zones or places.
+        """Return the lists by which a query locates rows in zones or places.
 
         Returns None for outlines too long to be stored as a raster, and for places named by a key.
         """
         locator = regions.locator()
 
         def locate(longitude: NDArray[np.float64], latitude: NDArray[np.float64]) -> Pairs:
-            # Uploaded positions are stored in metres and located there. Positions from the source
-            # get the same rounding, and so the same regions.
+            # Uploaded positions are converted to metres, which rounds them, before they are
+            # located. The table's are converted too, so that they are in the same regions.
             return locator.locate_projected(*to_mercator(longitude, latitude))
 
         if isinstance(regions, Zones):
@@ -177,7 +177,9 @@ class Ground:
         return self.locate(longitude, latitude)
 
     def _patched(self, rows: str, also: Sequence[str], give: Give, fence: str) -> str:
-        """Return SQL for `rows` with a column "patch": the number of each position's patch.
+        """Return SQL for `rows` with a column "patch": the patch of each position, or MARKED.
+
+        A patch is a number that stands for ground in which all positions are in the same regions.
 
         The other columns are longitude, latitude and those in `also`.
         """

@@ -86,7 +86,7 @@ class FileRows:
         return schema_of_rows(self.file.schema)
 
     def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of everybody: `first` and `last` must be the ends of `EVERYBODY`."""
+        """Yield all rows. No other range of marks than that of `EVERYBODY` is supported."""
         file = self.file
         yield from source_rows(
             file.path,
@@ -193,9 +193,10 @@ def grouping_key(draw: int) -> bytes:
 
 
 def _rekeyed(session: Any, task: Task, secret: bytes) -> list[SparkFile]:
-    """Return the task's files, with the erased persons' hashes made anew under the task's key.
+    """Return the task's files, with the hashes in `erased` replaced by ones under the task's key.
 
-    The files come with hashes made under `secret`, which Spark must not know.
+    A file's `erased` are the hashes of erased persons. They come made under `secret`, which Spark
+    must not know.
     """
     hashes = frozenset(one for file in task.files for one in file.erased)
     bare = replace(task, files=[replace(file, erased=frozenset()) for file in task.files])

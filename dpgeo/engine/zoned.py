@@ -92,7 +92,7 @@ def write_zoned(
             use_dictionary=False,
             write_statistics=[schema.names[0]],
         ) as writer:
-            # Decoding on one thread takes less of the processors than on several.
+            # Decoding on one thread takes less processor time in all than on several.
             batches = file.iter_batches(batch_size=pairs, columns=names, use_threads=False)
             for batch in zoned_batches(batches, zones, unit, pairs):
                 writer.write_batch(batch)

@@ -49,7 +49,7 @@ class OutsideGround:
 
 
 def read_outside(url: str, attribution: str, zooms: str) -> OutsideGround | None:
-    """Read the operator's settings; return None if they give no address.
+    """Read the operator's settings for tiles from another server; None if `url` is empty.
 
     `zooms` are the lowest and highest zoom of the tiles, such as "0-14". Raises InvalidInput.
     """

@@ -114,7 +114,7 @@ def _water_layers(folder: Path, region: Region) -> list[str]:
 def _water_of(
     folder: Path, region: Region, layers: Sequence[str], part: shapely.Geometry
 ) -> tuple[shapely.Geometry, float]:
-    """Return the water of a region within `part`, and how coarse its outline is, in metres."""
+    """Return a region's water within the area `part`, and how coarse its outline is, in metres."""
     import pyogrio
 
     zoom = _zoom(region, part)
@@ -137,9 +137,10 @@ def _water_of(
 
 
 def _zoom(region: Region, part: shapely.Geometry) -> int:
-    """Return the region's highest zoom at which at most MOST_TILES tiles cover `part`.
+    """Return the region's highest zoom at which at most MOST_TILES tiles cover an area.
 
-    If there are more at every zoom, it is the lowest zoom.
+    `part` is the area, in Web Mercator metres. If more tiles are needed at every zoom, the lowest
+    zoom is returned.
     """
     west, south, east, north = _in_degrees(part).bounds
     for zoom in range(region.zooms[1], region.zooms[0], -1):

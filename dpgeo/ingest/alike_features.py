@@ -34,7 +34,7 @@ TOKEN = re.compile(
 FIXED: dict[Path, str] = {("type",): "Feature", ("geometry", "type"): "Point"}
 """Values that some members must have in every record, by the member's path.
 
-They belong to the fixed texts of a `Shape` and are not cut out as values.
+They are part of the text that all records of a `Shape` share, and are not cut out as values.
 """
 
 COORDINATES: tuple[Path, Path] = (("geometry", "coordinates", 0), ("geometry", "coordinates", 1))
@@ -67,7 +67,7 @@ class Shape:
 
 
 def shape_of(text: bytes) -> Shape | None:  # noqa: C901 - one small automaton
-    """Return the shape of a record that is JSON, or None if it is not of a simple kind.
+    """Return the `Shape` of a record, which must be JSON; None if the record is not simple.
 
     In a simple record, no string has a backslash and no object has a member twice.
     """

@@ -71,7 +71,7 @@ class CanonicalWriter:
         self._spills: list[Spill] = []
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Add rows, and write or spill every run that is complete."""
+        """Add rows. Whenever enough are waiting, spill them or, if they are records, write them."""
         self._waiting.append(rows)
         self._rows += rows.num_rows
         run = RUN // 4  # smaller than RUN, as the reader's batches take memory too
@@ -82,7 +82,10 @@ class CanonicalWriter:
             self._rows -= run
 
     def flush(self, step: Callable[[], None] = lambda: None) -> None:
-        """Write all remaining rows. `step` is called between pieces and may stop the work."""
+        """Write all remaining rows, in pieces.
+
+        `step` is called between pieces, and may stop the work by raising an exception.
+        """
         if self._rows:
             rows = pa.Table.from_batches(self._waiting, self._schema)
             self._waiting, self._rows = [], 0
@@ -156,10 +159,10 @@ class Spill:
         self.size = 0
 
     def add(self, rows: pa.RecordBatch, spans: list[tuple[int, int]]) -> None:
-        """Append rows of a run.
+        """Append the `spans` of `rows`, which are ordered by the first bits of the hashes.
 
-        Each of the `spans` is the part of the run in one range of hashes, given by the index of the
-        part's first row and the index after its last row.
+        A span is the rows in one range of hashes, given by the index of its first row and the index
+        after its last row.
         """
         ends = [self.size]
         for first, after in spans:

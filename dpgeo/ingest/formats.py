@@ -32,7 +32,7 @@ class Start:
 
     @property
     def suffix(self) -> str:
-        """Suffix of the owner's name, in lower case: ".csv"."""
+        """Suffix of the owner's name for the file, in lower case, such as ".csv"."""
         return Path(self.file_name).suffix.lower()
 
     @property

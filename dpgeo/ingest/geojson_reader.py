@@ -320,7 +320,11 @@ def _stated(member: Any) -> str:
 
 
 def _check_geometry(wanted: Wanted, stated: str, declared: str) -> None:
-    """Raise InvalidInput unless the geometry's declared name and coordinate system are right."""
+    """Check the declaration of the geometry column, if there is one.
+
+    Raises InvalidInput if it is declared by another name than GEOMETRY, or in another coordinate
+    system than the file states.
+    """
     if Role.GEOMETRY not in wanted:
         return
     if wanted[Role.GEOMETRY] != GEOMETRY:
@@ -438,7 +442,7 @@ def _alike(
 def _simple_shape(
     records: Records, index: int, wanted: Wanted, *, document: bool
 ) -> alike_features.Shape | None:
-    """Return the shape of a record, or None unless it is a usable feature of a simple kind."""
+    """Return the `Shape` of a record; None if it is not a usable feature or not simple."""
     text = records.block[records.starts[index] : records.ends[index]]
     try:
         one = feature(text, too_long=False, document=document)

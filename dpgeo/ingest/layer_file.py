@@ -24,7 +24,7 @@ STARTS = (SQLITE, PARQUET, FLATGEOBUF, GZIP, ZIP, EMPTY_ZIP)
 """First bytes of files in the formats of this module, packed or not."""
 
 RESULT = "layer.geojson"
-"""Name of the file that the worker writes."""
+"""Name of the file that the sandbox's worker writes, the layer as GeoJSON."""
 
 LARGEST_RESULT = 256 << 20
 LONGEST_WAIT = 300

@@ -42,7 +42,8 @@ Hashes = NDArray[np.uint64]
 class People:
     """Persons in canonical files.
 
-    `hashes` are their distinct hashes that are at most `limit`, in ascending order.
+    `hashes` are their distinct hashes that are at most `limit`, in ascending order: all of them,
+    or a random sample of MOST_HASHES if there are more.
     """
 
     paths: tuple[Path, ...]

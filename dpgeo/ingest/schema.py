@@ -42,22 +42,22 @@ Wanted = Mapping[str, str]
 
 
 def attribute_key(attribute: Attribute) -> str:
-    """Return the key of a public attribute's column, in place of a role."""
+    """Return the name by which `wanted` lists an attribute's column, which has no `Role`."""
     return f"{ATTRIBUTE}{attribute.column}"
 
 
 def measure_key(measure: Measure) -> str:
-    """Return the name by which `wanted` lists a measure's column; a measure has no `Role`."""
+    """Return the name by which `wanted` lists a measure's column, which has no `Role`."""
     return f"{MEASURE}{measure.column}"
 
 
 def category_key(category: Category) -> str:
-    """Return the key of a category's column, in place of a role."""
+    """Return the name by which `wanted` lists a category's column, which has no `Role`."""
     return f"{CATEGORY}{category.column}"
 
 
 ATTRIBUTE, MEASURE, CATEGORY = "attribute ", "measure ", "category "
-"""Beginnings of the keys of public attributes, of measures and of categories."""
+"""Prefixes of the names that `attribute_key`, `measure_key` and `category_key` return."""
 
 
 ROLE_NAMES = {

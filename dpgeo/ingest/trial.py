@@ -135,7 +135,7 @@ def _arranged(batch: Batch, read: Columns, tried: Columns) -> Batch:
 
 
 def try_quietly(sample: Sample, columns: Columns, context: Context) -> Trial:
-    """Return the trial of a declaration; one that is invalid accepts no row."""
+    """Try a declaration like `run_trial`; if it is invalid, return a trial without rows."""
     try:
         return run_trial(sample, columns, context)
     except InvalidInput:

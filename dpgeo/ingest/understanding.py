@@ -147,7 +147,7 @@ def _reading(document: Mapping[str, Any]) -> Reading:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as plain JSON, with phrases replaced by their JSON."""
+    """Return a value as plain JSON, with every `Phrase` in it replaced by its own JSON."""
     if isinstance(value, Phrase):
         return value.to_json()
     if isinstance(value, dict):

@@ -160,7 +160,7 @@ def release(view: PrivateView, params: Params, meter: CountMeter) -> PlacesRelea
 
 
 def regions(params: Params, domain: Domain) -> NearPlaces:
-    """Return the places with their reach, which are also what popular bounding ranks.
+    """Return the places with their reach: the regions to count, and for popular bounding to rank.
 
     Raises InvalidInput if the parameters ask for keys and the dataset has none.
     """

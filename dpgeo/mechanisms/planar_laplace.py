@@ -189,8 +189,8 @@ def move(view: PrivateView, params: Params, meter: Meter, shard: Shard = WHOLE) 
     )
     area = _truncation(params, view.domain.area)
     epsilon = price(params, view.bound, view.domain.area)
-    # Its result is not used: if the remapping is impossible, this raises the error before noise is
-    # drawn. `content` builds the remapping again when the release is made.
+    # The result is not used. The call raises an error before noise is drawn if the remapping is
+    # impossible. `content` builds the remapping again when the release is made.
     _remapping(params, _noise(params, epsilon, view.bound), view.domain)
     return meter.perturb(
         LABEL, reports, area, input_step=input_step(params.radius), padded=params.padded

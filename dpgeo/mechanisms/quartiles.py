@@ -147,9 +147,10 @@ def forecast(
 
 
 def _counted(params: Params, domain: Domain) -> tuple[DividedRegions, Measure]:
-    """Return the regions and the measure.
+    """Return the regions to count in, and the measure whose values are counted.
 
-    Raises InvalidInput if the data lack one of them, or if there are too many counts.
+    Raises InvalidInput if the data lack one of them, if the measure has yes-or-no answers, or if
+    there are too many counts.
     """
     measure = find_measure(domain.measures, params.measure)
     if measure.is_answer:

@@ -2,7 +2,7 @@
 
 A slice is one of several public, disjoint parts of the records, such as a part of the day. Every
 measurement counts nodes of all slices together, as one vector. The functions at the end, for the
-cells of all slices and for a sentence of forecasts, are shared by the mechanisms that divide a map
+cells of all slices and for a sentence in forecasts, are shared by the mechanisms that divide a map
 by time.
 """
 
@@ -78,7 +78,7 @@ class SlicedSurvey:
         return counts
 
     def scale_of(self, label: str) -> float:
-        """Return the scale of the noise that sums of cells get under a label."""
+        """Return the noise scale of sums of cells that are measured under `label`."""
         return self._meter.noise(label, sum_of(self._cells)).scale
 
     def content(self) -> PhasedSlicesRelease:

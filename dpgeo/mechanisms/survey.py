@@ -62,7 +62,8 @@ CONCENTRATED = 50.0
 different sizes follows, otherwise two.
 
 The limit was chosen on generated maps with 100,000 records at epsilon 0.1. The only maps above it
-are those of tables of attributes, of people in a corner, and of roads that meet in one square.
+are those of two attributes that are mostly zero, of people in a corner, and of roads that meet in
+one square.
 """
 
 PER_SQUARE = 40.0
@@ -158,7 +159,7 @@ def concentration(measurements: NodeMeasurements, cells: Floats, level: int) -> 
 
 
 def level_for(signal: float, inside: NDArray[np.bool_]) -> int:
-    """Return the level of the grid of equal squares.
+    """Return the level of the quadtree whose nodes are the squares of the grid of equal squares.
 
     `signal` is the expected number of records in units of l/epsilon.
     """
@@ -223,7 +224,7 @@ class Survey:
         return counts
 
     def scale_of(self, label: str) -> float:
-        """Return the scale of the noise that sums of cells get under a label."""
+        """Return the noise scale of sums of cells that are measured under `label`."""
         return self._meter.noise(label, sum_of(self._cells)).scale
 
     def content(self, *, fixed: bool = False) -> PhasedRelease:

@@ -113,7 +113,7 @@ class PrivateContributions(Opaque):
         return self._most
 
     def _read_by_meter(self) -> Ints:
-        """Return the numbers of people. Only a Meter may call this."""
+        """Return the numbers of people by number of contributions. Only a Meter may call this."""
         return self.__people
 
     def __repr__(self) -> str:

@@ -134,10 +134,10 @@ def _replace_chunk(places: Ints, bins: Bins, rate: Fraction, random: RandomWords
 
 
 def scores(places: Ints, others: Ints, bins: Bins) -> Ints:
-    """Return q (n,): how far each of the `places` (n,) is from its candidate in `others` (n,).
+    """Return q (n,): how far each of the `places` (n,) is from the candidate in `others` (n,).
 
-    q is the distance in steps of 1/STEPS of the bin's diameter, rounded down: an integer from 0 to
-    STEPS.
+    The candidate may replace the place and is in the same bin. q is their distance in steps of
+    1/STEPS of the bin's diameter, rounded down: an integer from 0 to STEPS.
     """
     at = bins.at
     distance = ground_metres(

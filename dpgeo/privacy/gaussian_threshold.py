@@ -103,9 +103,10 @@ def sample_beyond(
 
 @lru_cache(maxsize=64)
 def _passing_bounds(square_scale: Fraction, threshold: int, rate: Fraction, bits: int) -> Bounds:
-    """Enclose 2^bits p/q, where p = A/Z is the chance to pass and q the chance to be a candidate.
+    """Enclose 2^bits p/q, for p and q of the module docstring.
 
-    Raises ArithmeticError if p may be above q.
+    p = A/Z is the chance that a cell's noise reaches the threshold, and q the chance that the cell
+    is a candidate. Raises ArithmeticError if p may be above q.
     """
     # The rounding error grows with the square of the number of terms, and there are about 20 terms
     # for each unit of the noise scale.

@@ -29,21 +29,22 @@ class Law:
     def counts(self, amount: Fraction, bound: int) -> CountNoise:
         """Return the noise of the counts that a view returns, before any are added up.
 
-        `amount`, an epsilon or a rho if `gaussian`, is what their measurement gets.
+        `amount`, an epsilon or a rho if `gaussian`, is spent on measuring them.
         """
         return self._noise(amount, bound, squared_sensitivity(bound, self.distinct))
 
     def sums(self, amount: Fraction, bound: int) -> CountNoise:
-        """Return the noise of counts that were added up, as those of the cells in a square.
+        """Return the noise of sums of counts, such as sums over the cells of each square.
 
         A person's contributions may all be in one sum. `amount`, an epsilon or a rho if `gaussian`,
-        is what the measurement of the sums gets.
+        is spent on measuring the sums.
         """
         return self._noise(amount, bound, squared_sensitivity(bound, distinct=False))
 
     def shares(self, amount: Fraction, bound: int, steps: int) -> CountNoise:
-        """Return the noise of sums of a measure whose values are from 0 to `steps`
-        (`PrivateShares`).
+        """Return the noise of each of the sums U and D of `privacy.value_shares`.
+
+        The values of the measure are from 0 to `steps`.
         """
         squared = squared_sensitivity(bound, self.distinct) * steps**2
         return self._noise(amount, bound * steps, squared)

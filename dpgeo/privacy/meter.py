@@ -192,7 +192,7 @@ class Meter:
     def replace(
         self, label: str, visits: PrivateVisits, wanted: NDArray[np.int64], bins: Bins
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the new labels (m,) of virtual users and their drawn places (m,), sorted.
+        """Return the new labels (m,) of virtual users and the places (m,) drawn for them, sorted.
 
         `visits` comes from `assign_virtual_user`. `wanted` (people, bins) is the number of places
         to draw for each virtual user in each bin; it was computed from a noisy count. Raises

@@ -133,7 +133,7 @@ class PrivateVisits(Opaque):
         return PrivateCounts(counts.reshape(self._people, groups), sensitivity=self._sensitivity)
 
     def _read_by_meter(self) -> tuple[Ints, Ints]:
-        """Return persons and items. Only `Meter.replace` may call this."""
+        """Return the persons (n,) and their items (n,). Only `Meter.replace` may call this."""
         return self.__persons, self.__items
 
     def __repr__(self) -> str:

@@ -62,7 +62,10 @@ PADDING_CELLS = 256
 """Number of cells along each side of the grid over which padding reports are drawn."""
 
 LONG = np.uint64(1) << np.uint64(53)
-"""Smallest random word that gives U a relative precision of 2^-53; smaller words are extended."""
+"""Smallest random word that gives U (module docstring) a relative precision of 2^-53.
+
+Smaller words are extended by further ones.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -39,9 +39,10 @@ from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.sampler import CHUNK, exp_bounds, sample_geometric
 
 ABOVE = 1 + 1e-6
-"""Factor by which the candidate rate r is raised against rounding errors.
+"""Factor by which the rate r of the module docstring is raised against rounding errors.
 
-A cell must be a candidate with a probability q that is not below p, the probability to pass.
+A cell must be a candidate with a probability q that is not below p, the probability that its noise
+reaches the threshold.
 """
 
 
