@@ -23,8 +23,8 @@ CHOICE = "study_area_choice"
 SEEN = "study_area_seen"
 
 BEFORE_UPLOAD = "declared_before_upload"
-"""Key that states whether an area was chosen before any file about the people in the data was
-uploaded.
+"""Key, in a release's facts on the choice of its study area, that is true if no file about the
+people in the data had been uploaded by then.
 
 Older releases do not have it.
 """

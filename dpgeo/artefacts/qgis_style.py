@@ -289,7 +289,7 @@ def add_labels(root: ET.Element, text: str, along_lines: bool) -> None:
         bufferColor="252,252,250,255",
         bufferSizeUnits="MM",
     )
-    # Labels run along lines (2), or are placed around points (6) at the smallest distance.
+    # Placement 2 runs labels along lines; 6 puts them around points, at the smallest distance.
     placement = (
         {"placement": "2", "placementFlags": "9"}
         if along_lines

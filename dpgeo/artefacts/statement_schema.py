@@ -513,7 +513,7 @@ class Files(TypedDict):
 class FilesOnRequest(TypedDict):
     """The files that are written when somebody first asks for them.
 
-    Their checksums are in the release's document of the API once they are written.
+    Once they are written, the API gives their checksums with the release.
     """
 
     files_on_request: NotRequired[list[FileOnRequest]]

@@ -246,7 +246,7 @@ class View:
 
     @property
     def palette(self) -> NDArray[np.uint8]:
-        """Return the colour of grey features, then those of the classes, (classes + 1, 3)."""
+        """Return an array (classes + 1, 3): the colour of grey features, then those of classes."""
         return np.array((NOISE, *self.ramp), dtype=np.uint8)
 
     def colours(self) -> NDArray[np.uint8]:

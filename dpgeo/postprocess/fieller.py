@@ -85,7 +85,10 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class ShareNoise:
-    """Noise of a region's two noisy sums, U and D of the module docstring; `steps` is K."""
+    """Noise of a region's two noisy sums: of steps from the lower and from the upper limit.
+
+    `steps` is the number of steps between the limits, K of the module docstring.
+    """
 
     noise: CountNoise
     steps: int
@@ -173,8 +176,8 @@ class ShareNoise:
     ) -> Means:
         """Return the means (n,) of query regions, each made of shares of several measured regions.
 
-        `above` and `below` (n,) are the noisy sums U and D of the module docstring, added up over
-        the measured regions, each times its share.
+        `above` and `below` (n,) are the noisy sums of steps from the lower and from the upper
+        limit, added up over the measured regions, each times its share.
         `squares` (n,) is the sum of the squares of the shares, and `largest` (n,) the largest
         share.
         """
@@ -250,9 +253,9 @@ def ranks_between(low: Floats, high: Floats, told: NDArray[np.bool_]) -> tuple[F
 
 @lru_cache(maxsize=16)
 def _laplace_limits(error: float) -> Floats:
-    """Return t(m) (M,), which |noise of T(m)| exceeds with probability `error`, for scale 1.
+    """Return t(m) (M,), which |noise of T(m)| exceeds with probability `error`.
 
-    T and M are those of the module docstring.
+    The noise of the two sums has scale 1. T and M are those of the module docstring.
     """
     m = np.linspace(0, 1, SHARES)
     p, q = np.maximum(m, 1 - m), np.minimum(m, 1 - m)

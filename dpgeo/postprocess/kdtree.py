@@ -161,7 +161,7 @@ class _Runs:
 
     @classmethod
     def of(cls, boxes: Boxes, width: int) -> _Runs:
-        """Build the runs of boxes (n, 4), for tables of `width` columns."""
+        """Build the runs of splits of boxes (n, 4), for summed-area tables of `width` columns."""
         top, bottom, left, right = boxes.T
         height, breadth, one = bottom - top, right - left, np.ones_like(top)
         pairs = (
@@ -334,7 +334,7 @@ def _best_cut(cuts: _Cuts, level: _Level) -> tuple[NDArray[np.intp], Floats]:
 def _middle_cut(cuts: _Cuts, level: _Level) -> NDArray[np.intp]:
     """Return each box's most balanced split, preferring splits across the longer side.
 
-    The score is the number of inside cells in the smaller half, doubled for splits across the
+    A split's score is the number of inside cells in the smaller half, doubled for splits across the
     longer side.
     """
     rows, columns = np.diff(level.boxes)[:, ::2].T

@@ -82,10 +82,7 @@ def margin_of_shares(
 
 
 def _few_digits(count: int) -> int:
-    """Round a large number of terms up to a number with three significant digits.
-
-    So cached margins are reused.
-    """
+    """Round a large number of terms up to three significant digits, to reuse cached margins."""
     if count <= FEW:
         return count
     step = int(10 ** (len(str(count)) - 3))

@@ -45,10 +45,11 @@ from dpgeo.spatial.coverage import Coverage
 
 NOISE_WEIGHT, MODEL_WEIGHT, POWER = 3.2, 1.8, 1.12
 FIXED_WEIGHT = 4.0
-"""Constants of the intervals; see the module docstring.
+"""Constants of the intervals, whose half-width is the noise scale times sqrt(V^POWER).
 
-If the measured nodes do not depend on the data, FIXED_WEIGHT replaces NOISE_WEIGHT as the factor
-of the noise variance in V, and the exponent of V is 1 instead of POWER.
+V is NOISE_WEIGHT times the noise variance plus MODEL_WEIGHT times the unevenness; see the module
+docstring. If the measured nodes do not depend on the data, FIXED_WEIGHT replaces NOISE_WEIGHT, and
+the exponent is 1 instead of POWER.
 """
 
 WORK = 2

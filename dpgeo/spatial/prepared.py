@@ -34,7 +34,7 @@ def prepared(shape: Any) -> Any:
     if known is None:
         while len(copies) >= MOST_KEPT:
             del copies[next(iter(copies))]
-        # The shape is kept as well, so that no other can get its id.
+        # The shape is kept as well, so that no other shape can get its id.
         known = copies[id(shape)] = shape, prepared_copies(shape)
     return known[1]
 

@@ -174,7 +174,8 @@ class Pairs(ValuedAreas):
     def typical(self, regions: Shapes) -> Iterator[tuple[Cover, Typical]]:
         """Yield each query region's cover and its mean.
 
-        The counts in a cover are not numbers of records, but the noisy sums `above` of the content.
+        The counts in a cover are not numbers of records, but the noisy sums of steps from the lower
+        limit, `above` of the content.
         """
         covers, (above, below) = self.areas.sums_of_each(regions, self._sums)
         measure = self._content.measure
