@@ -63,7 +63,7 @@ class ServiceForm(forms.Form):
     def in_admin(self, model_admin: Any) -> AdminForm:
         """Return the form in the wrapper that the admin's templates expect."""
         fieldsets: Any = [(title, {"fields": names}) for title, names in self.groups]
-        form: Any = self  # no model form, which AdminForm's type hints expect
+        form: Any = self  # The type hints of AdminForm allow model forms only.
         return AdminForm(form, fieldsets, {}, (), model_admin)
 
 

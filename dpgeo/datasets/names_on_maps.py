@@ -45,7 +45,7 @@ def world_search() -> NameSearch:
 
 
 def added_towns() -> IndexedSearch | None:
-    """Return a search among the towns that the operator added; None if there is no such table."""
+    """Return a search in the operator's table of additional towns; None if there is none."""
     added = world_file(Path(settings.GROUND_DIR))
     return IndexedSearch(added) if added.exists() else None
 

@@ -79,7 +79,7 @@ def registered(dataset: Dataset) -> set[tuple[str, str]]:
 
 
 def _growing(dataset: Dataset, location: str, folder: str) -> str:
-    """Return the growing column that was named when the table was last registered, or ""."""
+    """Return the column that was said to only grow at the last registration of a table, or ""."""
     earlier = dataset.uploads.exclude(source={}).filter(
         source__location=location, source__folder=folder
     )

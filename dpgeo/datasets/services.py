@@ -56,7 +56,7 @@ from dpgeo.spatial.area import StudyArea
 logger = logging.getLogger(__name__)
 
 PLACE = "place"
-"""Field that names the new place if the study area is replaced after a file has been uploaded."""
+"""Input that names the new place if the study area is replaced after a file has been uploaded."""
 
 SIGNS = "bcdfghjkmnpqrstvwxz23456789"
 """Characters for the random end of a slug: no vowels, and none easily mistaken for another."""
@@ -254,7 +254,7 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
         if facts:
             Dataset.objects.filter(pk=dataset.pk).update(**facts)
         if {"study_area", "time_zone", "unit"} & set(facts):
-            # Delete stored previews, because their rows were read with the former facts.
+            # Delete stored previews: the former area, time zone or unit decided what they show.
             stored.uploads.update(preview="")
         if {*BUDGETS, ACCOUNTING} & set(changes):
             record_totals(stored)

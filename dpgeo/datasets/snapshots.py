@@ -58,7 +58,11 @@ READING = Phrase("Reading rows")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Files of a snapshot that are read with the same declaration."""
+    """Files of a snapshot that are read with the same declaration.
+
+    `closed` holds spans of time, in seconds, as pairs of the first and the one after the last; rows
+    of these times are refused.
+    """
 
     files: tuple[SourceFile, ...]
     columns: Columns

@@ -58,7 +58,10 @@ class SparkLocation(Location):
 
 @dataclass(frozen=True, slots=True)
 class SparkPart:
-    """Files that are read with the same declaration; `erased` are hashes made with `key`."""
+    """Files that are read with the same declaration.
+
+    `erased` are the hashes, made with `key`, of persons whose rows are refused.
+    """
 
     location: Location
     folder: str

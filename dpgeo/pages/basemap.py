@@ -31,7 +31,9 @@ DETAIL = 3000
 """
 
 PLAIN_DETAIL = 1000
-"""The divisor that replaces `DETAIL` for maps that only have to give a rough orientation."""
+"""On maps for rough orientation only, bends and islands smaller than the area's longer side divided
+by this number are left out (instead of `DETAIL`).
+"""
 
 SOURCE_DETAIL = 2e-4
 """Size in degrees of the smallest bends in the source: finer simplification has no effect."""

@@ -115,8 +115,8 @@ def make_of_releases(
     `further` are the columns that rows have besides RELEASE_FACTS.
 
     A text can be cached if the release still matches its row, is published, and has all its files
-    in the public storage. The statement is the last file to be made, so a release that has its
-    statement has all its files.
+    in the public storage. The privacy statement is the last file to be made, so a release that
+    has its statement has all its files.
     """
 
     def make(rows: Sequence[Row]) -> Texts:

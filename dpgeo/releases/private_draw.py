@@ -109,7 +109,7 @@ class AnnouncedEntropy:
         self.announced = False
 
     def stream(self) -> RandomWords:
-        """Open a new stream of random words.
+        """Open a new stream of random words, which are uniform 64-bit integers.
 
         Raises LeaseLost. When the first stream is opened, raises OSError if the disk lacks space.
         """

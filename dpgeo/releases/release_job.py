@@ -107,7 +107,8 @@ def check_replaced_paid(release: Release, lease: JobLease) -> None:
     draw, and is not refunded.
     """
     if not pay_for_replaced(release):
-        lease.set_drawing()  # so that the job's failure does not refund the earlier draw
+        # A job with this flag is not refunded when it fails, so the earlier draw stays paid for.
+        lease.set_drawing()
         raise Conflict(
             "A draw of this release was found that was made before a person was erased. The budget "
             "does not pay for another one, so what it cost stays spent; request a new release once "

@@ -29,7 +29,7 @@ from dpgeo.releases.models import Release, Series
 FOLDER = "series"
 
 LINEAGE_LETTERS = 16
-"""Length of the part of a name that stands for the previous state, from a 64-bit hash."""
+"""Number of hexadecimal digits in a file name that identify the previous state, by a hash."""
 
 
 KEPT_AFTER_FAILURE = timedelta(days=30)

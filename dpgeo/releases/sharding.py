@@ -205,7 +205,7 @@ def _is_whole(release: Release, shards: Sequence[ReleaseShard]) -> bool:
 
 
 def _asked(shard: ReleaseShard) -> bytes:
-    """Return the question that a shard answers, or b"" if its points are perturbed."""
+    """Return the stored `Question` that a shard answers, or b"" if its points are perturbed."""
     if not shard.question_name:
         return b""
     with private_storage().open(shard.question_name, "rb") as file:

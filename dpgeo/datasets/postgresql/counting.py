@@ -244,7 +244,11 @@ class TableCounter:
         also: Sequence[str],
         ground: Ground,
     ) -> str:
-        """Return SQL for rows with their regions; this process locates positions near borders."""
+        """Return SQL for rows with their regions.
+
+        The database finds most regions. For positions near borders, this process finds them and
+        passes them to the query.
+        """
         before = Query(list(query.values))
         open_ = ground.open_query(rows, before.give_list, POSTGRESQL.fence)
         found, number = [np.zeros((0, 2))], 0

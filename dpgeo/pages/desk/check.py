@@ -48,7 +48,7 @@ MOSTLY = 0.5
 
 
 FIRST_ROLES = (*(Role.GEOMETRY, Role.LONGITUDE, Role.LATITUDE, Role.PERSON, Role.TIME, Role.CLOCK),)
-"""Roles in the order in which the page lists them."""
+"""Roles that the page lists first, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ def stops(
 ) -> bool:
     """Return whether to show the page again: the form has errors, or too few rows are usable.
 
-    Too few usable rows do not stop an owner who has chosen to continue anyway.
+    If at least one row is usable, an owner may choose to continue anyway.
     """
     if form.errors:
         return True

@@ -313,7 +313,7 @@ def picture_address(settings: MapSettings, **changes: str) -> str:
 @login_required
 @require_safe
 def rehearsal(request: HttpRequest, slug: str, settings: str, name: str) -> HttpResponse:
-    """Return a file of a map of invented people, made by the real mechanism."""
+    """Return one file of a map that the chosen mechanism draws of invented people."""
     dataset = dataset_for(request, slug, "request")
     chosen = MapSettings(dataset, read_settings(settings))
     # The map's epsilon depends on what is left of the budget, so it is part of the cache's key.
@@ -321,7 +321,8 @@ def rehearsal(request: HttpRequest, slug: str, settings: str, name: str) -> Http
     drawn: Rehearsed | None = cache.get(key)
     if drawn is None:
         drawn = rehearsed(dataset, chosen)
-        if len(drawn.files) > 1:  # a browser asks for the map's other file (its shapes) next
+        # If the map has a second file, of shapes, a browser asks for that next.
+        if len(drawn.files) > 1:
             cache.set(key, drawn, REHEARSED_SECONDS)
     if name not in drawn.files:
         raise Http404("No such file.")

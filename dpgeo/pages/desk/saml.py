@@ -120,7 +120,7 @@ def finish(request: HttpRequest, provider_id: str) -> HttpResponse:
     try:
         confirmed = unsealed(request.COOKIES.get(COOKIE, ""))
     except Refused:
-        # anybody may open this URL without an answer, so this is not recorded
+        # Anybody may open this URL without a provider's answer, so the failure is not recorded.
         return refuse(request, "failed", "")
     try:
         response = _sign_in(request, facts, confirmed)

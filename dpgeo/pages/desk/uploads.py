@@ -44,7 +44,8 @@ from dpgeo.pages.rendering import say
 TOO_LARGE = 413
 
 
-@csrf_exempt  # `receive` checks the user's permission, then the CSRF token in the body.
+# The CSRF token is in the body, so `receive` checks it once the user's permission is checked.
+@csrf_exempt
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload_new(request: HttpRequest, slug: str) -> HttpResponse:
@@ -113,7 +114,8 @@ def folders_for(user: User, dataset: Dataset) -> list[str]:
 def register(request: HttpRequest, slug: str) -> HttpResponse:
     """Register a folder or table that the settings name, or have it read again."""
     dataset = dataset_for(request, slug, "upload")
-    if request.method != "POST":  # a browser reloads the page that showed the form's errors
+    # A browser gets this URL if the user reloads a page that showed errors in the form.
+    if request.method != "POST":
         return redirect("desk-upload-new", slug=slug)
     try:
         upload = source_register(
@@ -160,7 +162,7 @@ def upload(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
 
 
 def shares_of(upload: Upload) -> dict[str, Any]:
-    """Return the numbers and shares of usable rows that the page shows."""
+    """Return how many rows were refused, what percentage was accepted, and if that is too few."""
     report = upload.report or {}
     read, accepted = report["read"], report["accepted"]
     return {
