@@ -277,9 +277,10 @@ class ZoneAverages(AveragesRelease):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GridAverages(AveragesRelease):
-    """Sums of a measure in the cells of a grid, int64 of its shape.
+    """Noisy sums of a measure in the cells of a grid, int64 (rows, columns).
 
-    Cells that do not intersect the study area have sums of exactly 0.
+    In a release with s slices, the shape is (s, rows, columns). Cells that do not intersect the
+    study area have sums of exactly 0.
     """
 
     grid: Grid
@@ -315,9 +316,10 @@ class ZoneQuartiles(QuartilesRelease):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class GridQuartiles(QuartilesRelease):
-    """Histograms of a measure in the cells of a grid, int64 (..., rows, columns, bins).
+    """Noisy histograms of a measure in the cells of a grid, int64 (rows, columns, bins).
 
-    Cells that do not intersect the study area have counts of exactly 0.
+    In a release with s slices, the shape is (s, rows, columns, bins). Cells that do not intersect
+    the study area have counts of exactly 0.
     """
 
     grid: Grid

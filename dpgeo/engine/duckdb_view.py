@@ -86,7 +86,7 @@ LIST_BYTES = 40
 """Measured bytes of memory that `list(key)` takes for each key, including the sorted copy."""
 
 HASHES = 1 << 64
-"""Number of values of one half of a person's hash."""
+"""Number of possible values of one half of a person's hash, which has 64 bits."""
 
 HEAP_LIMIT = 999_999
 """Largest number of keys that DuckDB's `min(key, n)` supports."""

@@ -205,8 +205,8 @@ def sliced_query(
 ) -> str:
     """Return SQL for `located` rows, with the columns person, cell and the columns in `also`.
 
-    `cell` is SQL for one of `size` regions; the regions of a slice are numbered after those of the
-    slice before it.
+    The argument `cell` is SQL for the number of a row's region, one of `size`. If `also` has
+    "slice", the column cell numbers the pairs of a slice and a region, slice by slice.
     """
     if "slice" in also:
         cell, where = f"slice * {size} + {cell}", f"{where} AND slice IS NOT NULL"

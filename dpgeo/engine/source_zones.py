@@ -213,8 +213,9 @@ FROM ({beside}) AS beside"""
     def _reached(entry: str, carried: str, near: NearPlaces, give: Give, fence: str) -> str:
         """Return SQL for rows with the patch of their nearest place, if that is within reach.
 
-        (half the chord to the place)^2 is compared with that of two distances: BAND_METRES below
-        and above the reach. Between them, the position is MARKED for location outside the database.
+        The square of half the chord to the place is compared with those for two distances, the
+        reach less BAND_METRES and the reach plus BAND_METRES. Between the two, the position is
+        MARKED: this process locates it.
         The band is far wider than rounding errors.
         """
         places = [near.places.longitude, near.places.latitude, np.radians(near.places.latitude)]

@@ -212,7 +212,7 @@ def _rekeyed(session: Any, task: Task, secret: bytes) -> list[SparkFile]:
 
 
 def _mapped(session: Any, files: Collection[SparkFile], work: Any, columns: str) -> Any:
-    """Return the rows that `work` yields for the files, each file in a task of its own."""
+    """Return the rows that the function `work` yields for the files, each file in its own task."""
     with _by_kind():
         number = len(files)
         return session.range(0, number, 1, max(number, 1)).mapInArrow(work, columns)

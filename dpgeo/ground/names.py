@@ -75,7 +75,7 @@ FEW = 5
 """If a search finds fewer results than this, it also looks for words with typing errors."""
 
 MOST_RANKED = 100_000
-"""Number of places, by importance, to which the search for a box's largest places is limited."""
+"""Number of the most important places, among which a box's largest places are looked for."""
 
 SCHEMA = """
 CREATE TABLE place (
@@ -214,7 +214,7 @@ def outline(path: Path, number: int) -> shapely.Geometry | None:
 
 
 def source_of(path: Path) -> str:
-    """Return the source that `build` was given."""
+    """Return where the names come from, as `build` was told."""
     database = _opened(path, path.stat().st_mtime_ns)
     return str(database.one("SELECT value FROM about WHERE name = 'source'", ())[0])
 

@@ -41,7 +41,7 @@ MOST_TILES = 300
 
 TILE_UNITS = 4096
 COARSENESS = 8
-"""Largest number of tile units by which the outlines of shapes may have been simplified."""
+"""Largest distance, in tile units, by which the outlines in tiles may have been simplified."""
 
 LAKES = frozenset({"water", "reservoir", "lake", "lagoon", "basin", "ocean", "sea", "bay"})
 """Kinds of water that are left out. Rivers, canals and docks stay, with the bridges over them."""

@@ -122,7 +122,7 @@ class CanonicalWriter:
 
     def _write_spilled(self, step: Callable[[], None]) -> None:
         for spill in self._spills:
-            # Aim at half of RUN rows in a range, so that most ranges have at most RUN rows.
+            # Aim at half of RUN rows in a range of hashes, so that most ranges have at most RUN.
             divided = min((2 * spill.rows // RUN).bit_length(), FINE_BITS - SPILL_BITS)
             for rows in spill.pieces(1 << divided):
                 self._write_ordered(rows, SPILL_BITS + divided)
@@ -176,7 +176,7 @@ class Spill:
     def pieces(self, ranges: int) -> Iterator[pa.Table]:
         """Yield the rows, at most RUN at a time, one range of hashes after the other.
 
-        The file's hashes are divided into this number of equal `ranges`.
+        There are `ranges` equal ranges of the hashes that the file may hold.
         """
         for number in range(ranges):
             waiting: list[pa.RecordBatch] = []
@@ -206,11 +206,12 @@ class Spill:
 
 
 def _cuts(bits: NDArray[np.uint16]) -> list[int]:
-    """Return where to divide rows, ordered by `bits` (n,), into groups of equal ranges of hashes.
+    """Return the indices at which to divide rows, ordered by `bits` (n,), into row groups.
 
-    The number of ranges is a power of two. A release may read the rows in several passes, each for
-    some of the persons. If there are as many passes as ranges, or half or a quarter as many, no row
-    group holds persons of two passes.
+    Each row group has the rows in one range of hashes. The ranges are equally wide, and their
+    number is a power of two. A release may read the rows in several passes, each for some of the
+    persons. If there are as many passes as ranges, or half or a quarter as many, no row group holds
+    persons of two passes.
     """
     ranges = 1 << (2 * len(bits) // (3 * ROW_GROUP)).bit_length()
     ends = np.arange(1, ranges) * ((1 << 16) // ranges)

@@ -38,4 +38,4 @@ class Context:
 
 
 ANYWHERE = Context()
-"""The facts with which a file is read that belongs to no dataset: no study area limits it."""
+"""The facts for a file that belongs to no dataset; no study area limits its positions."""

@@ -156,7 +156,7 @@ class Split:
     stray: NDArray[np.bool_]
 
     def field(self, lines: Lines, which: Positions, index: int) -> tuple[Positions, Positions]:
-        """Return starts and ends of field `index` in lines `which`, each of which must have it."""
+        """Return where field `index` starts and ends in lines `which`, which must all have it."""
         start = lines.starts[which]
         if index:
             start = self.delimiters[self.first[which] + index - 1] + 1

@@ -62,7 +62,7 @@ class InputFormat:
     has_header: bool = False
 
     def load_reader(self) -> Reader:
-        """Import and return the reader."""
+        """Return the format's reader, whose module is imported at the first call."""
         module, name = self.reader.split(".")
         reader: Reader = getattr(importlib.import_module(f"dpgeo.ingest.{module}"), name)
         return reader

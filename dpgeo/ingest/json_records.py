@@ -166,7 +166,7 @@ def _list_records(
 
 
 def _element_row(text: bytes) -> Iterator[Record]:
-    """Yield the row of an element. Raises ValueError if it is not JSON."""
+    """Yield the row of a list's element, given as text. Raises ValueError if it is not JSON."""
     value, decodes = parse(text)
     if len(text) > MAX_LINE_BYTES:
         yield Reason.FEATURE_TOO_LONG
@@ -202,7 +202,7 @@ def _is_name(name: str) -> bool:
 
 
 def _trip_rows(text: bytes) -> Iterator[Record]:
-    """Yield a row for each point of a trip. Raises ValueError if it is not JSON."""
+    """Yield a row for each point of a trip, given as text. Raises ValueError if it is not JSON."""
     trip, decodes = parse(text)
     if not decodes:
         yield Reason.UNDECODABLE
@@ -226,7 +226,7 @@ def _destination(points: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _route(trip: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the points of a route (MDS before 2.0)."""
+    """Yield the points of a trip's route (MDS before 2.0)."""
     route = trip.get("route")
     features = route.get("features") if isinstance(route, dict) else None
     for feature in features if isinstance(features, list) else ():

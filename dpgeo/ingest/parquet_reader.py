@@ -342,7 +342,7 @@ def _is_whole_decimal(kind: Any) -> bool:
 
 NUMERIC: tuple[Callable[[Any], bool], ...] = (pa.types.is_integer, pa.types.is_floating)
 PLAIN = (*NUMERIC, pa.types.is_boolean, is_text)
-"""Types that a column of a public attribute may have."""
+"""Tests of the Arrow types that a column of a public attribute may have."""
 
 ALLOWED: dict[str, tuple[Callable[[Any], bool], ...]] = {
     Role.LONGITUDE: (*NUMERIC, pa.types.is_decimal, is_text),

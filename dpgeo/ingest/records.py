@@ -118,7 +118,10 @@ def _shown(value: Any) -> str:
 def _fields(
     records: list[Record], wanted: Wanted, sieve: Sieve, table: Table
 ) -> tuple[dict[str, Any], Sieve]:
-    """Return the declared fields of the usable records; refuse the others."""
+    """Return a column for each declared field, with the rows of usable records alone, and `sieve`.
+
+    All other records are refused in `sieve`.
+    """
     refused = Refusals()
     for index, record in enumerate(records):
         if isinstance(record, Reason):

@@ -139,7 +139,7 @@ class Tally:
             shown += examples[: EXAMPLES_PER_REASON - len(shown)]
 
     def report(self) -> Report:
-        """Build the finished report; reasons are in the order in which they are examined."""
+        """Build the finished report; reasons come in the order of `Reason`."""
         reasons = [reason for reason in Reason if self.refused[reason]]
         return Report(
             read=self.read,

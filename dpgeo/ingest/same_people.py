@@ -98,7 +98,7 @@ def share_many(one: People, other: People) -> bool:
 
 
 def _count_in(people: People, wanted: Hashes) -> int:
-    """Count how many of the wanted hashes occur in files, reading them again."""
+    """Read the files of `people` again, and count which of the `wanted` hashes occur in them."""
     seen = np.zeros(len(wanted), dtype=bool)
     for batch in _batches(people.paths, people.key):
         seen |= np.isin(wanted, batch, assume_unique=True)

@@ -160,7 +160,7 @@ def _place(error: BaseException) -> str:
 
 
 def main() -> None:
-    """Answer the request on standard input, within the limits.
+    """Answer the request on standard input, within the sandbox's limits.
 
     Standard output is reserved for messages; anything that libraries print goes to standard error.
     """

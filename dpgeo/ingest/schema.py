@@ -107,7 +107,7 @@ DESTINATION = (Role.DESTINATION_LONGITUDE, Role.DESTINATION_LATITUDE)
 
 
 ALWAYS_WRITTEN = {*Role, "crs"} - {Role.CLOCK, Role.PLACE, *DESTINATION}
-"""Members of `Columns` that are written even if they are empty."""
+"""Members of `Columns` that `Columns.to_json` includes even if they are empty."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -239,7 +239,7 @@ def _calendar(parts: pa.Array, to_utc: Offsets) -> Read:
 def _clock(parts: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Return dates and times as seconds since 1970, and a mask (n,) of those that exist.
 
-    `parts` are year, month, day, hour, minute and second. An offset from UTC is not regarded yet.
+    `parts` are year, month, day, hour, minute and second. No offset from UTC is applied yet.
     Seconds of times that do not exist, such as 30 February, have no meaning.
     """
     year, month, day, hour, minute, second = parts

@@ -83,7 +83,7 @@ class Trial:
 
     @property
     def outside(self) -> int:
-        """Return how many rows lie outside the study area."""
+        """Return how many rows of the sample lie outside the study area."""
         return self.report.refused.get(Reason.OUTSIDE_AREA.value, 0)
 
     @property
@@ -93,7 +93,7 @@ class Trial:
 
     @property
     def points(self) -> list[list[float]]:
-        """Return some of the positions, as [longitude, latitude]."""
+        """Return at most POINTS of the readable positions, as [longitude, latitude]."""
         if not self.positions:
             return []
         pairs = np.concatenate(self.positions)

@@ -148,9 +148,9 @@ def _count(
 
 
 def _nodes(measurements: NodeMeasurements, phase: Phase, scale: float) -> Masks:
-    """Return masks of the squares that a phase counts, given the noisy counts of earlier phases.
+    """Return a mask for each level of the quadtree: which squares a phase counts.
 
-    `scale` is the phase's noise scale.
+    `measurements` are the noisy counts of earlier phases, and `scale` is the phase's noise scale.
     """
     if phase.level is not None:
         return even(measurements, phase.level)

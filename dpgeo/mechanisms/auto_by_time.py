@@ -129,7 +129,7 @@ def release(view: PrivateView, params: Params, meter: CountMeter) -> PhasedSlice
 
 
 def _nodes(measurements: NodeMeasurements, signal: float, phase: Phase, scale: float) -> Masks:
-    """Return masks of the squares of a slice that a phase counts.
+    """Return a mask for each level of a slice's quadtree: which squares a phase counts.
 
     `signal` is the expected number of records in the slice in units of l/epsilon, and `scale` the
     phase's noise scale.

@@ -76,7 +76,7 @@ MOST_PAIRS = 2_000_000
 """
 
 MOST_PLACES = 5_000_000
-"""Largest expected number of places drawn."""
+"""Largest expected number of places that a release draws because of noise alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -285,7 +285,7 @@ def _blocks(area: StudyArea, cells: int) -> Places:
 
 @lru_cache(maxsize=16)
 def _hiding(places: Places) -> tuple[Phrase, ...]:
-    """Return, from a cache, `places.hiding()`: sentences on how well each choice hides a place."""
+    """Return, from a cache, `places.hiding()`: a sentence for each number of hidden levels."""
     return tuple(places.hiding())
 
 

@@ -77,7 +77,7 @@ STEPS = (1, 2, 3, 5, 7)
 """Candidate bounds are these numbers times powers of ten, and the largest bound allowed."""
 
 PROPOSALS = 256
-"""Number of candidates that are proposed at a time."""
+"""Number of candidate bounds that are proposed at a time; the first accepted one is drawn."""
 
 PRECISION = 10**8
 

@@ -97,8 +97,8 @@ def _step_fractions(centres: Centres, step_x: Floats, step_y: Floats, error: Flo
     squared = offset_x**2 + offset_y**2
     np.fill_diagonal(squared, np.inf)
     prior_variance = squared.min(axis=1) / 4
-    # Another centre lies at offset o. After the fraction (|o|^2/2) / (step . o) of its step, a
-    # centre reaches the midline between the two.
+    # Let o lead from a centre to another one. After the fraction (|o|^2/2) / (step . o) of its
+    # step, the centre reaches the line midway between its old position and the other centre.
     projection = step_x[:, None] * offset_x + step_y[:, None] * offset_y
     limit = np.divide(
         squared / 2, projection, out=np.full_like(squared, np.inf), where=projection > 0

@@ -115,7 +115,7 @@ class PrivateCounts(Opaque):
         return PrivateCounts(totals, sensitivity=self._sensitivity)
 
     def _read_by_meter(self) -> NDArray[np.int64]:
-        """Return the values. Only the Meter may call this."""
+        """Return the counts as an array. Only a meter may call this."""
         return self.__values
 
     def __repr__(self) -> str:

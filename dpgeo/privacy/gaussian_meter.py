@@ -66,7 +66,7 @@ Measurable: TypeAlias = PrivateCounts | PrivateShares | PrivateSparseCounts | Pr
 
 
 CountMeter: TypeAlias = "Meter | GaussianMeter"
-"""The meter of a mechanism that serves both pure differential privacy and zCDP."""
+"""Either meter, for a mechanism that serves both pure differential privacy and zCDP."""
 
 
 class GaussianMeter:

@@ -295,7 +295,7 @@ def spends_before_map(
     counting: Counting,
     bound_percent: int,
 ) -> tuple[list[Spend], Fraction]:
-    """Return what is spent beside the map, in order, and the epsilon (or rho) left for the map."""
+    """Return the spends other than the map's, and the epsilon (or rho) left for the map."""
     choice, of_bound = bound_choice.split(epsilon, bound_percent)
     bought, rest = bought_totals.split(epsilon, totals, counting)
     pilot, of_map = split(rest - of_bound, bounding)

@@ -177,7 +177,7 @@ class PrivateSparseCounts(Opaque):
             raise ValueError("The counts are of another grid.")
 
     def _read_by_meter(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return cells and values. Only `Meter.measure_sparse` may call this."""
+        """Return occupied cells (n,) and their counts (n,). Only a meter may call this."""
         return self.__cells, self.__values
 
     def __repr__(self) -> str:
@@ -192,9 +192,10 @@ def summed(
     sensitivity: int,
     distinct: bool = False,
 ) -> PrivateSparseCounts:
-    """Return counts from amounts (n,) of cells (n,) in any order.
+    """Return the counts of cells, each the sum of the amounts listed for the cell.
 
-    Amounts of the same cell are added up. `distinct` (see the class) must hold for these sums.
+    `cells` (n,) and `amounts` (n,) list a cell and an amount each, in any order. `distinct` (see
+    the class) must hold for the sums.
     """
     occupied, index = np.unique(cells, return_inverse=True)
     totals = np.zeros(occupied.size, dtype=np.int64)

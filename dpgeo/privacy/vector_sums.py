@@ -84,7 +84,7 @@ class PrivateSums(Opaque):
         return len(self._reach) * self._sensitivity**2
 
     def _read_by_meter(self) -> NDArray[np.int64]:
-        """Return the sums. Only `measure_sums` of a meter may call this."""
+        """Return the sums (n, m). Only `measure_sums` of a meter may call this."""
         return self.__values
 
     def __repr__(self) -> str:
