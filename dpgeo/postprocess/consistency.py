@@ -85,10 +85,10 @@ def consistent(
 def _combine(
     value: Floats, error: Floats, below: Floats, below_variance: Floats, inner: NDArray[np.bool_]
 ) -> None:
-    """Replace each inner node's count and variance by z and s of the module docstring, in place.
+    """Combine each inner node's count with the sum of its children's estimates, in place.
 
-    `value` and `error` hold y and v, `below` and `below_variance` hold C and W. An unmeasured node
-    has an infinite `error`.
+    `value` and `error` hold y and v of the module docstring, and become z and s. `below` and
+    `below_variance` hold C and W. An unmeasured node has an infinite `error`.
     """
     both = np.where(np.isfinite(error), error + below_variance, 1.0)
     # Both weights are computed as quotients. If the second were computed as 1 minus the first, it

@@ -139,9 +139,10 @@ class ShareNoise:
         return self._means(above, below, limit, margin, least)
 
     def limits(self, shares: Floats) -> Floats:
-        """Return t(m) of the module docstring for candidate means m (n,).
+        """Return the limits t(m) on the test statistic T(m) of candidate means m (n,).
 
-        A region's interval contains m if |T(m)| is at most t(m).
+        The module docstring defines T and t. A region's interval contains m if |T(m)| is at most
+        t(m).
         """
         return (
             np.interp(shares, np.linspace(0, 1, SHARES), self._limits(ERROR))
@@ -150,7 +151,11 @@ class ShareNoise:
         )
 
     def _limits(self, error: float) -> Floats:
-        """Return t(m) (M,), which |noise of T(m)| exceeds with probability `error`, for scale 1."""
+        """Return t(m) (M,), which |noise of T(m)| exceeds with probability `error`.
+
+        T(m) is the test statistic of the module docstring, for M candidate means m and sums with
+        noise of scale 1.
+        """
         if isinstance(self.noise, DiscreteLaplace):
             return _laplace_limits(error)
         m = np.linspace(0, 1, SHARES)
@@ -255,7 +260,8 @@ def ranks_between(low: Floats, high: Floats, told: NDArray[np.bool_]) -> tuple[F
 def _laplace_limits(error: float) -> Floats:
     """Return t(m) (M,), which |noise of T(m)| exceeds with probability `error`.
 
-    The noise of the two sums has scale 1. T and M are those of the module docstring.
+    T(m) is the test statistic of the module docstring, for M candidate means m and sums with
+    Laplace noise of scale 1.
     """
     m = np.linspace(0, 1, SHARES)
     p, q = np.maximum(m, 1 - m), np.minimum(m, 1 - m)

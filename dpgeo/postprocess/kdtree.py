@@ -106,8 +106,8 @@ class _Tables:
 class _Level:
     """Boxes (k, 4) of one level of the tree.
 
-    The arrays (k,) `size`, `total` and `expected` hold n, S and T, as defined in the module
-    docstring.
+    The arrays (k,) `size`, `total` and `expected` hold n, S and T of the module docstring: a box's
+    number of inside cells, the sum of their noisy counts, and the box's expected total.
     """
 
     boxes: Boxes
@@ -128,8 +128,9 @@ class _Cuts:
 
     `starts` has one entry per box: the index of its first split. All other arrays have one entry
     per split: `box` is the index of the box, `lines` the number of rows or columns before the
-    split, and `size` and `total` are n and S of the half before the split. `valid` is true if both
-    halves have cells that intersect the study area.
+    split, and `size` and `total` are the number of inside cells in the half before the split, and
+    the sum of their noisy counts. `valid` is true if both halves have cells that intersect the
+    study area.
     """
 
     box: NDArray[np.int64]
@@ -262,9 +263,10 @@ def _join(chunks: list[_Level]) -> _Level:
 
 
 def _cut(tables: _Tables, level: _Level, rule: Rule, leaves: list[Boxes]) -> _Level:
-    """Split the boxes for which the module docstring and `rule` say so, and return the halves.
+    """Split the boxes whose cells differ, or may differ, in their counts; return the halves.
 
-    Boxes that stay whole are added to `leaves`.
+    The module docstring and `rule` say when a box is split. Boxes that stay whole are added to
+    `leaves`.
     """
     cuts = _all_cuts(tables, level)
     best, gain = _best_cut(cuts, level)
@@ -353,9 +355,10 @@ def _uneven(tables: _Tables, level: _Level, rule: Rule) -> NDArray[np.bool_]:
 def _imbalance(
     cuts: _Cuts, cut: NDArray[np.intp], level: _Level, rule: Rule
 ) -> tuple[Floats, Floats]:
-    """Return the expected total of each box's first half, and the box's expected square imbalance.
+    """Return each box's expected total of the first half, and its expected square imbalance.
 
-    Both are defined in the module docstring.
+    The imbalance is how far the first half's true total is from its even share of the box's; the
+    module docstring has the formulas.
     """
     share = cuts.size[cut] / level.size
     observed = cuts.total[cut] - share * level.total

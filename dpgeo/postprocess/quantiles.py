@@ -116,7 +116,9 @@ class HistogramNoise:
         return self.scale * tail * math.sqrt(2 * self.bins)
 
     def _limits(self, p: float, error: float) -> Floats:
-        """Return t(v) of the module docstring, at PARTS points of each bin and at the last bin's
+        """Return the limits t(v) on the test statistic T(v) of candidate p-quantiles v.
+
+        The module docstring defines T and t. The v are PARTS points of each bin, and the last bin's
         end.
         """
         if isinstance(self.noise, DiscreteLaplace):
@@ -222,7 +224,7 @@ class HistogramNoise:
 
 
 def _statistic(counts: NDArray[Any], p: float) -> Floats:
-    """Return T (n, bins + 1) of the module docstring at the edges of the bins.
+    """Return the test statistic T (n, bins + 1) of the module docstring at the edges of the bins.
 
     `counts` (n, bins) are the noisy counts, and p is the quantile to find.
     """
@@ -244,8 +246,8 @@ def _refined(values: Floats) -> Floats:
 def _least_loss(tested: Floats) -> Floats:
     """Return where the integral of T is smallest, as a share (n,) of the range from its lower end.
 
-    T, the function of the module docstring, is given by `tested` (n, m) at evenly spaced points;
-    between them it is linear.
+    T, the test statistic of the module docstring, is given by `tested` (n, m) at evenly spaced
+    points; between them it is linear.
     """
     start, end = tested[:, :-1], tested[:, 1:]
     before = np.zeros_like(start)
@@ -275,18 +277,19 @@ def _first(values: Floats) -> Floats:
 
 @lru_cache(maxsize=64)
 def _limits(bins: int, p: float, error: float) -> Floats:
-    """Return t(v), the value that |noise| exceeds with probability `error`, for noise of scale 1.
+    """Return t(v), which the noise of T(v) exceeds in absolute value with probability `error`.
 
-    It is computed at PARTS candidate values v in each bin, and at the end of the last bin.
+    T(v) is the test statistic of the module docstring, for counts with noise of scale 1. t(v) is
+    computed at PARTS candidate values v in each bin, and at the end of the last bin.
     """
     return _solve(*_terms(bins, p), error)
 
 
 def _terms(bins: int, p: float) -> tuple[Floats, NDArray[np.int64]]:
-    """Return the weights (m, 3) in the noise of T(v), and the number (m, 3) of bins with each.
+    """Return the weights (m, 3) of bins in the noise of T(v), and how many bins (m, 3) have each.
 
-    T is the function of the module docstring. There is a row for each of PARTS points v of each
-    bin, and one for the last bin's end.
+    T is the test statistic of the module docstring. There is a row for each of PARTS points v of
+    each bin, and one for the last bin's end.
     """
     whole, rest = np.divmod(np.arange(PARTS * bins + 1), PARTS)
     own = rest > 0

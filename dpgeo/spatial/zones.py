@@ -228,7 +228,7 @@ class Locator:
     def locate_projected(
         self, x: NDArray[np.float64], y: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the pairs of `locate` for positions (n,) in Web Mercator metres."""
+        """Return what `locate` returns, for positions (n,) in Web Mercator metres."""
         raster = self._raster_for(x.size)
         found = raster and raster.locate_projected(x, y)
         if not found:

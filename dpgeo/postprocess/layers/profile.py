@@ -110,7 +110,10 @@ def _days_and_hours(content: ProfileRelease) -> dict[str, NDArray[Any]]:
 
 
 def smoothed(content: ProfileRelease, zone: int) -> NDArray[Any]:
-    """Return the two-way estimate (b,) of one zone's counts (b,); see `postprocess.two_way`."""
+    """Return empirical Bayes estimates (b,) of one zone's true counts in b parts of the week.
+
+    `postprocess.two_way` describes the method.
+    """
     table = table_of(content, zone)
     return two_way_estimate(table, content.noise.variance).ravel()
 

@@ -30,7 +30,8 @@ class Acceptance:
     """Acceptance model with the parameters c, w0 and MTD of the module docstring.
 
     `willingness` is c: 76 % of workers accept a reward of w at a distance of c w metres.
-    `least_reward` is w0, and `travel_metres` is MTD.
+    `least_reward` is w0, below which nobody accepts, and `travel_metres` is MTD, beyond which
+    nobody travels.
     """
 
     willingness: float

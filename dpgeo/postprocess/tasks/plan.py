@@ -31,7 +31,10 @@ LARGEST = 1e12
 
 
 class Model(StrEnum):
-    """Model of the workers around a task; see `dpgeo.postprocess.tasks.radius`."""
+    """Model of the workers around a task: a Poisson field, or a circle of uniform density.
+
+    `dpgeo.postprocess.tasks.radius` defines both models.
+    """
 
     FIELD = "field"
     CIRCLE = "circle"
@@ -98,7 +101,8 @@ class Settings:
     """Settings of a campaign. Raises InvalidInput for an invalid value.
 
     `target` is the task success probability E, above 0 and at most 1. `total_reward` is divided
-    among all tasks. `willingness`, `least_reward` and `travel_metres` are c, w0 and MTD in
+    among all tasks. `willingness` (c, in metres per unit of reward), `least_reward` (w0, below
+    which nobody accepts) and `travel_metres` (MTD, the travel limit) are explained in
     `dpgeo.postprocess.tasks.acceptance`. `worker_share`, above 0 and at most 1, is the share of the
     people on the map who are workers.
     """

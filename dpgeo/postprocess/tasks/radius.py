@@ -68,8 +68,9 @@ class Reach(Protocol):
         """Return the radius at which each task meets the target, or inf above the travel limit."""
 
     def stretch(self, reward: Floats) -> Floats:
-        """Return `radius`, but with finite values above the travel limit, so that all tasks can be
-        ranked.
+        """Return `radius`, but finite where the target cannot be met within the travel limit.
+
+        Rewards can then be divided among all tasks in proportion to it.
         """
 
     def notified(self, radius: Floats) -> Floats:
@@ -131,10 +132,11 @@ class FieldReach:
     def _crossing(
         self, areas: Floats, density: Floats
     ) -> tuple[Floats, NDArray[np.int64], NDArray[np.bool_]]:
-        """Find the ring in which H(r) reaches `needed`; for H(r) see `accepting`.
+        """Find the ring around each task in which H(r) reaches `needed`.
 
-        Returns H at the ring's inner edge, the ring's index, and whether H reaches `needed` within
-        the travel limit; all are (n,). `areas` (n or 1, k + 1) holds `accepting_area` at the edges.
+        H(r) is the expected number of workers within r metres who accept. Returns H at the ring's
+        inner edge, the ring's index, and whether H reaches `needed` within the travel limit; all
+        are (n,). `areas` (n or 1, k + 1) holds `accepting_area` at the edges.
         """
         steps = 2 * math.pi * density * np.diff(areas)
         total = np.cumsum(steps, axis=1)
