@@ -82,7 +82,7 @@ def canonical_schema(
     for a row without a number, and one with the code of each category (`core.categories`). If
     `destination` is true, two more columns hold the position where the row's trip ends, in Web
     Mercator metres, null for a row that does not begin a trip. If `place` is true, the last column
-    holds the numbers that stand for keys of places (`core.place_keys`), null for a row without a
+    holds the numbers that stand for keys of places (`spatial.place_keys`), null for a row without a
     key.
     """
     added = [*map(measure_field, range(measures)), *map(category_field, range(categories))]

@@ -45,7 +45,7 @@ class NearPlaces:
     def find_keys(self, numbers: NDArray[np.uint64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the indices (m,) of the keys that belong to places, ascending, and these places.
 
-        `numbers` (n,) stand for keys (`core.place_keys`). Of several places whose keys have the
+        `numbers` (n,) stand for keys (`spatial.place_keys`). Of several places whose keys have the
         same number, the first is taken.
         """
         listed = np.array(list(map(number_of_key, self.places.keys)), dtype=np.uint64)

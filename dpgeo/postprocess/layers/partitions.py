@@ -186,7 +186,8 @@ def _least_squares(
 def _weight(v1: float, v2: float, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return v1/(n v1 + v2) for boxes of n cells, or 0 if v1 is 0.
 
-    v1 is the noise variance of a cell's count, and v2 that of a box's total.
+    Each cell gets this share of the difference between a box's total and its cells' sum. v1 is the
+    noise variance of a cell's count, and v2 that of a box's total.
     """
     if v1 == 0.0:
         return np.zeros(len(sizes))

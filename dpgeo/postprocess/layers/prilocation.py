@@ -180,7 +180,7 @@ def _names(paths: Sequence[tuple[str, ...]]) -> NDArray[np.object_]:
 
 
 class _Summed:
-    """Bin counts summed by group.
+    """Counts of bins summed by group; a bin is the part of a cluster within one unit.
 
     `group` (b,) holds the index of each bin's group. The sums, margins and thresholds have the
     shape (groups,).
