@@ -79,7 +79,7 @@ class PlannedTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanTotals:
-    """Sums over the planned tasks of one allocation, and the largest radius among them."""
+    """Totals of one allocation: numbers of tasks, sums over the planned ones, largest radius."""
 
     planned: int
     not_planned: int
@@ -102,10 +102,10 @@ class TaskRegions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegionTotals:
-    """Sums over the task regions under one allocation.
+    """Numbers of tasks, and sums of the people notified, if tasks have task regions.
 
-    `notified` and `notified_in_circles` cover only tasks that reach the target probability of
-    success both with a task region and with a circle.
+    `met_both_ways` is the number of tasks that reach the target probability of success both with a
+    task region and with a circle; `notified` and `notified_in_circles` cover only these tasks.
     """
 
     allocation: str

@@ -43,8 +43,8 @@ class TripTables:
 
     `drawn` is the number of made-up trips on the map. `listed` is the number of pairs
     whose noisy counts are at least `least`, and `pairs` has the largest of them. `lengths` has a
-    row for each number of moves that a trip may have, if the count of such trips stands out from
-    the noise.
+    row for each number of moves between squares that a trip may have, if the count of such trips
+    stands out from the noise.
     """
 
     drawn: int

@@ -280,10 +280,10 @@ def _currencies(
 
 
 def _asked_in_both(request: ReleaseRequest, delta: Fraction) -> tuple[Fraction, int]:
-    """Return what one person may lose, as an epsilon and as nano-rho, for the requested epsilon.
+    """Return the cost to one person in a budget in epsilon, and in nano-rho in one in rho.
 
-    If a household of k people is protected, one person may lose the k-th part of the requested
-    epsilon (`requests.share_of`), or the k^2-th part of the rho that amounts to it at delta.
+    If a household of k people is protected, it is the k-th part of the requested epsilon
+    (`requests.share_of`), or the k^2-th part of the rho that amounts to that epsilon at delta.
     """
     asked, people = request.of_household, request.household
     rho = nano_rho_for(asked, delta)

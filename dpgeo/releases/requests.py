@@ -115,7 +115,7 @@ class ReleaseRequest:
         """The epsilon by which the persons of a household together are protected.
 
         Under zCDP it holds at `delta`. For perturbed points, which protect no households, it is
-        what one person loses.
+        `epsilon`, which is per metre.
         """
         cost = self.cost(Unit.PERSON)
         return cost.epsilon if isinstance(cost, GeoInd) else protected_at(cost, self.household)[0]
@@ -197,11 +197,11 @@ def read_request(
 
 
 def share_of(epsilon: Fraction, household: int) -> Fraction:
-    """Return what one person may lose if a household of `household` people may lose `epsilon`.
+    """Return the epsilon of one person such that a household of k people has at most `epsilon`.
 
-    The pure epsilons of k people add up, so one person's share is the k-th part, rounded down to a
-    whole millionth. For a household of one it is all of `epsilon`, which may be per metre. Raises
-    InvalidInput if nothing is left.
+    k is `household`. The pure epsilons of k people add up, so that of one person is the k-th part,
+    rounded down to a whole millionth. For a household of one it is all of `epsilon`, which may be
+    per metre. Raises InvalidInput if nothing is left.
     """
     if household == 1:
         return epsilon

@@ -1,4 +1,4 @@
-"""Rewriting of database files, so that the space of changed rows no longer contains keys."""
+"""Rewriting of database files, which may still contain the keys from before their encryption."""
 
 from django.apps.registry import Apps
 from django.db import migrations

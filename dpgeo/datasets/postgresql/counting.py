@@ -324,7 +324,7 @@ class TableCounter:
         return self._on_ground(connection, query, rows, list(added), ground)
 
     def _slice(self, connection: psycopg.Connection, query: Query, slices: Slicing) -> str:
-        """Return SQL for the slice in which a row is, null for none."""
+        """Return SQL for the number of the slice that a row is in; null if it is in none."""
         from dpgeo.ingest.times import EARLIEST, LATEST
 
         number = "0::bigint"

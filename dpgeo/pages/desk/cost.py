@@ -237,7 +237,7 @@ def protection(settings: MapSettings) -> dict[str, Any]:
 def of_one_person(
     settings: MapSettings, ledger: Ledger, epsilon: Fraction, people: int
 ) -> Presence:
-    """Return what one person may lose if a household together may lose `epsilon`.
+    """Return the guarantee to one person with which a household has at most `epsilon`.
 
     Raises InvalidInput if nothing is left for one person.
     """
