@@ -32,8 +32,8 @@ Product = Literal["Summary statistics", "Dataset", "Synthetic data"]
 class Content:
     """Base class of what mechanisms release: a frozen dataclass of arrays and plain fields.
 
-    The codec stores each field according to its type annotation. The functions that
-    make map layers, answer range queries and describe the release are registered by content type.
+    The codec stores each field according to its type annotation. The functions that make map
+    layers, answer range queries and describe a release are registered by the type of its content.
     """
 
     most_bytes: ClassVar[int] = 512 * 1024**2
@@ -329,15 +329,15 @@ class GridQuartiles(QuartilesRelease):
 class FlowsRelease(DividedRelease):
     """Noisy counts of trips between regions, and of departures and arrivals of each region.
 
-    The n regions are disjoint `zones`: declared ones, or the squares of a grid. An undivided
-    release has one slice without a name. `pairs`, int64 (m,), are the noisy counts of pairs of
-    regions, numbered slice by slice, then by origin, then by destination. If `listed` is empty and
-    `sparse` is false, they cover all s * n * n pairs. Otherwise `listed`, int64 (m,), ascending,
-    holds the numbers of the pairs whose noisy counts reached `threshold`. Unless `within` is true,
-    trips inside a region were left out, and their pairs are 0 or not listed. `leaving` and
-    `arriving`, int64 (s, n), are noisy numbers of trips that begin and end in each region. If
-    `gap_hours` is above 0, two consecutive rows of a person made a trip if they are at most that
-    many hours apart.
+    The n regions are disjoint `zones`: declared ones, or the squares of a grid. There are s slices;
+    an undivided release has one, without a name. `pairs`, int64 (m,), are the noisy counts of pairs
+    of regions, numbered slice by slice, then by origin, then by destination. If `listed` is empty
+    and `sparse` is false, they cover all s * n * n pairs. Otherwise `listed`, int64 (m,),
+    ascending, holds the numbers of the pairs whose noisy counts reached `threshold`. Unless
+    `within` is true, trips inside a region were left out, and their pairs are 0 or not listed.
+    `leaving` and `arriving`, int64 (s, n), are noisy numbers of trips that begin and end in each
+    region. If `gap_hours` is above 0, two consecutive rows of a person made a trip if they are at
+    most that many hours apart.
     """
 
     zones: Zones

@@ -673,7 +673,7 @@ class DuckDBView:
     def _keyed(
         self, connection: duckdb.DuckDBPyConnection, regions: ValuedRegions, parameters: Parameters
     ) -> str:
-        """Return SQL that computes the items' keys, and add its inputs to `parameters`.
+        """Return SQL for the keys by which items are sampled; add its inputs to `parameters`.
 
         The SQL is empty if the privacy unit is a record and each record is in at most one region:
         all rows are then counted. From its high bits to its low bits, a key consists of the

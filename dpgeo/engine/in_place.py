@@ -299,7 +299,7 @@ class InPlaceView(DuckDBView):
         yield pa.record_batch(found)
 
     def _name_of(self, zones: Listed | None) -> ZonesName | None:
-        """Return what identifies zones or places in the domain, or None for None.
+        """Return what identifies zones or places in the domain; None if `zones` is None.
 
         Raises ValueError for undeclared ones.
         """

@@ -400,7 +400,7 @@ WHERE place <= {bound}"""
 
 
 def _person_words(dialect: Dialect, *, text: bool) -> list[str]:
-    """Return SQL for two whole numbers, from 0 to 2^31, by which the hash knows a person."""
+    """Return SQL for two whole numbers, from 0 to 2^31, that the hash takes for a person."""
     if text:
         return [dialect.text_word(1), dialect.text_word(8)]
     return [_residue("person", prime) for prime in (PRIME, OTHER_PRIME)]

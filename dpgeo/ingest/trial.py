@@ -135,7 +135,7 @@ def _arranged(batch: Batch, read: Columns, tried: Columns) -> Batch:
 
 
 def try_quietly(sample: Sample, columns: Columns, context: Context) -> Trial:
-    """Try a declaration like `run_trial`; if it is invalid, return a trial without rows."""
+    """Try a declaration as `run_trial` does; return a trial without rows if it is invalid."""
     try:
         return run_trial(sample, columns, context)
     except InvalidInput:

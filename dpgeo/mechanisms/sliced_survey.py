@@ -37,8 +37,8 @@ class SlicedSurvey:
 
     Within a slice, the nodes of one measurement are disjoint. So every pair of a slice and a cell
     is in at most one node, and the counts of a measurement have together the same L1 sensitivity as
-    those of all pairs (`PrivateCounts.regroup`). Single cells keep their squared sensitivity, too
-    (`PrivateCounts.selected`).
+    those of all pairs (`PrivateCounts.regroup`). If all nodes are single cells, the squared
+    sensitivity is the same, too (`PrivateCounts.selected`).
     """
 
     def __init__(

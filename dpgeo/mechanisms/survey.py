@@ -194,8 +194,8 @@ class Survey:
     """Measures the nodes of a quadtree over a grid and stores the noisy counts.
 
     The nodes of one measurement are disjoint, so every cell is in at most one of them, and their
-    counts have the same L1 sensitivity as the counts of cells (`PrivateCounts.regroup`). Single
-    cells keep their squared sensitivity, too (`PrivateCounts.selected`).
+    counts have the same L1 sensitivity as the counts of cells (`PrivateCounts.regroup`). If all
+    nodes are single cells, the squared sensitivity is the same, too (`PrivateCounts.selected`).
     """
 
     def __init__(
