@@ -42,8 +42,8 @@ def is_listed(path: Path, password: str) -> bool:
     wanted = hashlib.sha1(password.encode(), usedforsecurity=False).hexdigest().upper().encode()
     with path.open("rb") as file:
         low, high = 0, file.seek(0, 2)
-        # If the wanted line exists, it is the first that begins at or after some position from
-        # `low` to `high`.
+        # Search by bisection. If the list has the hash, its line is the first that begins at or
+        # after some position from `low` to `high`.
         while low < high:
             middle = (low + high) // 2
             start, line = _line_after(file, middle)

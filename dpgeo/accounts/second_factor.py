@@ -112,7 +112,7 @@ class proved_sessions:  # noqa: N801
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, view: object, *_: object) -> None:
-        """Show the user to views that an account without a second factor may open."""
+        """Treat a user without a second factor as signed in on the views where one is set up."""
         if getattr(view, "opens_before_second_factor", False):
             request.user = cast(User, SimpleLazyObject(lambda: _enrolling_user(request)))
 

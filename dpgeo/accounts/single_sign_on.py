@@ -236,7 +236,7 @@ class OneCallback(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
                 jwt.InvalidSignatureError,
                 jwt.InvalidKeyError,
                 jwt.InvalidAlgorithmError,
-                TypeError,  # PyJWT raises it if the key does not fit the algorithm
+                TypeError,  # raised by PyJWT if the key does not fit the algorithm
             ):
                 continue
             except jwt.PyJWTError as error:

@@ -124,7 +124,10 @@ class PlanSerializer(Document):
     geocast = RegionTotalsSerializer(required=False, help_text="If requested.")
 
     def get_geocast(self, plans: TaskPlans) -> RegionTotals:
-        """Return the sums over all regions. Raises SkipField if regions were not requested."""
+        """Return the numbers of tasks and people, added up over the regions of all tasks.
+
+        Raises SkipField if regions were not requested.
+        """
         if plans.geocast is None:
             raise SkipField
         return plans.geocast

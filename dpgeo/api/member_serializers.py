@@ -261,8 +261,8 @@ class BoundErrorSerializer(Document):
 class AdviceSerializer(Document):
     """The errors to expect in counts, computed from the publisher's public guesses alone."""
 
-    # The errors are those at the busiest place guessed or, if all cells have the same noise, means
-    # over all cells.
+    # The errors are those at the place that the publisher guesses to be busiest. If all cells have
+    # the same noise, they are means over all cells.
 
     best_bound = serializers.IntegerField(
         source="best", help_text="The bound with the smallest error."
@@ -275,7 +275,7 @@ class AdviceSerializer(Document):
     )
 
     def get_curve(self, advice: Advice) -> list[dict[str, Any]]:
-        """Return the expected error at each contribution bound of the curve."""
+        """Return the contribution bounds of the error curve, each with the error to expect."""
         pairs = zip(advice.bounds, advice.errors, strict=True)
         return [{"bound": bound, "error": error} for bound, error in pairs]
 

@@ -107,8 +107,8 @@ def _is_let_through(request: HttpRequest) -> bool:
     if match is None:
         return True
     deletes = request.headers.get("X-HTTP-Method-Override", "").upper() == "DELETE"
-    # The admin site stays open: an operator may have to delete or deactivate something. Files are
-    # refused there, too.
+    # The admin site stays open, because an operator may have to delete or deactivate something. But
+    # it, too, refuses requests that upload a file.
     administration = match.app_names[:1] == ["admin"] and not takes_file(request)
     action = match.kwargs.get("action") in LET_THROUGH_ACTIONS
     return deletes or administration or action or match.url_name in LET_THROUGH

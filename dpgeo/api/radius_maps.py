@@ -100,7 +100,7 @@ class ReasonSerializer(Document):
         return str(reason)
 
     def get_explanation(self, reason: Reason) -> str:
-        """Return the reason in words, and the remedy."""
+        """Return a sentence that says why a point has no radius, and what would help."""
         return REASONS[reason]
 
 
@@ -156,7 +156,10 @@ class RadiusMapSerializer(Document):
         return features_of(drawn)
 
     def get_points(self, drawn: RadiusMap) -> LatticeValues:
-        """Return the values at the lattice's points. Raises SkipField unless requested."""
+        """Return the radius, or the reason for none, at each point of the map's lattice.
+
+        Raises SkipField unless the request asks for these values.
+        """
         if not self.context["values"]:
             raise SkipField
         return lattice_values(drawn)

@@ -24,10 +24,10 @@ class Interval(NamedTuple):
 
 
 class RegionAnswer(NamedTuple):
-    """The answer for one region, with the region's id, which is None if the region has none.
+    """The estimated count of one region, with the region's id, or None if the region has none.
 
-    `scaled` is the answer scaled to the release's noisy total of all data, or None if it is not
-    scaled.
+    `scaled` is the estimate multiplied by a factor that makes the release's counts agree with its
+    noisy total of all data. It is None if counts are not scaled, or if nothing was counted.
     """
 
     id: Any
@@ -63,15 +63,15 @@ class ScalingSerializer(Document):
     meaning = serializers.CharField()
 
     def get_factor(self, scaling: Scaling) -> float | None:
-        """Return the scaling factor, or None if nothing is scaled."""
+        """Return the factor by which counts are multiplied, or None if they are not scaled."""
         return known(scaling.factor)
 
     def get_low(self, scaling: Scaling) -> float | None:
-        """Return the lower end of the factor's interval, or None if nothing is scaled."""
+        """Return the lower end of the scaling factor's interval, or None without a factor."""
         return known(scaling.low)
 
     def get_high(self, scaling: Scaling) -> float | None:
-        """Return the upper end of the factor's interval, or None if nothing is scaled."""
+        """Return the upper end of the scaling factor's interval, or None without a factor."""
         return known(scaling.high)
 
 
@@ -213,11 +213,14 @@ class AnswerSerializer(Document):
         return known(region.answer.margin)
 
     def get_noise_margin(self, region: RegionAnswer) -> float | None:
-        """Return the margin's part for noise, or None if nothing was counted in the region."""
+        """Return the part of the margin due to noise, or None if nothing was counted there."""
         return known(region.answer.noise)
 
     def get_model_margin(self, region: RegionAnswer) -> float | None:
-        """Return the margin's part for people spread unevenly within measured boxes, or None."""
+        """Return the part of the margin due to people spread unevenly within measured areas.
+
+        Returns None if the margin does not include this error, or if nothing was counted.
+        """
         return region.answer.model
 
     def get_low(self, region: RegionAnswer) -> float | None:
@@ -229,11 +232,19 @@ class AnswerSerializer(Document):
         return known(region.answer.estimate + region.answer.margin)
 
     def get_people_low(self, region: RegionAnswer) -> int | None:
-        """Return the least number of people in the interval, or None if it cannot be stated."""
+        """Return the fewest people that the interval of the count allows.
+
+        Returns None if the count is already a number of people, if rows name no person, or if
+        nothing was counted in the region.
+        """
         return region.answer.people[0] if region.answer.people else None
 
     def get_people_high(self, region: RegionAnswer) -> int | None:
-        """Return the most people in the interval, or None in the same cases as `people_low`."""
+        """Return the most people that the interval of the count allows.
+
+        Returns None if the count is already a number of people, if rows name no person, or if
+        nothing was counted in the region.
+        """
         return region.answer.people[1] if region.answer.people else None
 
 

@@ -128,7 +128,7 @@ class End(Corners):
     schema: Schema = {"oneOf": [Corners.schema, {"type": "object", "additionalProperties": True}]}
 
     def to_internal_value(self, data: Any) -> Any:
-        """Return the valid polygon. Raises InvalidInput."""
+        """Return the box or polygon as a shape. Raises InvalidInput if it is not valid."""
         if isinstance(data, dict):
             return _polygon(data, self.sent_as)
         return _box(super().to_internal_value(data), self.sent_as)
@@ -309,13 +309,19 @@ def _flows(release_id: str, sha256: str, layer: str) -> FlowAnswers:
 
 @lru_cache(maxsize=8)
 def _scaling(release_id: str, sha256: str) -> Scaling | None:
-    """Return how a release's counts are scaled to its noisy total, or None. Cached."""
+    """Return the factor that scales a release's counts to its noisy total, with its interval.
+
+    Returns None for a release without totals. The result is cached.
+    """
     released = drawn_release(release_id, sha256)
     return scaling_of(released, layers(released)) if released.totals else None
 
 
 def scaled(answer: RangeAnswer, scaling: Scaling | None) -> Interval | None:
-    """Return an answer scaled to the release's noisy total, or None if it is not scaled."""
+    """Return an estimated count, multiplied by the release's scaling factor, and its interval.
+
+    Returns None if the release has no such factor, or if nothing was counted.
+    """
     if scaling is None or not scaling.known or math.isnan(answer.estimate):
         return None
     ends = scaling.scale(np.array([answer.estimate]), np.array([answer.margin]))

@@ -99,7 +99,7 @@ def _turtle_page(node: Node, name: str, members: list[Node], texts: list[bytes])
 
 
 def rdf_xml(node: Node) -> bytes:
-    """Return a node and all nodes in it as one RDF/XML element, without namespaces."""
+    """Return a node and all nodes in it as an RDF/XML element, without namespace declarations."""
     return "".join(_xml_node(node)).encode()
 
 

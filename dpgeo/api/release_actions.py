@@ -261,9 +261,10 @@ class ReleaseActionView(DocumentView):
         service: Callable[..., Release],
         body: type[Body] = Body,
     ) -> Response:
-        """Call `service` with the user's release, and return a response with that release.
+        """Carry out a decision on the user's release, and return a response with that release.
 
-        The fields of the request's `body` are passed to `service`, too.
+        `service` is the function that carries it out, such as `release_publish`. It also gets the
+        fields of the request's `body`.
         """
         fields = read_body(request, body)
         release = own_release(self.actor, release_id)
@@ -275,7 +276,7 @@ class ReleaseActionView(DocumentView):
     def decide(
         self, release: Release, service: Callable[..., Release], fields: dict[str, Any]
     ) -> None:
-        """Call `service` with the release and the `fields` of the body.
+        """Carry out a decision: call `service` with the release and the `fields` of the body.
 
         Raises Conflict while the user may not know yet that the release's job has ended.
         """
@@ -312,9 +313,9 @@ class NotesView(ReleaseActionView):
     def decide(
         self, release: Release, service: Callable[..., Release], fields: dict[str, Any]
     ) -> None:
-        """Call `service`, even if the user may not know yet whether the release's job has ended.
+        """Store the notes, even if the user may not know yet whether the release's job has ended.
 
-        Writing notes does not reveal this.
+        Writing notes does not reveal whether it has.
         """
         service(release=release, by=self.actor, **fields)
 
@@ -394,7 +395,7 @@ class RetryView(ReleaseActionView):
     def decide(
         self, release: Release, service: Callable[..., Release], fields: dict[str, Any]
     ) -> None:
-        """Call `service` if the user may know that the job has ended; otherwise do nothing."""
+        """Retry the job if the user may know that it has ended; otherwise do nothing."""
         if is_settled(self.actor, [release.job]):
             with one_job_at_a_time(self.actor, release.dataset.organisation_id):
                 service(release=release, by=self.actor, **fields)

@@ -35,7 +35,7 @@ class Anything(serializers.Field[Any, Any, Any, Any]):
         self.schema = schema or self.schema
 
     def to_internal_value(self, data: Any) -> Any:
-        """Return the value unchanged. Raises InvalidInput if it has none of the types."""
+        """Return the value unchanged. Raises InvalidInput if its type is not in `types`."""
         is_flag = isinstance(data, bool) and not {bool, object} & {*self.types}
         if is_flag or not isinstance(data, self.types):
             raise InvalidInput(self.wrong, field=self.sent_as)
@@ -128,7 +128,7 @@ class Real(Anything):
     wrong = "Must be a number, without quotation marks."
 
     def to_internal_value(self, data: Any) -> float:
-        """Return the nearest float. Raises InvalidInput if the number is too large for one."""
+        """Return the number as a float. Raises InvalidInput if it is too large for one."""
         try:
             return float(super().to_internal_value(data))
         except OverflowError:

@@ -223,7 +223,7 @@ class PrivacySerializer(Document):
         return lifetime_of(dataset).sentence
 
     def get_verdict(self, dataset: Dataset) -> str:
-        """Return the verdict on all releases of counts together."""
+        """Return how well all releases of counts together hide whether somebody is in the data."""
         return lifetime_of(dataset).counts.verdict.value
 
     def get_right_guesses_in_100(self, dataset: Dataset) -> int | None:
@@ -241,11 +241,11 @@ class PrivacySerializer(Document):
         return None if dataset.ledger.is_zcdp else odds_factor(dataset.ledger.total)
 
     def get_odds_factor(self, dataset: Dataset) -> float | None:
-        """Return the factor of `get_presence_odds_factor`, under the field's former name."""
+        """Return the presence odds factor, for clients that read it under this former name."""
         return self.get_presence_odds_factor(dataset)
 
     def get_total_rho(self, dataset: Dataset) -> LedgerUnits | None:
-        """Return the total of a budget in rho, or None."""
+        """Return the dataset's total budget in rho, or None if its budget is in epsilon."""
         ledger = dataset.ledger
         return LedgerUnits(ledger, ledger.lifetime_units) if ledger.is_zcdp else None
 
@@ -272,7 +272,7 @@ class PromiseSerializer(Document):
         return promise_of(release).sentence
 
     def get_verdict(self, release: Release) -> str:
-        """Return the one-word verdict on the release."""
+        """Return how strong the release's protection is, in one word."""
         return promise_of(release).bound.verdict.value
 
     def get_right_guesses_in_100(self, release: Release) -> int | None:

@@ -372,7 +372,10 @@ def read_count(request: Request, header: str, meaning: str) -> int:
 
 
 def upload_answer(request: Request, file: Upload | Transfer, status: int = 200) -> Response:
-    """Return a response with a file's document; headers also state its offset and size."""
+    """Return a response that describes an uploaded file or a transfer.
+
+    Headers also state its size and the number of bytes received.
+    """
     document = UploadSerializer(context={"request": request}).to_representation(file)
     headers = {
         "Cache-Control": "private, no-store",

@@ -287,7 +287,7 @@ class Ledger(models.Model):
         return str(self.phrase(units))
 
     def phrase(self, units: int) -> Phrase:
-        """Return an amount of budget like `words`, but as a phrase that can be translated."""
+        """Return what `words` returns, as a translatable phrase instead of a text."""
         if self.delta is not None:
             return Phrase(
                 "rho {rho} (epsilon {epsilon} at delta {delta})",

@@ -316,8 +316,9 @@ PAID_ALREADY = "This job has been paid for already; it is not charged twice."
 
 def most_pure(nano_rho: int) -> Fraction:
     """Return the largest pure epsilon, in whole millionths, that a rho pays for."""
-    # A pure epsilon costs a rho of epsilon^2/2. So m millionths of epsilon cost SCALE m^2 / (2
-    # MICRO^2) nano-rho; return the largest m whose cost is at most `nano_rho`.
+    # A pure epsilon costs a rho of epsilon^2/2. MICRO is the number of millionths in 1, and SCALE
+    # that of nano-rho in a rho of 1. So m millionths of epsilon cost SCALE m^2 / (2 MICRO^2)
+    # nano-rho; return the largest m whose cost is at most `nano_rho`.
     return Fraction(isqrt(2 * nano_rho * MICRO**2 // SCALE[Notion.ZCDP]), MICRO)
 
 

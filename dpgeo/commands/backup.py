@@ -210,7 +210,11 @@ def _add_files(archive: ArchiveWriter, named: Iterable[tuple[bool, str]], missin
 
 
 def _add_file(archive: ArchiveWriter, public: bool, name: str, missing: set[str]) -> bool:
-    """Add a file; return False if it is known to be missing. Raises FileVanished."""
+    """Add a stored file to the archive.
+
+    Returns False for an absent file that `missing` names. Raises FileVanished for any other
+    absent file.
+    """
     storage: Storage = public_storage() if public else private_storage()
     try:
         # If the release was published since the snapshot, its files have moved from the private to

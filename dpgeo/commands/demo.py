@@ -164,7 +164,7 @@ class Demo:
                 requested_by=self.owner,
                 job_id=job_id,
             )
-        except BudgetExceeded:  # the budget is smaller in a demo made by an older version
+        except BudgetExceeded:  # a demo made by an older version has a smaller budget
             self.output.write("  Left out: the budget of these invented data does not hold it")
             return
         number = release.pk
@@ -179,7 +179,7 @@ class Demo:
             publish(release)
 
     def _campaign(self, declared: Declared) -> None:
-        """Store the declared campaign as a shared one, unless it already exists."""
+        """Store the declared campaign, open to all who know its id, unless it already exists."""
         release = releases_public().filter(title=declared["map"]).first()
         if release is None or self.organisation.campaigns.filter(name=declared["name"]).exists():
             return
@@ -221,7 +221,10 @@ def make_user(name: str, *, superuser: bool = False) -> User:
 
 
 def make_organisation(declared: Declared, administrator: User, steward: User) -> Organisation:
-    """Return a declared publisher, with the administrator and the steward as members."""
+    """Return the publisher that the demo declares; create it if it does not exist.
+
+    The administrator and the steward become members of a new one.
+    """
     known = Organisation.objects.filter(slug=declared["slug"]).first()
     if known is not None:
         return known

@@ -338,7 +338,8 @@ def _set_totals(decision: Decision) -> None:
             total = decision.facts.get(units)
             if ledger is not None and total is not None:
                 stored = Ledger.objects.filter(pk=ledger.pk)
-                # No other total could be raised after the backup, either.
+                # Only totals that were neither promised nor merged are raised: the rule that held
+                # when the decision was made.
                 free = stored.filter(promised_at=None, merged=None, merged_units=0)
                 lowered = stored.filter(total_units__gt=total)
                 for changed in (free, lowered):

@@ -85,7 +85,7 @@ class NoClients(logging.Filter):
 
 
 class NoSecretLinks(logging.Filter):
-    """Filter that removes secrets of links to passwords and invitations from log messages."""
+    """Filter that removes the secrets in links for passwords and invitations from log messages."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Remove the secrets of links from a record's text.

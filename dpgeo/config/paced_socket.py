@@ -64,8 +64,8 @@ class PacedSocket:
 
     def send(self, data: Any, flags: int = 0) -> int:
         """Send some of the bytes, and return how many. Raises TooSlow."""
-        # The deadline for the header still applies if gunicorn rejects a malformed header, because
-        # then nothing has started the allowance for the response.
+        # The worker has not called `expect_body` if gunicorn rejects a malformed header. Call it
+        # here, so that the header's deadline does not cut off the response.
         if self._deadline is not None:
             self.expect_body()
         began = self._wait_at_most()
@@ -119,6 +119,8 @@ class PacedSocket:
         return now
 
     def _passed(self, began: float, transferred: int) -> None:
-        """Subtract the time since `began` from the allowance, and add time for the bytes moved."""
+        """Subtract the time since `began` from the time allowance, and add time for the bytes sent
+        or received.
+        """
         self._left -= time.monotonic() - began
         self._left = min(self._left + transferred / LEAST_RATE, GRACE_SECONDS)

@@ -124,7 +124,7 @@ INSTALLED_APPS = [
     "allauth.account",
     "allauth.mfa",
     "allauth.socialaccount",
-    # Load these providers only on sites that use them, because they take time to import.
+    # Load allauth's OpenID Connect and SAML only on sites that use them: importing takes time.
     *(["allauth.socialaccount.providers.openid_connect"] if DPGEO_OIDC else []),
     *(["allauth.socialaccount.providers.saml"] if DPGEO_SAML else []),
     "whitenoise.runserver_nostatic",
@@ -187,7 +187,7 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         # debit were lost, the budget could be spent twice. WAL with NORMAL may lose the last
         # transactions.
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
-        **DATABASES["default"].get("OPTIONS", {}),  # from the database's URL, such as ?timeout=5
+        **DATABASES["default"].get("OPTIONS", {}),  # options in the database's URL, as ?timeout=5
     }
 else:
     # Test a persistent connection before use, so that no request fails after a restart of the
@@ -223,7 +223,7 @@ MFA_PASSKEY_LOGIN_ENABLED = True
 # The verification of the user is also required where a passkey is only the second factor. Otherwise
 # a challenge for the second factor could be answered to sign in without a password.
 MFA_WEBAUTHN_USER_VERIFICATION = "required"
-MFA_ALLOW_UNVERIFIED_EMAIL = True  # safe: nobody can sign up with somebody else's address
+MFA_ALLOW_UNVERIFIED_EMAIL = True  # safe, since nobody can sign up with another's address
 MFA_TOTP_TOLERANCE = 1
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "desk"

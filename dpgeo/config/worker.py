@@ -51,7 +51,9 @@ Application = Callable[[Environ, Any], Iterable[bytes]]
 
 
 class SharingWorker(ThreadWorker):  # type: ignore[misc]
-    """Worker that accepts connections only while a pool thread is free, and one after a response.
+    """Worker that accepts new connections only while a pool thread is free.
+
+    After each response it accepts one connection in any case.
 
     Gunicorn's own worker accepts every connection, so one worker may hold all kept-alive
     connections and answer them on one core while the other worker is idle.
@@ -68,7 +70,7 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
         super().init_process()
 
     def get_thread_pool(self) -> ThreadPoolExecutor:
-        """Return the threads that receive and send; each active connection needs one."""
+        """Return the pool of threads that receive and send; each active connection needs one."""
         return ThreadPoolExecutor(self.cfg.worker_connections, "connection")
 
     def load_wsgi(self) -> None:
@@ -91,7 +93,7 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
         return stays
 
     def _answer(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
-        """Have a thread of the pool for uploads, or of the other pool, process a request."""
+        """Process a request in a thread of the pool for uploads or of the pool for the rest."""
         environ["gunicorn.socket"].expect_body()
         length = environ.get("CONTENT_LENGTH") or "0"
         large = "HTTP_TRANSFER_ENCODING" in environ or int(length) > LARGEST_BUFFERED

@@ -40,7 +40,7 @@ class JobFigures:
 
 
 def job_figures() -> JobFigures:
-    """Return the figures as they may be shown now."""
+    """Return figures on all jobs; a job counts as ended only once its end may be shown."""
     now = timezone.now()
     taken = ExpressionWrapper(F("finished_at") - F("submitted_at"), output_field=DurationField())
     classes = list(_classes(now))
@@ -93,5 +93,6 @@ def _classes(now: datetime) -> Iterator[tuple[str, Q, Q]]:
         longer = Q(taken__gt=before) if before is not None else Q()
         yield f"{minutes}m", ended & longer & Q(taken__lte=slot), Q(submitted_at__lte=now - slot)
         before = slot
-    # The end of a longer job is shown at a full hour after the request, so at most an hour late.
+    # The end of a job longer than the last of `slots` is shown at a full hour after the request, so
+    # an hour after its end it surely may be shown.
     yield "longer", ended & Q(taken__gt=before), Q(finished_at__lte=now - LAST_SLOTS)

@@ -57,7 +57,10 @@ database.
 """
 
 NO_SPACE = "No space left on device"
-"""The operating system's message, as quoted by libraries that do not pass on its code."""
+"""The operating system's message for a full disk.
+
+Some libraries quote it in their errors without passing on the error code.
+"""
 
 
 def outage_of(error: BaseException | None) -> Outage | None:
@@ -74,8 +77,8 @@ def _outage(error: BaseException) -> Outage | None:
     if isinstance(state, str):
         return OF_SQLSTATE.get(state) or (Outage.DATABASE if state.startswith(BEGINNINGS) else None)
     if isinstance(error, OperationalError | InterfaceError):
-        # Django's error has the database's own error as its cause. If that is an SQLite error or
-        # has an SQLSTATE code, leave the decision to it: `outage_of` looks at causes next.
+        # Django's error has the database's own error as its cause. If that cause is an SQLite error
+        # or has an SQLSTATE code, return None here, so that `outage_of` judges by the cause.
         known = isinstance(error.__cause__, sqlite3.Error) or getattr(
             error.__cause__, "sqlstate", None
         )

@@ -32,9 +32,9 @@ def read_phrase(text: str) -> Phrase:
 
 
 def store_phrase(phrase: Phrase) -> str:
-    """Return a phrase as JSON, or "" if it is empty.
+    """Return a translatable text as JSON, or "" if it is empty.
 
-    If the phrase has values that JSON cannot represent, the result is its English text.
+    If values in the text cannot be represented in JSON, the result is the English text.
     """
     try:
         return json.dumps(phrase.to_json()) if phrase else ""

@@ -77,7 +77,7 @@ def job_create(*, task: str, job_id: UUID | None = None, drawing: bool = False) 
 
 def _log_queued(job: Job) -> None:
     """Log a job's id together with the id of the request that queued it."""
-    if "request_id" in get_contextvars():  # a command at a terminal has no request
+    if "request_id" in get_contextvars():  # jobs queued at a terminal have no request
         with bound_contextvars(job_id=str(job.pk)):
             logger.info("a job was queued")
 

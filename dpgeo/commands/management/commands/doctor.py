@@ -210,8 +210,7 @@ def check_mail() -> Iterator[Finding]:
         server.open()
         server.close()
     except Exception as error:
-        # A mail library raises many types of error; the type, shown here, says which of them it
-        # was.
+        # Catch all errors, since a mail library raises many types; the type tells what is wrong.
         remedy = "Check DPGEO_EMAIL_URL, and whether the server can be reached from here."
         yield Finding("mail", type(error).__name__, remedy)
     else:

@@ -152,9 +152,9 @@ class Command(BaseCommand):
     def _columns(self, path: Path, dataset: Dataset | None, options: dict[str, Any]) -> Columns:
         """Return the columns that the options name.
 
-        For a role that they leave out, the column that the file suggests is used, unless
-        `without_rivals` drops it. If they name no column at all and the dataset's columns are
-        already frozen, the frozen columns are used.
+        For a role that they leave out, the column that the file suggests is used, unless it
+        conflicts with a named column (`without_rivals`). If the options name no column at all and
+        the dataset's columns are already frozen, the frozen columns are used.
         """
         with work_folder() as folder:
             seen = preview(path, path.name, folder=folder)
@@ -262,9 +262,9 @@ def parse_area(text: str) -> StudyArea:
 def parse_lines(
     lines: Sequence[str], read: Callable[[str], dict[str, Any]], *, field: str
 ) -> list[dict[str, Any]]:
-    """Return what `read` parses from each line, which declares one column.
+    """Parse lines that each declare a column; return a dictionary for each line.
 
-    Raises InvalidInput, with `field`, if `read` raises ValueError.
+    `read` parses one line. Raises InvalidInput, with `field`, if `read` raises ValueError.
     """
     try:
         return [read(line) for line in lines]

@@ -31,7 +31,7 @@ again.
 """
 
 CARD_SECONDS = 2.0
-"""Seconds of each round that may be spent on making cards of maps (`pages.cards`), for lists."""
+"""Seconds of each round for storing the facts that lists show about maps (`pages.cards`)."""
 
 WORK_SWEEP_SECONDS = 60.0
 """Seconds between two searches for the work folders of processes that were killed."""
@@ -79,8 +79,8 @@ class Command(BaseCommand):
         `sweeps` says whether to delete old files from the storages, and `sweeps_work` whether to
         delete those in work folders.
 
-        Lost draws are recovered before jobs are queued again, since those jobs would draw noise
-        again.
+        Lost draws are recovered before lost jobs are queued again: a job whose draw the database
+        does not name would otherwise draw noise a second time.
         """
         done: dict[str, int] = {}
         try:
