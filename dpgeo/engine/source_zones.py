@@ -55,10 +55,10 @@ class Ground:
     A cell's entry in `patches` is one of three: the number of a patch, all of whose positions are
     in the same regions; the code of one of the `lines` (n, 3), with a patch to its `left` and
     another to its `right` (n,), as in `ZoneRaster`; or `MARKED`, for cells whose positions the
-    query cannot locate. `pairs` lists every patch with each of its regions. `locate` takes the positions
-    in MARKED cells, in degrees as stored at the source, and returns pairs of a position and a
-    region. If `near` is set, a patch has the positions nearest to one place, which may be out of
-    reach.
+    query cannot locate. `pairs` lists every patch with each of its regions. `locate` takes the
+    positions in MARKED cells, in degrees as stored at the source, and returns pairs of a position
+    and a region. If `near` is set, a patch has the positions nearest to one place, which may be out
+    of reach.
     """
 
     low: tuple[float, float]
