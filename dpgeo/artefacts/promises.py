@@ -364,8 +364,9 @@ class Lifetime:
 def bound_of(epsilon: Fraction, delta: Fraction = Fraction(0)) -> Bound:
     """Return the bound on guesses between two cases.
 
-    The probabilities of every set of outcomes in the two cases satisfy (epsilon, delta). For a
-    delta of 0, the log-odds of every outcome differ by at most epsilon.
+    In either case, every set of outcomes must have at most e^epsilon times the probability that it
+    has in the other case, plus delta. For a delta of 0, the log-odds of every outcome differ by at
+    most epsilon.
     """
     return Bound(right_guesses(epsilon, delta))
 

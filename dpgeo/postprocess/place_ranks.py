@@ -46,11 +46,11 @@ def rank_intervals(counts: Ints, noise: CountNoise) -> tuple[Ints, Ints]:
 def both_measured(
     counts: Ints, noise: CountNoise, pairs: Ints, pair_noise: CountNoise
 ) -> tuple[Floats, Floats]:
-    """Return least-squares estimates of n places, (n,), and of pairs of h contexts and a place, (h,
-    n), that add up to the places.
+    """Return least-squares estimates (n,) for n places, and (h, n) for each place in h contexts.
 
-    `counts` (n,) and `pairs` (h, n) are noisy; without noise, the pairs of a place would add up to
-    its count. The sum of a place's h pairs has h times the noise variance of one pair.
+    A place's estimates in the contexts add up to its own estimate. `counts` (n,) and `pairs` (h, n)
+    are noisy; without noise, the pairs of a place would add up to its count. The sum of a place's h
+    pairs has h times the noise variance of one pair.
     """
     size = len(pairs)
     of_place, of_sum = 1 / noise.variance, 1 / (size * pair_noise.variance)

@@ -61,7 +61,7 @@ MEDIAN = 1
 """Index of the median among QUARTILES."""
 
 PARTS = 2
-"""Number of parts of each bin at whose edges the noise of T(v) is computed."""
+"""Number of parts of each bin at whose edges the noise of the test statistic is computed."""
 
 LEAST_LOG, PANELS, NODES = 30.0, 64, 16
 """Precision of the Fourier inversion.

@@ -271,8 +271,8 @@ class Ranges:
     def _people(self, counted: Counted, estimate: float, margin: float) -> tuple[int, int] | None:
         """Return the fewest and the most people behind an answer, or None if that is not known.
 
-        The result is None if people are counted, because the answer is then itself a number of
-        people, and if low counts were not published.
+        It is not given if people are counted, because the answer is then itself a number of people,
+        or if low counts were not published.
         """
         if counted is Counted.PEOPLE or not self._areas.complete:
             return None

@@ -88,7 +88,7 @@ def _nodes(boxes: NDArray[np.int32], depth: int) -> tuple[Ints, Ints, Ints]:
 class SurfaceAreas(Areas):
     """Inferred surface of a phased release, whose sums come with their variances.
 
-    `fixed` says whether the measured nodes do not depend on the data.
+    `fixed` is true if the choice of the measured nodes does not depend on the data.
     """
 
     def __init__(self, content: PhasedRelease, area: StudyArea, *, fixed: bool) -> None:

@@ -120,8 +120,10 @@ def model_of(content: TripsRelease, area: StudyArea) -> TripModel:
 
 
 def _total(content: TripsRelease, inside: NDArray[np.bool_], ways: NDArray[np.bool_]) -> float:
-    """Return the mean of the totals of the tables of ends, moves and lengths, weighted by their
-    inverse variances, at least 0.
+    """Return the estimated number of trips, at least 0.
+
+    It is the mean of the totals of the tables of starts and ends, of moves, and of numbers of
+    moves, weighted by their inverse variances.
 
     Moves into cells outside the study area are missing from the total of the moves. They are rare:
     only cells that a path fills in between two positions can lie outside.
