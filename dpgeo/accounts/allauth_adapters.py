@@ -35,8 +35,9 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         """Show none of allauth's messages; the pages say what happened."""
 
     def post_login(self, request: HttpRequest, user: User, **facts: Any) -> HttpResponse:
-        """Remember the device after a sign-in, and when the provider last checked who the user
-        is.
+        """Mark the device of a sign-in as known, and record when the user last proved who they are.
+
+        The time is recorded only if a provider of single sign-on states it.
         """
         response: HttpResponse = super().post_login(request, user, **facts)
         remember_device(request, response, user)

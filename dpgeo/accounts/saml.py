@@ -245,9 +245,7 @@ def unsealed(value: str) -> Confirmed:
 
 
 class _Site:
-    """This site's URLs for one provider, and the python3-saml settings that it applies to the
-    provider.
-    """
+    """This site as one provider knows it: its URLs, and the settings for python3-saml."""
 
     def __init__(self, request: HttpRequest, facts: Facts) -> None:
         self.facts = facts

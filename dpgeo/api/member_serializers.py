@@ -402,15 +402,15 @@ class QuoteSerializer(Document):
         return dict(quote.request.parameters)
 
     def get_rho(self, quote: Quote) -> LedgerUnits | None:
-        """Return what the release costs in a budget in rho, or None."""
+        """Return the release's cost in rho, or None if the budget does not count in rho."""
         return LedgerUnits(quote.ledger, quote.price) if quote.ledger.is_zcdp else None
 
     def get_cost(self, quote: Quote) -> str:
-        """Return the cost in words."""
+        """Return the cost of the release as text for people."""
         return quote.cost_words
 
     def get_plan(self, quote: Quote) -> list[dict[str, Any]]:
-        """Return the measurements, each with its cost."""
+        """Return what the release is going to measure, and what each measurement costs."""
         pure = quote.cost.notion is Notion.PURE_DP
         return [
             {

@@ -40,7 +40,7 @@ LET_THROUGH_ACTIONS = ("reject", "withdraw", "cancel")
 
 
 class OutageMiddleware:
-    """Middleware that refuses requests during an outage in which their content cannot be stored."""
+    """Middleware that refuses requests whose content cannot be stored because of an outage."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response

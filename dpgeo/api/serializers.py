@@ -462,7 +462,7 @@ class ReleaseSerializer(Document):
         return licence_url(release.dataset.licence)
 
     def get_rho(self, release: Release) -> LedgerUnits | None:
-        """Return what the release spent from a budget in rho, or None."""
+        """Return the release's cost in rho, or None if its budget does not count in rho."""
         ledger = release.ledger
         return LedgerUnits(ledger, ledger.price(release.cost)) if ledger.is_zcdp else None
 
@@ -480,7 +480,7 @@ class ReleaseSerializer(Document):
         return release.notes if release.rules.served else []
 
     def get_notes_sha256(self, release: Release) -> str:
-        """Return the checksum of the notes that are shown."""
+        """Return the checksum of the notes, or "" if the release is no longer served."""
         return release.notes_sha256 if release.rules.served else ""
 
     def get_files(self, release: Release) -> list[ReleaseFile]:
@@ -491,7 +491,7 @@ class ReleaseSerializer(Document):
         return list(release.files.all())
 
     def get_statement_url(self, release: Release) -> str | None:
-        """Return the URL of the privacy statement, or None if there is none."""
+        """Return the URL of the release's privacy statement, or None without such a file."""
         if not any(file.name == statement.NAME for file in self.get_files(release)):
             return None
         return self.address("api:release-file", release.pk, statement.NAME)

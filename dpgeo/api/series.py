@@ -182,11 +182,11 @@ class SeriesSerializer(Document):
         return format_epsilon(series.terms.epsilon_of_year)
 
     def get_rho(self, series: Series) -> str | None:
-        """Return the rho with which the series protects each person, or None."""
+        """Return the rho with which the series protects each person; None if no rho is spent."""
         return None if (rho := series.terms.rho) is None else format_epsilon(rho)
 
     def get_rho_of_map(self, series: Series) -> str | None:
-        """Return the rho with which each map is drawn, or None."""
+        """Return the rho with which each map is drawn; None if no rho is spent."""
         terms = series.terms
         return None if terms.rho is None else format_epsilon(terms.amount_of_map)
 

@@ -380,8 +380,8 @@ def budget_debit_found(
 
     `radius` is 0 for counts. For perturbed points, it is the distance in metres within which their
     level holds, and the step of the grid to which positions were snapped follows from it. If that
-    grid is coarser than the ledger's `input_step`, that is raised, because sentences about the
-    budget must state the coarsest grid.
+    grid is coarser than the ledger's `input_step`, `input_step` is set to its step, because
+    sentences about the budget must state the coarsest grid.
     """
     who = "found after a restore"
     ledger = current_ledger(ledger)

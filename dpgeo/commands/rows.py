@@ -65,7 +65,7 @@ def snapshot() -> Iterator[str]:
 
 
 def migrations(using: str = "default") -> list[str]:
-    """Return the sorted names of a database's migrations, of apps whose tables are backed up."""
+    """Return the sorted names of the applied migrations of all apps whose tables are backed up."""
     rows = MigrationRecorder.Migration.objects.using(using).values_list("app", "name")
     # Django records a squashed migration and those that it replaces, whichever of them ran, so
     # these names can be compared between databases.
