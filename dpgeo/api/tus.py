@@ -209,7 +209,7 @@ class TusUploadView(TusView):
 
 
 def standing(file: Upload | Transfer) -> dict[str, str]:
-    """Return the headers that state a file's offset and, for a transfer, when it expires."""
+    """Return headers with the number of bytes received and, for a transfer, when it expires."""
     if isinstance(file, Upload):
         return {OFFSET: str(file.size)}
     return {OFFSET: str(file.offset), **expiry(file)}

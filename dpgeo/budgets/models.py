@@ -146,7 +146,7 @@ class Ledger(models.Model):
 
     @property
     def lifetime_units(self) -> int:
-        """The most that can ever be spent on these people: the budget, or more after a merger.
+        """The most units that can ever be spent: the total, or after a merger perhaps more.
 
         A refund after a merger does not reduce this amount, since that would reveal a private
         debit.

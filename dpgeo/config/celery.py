@@ -11,8 +11,8 @@ from django.conf import settings
 from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpgeo.config.settings")
-# Use one thread per process: the workers already use all cores, and threads that multiply small
-# matrices would only wait for each other.
+# Let OpenBLAS use one thread per process: the workers already use all cores, and threads that
+# multiply small matrices would only wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 TRANSPORT_ALIASES["filesystem"] = "dpgeo.jobs.broker:Transport"

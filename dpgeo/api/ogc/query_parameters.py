@@ -36,7 +36,7 @@ FORM = Query(
 
 
 def read_numbers(text: str) -> str:
-    """Return `text` if it consists of four or six numbers. Raises InvalidInput otherwise."""
+    """Return `text` if it is a box of four or six numbers. Raises InvalidInput otherwise."""
     _sides(text)
     return text
 
