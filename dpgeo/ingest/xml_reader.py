@@ -188,8 +188,8 @@ def open_document(
 ) -> Iterator[Table]:
     """Open a GPX or KML document as a table of records.
 
-    `points` makes the collector for the format. `names` are the columns, or None if they are not
-    known in advance.
+    `points` creates the collector of its points (`Points`). `names` are the columns, or None if
+    they are not known in advance.
     """
     total = path.stat().st_size
     with path.open("rb") as file:
