@@ -358,7 +358,7 @@ class Changed14(TypedDict):
 
 
 class Statement(Added13, Statement12):
-    """The current version, except for the members in `Changed14` and `Added16`.
+    """The current version of the statement, except for the members in `Changed14` and `Added16`.
 
     Those members are in separate classes because a subclass cannot change the type of a member. The
     stored file also lists the other files of the release.

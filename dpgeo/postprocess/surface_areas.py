@@ -159,7 +159,8 @@ class SurfaceAreas(Areas):
 class _Nodes:
     """Quadtree nodes (n,) at or above the leaves that intersect the study area, ordered by level.
 
-    `boxes` and `parent` are as in `BoxTree`; `row` and `column` are indices in the node's level.
+    `boxes` (n, 4) are the nodes' boxes of cells, and `parent` (n,) the index of each node's parent,
+    or -1. `row` and `column` are indices in the node's level.
     """
 
     level: Ints

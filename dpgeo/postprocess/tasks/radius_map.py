@@ -276,11 +276,11 @@ def _upper_limit(highest: float, reach: float) -> float:
 def _continued(plan: Plan, needed: float, reach: float) -> Floats:
     """Return the radii (n,) of a plan, extrapolated beyond the limit for points out of reach.
 
-    At such a point, the expected number H of acceptances within the limit is below `needed`. Far
-    from the task, H grows in proportion to r, so r is extrapolated as reach * needed/H, which
-    equals the limit if the target is just met. With these values, the edge of the bands is
-    interpolated instead of following the lattice. Points with hardly anybody nearby get NaN and are
-    masked.
+    At such a point, the expected number H of acceptances within the limit is below the number
+    `needed` to meet the target. Far from the task, H grows in proportion to r, so r is extrapolated
+    as reach * needed/H, which equals the limit if the target is just met. With these values, the
+    edge of the bands is interpolated instead of following the lattice. Points with hardly anybody
+    nearby get NaN and are masked.
     """
     accepting = -np.log1p(-np.minimum(plan.success, 1 - 1e-12))
     with np.errstate(divide="ignore", invalid="ignore"):
