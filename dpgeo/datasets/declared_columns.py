@@ -26,7 +26,7 @@ IDENTIFIERS = frozenset(
 
 
 class Column(Protocol):
-    """A declared column."""
+    """A declared measure or category, with the name of its column in the data."""
 
     @property
     def column(self) -> str: ...

@@ -190,17 +190,17 @@ class Dataset(models.Model):
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
-        """Return the public attributes."""
+        """Return the public attributes of the points, as they were declared."""
         return tuple(map(Attribute.from_json, self.public_attributes))
 
     @property
     def measured(self) -> tuple[Measure, ...]:
-        """Return the measures."""
+        """Return the measures that were declared: columns whose averages may be published."""
         return tuple(map(Measure.from_json, self.measures))
 
     @property
     def categorised(self) -> tuple[Category, ...]:
-        """Return the categories."""
+        """Return the categories that were declared: columns by whose values maps may be divided."""
         return tuple(map(Category.from_json, self.categories))
 
     @property
@@ -294,7 +294,7 @@ class Proposal(models.Model):
 
     @property
     def words(self) -> Phrase:
-        """The total in words."""
+        """The proposed total of the budget in words."""
         total = self.total
         if isinstance(total, Fraction):
             return Phrase("epsilon {epsilon}", epsilon=Figure(format_epsilon(total)))

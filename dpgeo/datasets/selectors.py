@@ -20,7 +20,7 @@ Box = tuple[float, float, float, float]
 """West, south, east, north in degrees."""
 
 TABLES = ("organisation", "ledger__geo", "data_protection")
-"""Related tables that every list of datasets shows."""
+"""Tables related to datasets, values of which every list of datasets shows."""
 
 
 def datasets_visible_to(user: Visitor) -> QuerySet[Dataset]:

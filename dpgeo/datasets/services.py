@@ -75,7 +75,7 @@ FROZEN = (
     *("unit", "study_area", "time_zone", "public_attributes", "measures", "categories"),
     "new_files",
 )
-"""Declared facts that determine the meaning of every release."""
+"""Declared facts that are fixed by the first confirmed upload, as all releases depend on them."""
 
 
 def dataset_create(

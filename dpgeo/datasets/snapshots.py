@@ -70,7 +70,7 @@ class Part:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Part:
-        """Return the part from JSON written by `to_json`."""
+        """Return a snapshot's part from JSON written by `to_json`."""
         return cls(
             tuple(SourceFile(**each) for each in document["files"]),
             Columns.from_json(document["columns"]),
@@ -78,7 +78,7 @@ class Part:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the part as plain JSON."""
+        """Return this part of a snapshot as plain JSON."""
         return {
             "files": [file.to_json() for file in self.files],
             "columns": self.columns.to_json(),

@@ -99,11 +99,11 @@ class _Remote(io.RawIOBase):
         return True
 
     def seekable(self) -> bool:
-        """Return True, since the position can be set."""
+        """Return True, since reading can begin at any position."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Set the position, without reading anything, and return it."""
+        """Set the position at which reading goes on, and return it; nothing is read yet."""
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
         self._at = start + offset
         return self._at

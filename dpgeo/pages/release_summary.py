@@ -79,7 +79,7 @@ class LayerName:
     adds_up: bool
     """Whether the layer's features are shapes with counts, which can be summed over an area."""
     size: int
-    """The number of features."""
+    """The number of features in the layer, such as zones."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ class NumbersDumper(Dumper):
         return dumper
 
     def dump(self, obj: Any) -> bytes:
-        """Return the binary form."""
+        """Return the array `obj` in PostgreSQL's binary form."""
         element, _, form = ELEMENTS[obj.dtype.kind]
         dimensions = [len(obj), 1] if len(obj) else []
         header = np.array([len(dimensions) // 2, 0, element, *dimensions], dtype=">i4")

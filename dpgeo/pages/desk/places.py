@@ -123,7 +123,7 @@ class SitePlaces:
         )
 
     def time_zone_at(self, longitude: float, latitude: float) -> str:
-        """Return the time zone of the nearest known city."""
+        """Return the time zone of the known city that is nearest to a position in degrees."""
         return self._world.time_zone_at(longitude, latitude)
 
     def _outlined(self, text: str) -> Iterator[tuple[names.Found, Region]]:
