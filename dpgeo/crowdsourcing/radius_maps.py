@@ -53,7 +53,7 @@ class RadiusFeature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatticeValues:
-    """Rounded radii and numbers of people notified at the points of a lattice; None without one.
+    """Rounded radii and numbers of people notified at a lattice's points; None if there is none.
 
     `reason` holds, for each point without a radius, the index of the reason in `reasons`.
     """

@@ -188,9 +188,9 @@ def _box(text: str) -> Bounds | None:
 
 
 def _is_same(town: Found, place: Found) -> bool:
-    """Return whether a town of the world's list is the same place as one of an installed region.
+    """Return whether a town of the world's list is a place of an installed basemap region.
 
-    It is if `place`, the one of the region, lies in the town's bounding box.
+    It is if the place lies in the town's bounding box.
     """
     west, south, east, north = town.box
     return west <= place.longitude <= east and south <= place.latitude <= north

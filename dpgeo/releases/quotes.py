@@ -280,10 +280,10 @@ def _currencies(
 
 
 def _asked_in_both(request: ReleaseRequest, delta: Fraction) -> tuple[Fraction, int]:
-    """Return the cost to one person in a budget in epsilon, and in nano-rho in one in rho.
+    """Return the cost of the request per person, once as an epsilon and once in nano-rho.
 
-    If a household of k people is protected, it is the k-th part of the requested epsilon
-    (`requests.share_of`), or the k^2-th part of the rho that amounts to that epsilon at delta.
+    If a household of k people is protected, these are the k-th part of the requested epsilon
+    (`requests.share_of`), and the k^2-th part of the rho that amounts to that epsilon at delta.
     """
     asked, people = request.of_household, request.household
     rho = nano_rho_for(asked, delta)
