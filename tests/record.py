@@ -13,12 +13,15 @@ fails if it opens a file of the project that the hash does not cover.
 from __future__ import annotations
 
 import ast
+import atexit
 import hashlib
 import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,6 +30,11 @@ ROOT = Path(__file__).resolve().parents[1]
 RECORD = Path("tests/audited.json")
 PACKAGES = ("dpgeo", "tests", "fixtures", "benchmarks")
 
+PARSED = ROOT / ".pytest_cache" / f"sources-{sys.version_info.major}.{sys.version_info.minor}.json"
+"""File in which test processes store what they found in sources, for those after them."""
+
+MOST_PARSED = 5_000
+"""Number of sources from which PARSED is begun anew."""
 
 BUILT = {"__pycache__", "node_modules", "dist"}
 """Folders whose content is generated from other files."""
@@ -152,7 +160,7 @@ def audited_files(suite: Suite, root: Path = ROOT) -> list[Path]:
     }
     open_ends, names = list(files), set[str]()
     while open_ends:
-        new_names = {*_imported_names((root / open_ends.pop()).read_bytes())} - names
+        new_names = {*_parsed((root / open_ends.pop()).read_bytes()).imports} - names
         names |= new_names
         new = {path for name in new_names for path in _files_of(root, name)} - files
         files |= new
@@ -171,17 +179,64 @@ def _sources(folder: Path) -> Iterator[Path]:
             yield from _sources(path)
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What the source of a Python file imports, as dotted names of modules or names in modules, and
+    a hash of its syntax tree without docstrings.
+    """
+
+    imports: tuple[str, ...]
+    hash_without_docstrings: str
+
+
 @cache
-def _imported_names(source: bytes) -> tuple[str, ...]:
-    """Return the dotted names that a file's source imports: modules, or names in modules."""
+def _parsed(source: bytes) -> Source:
+    """Parse a source, or return what an earlier process stored about the same bytes."""
+    key = hashlib.sha256(source).hexdigest()
+    if key not in _stored():
+        found = _parse(source)
+        _stored()[key] = [found.hash_without_docstrings, *found.imports]
+    hashed, *imports = _stored()[key]
+    return Source(tuple(imports), hashed)
+
+
+def _parse(source: bytes) -> Source:
+    tree = ast.parse(source)
     names: list[str] = []
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert not node.level, "Relative imports are not followed."
             names += [f"{node.module}.{alias.name}" for alias in node.names]
-    return tuple(names)
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            setattr(node, "body", [each for each in body if not _is_docstring(each)])  # noqa: B010
+    return Source(tuple(names), hashlib.sha256(ast.dump(tree).encode()).hexdigest())
+
+
+@cache
+def _stored() -> dict[str, list[str]]:
+    """Return what is known of parsed sources, by the hash of their bytes.
+
+    Parsing all sources takes each test process many seconds. When this process ends, it stores what
+    it has added.
+    """
+    known: dict[str, list[str]] = {}
+    with suppress(OSError, ValueError):
+        known = json.loads(PARSED.read_text())
+    before = len(known)
+
+    def store() -> None:
+        if len(known) == before:
+            return
+        PARSED.parent.mkdir(exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=PARSED.parent, delete=False) as file:
+            json.dump(known if len(known) < MOST_PARSED else {}, file)
+        Path(file.name).replace(PARSED)
+
+    atexit.register(store)
+    return known
 
 
 def _files_of(root: Path, name: str) -> Iterator[Path]:
@@ -210,25 +265,12 @@ def file_hashes(suite: Suite, root: Path = ROOT) -> dict[str, str]:
     """Return, for each file, a hash of the part of its content that can change results."""
     files = audited_files(suite, root)
     return {
-        path.as_posix(): _hash(
-            (root / path).read_bytes(),
-            without_docstrings=path.suffix == ".py" and not suite.reads_docstrings,
-        )
+        path.as_posix(): _parsed(content).hash_without_docstrings
+        if path.suffix == ".py" and not suite.reads_docstrings
+        else hashlib.sha256(content).hexdigest()
         for path in files
+        for content in [(root / path).read_bytes()]
     }
-
-
-@cache
-def _hash(content: bytes, *, without_docstrings: bool) -> str:
-    """Return a hash of the content, or of a Python file's syntax tree without docstrings."""
-    if without_docstrings:
-        tree = ast.parse(content)
-        for node in ast.walk(tree):
-            body = getattr(node, "body", None)
-            if isinstance(body, list):
-                setattr(node, "body", [each for each in body if not _is_docstring(each)])  # noqa: B010
-        content = ast.dump(tree).encode()
-    return hashlib.sha256(content).hexdigest()
 
 
 def _is_docstring(node: ast.AST) -> bool:

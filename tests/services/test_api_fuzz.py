@@ -38,7 +38,7 @@ EXAMPLES = 500 if os.environ.get("DPGEO_AUDIT") else 50
 schema's links. Examples at the limits of the schema are tried as well.
 """
 
-SAMPLE_EXAMPLES = 10
+SAMPLE_EXAMPLES = 4
 """Number of random examples where only a sample of the tests runs."""
 
 FUZZERS = 2

@@ -224,6 +224,20 @@ def move(release: Release, state: str) -> None:
             return
 
 
+def test_every_state_is_tested() -> None:
+    assert {state for course in courses() for state in course} == set(ReleaseState.values)
+    assert SEEN_BY_STRANGERS.keys() == set(ReleaseState.values) == {*STATES}
+
+
+def test_the_table_of_states_is_consistent_and_keeps_the_promise() -> None:
+    for state, rules in STATES.items():
+        seen = SEEN_BY_STRANGERS[state.value]
+        assert (rules.known, rules.public) == ("facts" in seen, "files" in seen)
+        assert (rules.gone is None) == rules.served
+        assert set(rules.actions) <= ACTIONS.keys()
+    assert ACTIONS.keys() == DECISIONS.keys()
+
+
 @pytest.mark.parametrize("course", courses(), ids=" ".join)
 @pytest.mark.parametrize("kind", MAKES)
 def test_every_address_answers_only_those_who_may_see_the_release(
@@ -282,17 +296,3 @@ def test_strangers_never_see_more_than_promised_at_any_address(course: tuple[str
                 assert "facts" in seen or answer.status_code in {404, 410}, (who, state, address)
             for address in lists:
                 assert "files" in seen or not holds(client.get(address), [release.pk]), address
-
-
-def test_every_state_is_tested() -> None:
-    assert {state for course in courses() for state in course} == set(ReleaseState.values)
-    assert SEEN_BY_STRANGERS.keys() == set(ReleaseState.values) == {*STATES}
-
-
-def test_the_table_of_states_is_consistent_and_keeps_the_promise() -> None:
-    for state, rules in STATES.items():
-        seen = SEEN_BY_STRANGERS[state.value]
-        assert (rules.known, rules.public) == ("facts" in seen, "files" in seen)
-        assert (rules.gone is None) == rules.served
-        assert set(rules.actions) <= ACTIONS.keys()
-    assert ACTIONS.keys() == DECISIONS.keys()
