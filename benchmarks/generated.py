@@ -91,8 +91,9 @@ def _table(cells: int, random: Generator) -> Floats:
 
 
 def _attribute(cells: int, random: Generator) -> Floats:
-    """Return the probabilities (cells,) of one attribute: mostly 0, with a heavy tail of other
-    values.
+    """Return the probabilities (cells,) of the values 0, 1, 2, ... of one attribute.
+
+    Most people have the value 0; the others' values have a heavy tail.
     """
     number = int(random.integers(10, cells))
     chances = np.zeros(cells)

@@ -276,7 +276,11 @@ def wait_until_drawn(session: Any) -> None:
 
 
 def open_empty(page: Any, session: Any, address: str) -> None:
-    """Open a map without layers, as if it lay on the same site, and wait until it is drawn."""
+    """Open a map without layers, the reference, and wait until it is drawn.
+
+    Requests for it are answered here, at an address of the measured site, so that the browser
+    treats both pages alike.
+    """
 
     def answer(route: Any) -> None:
         name = route.request.url.rpartition("/")[2]

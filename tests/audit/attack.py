@@ -274,7 +274,8 @@ class Target:
 class Reading:
     """Converts releases to arrays, with a column for each of their numbers and one for a score.
 
-    The score, in the last column, is that of a release's structure.
+    The last column is the score of a release's structure, that is, of which parts it has: how much
+    more often one of two neighbouring datasets had releases of that structure than the other.
     """
 
     width: int

@@ -60,7 +60,9 @@ def _crowded() -> tuple[Floats, Floats, Ints]:
 
 
 BUSY = Pair("beside 40,000 in the cell", _crowded, PAIRS[0].added)
-"""A pair with so many people that `auto` chooses its later phases from counts of equal squares."""
+"""Two neighbouring datasets with so many people that the mechanism `auto` first counts equal
+squares, and chooses from these counts what to measure later.
+"""
 
 CASES = (
     Case(name="uniform-grid", key="uniform-grid", wanted=GRID, most=24_000),

@@ -161,7 +161,7 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
         if value.size == difference.known.size and not isinstance(released.content, SparseRelease):
             left_over = value.reshape(-1) - difference.known.reshape(-1)
             numbers += left_over[difference.cells].tolist()
-        if value.size == difference.known.size**2:  # arrays with the counts of all pairs of cells
+        if value.size == difference.known.size**2:  # counts of flows between all pairs of cells
             pairs = value.reshape(difference.known.size, -1)
             numbers += pairs[np.ix_(difference.cells, difference.cells)].ravel().tolist()
     numbers += own_numbers(released.content, difference)

@@ -38,7 +38,10 @@ def precision() -> Iterator[None]:
 
 
 def boundary(rate: Fraction, outcomes: int | None, index: int) -> Any:
-    """Return P(value <= index), computed with 2000 bits of precision."""
+    """Return the probability that a geometric variable is at most `index`, to 2000 bits.
+
+    P(n) is proportional to exp(-rate n) for n = 0, 1, 2, ..., or below `outcomes` if that is given.
+    """
     exponent = mpmath.mpf(rate.numerator) / rate.denominator
     whole = -mpmath.expm1(-exponent * outcomes) if outcomes else 1
     return -mpmath.expm1(-exponent * (index + 1)) / whole

@@ -61,7 +61,7 @@ class Kind:
 
 
 def one_count_each(content: Any) -> tuple[Ints, Floats]:
-    """Return counts (n,) of a release; each is measured with the whole epsilon."""
+    """Return the noisy counts of a release's n cells (n,), and their shares of epsilon, 1 each."""
     return content.counts.ravel(), np.ones(content.counts.size)
 
 
