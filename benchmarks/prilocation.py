@@ -164,7 +164,7 @@ def plain(records: Records, epsilon: float, seed: int) -> Centres:
 
 
 def prilocation(records: Records, epsilon: Fraction, clusters: int, seed: int, wide: float) -> Line:
-    """Run PriLocation's steps with the paper's shares of epsilon, and return its counts' errors.
+    """Run PriLocation's steps with the paper's shares of epsilon, and return its distance errors.
 
     `epsilon` is given per record.
     """
