@@ -30,7 +30,10 @@ ROOT = Path(__file__).resolve().parents[1]
 RECORD = Path("tests/audited.json")
 PACKAGES = ("dpgeo", "tests", "fixtures", "benchmarks")
 
-PARSED = ROOT / ".pytest_cache" / f"sources-{sys.version_info.major}.{sys.version_info.minor}.json"
+PARSER = hashlib.sha256(sys.version.encode() + Path(__file__).read_bytes()).hexdigest()
+"""Hash of what parses sources: this file and Python."""
+
+PARSED = ROOT / ".pytest_cache" / f"sources-{PARSER[:16]}.json"
 """File in which test processes store what they found in sources, for those after them."""
 
 MOST_PARSED = 5_000

@@ -6,7 +6,9 @@ is below 2.1: its real part is at most pi/2, and its imaginary part at most arta
 An interpolant of degree n in Chebyshev points of an interval of half-width h therefore differs
 from it by at most 4 M r^-n / (r - 1), where M = 2.1, r = s + sqrt(s^2 + 1) and s = pi/3 / h: the
 ellipse with the interval's ends as foci and the sum r h of its semi-axes lies in the strip
-(Trefethen, Approximation Theory and Approximation Practice, 2013, theorem 8.2).
+(Trefethen, Approximation Theory and Approximation Practice, 2013, theorem 8.2; the factor 4 holds
+for points of the first kind, too, since each Chebyshev polynomial beyond n takes the values of one
+up to n, or their negatives, or 0, in them).
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ STRIP = math.pi / 3
 MODULUS = 2.1
 """Upper bound on the modulus of the Gudermannian function in the strip around the real axis."""
 
-MOST_TERMS = 12
+HIGHEST_DEGREE = 12
 """Largest degree of a polynomial; beyond it, exact latitudes take about as long to compute."""
 
 BEYOND = 0.1
@@ -63,7 +65,7 @@ class Latitudes:
         )
         half = (high - low) / 2 / MERCATOR_RADIUS_METRES
         ratio = STRIP / half + math.hypot(STRIP / half, 1)
-        for degree in range(1, MOST_TERMS + 1):
+        for degree in range(1, HIGHEST_DEGREE + 1):
             if math.degrees(4 * MODULUS * ratio**-degree / (ratio - 1)) <= error:
                 break
         else:
@@ -79,12 +81,12 @@ class Latitudes:
 
         NaN stands for positions outside the interval.
         """
-        share = np.multiply(y, self.scale)
-        share += self.offset
-        latitude = np.full(share.shape, self.terms[0])
+        t = np.multiply(y, self.scale)
+        t += self.offset
+        latitude = np.full(t.shape, self.terms[0])
         for term in self.terms[1:]:
-            latitude *= share
+            latitude *= t
             latitude += term
-        if share.size and not max(-share.min(), share.max()) <= 1:
-            latitude[~(np.abs(share) <= 1)] = np.nan
+        if t.size and not max(-t.min(), t.max()) <= 1:
+            latitude[~(np.abs(t) <= 1)] = np.nan
         return latitude

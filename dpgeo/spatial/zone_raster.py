@@ -26,7 +26,7 @@ import shapely
 from numpy.typing import NDArray
 
 from dpgeo.spatial.latitudes import Latitudes
-from dpgeo.spatial.projection import METRES_PER_DEGREE
+from dpgeo.spatial.projection import METRES_PER_DEGREE, to_degrees
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Positions and zones (m,) each, ordered by position, then zone."""
@@ -48,12 +48,22 @@ MARKS_AT_ONCE = 1_000_000
 NEAR = 2.0**-10
 """Distance in cells up to which a cell counts as near an edge.
 
-Rounding errors of positions in units of cells are below 2^-38.
+It is far above the errors of positions, which are below CERTAIN.
 """
 
 CERTAIN = 2.0**-20
 """Smallest distance in cells from an edge's line at which the computed side of the line is
 certain.
+
+Half of it is for errors of approximate latitudes, half for rounding.
+"""
+
+SMALLEST_CELL = 2.0**-20
+"""Smallest side of a cell, in degrees, some 10 cm.
+
+A position is rounded to some 2^-43 degrees where it is converted from metres, however small the
+zones are. In cells of this size that is below a quarter of CERTAIN. In smaller ones the raster
+would contradict the exact test.
 """
 
 MARKED, OUTSIDE, BESIDE = -1, -2, -3
@@ -149,6 +159,7 @@ class ZoneRaster:
         length = float((np.abs(ends - starts) / span).sum())
         side = max(usual, CELLS_PER_ZONE * math.isqrt(len(shapes)))
         side = min(side, MOST_CELLS, int((MOST_MARKS - 3 * len(starts)) / max(length, 1.0)))
+        side = min(side, 4 + int(span.min() / SMALLEST_CELL))
         if side < FEWEST_CELLS:
             return None
         # Two further rows or columns on every side, so that cells near outlines have neighbours.
@@ -181,14 +192,14 @@ class ZoneRaster:
         y = (latitude - self.low[1]) * self.scale[1]
         return self._located(x, y)
 
-    def locate_projected(self, x: Any, y: Any) -> tuple[Pairs, NDArray[np.int64]] | None:
+    def locate_projected(self, x: Any, y: Any) -> tuple[Pairs, NDArray[np.int64]]:
         """Return what `locate` returns, for positions (n,) in Web Mercator metres.
 
-        Latitudes are approximated, so the positions left to the exact test may differ from those
-        of `locate`. Returns None if the zones extend over too many latitudes to approximate them.
+        Latitudes are approximated unless the zones extend over too many of them, so the positions
+        left to the exact test may differ from those of `locate`.
         """
         if self.latitudes is None:
-            return None
+            return self.locate(*to_degrees(x, y))
         across = np.multiply(x, self.scale[0] / METRES_PER_DEGREE)
         across -= self.low[0] * self.scale[0]
         up = self.latitudes(y)

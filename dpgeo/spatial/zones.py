@@ -230,10 +230,9 @@ class Locator:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return what `locate` returns, for positions (n,) in Web Mercator metres."""
         raster = self._raster_for(x.size)
-        found = raster and raster.locate_projected(x, y)
-        if not found:
-            return self.locate(*to_degrees(x, y))
-        pairs, left = found
+        if raster is None:
+            return self.tested(*to_degrees(x, y))
+        pairs, left = raster.locate_projected(x, y)
         return self._completed(pairs, left, x.size, *to_degrees(x[left], y[left]))
 
     def _raster_for(self, positions: int) -> ZoneRaster | None:

@@ -63,10 +63,14 @@ def test_positions_are_in_the_same_zones_with_and_without_the_raster(
     np.testing.assert_array_equal(zone, tested_zone)
 
 
-@pytest.mark.parametrize("stretch", [0.001, 1, 20])
+@pytest.mark.parametrize("stretch", [1e-7, 1e-5, 1e-4, 0.001, 1, 20])
 def test_positions_in_metres_are_in_the_same_zones_as_in_degrees(stretch: float) -> None:
-    """At 20, the zones extend over so many latitudes that these are computed exactly."""
-    zones = named(shapely.transform(irregular(300), lambda at: at * stretch * (1, 3) + (10, -5)))
+    """At 20, the zones extend over so many latitudes that these are computed exactly.
+
+    At 1e-5 and below, conversion from metres rounds positions by more than a raster allows.
+    """
+    away = (10, -5) if stretch == 20 else (170, 60)
+    zones = named(shapely.transform(irregular(300), lambda at: at * stretch * (1, 3) + away))
     locator = Locator(zones)
     random = np.random.default_rng(5)
     corners = shapely.get_coordinates(zones.shapes)
@@ -81,8 +85,9 @@ def test_positions_in_metres_are_in_the_same_zones_as_in_degrees(stretch: float)
 
     found = locator.locate_projected(x, y)
 
-    assert isinstance(locator._raster, ZoneRaster)
-    assert (locator._raster.latitudes is None) == (stretch == 20)
+    assert (locator._raster is None) == (stretch <= 1e-5)
+    if locator._raster is not None:
+        assert (locator._raster.latitudes is None) == (stretch == 20)
     for one, other in zip(found, locator.tested(*to_degrees(x, y)), strict=True):
         assert len(one) > RASTER_POSITIONS
         np.testing.assert_array_equal(one, other)
