@@ -155,15 +155,13 @@ class Split:
     unclosed: NDArray[np.bool_]
     stray: NDArray[np.bool_]
 
-    def field(self, lines: Lines, which: Positions, index: int) -> tuple[Positions, Positions]:
-        """Return where field `index` starts and ends in lines `which`, which must all have it."""
-        start = lines.starts[which]
-        if index:
-            start = self.delimiters[self.first[which] + index - 1] + 1
-        last = self.count[which] == index
-        end = lines.ends[which].copy()
-        inner = np.flatnonzero(~last)
-        end[inner] = self.delimiters[self.first[which[inner]] + index]
+    def field(
+        self, lines: Lines, which: Positions | slice, index: int, number: int
+    ) -> tuple[Positions, Positions]:
+        """Return starts and ends of field `index` in lines `which`, which have `number` fields."""
+        first = self.first[which]
+        start = self.delimiters[first + (index - 1)] + 1 if index else lines.starts[which]
+        end = self.delimiters[first + index] if index + 1 < number else lines.ends[which]
         return start, end
 
 
@@ -179,9 +177,21 @@ def split(lines: Lines, delimiter: int | None) -> Split:
         stray = _stray(data, quotes, lines, before, delimiter)
         line = np.searchsorted(lines.ends, delimiters)
         delimiters = delimiters[(np.searchsorted(quotes, delimiters) - before[line]) % 2 == 0]
-    first = np.searchsorted(delimiters, lines.starts)
-    count = np.searchsorted(delimiters, lines.ends) - first
+    first, count = _delimiters_of(lines, delimiters)
     return Split(delimiters, first, count, unclosed, stray)
+
+
+def _delimiters_of(lines: Lines, delimiters: Positions) -> tuple[Positions, Positions]:
+    """Return the index of each line's first delimiter, and how many it has, (n,) each."""
+    number = len(lines.starts)
+    each, left = divmod(len(delimiters), max(number, 1))
+    if each and not left:
+        # Checking that all lines have the same number takes less time than a search for each.
+        of_lines = delimiters.reshape(number, each)
+        if (of_lines[:, 0] >= lines.starts).all() and (of_lines[:, -1] < lines.ends).all():
+            return np.arange(number) * each, np.full(number, each)
+    first = np.searchsorted(delimiters, lines.starts)
+    return first, np.searchsorted(delimiters, lines.ends) - first
 
 
 def _quoting(

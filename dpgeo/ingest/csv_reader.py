@@ -212,11 +212,11 @@ def _batch(
     sieve.refuse(fields.unclosed, Reason.UNCLOSED_QUOTE, examples)
     sieve.refuse(fields.stray, Reason.STRAY_QUOTE, examples)
     sieve.refuse(fields.count + 1 != len(header.names), Reason.WRONG_FIELDS, examples)
-    which = np.flatnonzero(sieve.kept)
+    which = slice(None) if sieve.kept.all() else np.flatnonzero(sieve.kept)
     return Batch(
         rows=lines.numbers[which],
         fields={
-            role: _strings(lines.block, *fields.field(lines, which, index))
+            role: _strings(lines.block, *fields.field(lines, which, index, len(header.names)))
             for role, index in where.items()
         },
         done=lines.done,

@@ -43,8 +43,18 @@ def test_fields_are_those_of_the_csv_library(
         assert set(split.count) == {2}
         which = np.arange(len(lines.starts))
         for index in range(3):
-            found[index] += _strings(lines.block, *split.field(lines, which, index)).to_pylist()
+            found[index] += _strings(lines.block, *split.field(lines, which, index, 3)).to_pylist()
     assert list(map(list, zip(*found, strict=True))) == rows
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=8))
+def test_delimiters_are_counted_in_lines_with_few_or_many(numbers: list[int]) -> None:
+    block = b"".join(b"x" + b",x" * number + b"\n" for number in numbers)
+    (lines,) = csv_lines.read_lines(io.BytesIO(block))
+    split = csv_lines.split(lines, ord(","))
+    assert split.count.tolist() == numbers
+    assert split.first.tolist() == [sum(numbers[:line]) for line in range(len(numbers))]
 
 
 @settings(deadline=None)

@@ -100,7 +100,7 @@ def fields(content: list[bytes], delimiter: int | None) -> list[Any]:
     result: list[Any] = []
     for line, number in enumerate(parts.count):
         which = np.array([line])
-        ends = [parts.field(fields_read, which, index) for index in range(number + 1)]
+        ends = [parts.field(fields_read, which, index, number + 1) for index in range(number + 1)]
         cells = [block[start[0] : end[0]] for start, end in ends]
         result.append((bool(parts.unclosed[line]), bool(parts.stray[line]), cells))
     return result
