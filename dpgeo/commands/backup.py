@@ -201,7 +201,7 @@ def _add_files(archive: ArchiveWriter, named: Iterable[tuple[bool, str]], missin
             added.add((public, name))
     # Also add draws and decisions that are newer than the snapshot: a restore has to debit such
     # draws and repeat such decisions, for instance erasures. The sweep may meanwhile delete a
-    # release's second draw, but only after that draw has been debited.
+    # release's second draw, but only after that draw has been debited in the ledger.
     for folder in (BLOBS, JOURNAL):
         for name in list(stored_names(private_storage(), folder)):
             if (False, name) not in added and _add_file(archive, False, name, {name}):

@@ -304,7 +304,7 @@ def _clean_name(dataset: Dataset, name: str) -> str:
 
 
 def _check_places(dataset: Dataset, places: Places) -> None:
-    """Raise ValueError if a place is outside the study area or outside its unit's zone."""
+    """Raise ValueError if a place is outside the study area or a zone it is declared to be in."""
     places.check_covered(dataset.area)
     for layer in dataset.layers.filter(kind=LayerKind.ZONES, name__in=places.levels):
         zones = domain_of(dataset, [layer.name]).layer(layer.name, Zones)

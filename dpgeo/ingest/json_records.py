@@ -177,7 +177,10 @@ def _element_row(text: bytes) -> Iterator[Record]:
 
 
 def flatten(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an object's members by dotted name; those too deep or too long are left out."""
+    """Return an object's members by dotted name, such as "position.lat".
+
+    Lists of more than MAX_LIST members, and members below MAX_DEPTH, are left out.
+    """
     flat: dict[str, Any] = {}
     waiting: list[tuple[str, Any, int]] = [("", value, 0)]
     while waiting and len(flat) < MAX_MEMBERS:

@@ -136,7 +136,10 @@ class RankTable:
     columns: int
 
     def of_cells(self, cells: NDArray[np.int64], regions: ValuedRegions) -> NDArray[np.int64]:
-        """Return the rank (n,) of each of `cells` (n,), indices of cells or zones of `regions`."""
+        """Return the popularity rank (n,) of each of `cells` (n,).
+
+        `cells` are indices of cells or zones of `regions`.
+        """
         if isinstance(regions, Listed | SlicedZones):
             return np.asarray(self.ranks[cells % len(self.ranks)], dtype=np.int64)
         grid = _grid_of(regions)

@@ -62,7 +62,11 @@ class Truncation:
     def apply(
         self, longitude: Floats, latitude: Floats
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Truncate grid points (n,) in degrees to the area; return units of 1e-7 degrees."""
+        """Move points outside the area to the nearest grid point inside it.
+
+        Longitudes and latitudes (n,) of grid points are in degrees, those returned in units of 1e-7
+        degrees.
+        """
         # Longitudes that differ by 360 degrees are the same place, so the one closest to the area's
         # centre is used.
         longitude = longitude - 360 * np.rint((longitude - self._centre) / 360)

@@ -73,7 +73,7 @@ def licence_choices() -> list[tuple[str, str]]:
 
 
 CURRENCY = ("accounting", "delta", "population")
-"""Form fields that choose the currency of the budget."""
+"""Form fields that choose in what the budget is counted: in epsilon, or in rho with a delta."""
 
 FINDING = ("contact", "keywords", "themes", "covers_from", "covers_until")
 """Fields that help portals find and describe a dataset."""

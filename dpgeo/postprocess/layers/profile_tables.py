@@ -71,7 +71,9 @@ class Profile:
 
 
 def profile_of(content: Content) -> Profile | None:
-    """Return the tables of a profile, zones with high counts first; None for other content."""
+    """Return the tables of a weekly profile (counts of each zone by part of the week), zones with high counts
+    first, or None if the release has other content.
+    """
     if not isinstance(content, ProfileRelease):
         return None
     order = np.argsort(-content.counts.sum(axis=1), kind="stable")[:MOST_ZONES].tolist()
