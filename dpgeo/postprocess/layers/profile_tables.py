@@ -71,8 +71,9 @@ class Profile:
 
 
 def profile_of(content: Content) -> Profile | None:
-    """Return the tables of a weekly profile (counts of each zone by part of the week), zones with high counts
-    first, or None if the release has other content.
+    """Return the tables of a weekly profile, which holds counts of zones by part of the week.
+
+    Zones with high counts come first. Returns None for a release with other content.
     """
     if not isinstance(content, ProfileRelease):
         return None
