@@ -40,7 +40,7 @@ SPILL_BITS = 4
 FINE_BITS = 8
 """Number of first bits of the hashes by which a run is ordered before it is spilled.
 
-They divide the hashes into 256 ranges. Beyond some 200 million rows, a range has more than RUN
+They divide the hashes into 256 ranges. Beyond some 268 million rows, a range has more than RUN
 rows, so it is written in several pieces and a person's rows may be in more than one of them.
 """
 

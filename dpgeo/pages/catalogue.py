@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.db.models import Count, Q, QuerySet
@@ -19,6 +19,7 @@ from dpgeo.core.kinds import KINDS, Kind
 from dpgeo.core.number_text import number_text
 from dpgeo.datasets.selectors import datasets_public, near
 from dpgeo.mechanisms.registry import kind_of, mechanisms_of
+from dpgeo.pages.compiled_queries import CompiledQuery
 from dpgeo.pages.desk.places import box_of
 from dpgeo.pages.overview import Overview, overview
 from dpgeo.releases.models import Release
@@ -149,9 +150,13 @@ class Counted:
 
 def known_datasets() -> dict[int, Known]:
     """Return what the catalogue shows of each dataset that has a published map, by its key."""
-    columns = (*SIDES, "organisation__slug", "organisation__name")
-    rows = datasets_public().values_list("pk", *columns)
+    rows = _known()
     return {key: Known(tuple(bounds), (slug, name)) for key, *bounds, slug, name in rows}
+
+
+def _known() -> QuerySet[Any, Any]:
+    columns = (*SIDES, "organisation__slug", "organisation__name")
+    return datasets_public().values_list("pk", *columns)
 
 
 def count_maps(wanted: Wanted, datasets: Mapping[int, Known]) -> Counted:
@@ -160,12 +165,10 @@ def count_maps(wanted: Wanted, datasets: Mapping[int, Known]) -> Counted:
     One query groups the maps by dataset and mechanism. An index contains both columns, so the
     catalogue stays quick however many maps it lists.
     """
-    others = releases_wanted(replace(wanted, kind="", publisher="")).order_by()
-    groups = others.values_list("dataset_id", "mechanism").annotate(count=Count("*"))
     found = 0
     kinds: Counter[Kind | None] = Counter()
     publishers: Counter[tuple[str, str]] = Counter()
-    for dataset, mechanism, count in groups:
+    for dataset, mechanism, count in _groups(wanted):
         if dataset not in datasets:  # The dataset got its first map after `datasets` was read.
             continue
         kind, publisher = kind_of(mechanism), datasets[dataset].publisher
@@ -175,6 +178,15 @@ def count_maps(wanted: Wanted, datasets: Mapping[int, Known]) -> Counted:
         kinds[kind] += count if of_publisher else 0
         publishers[publisher] += count if of_kind else 0
     return Counted(found, _kind_facets(wanted, kinds), _publisher_facets(wanted, publishers))
+
+
+def _groups(wanted: Wanted) -> QuerySet[Any, Any]:
+    others = releases_wanted(replace(wanted, kind="", publisher="")).order_by()
+    return others.values_list("dataset_id", "mechanism").annotate(count=Count("*"))
+
+
+ALL_MAPS = (CompiledQuery(_known), CompiledQuery(lambda: _groups(Wanted())))
+"""What `count_maps` and `area_overview` depend on when no filter is set."""
 
 
 def _kind_facets(wanted: Wanted, counts: Mapping[Kind | None, int]) -> list[Facet]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.formats import date_format
@@ -16,6 +19,7 @@ from dpgeo.artefacts import card, map_array
 from dpgeo.budgets.models import NotionChoice
 from dpgeo.mechanisms.registry import kind_of, mechanisms_of
 from dpgeo.pages.cards import card_of
+from dpgeo.pages.compiled_queries import CompiledQuery
 from dpgeo.pages.release_summary import Summary
 from dpgeo.pages.seo import page_address
 from dpgeo.pages.templatetags.figures import cost
@@ -106,11 +110,32 @@ def sharing(request: HttpRequest, release: Release, summary: Summary) -> Sharing
 
 def comparable(release_id: str, dataset_id: int, mechanism: str) -> list[Comparable]:
     """Return other public maps of the same dataset and kind, newest first."""
+    others = _others(release_id, dataset_id, mechanism).only("title", "card")
+    return [_comparable(other) for other in others[:MOST_COMPARED]]
+
+
+def comparable_facts(release_id: str, dataset_id: int, mechanism: str) -> object:
+    """Return all that `comparable` depends on."""
+    if kind_of(mechanism) is None:
+        return ()
+    return _facts_query(mechanism).rows(release_id, dataset_id)
+
+
+@functools.cache
+def _facts_query(mechanism: str) -> CompiledQuery:
+    def facts(release_id: str, dataset_id: int) -> QuerySet[Any, Any]:
+        others = _others(release_id, dataset_id, mechanism)
+        # A map's card is made from its blob.
+        return others.values_list("pk", "title", "blob_sha256")[:MOST_COMPARED]
+
+    return CompiledQuery(facts, "id of a release", -1)
+
+
+def _others(release_id: str, dataset_id: int, mechanism: str) -> QuerySet[Release]:
     kind = kind_of(mechanism)
     alike = mechanisms_of(kind) if kind else []
     others = releases_public().filter(dataset=dataset_id, mechanism__in=alike)
-    listed = others.exclude(pk=release_id).select_related(None).only("title", "card")
-    return [_comparable(other) for other in listed[:MOST_COMPARED]]
+    return others.exclude(pk=release_id).select_related(None)
 
 
 def _comparable(release: Release) -> Comparable:

@@ -1,7 +1,7 @@
 """Public pages, kept in memory for strangers and written again when a fact changes.
 
-Writing the page of a map takes six times as long as finding out that nothing on it has changed. The
-proxy asks for a page once a second, and while it waits, all readers wait.
+Writing the page of a map takes thirty times as long as finding out that nothing on it has changed.
+The proxy asks for a page once a second, and while it waits, all readers wait.
 
 Privacy argument. A page is kept under a digest of everything that it shows: the public facts of its
 release (`releases.list_cache`), its language and address, the installed basemaps, and what the view
@@ -19,16 +19,24 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import get_language
 
 from dpgeo.ground.regions import regions
+from dpgeo.pages.compiled_queries import CompiledQuery
 from dpgeo.pages.outside_ground import outside_ground
 from dpgeo.pages.shared_caches import is_stranger
-from dpgeo.releases.list_cache import TextCache, Texts, make_of_releases, release_rows
+from dpgeo.releases.list_cache import (
+    RELEASE_FACTS,
+    TextCache,
+    Texts,
+    make_of_releases,
+    release_rows,
+)
 from dpgeo.releases.models import Release
-from dpgeo.releases.selectors import releases_public_with
+from dpgeo.releases.selectors import releases_public_with, storable
 
 MOST_KEPT = 256
 """Largest number of kept pages, each of some 50 kB."""
@@ -40,6 +48,21 @@ The study area decides which sources of place names are credited. `updated_at` c
 statement on data protection does.
 """
 
+Facts = Mapping[str, Any]
+"""Values of a release by the names of their columns, as the database sends them."""
+
+Shown = Callable[[], object]
+"""Function that reads everything that a page shows."""
+
+
+def _rows_of(release_id: str) -> QuerySet[Any]:
+    return release_rows(releases_public_with(release_id), *FURTHER)
+
+
+_row_query = CompiledQuery(_rows_of, "id of a release")
+
+COLUMNS = (*RELEASE_FACTS, *FURTHER)
+
 _pages = TextCache(MOST_KEPT)
 
 
@@ -48,45 +71,63 @@ def kept_page(
     release_id: str,
     write: Callable[[Release], HttpResponse],
     *,
-    beside: Callable[[Any], object] = lambda _: "",
+    beside: Callable[[Facts], object] = lambda _: "",
 ) -> HttpResponse | None:
     """Return a published map's page, from memory or rendered anew, or None.
 
     It is None if pages may not be kept for the request (`_may_keep`) or the map is not published.
-    `write` renders the page of a release. `beside` gets the release's facts, a named tuple, and
-    returns what else the page shows, such as the titles of other maps.
+    `write` renders the page of a release. `beside` gets the release's facts and reads what else the
+    page shows, such as the titles of other maps.
     """
-    if not _may_keep(request):
+    if not (_may_keep(request) and storable(release_id)):
         return None
-    rows = list(release_rows(releases_public_with(release_id), *FURTHER))
-    if not rows:
-        return None
+
+    def shown() -> object:
+        rows = _row_query.rows(release_id)
+        return [(row, beside(dict(zip(COLUMNS, row, strict=True)))) for row in rows]
 
     def write_text(release: Release) -> bytes:
         page = write(release)
         return page.content if page.status_code == 200 else b""
 
-    make = make_of_releases(write_text, *FURTHER)
-    texts = _pages.texts(rows, make, beside=(*_seen_by_all(request), beside(rows[0])))
-    return HttpResponse(texts[0]) if texts else None
+    def write_page() -> tuple[bytes, bool]:
+        texts = list(make_of_releases(write_text, *FURTHER)(list(_rows_of(release_id))))
+        return texts[0] if texts else (b"", False)
+
+    text = _kept(request, shown, write_page)
+    return HttpResponse(text) if text else None
 
 
 def kept_rendering(
-    request: HttpRequest, template: str, context: Mapping[str, Any], *, shown: object
+    request: HttpRequest, template: str, context: Callable[[], Mapping[str, Any]], *, shown: Shown
 ) -> HttpResponse:
     """Render a template; for strangers, return the page in memory if it has the same content.
 
-    `shown` is everything that the page shows of the context: pages of one template are the same if
-    the `repr` of their `shown` is.
+    `shown` reads all that `context` depends on.
     """
     if not _may_keep(request):
-        return render(request, template, context)
+        return render(request, template, context())
 
-    def write(_: object) -> Texts:
-        yield render(request, template, context).content, True
+    def write_page() -> tuple[bytes, bool]:
+        return render(request, template, context()).content, True
 
-    (text,) = _pages.texts([(template, shown)], write, beside=_seen_by_all(request))
-    return HttpResponse(text)
+    return HttpResponse(_kept(request, lambda: (template, shown()), write_page))
+
+
+def _kept(request: HttpRequest, shown: Shown, write: Callable[[], tuple[bytes, bool]]) -> bytes:
+    """Return a page from memory, or else from `write`, which also says whether it may be kept.
+
+    It is not kept if what it shows has changed while it was written, because the page may show
+    either.
+    """
+    before = shown()
+
+    def make(_: object) -> Texts:
+        text, final = write()
+        yield text, final and shown() == before
+
+    texts = _pages.texts([(before,)], make, beside=_seen_by_all(request))
+    return texts[0] if texts else b""
 
 
 def _may_keep(request: HttpRequest) -> bool:

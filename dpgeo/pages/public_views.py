@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,15 +33,17 @@ from dpgeo.pages import glossary, privacy_diagrams
 from dpgeo.pages.basemap import basemap, basemap_names
 from dpgeo.pages.cards import card_of
 from dpgeo.pages.catalogue import (
+    ALL_MAPS,
     area_overview,
     count_maps,
     known_datasets,
     read_wanted,
     releases_wanted,
 )
-from dpgeo.pages.citation import comparable, sharing
+from dpgeo.pages.citation import comparable, comparable_facts, sharing
+from dpgeo.pages.compiled_queries import CompiledQuery
 from dpgeo.pages.ground import ground_under
-from dpgeo.pages.kept_pages import kept_page, kept_rendering
+from dpgeo.pages.kept_pages import Facts, kept_page, kept_rendering
 from dpgeo.pages.release_summary import Summary, summary_of
 from dpgeo.pages.rendering import say
 from dpgeo.pages.seo import structured
@@ -51,7 +52,7 @@ from dpgeo.pages.templatetags.figures import figure, in_language, ledger_words
 from dpgeo.phrases import Phrase
 from dpgeo.releases.list_cache import Row, TextCache, make_of_releases, release_rows
 from dpgeo.releases.models import Release, ReleaseFile
-from dpgeo.releases.selectors import ReleaseGone, release_visible
+from dpgeo.releases.selectors import ReleaseGone, release_visible, releases_public
 from dpgeo.releases.states import PUBLIC, Gone
 
 MAPS_PER_PAGE = 24
@@ -74,6 +75,9 @@ RAMPS = (
 
 
 _cards = TextCache()
+
+_newest = CompiledQuery(lambda: release_rows(releases_public())[:MAPS_PER_PAGE])
+"""The facts on the catalogue's cards when no filter is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,28 +102,30 @@ class Downloads:
 @shared
 def catalogue(request: HttpRequest) -> HttpResponse:
     """List the published maps that match the filters, newest first."""
-    wanted = read_wanted(request.GET)
-    datasets = known_datasets()
-    counted = count_maps(wanted, datasets)
-    paginator = Paginator(release_rows(releases_wanted(wanted)), MAPS_PER_PAGE)
-    paginator.count = counted.found
-    page = paginator.get_page(request.GET.get("page"))
-    context = {
-        "section": "maps",
-        "page": page,
-        "cards": cards(list(page)),
-        "wanted": wanted,
-        "kinds": counted.kinds,
-        "publishers": counted.publishers,
-        "all_query": replace(wanted, kind="").query,
-        "without_area": replace(wanted, bounds=None, place="").query,
-        "overview": area_overview(wanted, datasets),
-        "making_demo": settings.DEMO,
-    }
-    shown = (
-        *(context["cards"], context["overview"], context["making_demo"]),
-        *(counted, page.number, paginator.num_pages),
-    )
+
+    def context() -> dict[str, Any]:
+        wanted = read_wanted(request.GET)
+        datasets = known_datasets()
+        counted = count_maps(wanted, datasets)
+        paginator = Paginator(release_rows(releases_wanted(wanted)), MAPS_PER_PAGE)
+        paginator.count = counted.found
+        page = paginator.get_page(request.GET.get("page"))
+        return {
+            "section": "maps",
+            "page": page,
+            "cards": cards(list(page)),
+            "wanted": wanted,
+            "kinds": counted.kinds,
+            "publishers": counted.publishers,
+            "all_query": replace(wanted, kind="").query,
+            "without_area": replace(wanted, bounds=None, place="").query,
+            "overview": area_overview(wanted, datasets),
+            "making_demo": settings.DEMO,
+        }
+
+    def shown() -> object:
+        return (settings.DEMO, *(query.rows() for query in (_newest, *ALL_MAPS)))
+
     return kept_rendering(request, "public/catalogue.html", context, shown=shown)
 
 
@@ -142,20 +148,17 @@ def cards(rows: Sequence[Row]) -> list[SafeString]:
 @shared
 def release(request: HttpRequest, release_id: str) -> HttpResponse:
     """Show a map with its figures and files."""
-    # Look up the other maps only once: `beside`, from which the page's key in the cache is made,
-    # and `context` must see the same maps, even if one is published or withdrawn meanwhile.
-    others = functools.cache(comparable)
 
     def context(release: Release, summary: Summary) -> dict[str, Any]:
         public = release.rules.public
         return {
             "downloads": downloads(release, summary),
-            "others": others(release.pk, release.dataset_id, release.mechanism),
+            "others": comparable(release.pk, release.dataset_id, release.mechanism),
             "structured": structured(request, release) if public else "",
         }
 
-    def beside(row: Any) -> object:
-        return others(row.pk, row.dataset__pk, row.mechanism)
+    def beside(facts: Facts) -> object:
+        return comparable_facts(release_id, facts["dataset__pk"], facts["mechanism"])
 
     return release_page(request, release_id, "public/release.html", context, beside=beside)
 
@@ -260,7 +263,7 @@ def release_page(
     release_id: str,
     template: str,
     context: Callable[[Release, Summary], dict[str, Any]],
-    beside: Callable[[Any], object] = lambda _: "",
+    beside: Callable[[Facts], object] = lambda _: "",
 ) -> HttpResponse:
     """Render a page of a drawn release, or show that the release is no longer available.
 

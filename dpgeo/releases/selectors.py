@@ -64,7 +64,7 @@ class FileUnmade(Exception):
         self.file = file
 
 
-def _storable(text: str) -> bool:
+def storable(text: str) -> bool:
     """Return whether a text can be used in a query; PostgreSQL does not allow null characters."""
     return "\0" not in text
 
@@ -77,7 +77,7 @@ def releases_public() -> QuerySet[Release]:
 def releases_public_with(release_id: str) -> QuerySet[Release]:
     """Return a queryset of the published release with this id; it is empty if there is none."""
     found = releases_public()
-    return found.filter(pk=release_id) if _storable(release_id) else found.none()
+    return found.filter(pk=release_id) if storable(release_id) else found.none()
 
 
 def release_public(release_id: str) -> Release | None:
@@ -101,7 +101,7 @@ def release_visible(user: Visitor, release_id: str) -> Release:
     """
     known = Q(state__in=KNOWN)
     mine = Q(dataset__organisation__in=organisations_of(user))
-    if not _storable(release_id):
+    if not storable(release_id):
         raise Release.DoesNotExist
     try:
         return Release.objects.filter(known | mine).select_related(*TABLES).get(pk=release_id)
