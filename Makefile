@@ -36,7 +36,7 @@ SERVER_TESTS := tests/web tests/unit/benchmarks
 SERVICES_TESTS := tests/services -m services $(SERVERS)
 # One test in how many of the services and browser suites `make test-rest` runs.
 SAMPLE ?= 1
-PYTEST := $(PYTHON) -m pytest
+PYTEST := $(PYTHON) -m pytest --durations 10
 TOGETHER := $(PYTHON) -m tests.together
 SOURCES := $(shell find frontend/src frontend/scripts frontend/public -type f 2>/dev/null)
 
@@ -54,7 +54,7 @@ test: $(DONE)/test frontend  ## Quick tests: unit, web and conformance; ends wit
 	@$(MAKE) --no-print-directory test-python
 
 test-python: $(DONE)/test frontend
-	@$(PYTEST) $(QUICK_TESTS) --durations 10 $(ARGS)
+	@$(PYTEST) $(QUICK_TESTS) $(ARGS)
 
 test-all: export DPGEO_REQUIRE_ALL := 1
 test-all: test test-rest  ## Every test; a missing tool, but QGIS, is a failure
