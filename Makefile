@@ -23,10 +23,9 @@ PARALLEL := -n auto --maxprocesses 8 --dist worksteal
 BROWSERS := -n auto --maxprocesses 2 --dist loadfile
 # Tests of real servers wait more than they work; each process has servers of its own.
 SERVERS := -n 2 --dist loadfile
-# A tenth of the suites that have passed whole with the current code, see tests/record.py.
-RECORDED := --recorded-one-in 10
-# Those that have servers to start, or draw for long.
-RECORDED_LONG := --recorded-one-in 20
+# Of suites that have passed whole with the current code, each file's first test and every
+# twentieth further one, see tests/record.py.
+RECORDED := --recorded-one-in 20
 # Every pytest is given its folder: to collect the others takes each of its processes seconds.
 QUICK_TESTS := tests/unit tests/conformance tests/web -m "$(QUICK)" $(PARALLEL) $(RECORDED)
 STATISTICAL_TESTS := tests/statistical -m statistical $(PARALLEL)
@@ -70,10 +69,10 @@ test-browser: $(DONE)/full frontend
 	@$(PYTEST) $(BROWSER_TESTS) --one-in $(SAMPLE) $(ARGS)
 
 test-statistical: $(DONE)/full
-	@$(PYTEST) $(STATISTICAL_TESTS) $(RECORDED_LONG) $(ARGS)
+	@$(PYTEST) $(STATISTICAL_TESTS) $(RECORDED) $(ARGS)
 
 test-on-servers: $(DONE)/full frontend
-	@$(PYTHON) -m tests.servers $(PYTEST) $(SERVER_TESTS) -m "$(QUICK) and not one_database" $(PARALLEL) $(RECORDED_LONG) $(ARGS)
+	@$(PYTHON) -m tests.servers $(PYTEST) $(SERVER_TESTS) -m "$(QUICK) and not one_database" $(PARALLEL) $(RECORDED) $(ARGS)
 
 audited: $(DONE)/full  ## The suites with fixed seeds whole; records their passes
 	@$(PYTHON) -m tests.record pass
