@@ -77,6 +77,15 @@ def world_file(folder: Path) -> Path:
     return folder / f"{WORLD}{NAMES}"
 
 
+def world_version(folder: Path) -> tuple[int, int] | None:
+    """Return the time (ns) and size (bytes) of the world's towns; None if none were built."""
+    try:
+        status = world_file(folder).stat()
+    except FileNotFoundError:
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
 def regions(folder: Path) -> list[Region]:
     """Return all regions, ordered by name."""
     found = []

@@ -4,12 +4,12 @@ Writing the page of a map takes thirty times as long as finding out that nothing
 The proxy asks for a page once a second, and while it waits, all readers wait.
 
 Privacy argument. A page is kept under a digest of everything that it shows: the public facts of its
-release (`releases.list_cache`), its language and address, the installed basemaps, and what the view
-adds. Only pages that are the same for everybody are kept. Whether a page was kept, which the
-response time reveals, therefore depends on public facts alone and on who asked before: it reveals
-that some stranger has read this page, in this language, since its facts changed or the process
-started. It reveals neither who nor when, and nothing about private data, because readers with a
-session have no part in it. A cache before the site reveals the same.
+release (`releases.list_cache`), its language and address, the installed basemaps and place names,
+and what the view adds. Only pages that are the same for everybody are kept. Whether a page was
+kept, which the response time reveals, therefore depends on public facts alone and on who asked
+before: it reveals that some stranger has read this page, in this language, since its facts changed
+or the process started. It reveals neither who nor when, and nothing about private data, because
+readers with a session have no part in it. A cache before the site reveals the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.translation import get_language
 
-from dpgeo.ground.regions import regions
+from dpgeo.ground.regions import regions, world_version
 from dpgeo.pages.compiled_queries import CompiledQuery
 from dpgeo.pages.outside_ground import outside_ground
 from dpgeo.pages.shared_caches import is_stranger
@@ -37,6 +37,7 @@ from dpgeo.releases.list_cache import (
 )
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public_with, storable
+from dpgeo.releases.states import ReleaseState
 
 MOST_KEPT = 256
 """Largest number of kept pages, each of some 50 kB."""
@@ -118,16 +119,22 @@ def _kept(request: HttpRequest, shown: Shown, write: Callable[[], tuple[bytes, b
     """Return a page from memory, or else from `write`, which also says whether it may be kept.
 
     It is not kept if what it shows has changed while it was written, because the page may show
-    either.
+    either, nor if any map was withdrawn, because that map may have been published meanwhile, too.
     """
     before = shown()
 
     def make(_: object) -> Texts:
+        withdrawn = _withdrawn()
         text, final = write()
-        yield text, final and shown() == before
+        yield text, final and shown() == before and _withdrawn() == withdrawn
 
     texts = _pages.texts([(before,)], make, beside=_seen_by_all(request))
     return texts[0] if texts else b""
+
+
+def _withdrawn() -> int:
+    """Return how many published maps have been withdrawn so far."""
+    return Release.objects.filter(state=ReleaseState.WITHDRAWN).count()
 
 
 def _may_keep(request: HttpRequest) -> bool:
@@ -137,6 +144,6 @@ def _may_keep(request: HttpRequest) -> bool:
 
 
 def _seen_by_all(request: HttpRequest) -> tuple[object, ...]:
-    """Return what every page shows: its address, its language and the installed basemaps."""
-    basemaps = regions(Path(settings.GROUND_DIR))
-    return (request.build_absolute_uri(), get_language(), basemaps)
+    """Return what every page shows: address, language, and installed basemaps and place names."""
+    folder = Path(settings.GROUND_DIR)
+    return (request.build_absolute_uri(), get_language(), regions(folder), world_version(folder))

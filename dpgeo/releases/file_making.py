@@ -19,7 +19,6 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F
 from django.utils import timezone
 
 from dpgeo.artefacts.files import build_files
@@ -102,8 +101,7 @@ def file_make(file: ReleaseFile) -> None:
     release = file.release
     with work_folder() as folder:
         for built in build_files(released_of(release), folder, lambda each: each.name == file.name):
-            if files.keep_requested(file, built):
-                Release.objects.filter(pk=release.pk).update(files_made=F("files_made") + 1)
+            files.keep_requested(file, built)
     release.refresh_from_db()
     if release.rules.public:
         files.make_public(release)

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.core.files import File
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
 from dpgeo.artefacts.formats import BuiltFile, PlannedFile
 from dpgeo.core.errors import Conflict
@@ -59,17 +59,19 @@ def keep_file(release: Release, built: BuiltFile) -> None:
         _remove(stored)
 
 
-def keep_requested(file: ReleaseFile, built: BuiltFile) -> bool:
-    """Store a listed file that was built on request; return False if it was not needed any more.
+def keep_requested(file: ReleaseFile, built: BuiltFile) -> None:
+    """Store a listed file that was built on request, unless it is not needed any more.
 
     The file is not needed if another worker has stored it, or its release was withdrawn or
     rejected.
     """
     stored = _store(file.release, built)
-    if ReleaseFile.objects.filter(pk=file.pk, stored_name="").update(**stored):
-        return True
+    # Pages that list a release's files are kept until `files_made` changes.
+    with transaction.atomic():
+        if ReleaseFile.objects.filter(pk=file.pk, stored_name="").update(**stored):
+            Release.objects.filter(pk=file.release_id).update(files_made=F("files_made") + 1)
+            return
     _remove(stored)
-    return False
 
 
 def _store(release: Release, built: BuiltFile) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from django.core.files import File
 from django.core.files.base import ContentFile
+from django.db.models import QuerySet
 from django.test import Client
 from django.utils import timezone
 
@@ -117,6 +118,27 @@ def test_another_worker_finishes_the_file_of_a_killed_one(release: Release) -> N
     Job.objects.filter(pk=job.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
     assert file_run(job_id=job.pk)
     assert row(release).is_made
+
+
+def test_a_file_is_made_and_counted_at_once_or_not_at_all(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    update = QuerySet.update
+
+    def killed(rows: QuerySet[Release], **values: Any) -> int:
+        if rows.model is Release:
+            raise SystemExit("This worker is killed.")
+        return update(rows, **values)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(QuerySet, "update", killed)
+        with pytest.raises(SystemExit):
+            file_make(row(release))
+    assert not row(release).is_made
+    file_make(row(release))
+    assert row(release).is_made
+    release.refresh_from_db()
+    assert release.files_made == 1
 
 
 def test_a_second_worker_keeps_the_bytes_of_the_first(release: Release) -> None:

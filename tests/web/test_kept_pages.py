@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -22,11 +24,12 @@ from dpgeo.core.released import Released
 from dpgeo.datasets.data_protection import data_protection_set
 from dpgeo.datasets.models import DataProtection, Dataset
 from dpgeo.datasets.services import dataset_update
-from dpgeo.ground.regions import Region, region_save
+from dpgeo.ground.regions import Region, region_save, world_file
 from dpgeo.pages import kept_pages
 from dpgeo.pages.catalogue import Known, Wanted, area_overview
 from dpgeo.pages.compiled_queries import CompiledQuery
 from dpgeo.pages.overview import Overview
+from dpgeo.pages.public_views import structured
 from dpgeo.pages.release_summary import Summary, summary_of
 from dpgeo.releases.list_cache import RELEASE_FACTS, Row, TextCache, Texts
 from dpgeo.releases.models import Release
@@ -262,6 +265,31 @@ def test_a_map_published_while_a_page_is_written_is_not_kept_on_it(
     assert other.pk not in Client().get(address).text
 
 
+def test_a_map_published_and_withdrawn_while_a_page_is_written_is_not_kept_on_it(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Release] = []
+
+    def publish_another(shown: Release) -> Summary:
+        if not made:
+            made.append(install(shown.dataset, grid_release()))
+        return summary_of(shown)
+
+    def structured_later(*given: Any) -> str:
+        found = structured(*given)
+        if made[0].rules.public:
+            release_withdraw(release=made[0], by=None)
+            made[0].refresh_from_db()
+        return found
+
+    address = f"/maps/{release.pk}/"
+    monkeypatch.setattr("dpgeo.pages.public_views.summary_of", publish_another)
+    monkeypatch.setattr("dpgeo.pages.public_views.structured", structured_later)
+    first = Client().get(address).text
+    assert made[0].pk in first
+    assert made[0].pk not in Client().get(address).text
+
+
 def test_who_is_responsible_for_the_data_is_shown_at_once(release: Release) -> None:
     steward = make_member(release.dataset.organisation, "ada")
     address = f"/maps/{release.pk}/privacy/"
@@ -274,6 +302,27 @@ def test_who_is_responsible_for_the_data_is_shown_at_once(release: Release) -> N
         assert f"{controller} is responsible for the data" in Client().get(address).text
     DataProtection.objects.all().delete()
     assert "is responsible for the data" not in Client().get(address).text
+
+
+def test_pages_are_written_again_once_the_worlds_towns_have_changed(
+    release: Release, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[Release] = []
+
+    def summary_counted(shown: Release) -> Summary:
+        written.append(shown)
+        return summary_of(shown)
+
+    settings.GROUND_DIR = tmp_path
+    monkeypatch.setattr("dpgeo.pages.public_views.summary_of", summary_counted)
+    address = f"/maps/{release.pk}/"
+    for towns in ("some", "some more"):
+        with closing(sqlite3.connect(world_file(tmp_path))) as table:
+            table.execute(f"CREATE TABLE {towns!r} (name)")
+        written.clear()
+        for _ in range(2):
+            assert Client().get(address).status_code == 200
+        assert len(written) == 1
 
 
 def test_a_withdrawn_map_is_gone_and_a_draft_is_for_members(release: Release) -> None:
