@@ -19,8 +19,9 @@ DONE := .venv/done
 QUICK := not statistical and not browser and not services
 # Tests that need no server of their own run on every core.
 PARALLEL := -n auto --maxprocesses 8 --dist worksteal
-# Each file of browser tests has a browser of its own; a picture drawn in software fills a core.
-BROWSERS := -n auto --maxprocesses 2 --dist loadfile
+# Each file of browser tests has a browser of its own, and the files of a folder share an
+# installation; a picture drawn in software fills a core. The folder, which takes longest, is first.
+BROWSERS := -n auto --maxprocesses 2 --dist loadgroup --no-loadscope-reorder
 # Tests of real servers wait more than they work; each process has servers of its own.
 SERVERS := -n 2 --dist loadfile
 # Of suites that have passed whole with the current code, each file's first test and every

@@ -18,6 +18,7 @@ from tests.migrated import copied_into_memory
 from tests.requirements import need
 
 CHROMIUM = Path("/usr/bin/chromium")
+FOLDER = Path(__file__).parent
 
 QUIET = [
     "--no-sandbox",
@@ -27,7 +28,13 @@ QUIET = [
     "--disable-component-update",
     "--disable-sync",
 ]
-SOFTWARE_WEBGL = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+SOFTWARE_WEBGL = [
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    # Chromium draws what is around WebGL itself; through SwiftShader that would take far longer.
+    "--disable-gpu-compositing",
+    "--disable-gpu-rasterization",
+]
 NO_WEBGL = ["--disable-gpu", "--disable-3d-apis"]
 
 
@@ -38,12 +45,29 @@ def django_db_setup(request: pytest.FixtureRequest) -> None:
         request.getfixturevalue("django_db_setup")
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    """Start Playwright for one module at a time, because its event loop runs in this thread."""
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what parallel processes may not share: a file's tests, and those of a folder.
+
+    A folder comes first, because its files are run one after another.
+    """
+    for item in items:
+        if FOLDER in item.path.parents:
+            group = item.path.relative_to(FOLDER).parts[0]
+            item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: FOLDER not in item.path.parent.parents)
+
+
+def need_browser() -> None:
+    """Continue if there is a browser, and something to open in it; otherwise skip or fail."""
     need(CHROMIUM.exists(), "Chromium: apt-get install chromium")
     built = (Path(settings.BASE_DIR) / "frontend/dist/manifest.json").exists()
     need(built, "the built frontend: make frontend")
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """Start Playwright for one module at a time, because its event loop runs in this thread."""
+    need_browser()
     sync_api = pytest.importorskip("playwright.sync_api")
     with pytest.MonkeyPatch.context() as patch, sync_api.sync_playwright() as driver:
         # Django refuses to use the database in a thread that runs an event loop. Allowing it is

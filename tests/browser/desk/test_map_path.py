@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 from playwright import sync_api
 
+from tests.browser.desk.owner import Keys
 from tests.browser.opening import DRAWN, PATIENCE
 from tests.browser.pixels import ramp_share, screenshot
 from tests.browser.test_accessibility import violations
-from tests.browser.test_desk_journey import Keys, site
-
-__all__ = ["site"]
 
 pytestmark = pytest.mark.browser
 

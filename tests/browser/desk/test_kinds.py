@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,22 +11,14 @@ import numpy as np
 import pytest
 
 from dpgeo.spatial.area import StudyArea
+from tests.browser.desk.owner import CROWDS, PATIENCE, declare, press, sign_in
 from tests.browser.opening import DRAWN, unfold
 from tests.browser.pixels import screenshot, share
 from tests.browser.test_accessibility import violations
-from tests.browser.test_desk_journey import (
-    PATIENCE,
-    declare,
-    press,
-    sign_in,
-    site,  # noqa: F401 - a fixture
-)
 
 pytestmark = pytest.mark.browser
 
 SIZES = [(1440, 900), (390, 844)]
-CROWDS = itertools.count(70)
-"""A different number for each file, so that no two contain the same invented people."""
 
 
 def rides(path: Path) -> Path:
@@ -147,7 +138,7 @@ def fits(page: Any) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_file_of_bike_share_becomes_a_map_of_flows(
-    site: str,  # noqa: F811
+    site: str,
     browser: Any,
     tmp_path: Path,
     size: tuple[int, int],
@@ -165,7 +156,7 @@ def test_a_file_of_bike_share_becomes_a_map_of_flows(
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_list_of_stops_and_a_file_become_a_ranking(
-    site: str,  # noqa: F811
+    site: str,
     browser: Any,
     tmp_path: Path,
     size: tuple[int, int],
@@ -187,7 +178,7 @@ def test_a_list_of_stops_and_a_file_become_a_ranking(
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_file_and_districts_become_mean_speeds(
-    site: str,  # noqa: F811
+    site: str,
     browser: Any,
     tmp_path: Path,
     size: tuple[int, int],
@@ -216,7 +207,7 @@ def test_a_file_and_districts_become_mean_speeds(
 
 @pytest.mark.parametrize("size", SIZES)
 def test_a_file_becomes_a_weekly_series_at_the_desk(
-    site: str,  # noqa: F811
+    site: str,
     browser: Any,
     tmp_path: Path,
     size: tuple[int, int],

@@ -3,88 +3,22 @@
 from __future__ import annotations
 
 import importlib.util
-import itertools
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from tests.browser.desk.owner import CROWDS, PATIENCE, Keys, declare, press, sign_in
 from tests.browser.opening import DRAWN
 from tests.browser.pixels import ramp_share, screenshot
-from tests.migrated import DATABASE, migrated_database
 from tests.requirements import need
-from tests.servers import free_port
 
 need(importlib.util.find_spec("playwright"), "Playwright: make test-all installs it")
 from playwright import sync_api  # noqa: E402
 
 pytestmark = pytest.mark.browser
-
-ROOT = Path(__file__).resolve().parent.parent.parent
-PATIENCE = 180_000
-"""Longest time, in milliseconds, that a job may take on a busy machine."""
-
-PEOPLE = """
-from dpgeo.accounts.models import Membership, Organisation, Role, User
-house = Organisation.objects.create(name="Invented house", slug="invented-house")
-owner = User.objects.create_user("owner", password="secret-words")
-Membership.objects.create(organisation=house, user=owner, role=Role.ADMINISTRATOR)
-"""
-
-
-@pytest.fixture(scope="module")
-def site(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Yield the address of a new installation, run by its own supervisor."""
-    folder = tmp_path_factory.mktemp("var")
-    (folder / DATABASE).touch(mode=0o600)
-    (folder / DATABASE).write_bytes(migrated_database())
-    environment = os.environ | {
-        "DPGEO_VAR": str(folder),
-        "DJANGO_SETTINGS_MODULE": "dpgeo.config.settings",
-    }
-    manage = [sys.executable, "manage.py"]
-    for words in (
-        ["collectstatic", "-v0", "--no-input"],
-        ["shell", "-c", PEOPLE],
-    ):
-        subprocess.run([*manage, *words], cwd=ROOT, env=environment, check=True, timeout=300)
-    port = free_port()
-    words = ["serve", "--port", str(port), "--workers", "1"]
-    server = subprocess.Popen([*manage, *words], cwd=ROOT, env=environment)
-    try:
-        address = f"http://127.0.0.1:{port}"
-        wait_for(f"{address}/accounts/login/")
-        yield address
-    finally:
-        server.send_signal(signal.SIGINT)
-        server.wait(timeout=60)
-
-
-def wait_for(address: str) -> None:
-    """Wait until a page answers, for about four minutes at most. Raises TimeoutError after that."""
-    for _ in range(960):
-        try:
-            with urllib.request.urlopen(address, timeout=5):  # noqa: S310 - our own server
-                return
-        except OSError:
-            time.sleep(0.25)
-    raise TimeoutError(address)
-
-
-CROWDS = itertools.count()
-"""A different number for each file, so that no two contain the same invented people.
-
-If they did, the desk would warn about it.
-"""
 
 
 @pytest.fixture
@@ -98,31 +32,6 @@ def swapped_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("files") / "trips.csv"
     path.write_text("device,lat,lon,seen\n" + "".join(rows) + f"p{crowd}-1,10.02,400.17,\n")
     return path
-
-
-def press(page: Any, name: str) -> None:
-    """Press the button that is called `name`."""
-    page.get_by_role("button", name=name, exact=True).click()
-
-
-def sign_in(page: Any, site: str) -> None:
-    """Sign in to the site as the owner."""
-    page.goto(f"{site}/desk/")
-    page.fill("#id_username", "owner")
-    page.fill("#id_password", "secret-words")
-    page.click("main button")
-    page.wait_for_url(f"{site}/desk/")
-
-
-def declare(page: Any, site: str, title: str) -> None:
-    """Declare a dataset, starting at the owner's desk and ending at the upload page."""
-    page.goto(f"{site}/desk/datasets/new/")
-    page.fill("[name=title]", title)
-    for name, value in {"west": "10", "south": "50", "east": "10.1", "north": "50.1"}.items():
-        page.fill(f"[name={name}]", value)
-    page.fill("[name=budget]", "2")
-    page.click("main button[type=submit]")
-    page.wait_for_url("**/upload/")
 
 
 def confirm_exchanged(page: Any) -> None:
@@ -194,8 +103,9 @@ def test_an_owner_publishes_a_map_in_one_sitting(
     assert stranger.goto(site + draft).status == 200
 
     page.goto(f"{site}/desk/")
-    sync_api.expect(page.locator(".dataset").first).to_contain_text("about 3 more like the last")
-    sync_api.expect(page.locator(".dataset").first).to_contain_text("1.5 left of 2")
+    own = page.locator(".dataset", has_text="Invented trips")
+    sync_api.expect(own).to_contain_text("about 3 more like the last")
+    sync_api.expect(own).to_contain_text("1.5 left of 2")
     assert problems == []
     context.close()
     stranger.context.close()
@@ -251,56 +161,6 @@ def test_no_page_of_the_desk_overflows(
         over = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         assert over <= 0, address
     context.close()
-
-
-UNSEEN = """() => {
-  const focused = document.activeElement;
-  if (!focused || focused === document.body) return "";
-  const drawn = (each) => {
-    const { outlineStyle, outlineWidth, outlineColor } = getComputedStyle(each);
-    const { width, height, top, bottom, left, right } = each.getBoundingClientRect();
-    const ringed = outlineStyle !== "none" && parseFloat(outlineWidth) >= 2;
-    const shown = width > 4 && height > 4 && bottom > 0 && right > 0;
-    const inside = shown && top < innerHeight && left < innerWidth;
-    return ringed && outlineColor !== "transparent" && inside;
-  };
-  const places = [focused, ...(focused.labels ?? [])];
-  return places.some(drawn) ? "" : focused.outerHTML.slice(0, 160);
-}"""
-"""Script that returns the focused element if its focus ring is not visible, otherwise nothing."""
-
-
-class Keys:
-    """A person who uses only the keyboard."""
-
-    def __init__(self, page: Any) -> None:
-        self.page = page
-        self.unseen: set[str] = set()
-
-    def to(self, selector: str) -> Keys:
-        """Press Tab until the element that matches `selector` has the focus.
-
-        Elements whose focus is not visible are recorded in `unseen` on the way.
-        """
-        for _ in range(150):
-            self.page.keyboard.press("Tab")
-            if unseen := self.page.evaluate(UNSEEN):
-                self.unseen.add(f"{urlsplit(self.page.url).path} {unseen}")
-            matches = "(wanted) => document.activeElement?.matches(wanted) ?? false"
-            if self.page.evaluate(matches, selector):
-                return self
-        raise AssertionError(f"{selector} is not reached by Tab on {self.page.url}")
-
-    def press(self, *keys: str) -> Keys:
-        """Press keys one after another."""
-        for key in keys:
-            self.page.keyboard.press(key)
-        return self
-
-    def write(self, words: str) -> Keys:
-        """Replace the content of the focused field with `words`."""
-        self.press("Control+a").page.keyboard.type(words)
-        return self
 
 
 def crowd(west: float, south: float, east: float, north: float) -> bytes:
