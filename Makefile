@@ -24,8 +24,7 @@ PARALLEL := -n auto --maxprocesses 8 --dist worksteal
 BROWSERS := -n auto --maxprocesses 2 --dist loadgroup --no-loadscope-reorder
 # Tests of real servers wait more than they work; each process has servers of its own.
 SERVERS := -n 2 --dist loadfile
-# Of suites that have passed whole with the current code, each file's first test and every
-# twentieth further one, see tests/record.py.
+# Of suites that have passed whole with the current code, one test in twenty, see tests/record.py.
 RECORDED := --recorded-one-in 20
 # Every pytest is given its folder: to collect the others takes each of its processes seconds.
 QUICK_TESTS := tests/unit tests/conformance tests/web -m "$(QUICK)" $(PARALLEL) $(RECORDED)
@@ -64,10 +63,10 @@ test-rest: $(DONE)/full frontend  ## What test-all adds: long, real servers, bro
 	  "$(MAKE) test-on-servers" "$(MAKE) test-statistical"
 
 test-services: $(DONE)/full frontend
-	@$(PYTEST) $(SERVICES_TESTS) --one-in $(SAMPLE) $(ARGS)
+	@$(PYTEST) $(SERVICES_TESTS) --one-in $(SAMPLE) --every-file $(ARGS)
 
 test-browser: $(DONE)/full frontend
-	@$(PYTEST) $(BROWSER_TESTS) --one-in $(SAMPLE) $(ARGS)
+	@$(PYTEST) $(BROWSER_TESTS) --one-in $(SAMPLE) --every-file $(ARGS)
 
 test-statistical: $(DONE)/full
 	@$(PYTEST) $(STATISTICAL_TESTS) $(RECORDED) $(ARGS)

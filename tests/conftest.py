@@ -1,8 +1,9 @@
-"""Options with which only a fixed sample of the tests in each file is run.
+"""Options with which only a fixed sample of the tests is run.
 
-`--one-in N` is for suites that are run in full elsewhere. `--recorded-one-in N` is for the suites
-of `tests.record`: a suite is sampled only while its files are unchanged since its last recorded
-full pass.
+`--one-in N` is for suites that are run in full elsewhere, with `--every-file` for those whose files
+each start something of their own. Without it, `--recorded-one-in N` is for the suites of
+`tests.record`: a suite is sampled only while its files are unchanged since its last recorded full
+pass.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ FRESH = pytest.StashKey[list[str]]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--one-in", type=int, default=1, help="run the first and every Nth further test of a file"
+        "--one-in", type=int, default=1, help="run the first and every Nth further test"
+    )
+    parser.addoption(
+        "--every-file", action="store_true", help="with --one-in: the first and so on of each file"
     )
     parser.addoption(
         "--recorded-one-in",
@@ -81,7 +85,10 @@ def imported_first(arguments: Sequence[str], number: int, of: int) -> list[Path]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    keep_one_in(config.getoption("--one-in"), config, items, items)
+    every = config.getoption("--one-in")
+    if every > 1:
+        keep_one_in(every, config, items, items, every_file=config.getoption("--every-file"))
+        return
     on_servers = os.environ.get("DATABASE_URL", "").startswith("postgres")
     for name in config.stash[FRESH]:
         suite = SUITES[name]
@@ -92,10 +99,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def keep_one_in(
-    every: int, config: pytest.Config, items: list[pytest.Item], own: list[pytest.Item]
+    every: int,
+    config: pytest.Config,
+    items: list[pytest.Item],
+    own: list[pytest.Item],
+    *,
+    every_file: bool = False,
 ) -> None:
     """Remove from `items` those tests in `own` that are not in a sample of one in `every`."""
-    chosen = sample((item.nodeid for item in own), every)
+    chosen = sample([item.nodeid for item in own], every, every_file=every_file)
     left_out = [item for item, is_chosen in zip(own, chosen, strict=True) if not is_chosen]
     if left_out:
         config.hook.pytest_deselected(items=left_out)

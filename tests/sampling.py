@@ -1,20 +1,20 @@
-"""The choice of a fixed sample of the tests in each file."""
+"""The choice of a fixed sample of tests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 
-def sample(names: Iterable[str], every: int) -> list[bool]:
+def sample(names: Sequence[str], every: int, *, every_file: bool = False) -> list[bool]:
     """Return a mask of the named tests that are in a sample of one in `every`.
 
-    From each file, the sample contains the first test and every `every`-th test after it, so that
-    no file is left out.
+    The sample contains the first test and every `every`-th test after it: of each file if
+    `every_file`, so that no file is left out, and otherwise of all.
     """
     numbers: dict[str, int] = {}
     chosen = []
     for name in names:
-        file = name.partition("::")[0]
+        file = name.partition("::")[0] if every_file else ""
         chosen.append(numbers.get(file, 0) % every == 0)
         numbers[file] = numbers.get(file, 0) + 1
     return chosen

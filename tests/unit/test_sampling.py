@@ -1,16 +1,25 @@
-"""The fixed sample of tests from suites that `.ci/run` does not run in full."""
+"""The fixed samples of tests from suites that `.ci/run` does not run in full."""
+
+from itertools import compress
 
 from tests.sampling import sample
 
+NAMES = [
+    *(f"f.py::test_a[{number}]" for number in range(25)),
+    "f.py::test_b",
+    *(f"g.py::test_a[{number}]" for number in range(5)),
+]
 
-def test_a_sample_leaves_out_no_file() -> None:
-    names = [f"f.py::test_a[{number}]" for number in range(25)]
-    names += [
-        "f.py::test_b",
-        "g.py::test_a[0]",
-    ]
-    chosen = [name for name, is_in in zip(names, sample(names, 10), strict=True) if is_in]
-    assert chosen == [
+
+def test_a_sample_of_every_file_leaves_out_no_file() -> None:
+    assert list(compress(NAMES, sample(NAMES, 10, every_file=True))) == [
         *("f.py::test_a[0]", "f.py::test_a[10]", "f.py::test_a[20]"),
         "g.py::test_a[0]",
+    ]
+
+
+def test_a_sample_of_all_is_as_large_as_it_says() -> None:
+    assert list(compress(NAMES, sample(NAMES, 10))) == [
+        *("f.py::test_a[0]", "f.py::test_a[10]", "f.py::test_a[20]"),
+        "g.py::test_a[4]",
     ]
