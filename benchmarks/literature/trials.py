@@ -1,4 +1,4 @@
-"""Repeated runs of a system, and the lines in which they are reported."""
+"""Repeated runs of a published method or of dpgeo, and the lines that report them."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ OPERATORS = (*LIMITS, "slug", "second_factor")
 """Fields that only the site's operators can edit in the admin.
 
 A changed slug would break the settings DPGEO_SOURCES, DPGEO_OIDC and DPGEO_SAML, which contain it.
-Administrators demand second factors on the desk, which asks for their password first.
+Whether members need a second factor is set on the desk, which asks for a password first.
 """
 
 

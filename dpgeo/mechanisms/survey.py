@@ -181,7 +181,7 @@ def counts_every_cell(meter: CountMeter, cells: PrivateCounts) -> bool:
 
 
 def noise_kind_of(meter: CountMeter) -> NoiseKind:
-    """Return the kind of noise that a meter adds."""
+    """Return the kind of noise that `meter` adds to the counts that it measures."""
     return NoiseKind.GAUSSIAN if isinstance(meter, GaussianMeter) else NoiseKind.LAPLACE
 
 

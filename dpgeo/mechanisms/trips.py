@@ -1,4 +1,4 @@
-"""Made-up trips: trips that nobody made, with the starts, ends, paths and lengths of real ones.
+"""Made-up trips: trips that nobody made, with starts, ends and lengths as frequent as real ones.
 
 Idea. Describe the trips by three tables: how many lead from each square to each other one, how they
 move on from each square, and how many moves they make. Add noise to the tables, and draw trips from
@@ -111,7 +111,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 
 def release(view: PrivateView, params: Params, meter: Meter) -> TripsRelease:
-    """Measure the pairs of start and end, the moves and the lengths of one sample of trips."""
+    """Measure the kept trips: their pairs of start and end, moves, and numbers of moves."""
     paths = _paths(params, view.domain)
     features = view.trip_features(paths)
     grid = paths.grid

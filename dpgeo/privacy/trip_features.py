@@ -1,8 +1,9 @@
-"""Features of trips for made-up trips: starts with ends, moves, and numbers of moves.
+"""What made-up trips are drawn from: pairs of start and end, moves, and numbers of moves.
 
 Privacy argument. A trip's path is a function of the trip's own rows (`core.trip_paths`). At most
 `bound` trips of each privacy unit are kept. Which ones is decided by keys that depend on the unit's
-own rows alone, so removing a unit removes its kept trips and changes no other. Each kept trip adds
+own rows and the job's salt alone, so removing a unit removes its kept trips and changes no other.
+Each kept trip adds
 
 1. 1 to the count of its pair of a start and an end: L1 sensitivity `bound`;
 2. exactly UNITS whole units to moves, divided as evenly as possible among its own moves, however

@@ -69,9 +69,9 @@ class PrivateSums(Opaque):
 
     @property
     def sensitivity(self) -> int:
-        """Joint L1 sensitivity m l of all m columns, each in units of its reach.
+        """Joint L1 sensitivity of all columns, each divided by its reach.
 
-        l is the contribution bound.
+        It is the number of columns times the contribution bound.
         """
         return len(self._reach) * self._sensitivity
 

@@ -177,7 +177,7 @@ def about(release: Release) -> dict[str, str]:
 
 
 def _total(release: Release) -> dict[str, str]:
-    """Return what statements say about the total budget for counts, by field name.
+    """Return what a privacy statement says about the dataset's total budget for counts, by field.
 
     If the budget is in rho, its epsilon is the one to which the total rho amounts at delta.
     """
@@ -237,7 +237,7 @@ def _names(dataset: Dataset) -> dict[str, str]:
 
 
 def _points_total(release: Release) -> dict[str, str]:
-    """Return what statements say about the total budget for perturbed points, by field name.
+    """Return what a privacy statement says about the total budget for perturbed points, by field.
 
     It is {} if the dataset has no such budget.
     """

@@ -51,9 +51,9 @@ Each is audited on the pair of datasets for which its claim is exact.
 
 
 def _crowded() -> tuple[Floats, Floats, Ints]:
-    """Return a hundred copies of the records of the last of PAIRS, each copy of other people.
+    """Return a hundred copies of the records of the last of PAIRS, all in one cell.
 
-    All these people are in one cell.
+    In each copy, the records belong to people of its own.
     """
     longitude, latitude, persons = PAIRS[-1].others()
     return np.tile(longitude, 100), np.tile(latitude, 100), np.arange(100 * persons.size)

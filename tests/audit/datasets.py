@@ -225,9 +225,9 @@ def view_of(
 def neighbours(
     pair: Pair, folder: Path, *, counting: Counting = Counting.VISITS, bound: int = BOUND
 ) -> tuple[Counted, Counted, Difference]:
-    """Return private views of the pair's two files, without and with the added person.
+    """Return the pair's two files as mechanisms read them, without and with the added person.
 
-    The third value says in which counts the two views differ, and by how much."""
+    The third value says in which counts the two differ, and by how much."""
     longitude, latitude, persons = pair.others()
     east, north = pair.added()
     without = uploaded(folder, "without", longitude, latitude, persons)

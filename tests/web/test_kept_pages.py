@@ -29,8 +29,8 @@ from dpgeo.pages import kept_pages
 from dpgeo.pages.catalogue import Known, Wanted, area_overview
 from dpgeo.pages.compiled_queries import CompiledQuery
 from dpgeo.pages.overview import Overview
-from dpgeo.pages.public_views import structured
 from dpgeo.pages.release_summary import Summary, summary_of
+from dpgeo.pages.seo import structured
 from dpgeo.releases.list_cache import RELEASE_FACTS, Row, TextCache, Texts
 from dpgeo.releases.models import Release
 from dpgeo.releases.publication import publish

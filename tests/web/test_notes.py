@@ -1,4 +1,4 @@
-"""Notes on maps: text by the publisher, read and approved by the person who publishes them."""
+"""Notes on maps: text by an organisation, approved by whoever publishes the map."""
 
 from __future__ import annotations
 

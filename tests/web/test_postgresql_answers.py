@@ -220,9 +220,9 @@ def test_too_many_positions_beside_borders_end_a_count(
 
 
 def test_persons_keep_the_same_popular_places_there_as_here(sql: psycopg.Connection) -> None:
-    """Popular bounding keeps the same places in both views.
+    """Popular bounding keeps the same places in the table and in an upload of its rows.
 
-    No two places are equally popular, so nothing depends on hashes.
+    No two places are equally popular, so no hash decides between them.
     """
     _, upload = wandering(sql)
     area = domain_of(upload).area

@@ -97,9 +97,9 @@ def popular_places(visits: Visits, epsilon: Fraction, random: Generator) -> Floa
 def sampled(
     visits: Visits, bound: int, epsilon: Fraction, random: Generator, *, popular: bool
 ) -> tuple[Visits, Fraction]:
-    """Return the visits kept by SRA or, if `popular`, by HPA, and the epsilon for each table.
+    """Return the visits that are kept, and the epsilons for counts of places and of edges.
 
-    The tables are those of places and of edges.
+    Visits are kept at random (SRA in Fan and Jin 2015) or, if `popular`, by popular places (HPA).
     """
     if not popular:
         return visits.bounded(bound, random), epsilon / 2

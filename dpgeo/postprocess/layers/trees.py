@@ -114,7 +114,7 @@ def _inferred(content: TreeRelease, area: StudyArea) -> Areas | None:
 
 @slice_of.register
 def _measured(content: TreeRelease, layer: str) -> TreeRelease:
-    """Return the tree with the measured counts of its leaves alone.
+    """Return the tree with its leaves' measured counts, and none for the other nodes.
 
     `layer` must be the name of the layer with the leaves' counts.
     """

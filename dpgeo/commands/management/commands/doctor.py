@@ -147,7 +147,7 @@ def check_broker() -> Iterator[Finding]:
 
 
 def check_workers() -> Iterator[Finding]:
-    """Check that no job waits for long while no job is running."""
+    """Check that jobs do not wait for long while nothing runs."""
     try:
         running = Job.objects.filter(state=JobState.RUNNING, lease_until__gt=timezone.now())
         waiting = Job.objects.filter(

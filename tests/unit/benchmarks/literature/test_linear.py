@@ -46,7 +46,7 @@ def test_shrunken_wavelets_keep_counts_without_noise_and_their_sum_with_it() -> 
     assert np.allclose(shrunken(COUNTS, 1e9), COUNTS.mean())
     step = np.repeat([0.0, 8.0], 8)
     # A step from 0 to 8 has a single wavelet coefficient, (0 - 8)/2 = -4. Its noise has the
-    # variance 32/16 = 2, so shrinking keeps (16 - 2)/16 of it.
+    # variance of a cell by their number, 32/16 = 2, so shrinking keeps (16 - 2)/16 of it.
     assert np.allclose(shrunken(step, 32.0), np.repeat([4 - 4 * 14 / 16, 4 + 4 * 14 / 16], 8))
     noisy = step + np.random.default_rng(7).laplace(0, 4, 16)
     assert shrunken(noisy, 32.0).sum() == pytest.approx(noisy.sum())
