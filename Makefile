@@ -24,8 +24,8 @@ PARALLEL := -n auto --maxprocesses 8 --dist worksteal
 BROWSERS := -n auto --maxprocesses 2 --dist loadgroup --no-loadscope-reorder
 # Tests of real servers wait more than they work; each process has servers of its own.
 SERVERS := -n 2 --dist loadfile
-# Of suites that have passed whole with the current code, one test in twenty, see tests/record.py.
-RECORDED := --recorded-one-in 20
+# Of suites that have passed whole with the current code, one test in forty, see tests/record.py.
+RECORDED := --recorded-one-in 40
 # Every pytest is given its folder: to collect the others takes each of its processes seconds.
 QUICK_TESTS := tests/unit tests/conformance tests/web -m "$(QUICK)" $(PARALLEL) $(RECORDED)
 STATISTICAL_TESTS := tests/statistical -m statistical $(PARALLEL)

@@ -2,7 +2,7 @@
 
 The results of such a suite depend only on the code that it runs, its own files, the packages and
 Python. `tests/audited.json` contains the hash of all these at each suite's last full pass. As long
-as they have not changed, `pytest --recorded-one-in 20` runs only a sample of the suite. Comments
+as they have not changed, `pytest --recorded-one-in 40` runs only a sample of the suite. Comments
 and docstrings are left out of the hash where they do not change results.
 
 `python -m tests.record pass` runs all suites whole and writes the record of those that pass;
