@@ -1,15 +1,17 @@
 """Actions that tests run on an installation, in a separate process.
 
-`python -m tests.services.driver ACTION JSON` prints the action's result as JSON. Without arguments
-it reads lines of the form `[ACTION, {...}]` and answers each with one line, so that Django is
-started only once.
+`python -m tests.services.driver` reads lines of the form `[ACTION, {...}]` and answers each with
+one line, so that Django is started only once. Actions that are begun run in processes of their own,
+which are copies of this one.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tempfile
+import traceback
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
@@ -19,18 +21,17 @@ from typing import Any
 
 import django
 
+from tests.services import posting
+
 
 def prepare(rows: int, in_rho: bool = False) -> dict[str, Any]:
     """Make a dataset with `rows` rows of data; return the ids of the dataset and its ledger.
 
     Its budget is an epsilon of 4 or, `in_rho`, the rho of that at a delta of 1e-9.
     """
-    from django.core.management import call_command
-
     from dpgeo.budgets.services import PURE, Accounting
     from tests.makers import make_dataset, make_organisation, make_ready
 
-    call_command("migrate", verbosity=0)
     accounting = Accounting(delta_exponent=9, population=1000) if in_rho else PURE
     dataset = make_dataset(make_organisation(f"Office {uuid.uuid4()}"), accounting=accounting)
     with tempfile.TemporaryDirectory() as folder:
@@ -40,8 +41,6 @@ def prepare(rows: int, in_rho: bool = False) -> dict[str, Any]:
 
 def prepare_files(dataset: int, count: int, size: int) -> dict[str, Any]:
     """Store `count` files of `size` random bytes, as files of a dataset's uploads."""
-    import os
-
     from dpgeo.datasets.models import Dataset, Upload, UploadState
     from dpgeo.datasets.storage import private_storage, store
 
@@ -84,11 +83,9 @@ def prepare_folder(people: int, places: int) -> dict[str, Any]:
     The setting DPGEO_SOURCES of the installation names the folder. Returns the id of the dataset.
     """
     from django.conf import settings
-    from django.core.management import call_command
 
     from tests.web import test_sources as sources
 
-    call_command("migrate", verbosity=0)
     folder = Path(settings.DPGEO_SOURCES[0].partition("=")[2])
     for name, half in (("a", range(0, people, 2)), ("b", range(1, people, 2))):
         for place in range(places):
@@ -198,12 +195,9 @@ def prepare_series(people: int, weeks: int) -> dict[str, Any]:
 
     All weeks are complete, so maps are due. Returns the series' id.
     """
-    from django.core.management import call_command
-
     from tests.makers import make_dataset, make_organisation
     from tests.web import test_series as series
 
-    call_command("migrate", verbosity=0)
     dataset = make_dataset(
         make_organisation(f"Office {uuid.uuid4()}"), budget=1000, new_files="append"
     )
@@ -329,7 +323,6 @@ def stored(dataset: int) -> dict[str, Any]:
 
 def age() -> dict[str, Any]:
     """Make every file of the installation two days old."""
-    import os
     import time
 
     from django.conf import settings
@@ -495,6 +488,46 @@ ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
 }
 
 
+BEGUN: dict[int, int] = {}
+"""For each process that carries out an action, the pipe from which its answer is read."""
+
+
+def begin(action: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Start an action in a copy of this process, and return the copy's process id.
+
+    No connection to a database is open here, so the copy opens its own.
+    """
+    answer, written = os.pipe()
+    process = os.fork()
+    if process:
+        os.close(written)
+        BEGUN[process] = answer
+        return {"process": process}
+    code = 1
+    try:
+        with os.fdopen(written, "w") as file:
+            json.dump(ACTIONS[action](**values), file)
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+        raise
+    finally:
+        sys.stderr.flush()
+        os._exit(code)  # this copy must neither read nor answer further lines
+
+
+def finish(process: int) -> dict[str, Any]:
+    """Wait for an action that was begun; return its exit code and its answer."""
+    with os.fdopen(BEGUN.pop(process)) as file:
+        answer = file.read()
+    _, status = os.waitpid(process, 0)
+    code = os.waitstatus_to_exitcode(status)
+    return {"code": code, "answer": None if code else json.loads(answer)}
+
+
+ACTIONS |= posting.ACTIONS | {each.__name__: each for each in (begin, finish)}
+
+
 def answer_lines() -> None:
     """Carry out actions from standard input until it ends; close database connections after
     each.
@@ -513,7 +546,4 @@ def answer_lines() -> None:
 
 if __name__ == "__main__":
     django.setup()
-    if len(sys.argv) == 1:
-        answer_lines()
-    else:
-        sys.stdout.write(json.dumps(ACTIONS[sys.argv[1]](**json.loads(sys.argv[2]))))
+    answer_lines()

@@ -71,7 +71,7 @@ class Installation:
         process = self.start("manage.py", "migrate", "-v", "0")
         assert process.wait() == 0, (self.folder / "log").read_text()[-4000:]
 
-    def ask(self, action: str, **values: Any) -> dict[str, Any]:
+    def ask(self, action: str, /, **values: Any) -> dict[str, Any]:
         """Run an action of `tests.services.driver` and return its result.
 
         One process runs all actions.
@@ -100,15 +100,16 @@ class Installation:
             kill(self._driver)
             self._driver = None
 
-    def begin(self, action: str, **values: Any) -> Process:
-        """Start an action of the driver in a separate process, without waiting for it."""
-        return self.start("-m", "tests.services.driver", action, json.dumps(values))
+    def begin(self, action: str, /, **values: Any) -> int:
+        """Start an action in a separate process, a copy of the driver; return the process's id."""
+        process: int = self.ask("begin", action=action, values=values)["process"]
+        return process
 
-    def answer(self, process: Process) -> dict[str, Any]:
-        """Wait for a started action and return its result."""
-        output, _ = process.communicate(timeout=600)
-        assert process.returncode == 0, (self.folder / "log").read_text()[-4000:]
-        answer: dict[str, Any] = json.loads(output)
+    def answer(self, process: int) -> dict[str, Any]:
+        """Wait for an action that was begun and return its result."""
+        ended = self.ask("finish", process=process)
+        assert ended["code"] == 0, (self.folder / "log").read_text()[-4000:]
+        answer: dict[str, Any] = ended["answer"]
         return answer
 
     @contextmanager

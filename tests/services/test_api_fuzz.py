@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -112,9 +112,8 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Fixture:
     The second result also has headers that contain an API key.
     """
     need(FUZZER.exists(), "schemathesis: make test-all installs it")
-    installation = Installation(tmp_path_factory.mktemp("held"))
-    process = installation.start("-m", "tests.services.posting", "fuzzed", "{}")
-    return installation.folder, installation.answer(process)
+    with closing(Installation(tmp_path_factory.mktemp("held"))) as installation:
+        return installation.folder, installation.ask("fuzzed")
 
 
 @contextmanager

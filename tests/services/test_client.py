@@ -20,14 +20,12 @@ pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Run a server with a worker; yield its address, and what `posting.prepare` returned.
+    """Run a server with a worker; yield its address, and what `posting.prepare_program` returned.
 
     That is a key in headers, and the body of a release request.
     """
     installation = Installation(tmp_path_factory.mktemp("client"))
-    prepared = installation.answer(
-        installation.start("-m", "tests.services.posting", "prepare", "{}")
-    )
+    prepared = installation.ask("prepare_program")
     server = f"http://127.0.0.1:{free_port()}"
     words = ("-c", "python:dpgeo.config.gunicorn", "-b", server.removeprefix("http://"))
     with (

@@ -171,14 +171,13 @@ def send_by_api(site: Any, slug: str, name: str, content: bytes, columns: Any) -
 def test_every_format_is_sent_and_read(
     installation: Installation, tmp_path: Path, way: Any, door: Any
 ) -> None:
-    count = json.dumps({"datasets": len(FORMATS)})
-    facts = installation.answer(installation.start("-m", "tests.services.posting", "house", count))
+    facts = installation.ask("house", datasets=len(FORMATS))
     begun = time.monotonic()
     with installation.worker(), site_of(installation) as port:
         site = door(port, facts)
         for slug, (name, (make, columns)) in zip(facts["slugs"], FORMATS.items(), strict=True):
             way(site, slug, name, make(tmp_path), columns)
-        while waiting(seen := reports(installation)):
+        while waiting(seen := installation.ask("reports")):
             assert time.monotonic() < begun + PATIENCE_SECONDS, seen
             time.sleep(0.5)
     named = dict(zip(FORMATS, (seen[slug] for slug in facts["slugs"]), strict=True))
@@ -188,8 +187,3 @@ def test_every_format_is_sent_and_read(
 def waiting(seen: Mapping[str, list[Any]]) -> bool:
     """Return whether any upload is still queued."""
     return any(state == "queued" for state, *_ in seen.values())
-
-
-def reports(installation: Installation) -> dict[str, Any]:
-    """Return, for each dataset, its upload's state and numbers of accepted and read rows."""
-    return installation.answer(installation.start("-m", "tests.services.posting", "reports", "{}"))

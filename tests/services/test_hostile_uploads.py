@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import os
 import sys
 import time
@@ -12,7 +11,6 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -115,8 +113,7 @@ def test_hostile_files_are_read_or_refused(installation: Installation, tmp_path:
         "DPGEO_CONFIRMATIONS_AN_HOUR": "0",
         "DPGEO_REQUESTS_A_MINUTE": "0",
     }
-    words = json.dumps({"datasets": FILES})
-    facts = installation.answer(installation.start("-m", "tests.services.posting", "house", words))
+    facts = installation.ask("house", datasets=FILES)
     statuses: dict[int, int] = {}
     longest = (0.0, "")
     with installation.worker(), installation.reaper(), site_of(installation) as port:
@@ -140,12 +137,6 @@ def test_hostile_files_are_read_or_refused(installation: Installation, tmp_path:
             ):  # Progress is printed, so that a run that is cut short leaves some output.
                 sys.stderr.write(f"{number} files, answers {statuses}, longest {longest}\n")
         assert site.ask("GET", "/readyz").status == 200
-    seen = reports_of(installation)
+    seen = {state for state, *_ in installation.ask("reports").values()}
     assert "queued" not in seen
     assert {"ready", "failed"} <= seen
-
-
-def reports_of(installation: Installation) -> set[Any]:
-    """Return the states of all uploads."""
-    words = ("-m", "tests.services.posting", "reports", "{}")
-    return {state for state, *_ in installation.answer(installation.start(*words)).values()}

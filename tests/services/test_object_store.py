@@ -87,7 +87,7 @@ def test_a_map_is_made_by_two_hosts_that_share_an_object_store(
     hosts: list[Installation], store: str
 ) -> None:
     first, second = hosts
-    facts = first.answer(first.start("-m", "tests.services.posting", "house", '{"datasets": 1}'))
+    facts = first.ask("house", datasets=1)
     [slug] = facts["slugs"]
     with site_of(first) as one, site_of(second) as other, second.worker():
         here, there = program_at(one, facts), program_at(other, facts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -41,8 +40,7 @@ def wide(columns: int, megabytes: int = 10) -> bytes:
 
 @pytest.mark.parametrize("installation", ["embedded"], indirect=True)
 def test_previews_of_wide_files_do_not_keep_visitors_waiting(installation: Installation) -> None:
-    words = json.dumps({"datasets": FILES})
-    facts = installation.answer(installation.start("-m", "tests.services.posting", "house", words))
+    facts = installation.ask("house", datasets=FILES)
     content = form_with_file("wide.parquet", wide(COLUMNS))
 
     def send(slug: str) -> Any:

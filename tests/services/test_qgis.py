@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -125,9 +126,8 @@ def _qgis() -> None:
 
 
 def test_qgis_reads_every_feature_and_value(tmp_path: Path) -> None:
-    installation = Installation(tmp_path)
-    process = installation.start("-m", "tests.services.posting", "layered", "{}")
-    release = installation.answer(process)["release"]
+    with closing(Installation(tmp_path)) as installation:
+        release = installation.ask("layered")["release"]
     (settings := tmp_path / "qgis").mkdir(mode=0o700)
     names = [f"{release}.{layer}" for layer in ("estimate", "partitions")]
     with site_of(installation) as port:

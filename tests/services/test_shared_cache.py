@@ -125,9 +125,7 @@ def test_the_shipped_proxy_forgets_a_withdrawn_map_although_many_read_it(
 def test_a_withdrawn_file_leaves_shared_caches_in_the_time_that_is_stated(tmp_path: Path) -> None:
     installation = Installation(tmp_path)
     installation.environment["DPGEO_CACHE_SECONDS"] = str(SECONDS)
-    prepared = installation.answer(
-        installation.start("-m", "tests.services.posting", "prepare", "{}")
-    )
+    prepared = installation.ask("prepare_program")
     (tmp_path / "nginx").mkdir()
     with (
         site_of(installation) as port,

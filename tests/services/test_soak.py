@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -162,8 +161,8 @@ def test_memory_stays_as_it_is_under_mixed_load(tmp_path: Path) -> None:
         "DPGEO_KEY_REQUESTS_A_MINUTE": "0",
         "DPGEO_CONFIRMATIONS_AN_HOUR": "1000000",
     }
-    facts = acted(installation, "house", datasets=0)
-    release = acted(installation, "layered")["release"]
+    facts = installation.ask("house", datasets=0)
+    release = installation.ask("layered")["release"]
     port = free_port()
     with installation.running("manage.py", "serve", "--port", str(port)) as server:
         while not answers(port):
@@ -187,9 +186,3 @@ def test_memory_stays_as_it_is_under_mixed_load(tmp_path: Path) -> None:
     for kind, before in early.items():
         most = max(MOST_GROWTH * before, before + MOST_GROWTH_BYTES)
         assert late[kind] < most, kind
-
-
-def acted(installation: Installation, action: str, **values: Any) -> dict[str, Any]:
-    """Run an action of `tests.services.posting` and return its result."""
-    words = ("-m", "tests.services.posting", action, json.dumps(values))
-    return installation.answer(installation.start(*words))

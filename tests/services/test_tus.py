@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import socket
 from pathlib import Path
 from typing import Any
@@ -53,9 +52,7 @@ def test_a_stock_client_sends_a_file_and_resumes_it_at_another_server(
 ) -> None:
     from tusclient.exceptions import TusCommunicationError
 
-    facts = installation.answer(
-        installation.start("-m", "tests.services.posting", "house", json.dumps({"datasets": 1}))
-    )
+    facts = installation.ask("house", datasets=1)
     [slug] = facts["slugs"]
     file = tmp_path / "trips.csv"
     file.write_bytes(CONTENT)
