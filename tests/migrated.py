@@ -1,7 +1,8 @@
-"""A database to which all migrations have been applied, made once and copied from then on.
+"""Databases to which all migrations have been applied, made once and copied from then on.
 
 Applying them takes some ten seconds of processor time, which each test process would spend anew.
-The copy is kept in pytest's cache, under a hash of the code and the packages that it was made with.
+The copies are kept in pytest's cache, under a hash of the code and the packages that they were made
+with.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import cache
 from importlib.metadata import version
@@ -27,24 +28,33 @@ DATABASE = "dpgeo.sqlite3"
 
 @cache
 def migrated_database(kept: Path = KEPT) -> bytes:
-    """Return the content of a migrated SQLite database.
+    """Return the content of a migrated SQLite database."""
+
+    def make(folder: Path) -> Path:
+        migrate({"DPGEO_VAR": str(folder)})
+        made = folder / DATABASE
+        with closing(sqlite3.connect(made)) as database:
+            # In WAL mode, a copy in memory would look for the log file beside itself.
+            database.execute("PRAGMA journal_mode=DELETE")
+        return made
+
+    return kept_content(".sqlite3", make, kept)
+
+
+def kept_content(suffix: str, make: Callable[[Path], Path], kept: Path = KEPT) -> bytes:
+    """Return the content of the file that `make` makes in a given folder, kept under a suffix.
 
     The first process that needs it makes it, and the others wait for that.
     """
     kept.mkdir(parents=True, exist_ok=True)
-    path = kept / f"{_fingerprint()}.sqlite3"
+    path = kept / f"{_fingerprint()}{suffix}"
     with (kept / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not path.exists():
-            for former in kept.glob("*.sqlite3"):
+            for former in kept.glob(f"*{suffix}"):
                 former.unlink()
             with tempfile.TemporaryDirectory(dir=kept) as folder:
-                migrate({"DPGEO_VAR": folder})
-                made = Path(folder) / DATABASE
-                with closing(sqlite3.connect(made)) as database:
-                    # In WAL mode, a copy in memory would look for the log file beside itself.
-                    database.execute("PRAGMA journal_mode=DELETE")
-                made.replace(path)
+                make(Path(folder)).replace(path)
         return path.read_bytes()
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from dpgeo.commands.supervisor import tie_to_parent
-from tests.migrated import migrate
+from tests.migrated import kept_content, migrate
 
 PATIENCE_SECONDS = 30.0
 
@@ -40,6 +40,12 @@ def postgresql_folder() -> Path | None:
     """Return the folder with the programs of the newest installed PostgreSQL; None without one."""
     programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=_version)
     return programs[-1].parent if programs else None
+
+
+def _folder_of_programs() -> Path:
+    programs = postgresql_folder()
+    assert programs is not None, INSTALL
+    return programs
 
 
 def redis_program() -> str | None:
@@ -73,14 +79,32 @@ class Servers:
     def migrated_environment(self) -> dict[str, str]:
         """Return settings for an installation whose database has all tables.
 
-        The migrations are applied once, and the tables copied from then on.
+        The migrations are applied once for each state of the code. Their result is kept as a dump,
+        from which a first database is filled, and this one is copied from then on.
         """
         if not self._migrated:
-            settings = self.environment()
-            with tempfile.TemporaryDirectory() as folder:
-                migrate({**settings, "DPGEO_VAR": folder})
-            self._migrated = settings["DATABASE_URL"].rpartition("/")[2]
+            filled = self.environment()["DATABASE_URL"]
+            dump = kept_content(f".postgresql-{_folder_of_programs().parent.name}.sql", self._dump)
+            subprocess.run(
+                [
+                    *(_folder_of_programs() / "psql", "--quiet", "--no-psqlrc", "--dbname", filled),
+                    *("--single-transaction", "--set", "ON_ERROR_STOP=1"),
+                ],
+                input=dump,
+                stdout=subprocess.DEVNULL,
+                check=True,
+            )
+            self._migrated = filled.rpartition("/")[2]
         return self._environment(self._migrated)
+
+    def _dump(self, folder: Path) -> Path:
+        """Migrate an empty database, and write all that it holds to a file in a folder."""
+        settings = self.environment()
+        migrate({**settings, "DPGEO_VAR": str(folder)})
+        path = folder / "dump.sql"
+        words = ("--no-sync", "--file", path, "--dbname", settings["DATABASE_URL"])
+        subprocess.run([_folder_of_programs() / "pg_dump", *words], check=True)
+        return path
 
     def _environment(self, template: str) -> dict[str, str]:
         number = next(self._numbers)
@@ -134,8 +158,7 @@ def running_postgresql(*options: str, name: str = "dpgeo") -> Iterator[tuple[str
 
 @contextmanager
 def _running_postgresql(folder: Path, *more: str, name: str = "dpgeo") -> Iterator[str]:
-    programs = postgresql_folder()
-    assert programs is not None, INSTALL
+    programs = _folder_of_programs()
     account = _account()
     folder.mkdir(mode=0o700)
     password, port = secrets.token_hex(16), free_port()

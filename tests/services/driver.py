@@ -24,6 +24,17 @@ import django
 from tests.services import posting
 
 
+def command(words: list[str]) -> dict[str, Any]:
+    """Run a command of manage.py in this process; return its output."""
+    import io
+
+    from django.core.management import call_command
+
+    output = io.StringIO()
+    call_command(*words, stdout=output)
+    return {"output": output.getvalue()}
+
+
 def prepare(rows: int, in_rho: bool = False) -> dict[str, Any]:
     """Make a dataset with `rows` rows of data; return the ids of the dataset and its ledger.
 
@@ -451,6 +462,19 @@ def total(ledger: int) -> dict[str, Any]:
     }
 
 
+def totals() -> dict[str, Any]:
+    """Return, for each ledger, the amount spent, the total budget, and the sum of the entries."""
+    from dpgeo.budgets.models import Ledger
+
+    ledgers = Ledger.objects.order_by("pk")
+    return {
+        "ledgers": [
+            [each["spent"], each["total"], each["summed"]]
+            for each in map(total, ledgers.values_list("pk", flat=True))
+        ]
+    }
+
+
 def announce(dataset: int, count: int, at: float) -> dict[str, Any]:
     """Wait until the time `at`, then register `count` resumable uploads as the dataset's owner.
 
@@ -483,7 +507,7 @@ ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
         *(prepare_folder, request_exact, look_at_counts),
         *(prepare_series, request_due, look_at_series),
         *(prepare, request, request_unheard, erase, look, stored, sign_in),
-        *(lapse, exhaust, age, debits, merge, total, announce),
+        *(lapse, exhaust, age, debits, merge, total, totals, announce, command),
     )
 }
 

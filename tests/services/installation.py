@@ -112,6 +112,11 @@ class Installation:
         answer: dict[str, Any] = ended["answer"]
         return answer
 
+    def command(self, *words: str) -> str:
+        """Run a command of manage.py in a copy of the driver, and return its output."""
+        output: str = self.answer(self.begin("command", words=words))["output"]
+        return output
+
     @contextmanager
     def running(self, *words: str) -> Iterator[Process]:
         """Run a process within the block; at the end, kill it and its children if it still runs."""

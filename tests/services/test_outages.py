@@ -19,8 +19,8 @@ FILE = {"file_name": "trips.csv", "size": 9}
 
 def test_a_locked_database_is_answered_with_503_and_reading_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "var" / "dpgeo.sqlite3"
-    installation = Installation(tmp_path, {"DATABASE_URL": f"sqlite:///{path}?timeout=1"})
-    installation.migrate()
+    installation = Installation(tmp_path)
+    installation.environment["DATABASE_URL"] = f"sqlite:///{path}?timeout=1"
     facts = installation.ask("sign_in", dataset=installation.ask("prepare", rows=50)["dataset"])
     with site_of(installation) as port:
         owner, anybody = browser_at(port, facts), Site(port, {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import socket
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -26,8 +26,8 @@ TYPED = "Schimmelgasse"
 def installation(tmp_path: Path) -> Installation:
     """Return an installation with a basemap."""
     new = Installation(tmp_path)
-    adding = new.start("manage.py", "ground", "add", str(TILES), "--name", "here")
-    assert adding.wait(timeout=120) == 0
+    with closing(new):
+        new.command("ground", "add", str(TILES), "--name", "here")
     return new
 
 
