@@ -136,9 +136,9 @@ class Installation:
         """Run a worker, website or reaper that halts at a point of `tests.services.halting`."""
         return self.running("-m", "tests.services.halting", program, point, str(gate))
 
-    def reaper(self) -> contextlib.AbstractContextManager[Process]:
-        """Run a reaper within the block; it runs more often than in production."""
-        return self.running("manage.py", "reap", "--interval", "0.2")
+    def reaper(self, seconds: str = "0.2") -> contextlib.AbstractContextManager[Process]:
+        """Run a reaper within the block; it looks around more often than in production."""
+        return self.running("manage.py", "reap", "--interval", seconds)
 
     def wait_for(self, release: str, **expected: Any) -> dict[str, Any]:
         """Wait until a release has the expected states, and return all of its states."""

@@ -12,6 +12,7 @@ import time
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,21 +34,26 @@ ROOT = Path(__file__).parents[2]
 
 HOOKS = "tests.services.fuzz_hooks"
 
-EXAMPLES = 500 if os.environ.get("DPGEO_AUDIT") else 50
-"""Number of random examples for each operation, and number of sequences of requests that follow the
-schema's links. Examples at the limits of the schema are tried as well.
-"""
 
-SAMPLE_EXAMPLES = 4
-"""Number of random examples where only a sample of the tests runs."""
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much is asked.
 
-SAMPLE_OF_OPERATIONS = 3
-"""Where only a sample of the tests runs, one in this many operations of a schema is asked."""
+    `examples` is the number of random examples for each operation, and of sequences of requests
+    that follow the schema's links; examples at the limits of the schema are tried as well. Of the
+    operations, the first and every `one_in`-th further one is asked. `fuzzers` is the number of
+    processes that share them, because generating an example takes longer than answering it.
+    """
 
-FUZZERS = 2
-"""Number of fuzzer processes that share the operations, because generating an example takes longer
-than answering it.
-"""
+    examples: int
+    one_in: int
+    fuzzers: int
+
+
+WHOLE = Extent(examples=500 if os.environ.get("DPGEO_AUDIT") else 50, one_in=1, fuzzers=2)
+
+SAMPLE = Extent(examples=4, one_in=3, fuzzers=1)
+"""What is asked where only a sample of the tests runs."""
 
 CHECKS = (
     "not_a_server_error",
@@ -107,15 +113,9 @@ def tile_of(server: str, release: str, layer: str) -> tuple[int, int, int]:
 
 
 @pytest.fixture(scope="module")
-def examples(pytestconfig: pytest.Config) -> int:
-    """Return the number of random examples for each operation."""
-    return SAMPLE_EXAMPLES if pytestconfig.getoption("--one-in") > 1 else EXAMPLES
-
-
-@pytest.fixture(scope="module")
-def one_in(pytestconfig: pytest.Config) -> int:
-    """Return one in how many operations of a schema is asked."""
-    return SAMPLE_OF_OPERATIONS if pytestconfig.getoption("--one-in") > 1 else 1
+def extent(pytestconfig: pytest.Config) -> Extent:
+    """Return how much is asked in this run."""
+    return SAMPLE if pytestconfig.getoption("--one-in") > 1 else WHOLE
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +192,7 @@ def fuzz(
     asked: Operations,
     words: Words,
     headers: Mapping[str, str],
-    examples: int,
+    extent: Extent,
 ) -> Statuses:
     """Divide operations of a schema among fuzzers; return how often each status occurred.
 
@@ -205,11 +205,12 @@ def fuzz(
         settings = fuzzed.settings(words, mixed=mixed)
         with ExitStack() as stack:
             begun = {}
-            for first in range(FUZZERS):
-                chosen = [word for each in ids[first::FUZZERS] for word in (ONLY, each)]
+            for first in range(extent.fuzzers):
+                chosen = [word for each in ids[first :: extent.fuzzers] for word in (ONLY, each)]
                 own = folder / f"{phases}-{first}"
                 words_of_run = (schema, *chosen, *key, "--phases", phases)
-                begun[own] = stack.enter_context(begin(own, settings, examples, *words_of_run))
+                started = begin(own, settings, extent.examples, *words_of_run)
+                begun[own] = stack.enter_context(started)
             for own, process in begun.items():
                 ended(own, process)
                 for label, counted in statuses(own).items():
@@ -235,30 +236,31 @@ NEEDS_A_FAILURE = {"POST /api/v1/series/{series_id}/resume"}
 
 
 def test_no_input_makes_the_api_contradict_its_schema(
-    tmp_path: Path, held: Fixture, examples: int, one_in: int
+    tmp_path: Path, held: Fixture, extent: Extent
 ) -> None:
     with served(tmp_path, held) as (server, headers, words):
         schema = f"{server}/api/schema"
-        asked = operations(read(schema), one_in)
-        counts = fuzz(tmp_path, schema, asked, words, headers, examples)
+        asked = operations(read(schema), extent.one_in)
+        counts = fuzz(tmp_path, schema, asked, words, headers, extent)
         assert never_well(counts, asked) == NEEDS_A_FAILURE & asked.keys()
 
 
 def test_no_walk_along_links_makes_the_api_contradict_its_schema(
-    tmp_path: Path, held: Fixture, examples: int
+    tmp_path: Path, held: Fixture, extent: Extent
 ) -> None:
     with served(tmp_path, held) as (server, headers, _):
         settings = fuzzed.settings({"offset": ["0"]})
         key = ("-H", f"Authorization: {headers['Authorization']}")
         words_of_run = (f"{server}/api/schema", *key, "--phases", "stateful")
-        ended(tmp_path / "walks", begin(tmp_path / "walks", settings, examples, *words_of_run))
+        walks = tmp_path / "walks"
+        ended(walks, begin(walks, settings, extent.examples, *words_of_run))
 
 
 def test_no_input_makes_the_features_contradict_their_schema(
-    tmp_path: Path, held: Fixture, examples: int, one_in: int
+    tmp_path: Path, held: Fixture, extent: Extent
 ) -> None:
     with served(tmp_path, held) as (server, _, words):
         schema = f"{server}/ogc/api"
-        asked = operations(read(schema), one_in)
-        counts = fuzz(tmp_path, schema, asked, words, {}, examples)
+        asked = operations(read(schema), extent.one_in)
+        counts = fuzz(tmp_path, schema, asked, words, {}, extent)
         assert never_well(counts, asked) == set()

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 from dpgeo_client import ApiError, Catalogue, jobs, upload
 
-from tests.servers import free_port
 from tests.services.installation import ROOT, Installation
-from tests.services.test_api_fuzz import wait_until_served
+from tests.services.sites import site_of
 from tests.web.desk import invented_rows
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
@@ -26,14 +25,9 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict
     """
     installation = Installation(tmp_path_factory.mktemp("client"))
     prepared = installation.ask("prepare_program")
-    server = f"http://127.0.0.1:{free_port()}"
-    words = ("-c", "python:dpgeo.config.gunicorn", "-b", server.removeprefix("http://"))
-    with (
-        installation.running("-m", "gunicorn", *words, "dpgeo.config.wsgi"),
-        installation.worker(),
-    ):
-        wait_until_served(server)
-        yield server, prepared
+    installation.close()
+    with installation.worker(), site_of(installation) as port:
+        yield f"http://127.0.0.1:{port}", prepared
 
 
 def test_a_program_requests_a_map_that_anybody_can_read(
