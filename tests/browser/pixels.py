@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import base64
+import io
 import re
 from pathlib import Path
 from typing import Any
@@ -10,37 +10,23 @@ from typing import Any
 import numpy as np
 from django.conf import settings
 from numpy.typing import NDArray
+from PIL import Image
 
 TOLERANCE = 6
 """Largest difference in a colour channel that counts as equal, to allow for rounding in drawing."""
 
 RAMP = [f"tide-{step}" for step in range(7)]
 
-DECODE = """async (png) => {
-  const bytes = Uint8Array.from(atob(png), (letter) => letter.charCodeAt(0));
-  const bitmap = await createImageBitmap(new Blob([bytes]));
-  const canvas = new OffscreenCanvas(bitmap.width, bitmap.height);
-  const pen = canvas.getContext("2d");
-  pen.drawImage(bitmap, 0, 0);
-  const { data } = pen.getImageData(0, 0, bitmap.width, bitmap.height);
-  let text = "";
-  for (let at = 0; at < data.length; at += 32768) {
-    text += String.fromCharCode(...data.subarray(at, at + 32768));
-  }
-  return [bitmap.width, bitmap.height, btoa(text)];
-}"""
-
 
 def screenshot(page: Any, selector: str) -> NDArray[np.uint8]:
     """Return a screenshot (height, width, 3) of one element."""
-    return read_png(page, page.locator(selector).first.screenshot(animations="disabled"))
+    return read_png(page.locator(selector).first.screenshot(animations="disabled"))
 
 
-def read_png(page: Any, png: bytes) -> NDArray[np.uint8]:
-    """Decode a PNG picture (height, width, 3) in the browser."""
-    width, height, data = page.evaluate(DECODE, base64.b64encode(png).decode())
-    pixels = np.frombuffer(base64.b64decode(data), dtype=np.uint8)
-    return pixels.reshape(height, width, 4)[:, :, :3]
+def read_png(png: bytes) -> NDArray[np.uint8]:
+    """Decode a PNG picture (height, width, 3)."""
+    with Image.open(io.BytesIO(png), formats=["PNG"]) as image:
+        return np.asarray(image.convert("RGB"))
 
 
 def token(name: str, theme: str) -> tuple[int, int, int]:
@@ -58,6 +44,11 @@ def where(image: NDArray[np.uint8], name: str, theme: str) -> NDArray[np.bool_]:
     colour = np.array(token(name, theme), dtype=np.int16)
     close: NDArray[np.bool_] = (np.abs(image.astype(np.int16) - colour) <= TOLERANCE).all(axis=2)
     return close
+
+
+def colours(image: NDArray[np.uint8]) -> int:
+    """Return the number of different colours in an image."""
+    return len(np.unique(image @ np.array([1 << 16, 1 << 8, 1])))
 
 
 def share(image: NDArray[np.uint8], name: str, theme: str) -> float:

@@ -206,7 +206,7 @@ def test_both_areas_are_drawn_over_the_map(open_page: Open, published: Release) 
     assert page.locator("#flow-region").input_value() == chosen
     with page.expect_download() as download:
         page.get_by_role("button", name="Picture").click()
-    picture = read_png(page, download.value.path().read_bytes())
+    picture = read_png(download.value.path().read_bytes())
     sheet = int(2 * place["height"])
     assert share(picture[:sheet], "accent", "light") > 0.002, "both outlines"
     ink = where(picture[sheet:], "ink", "light")

@@ -235,4 +235,4 @@ def picture_of(page: Any) -> Any:
     page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     with page.expect_download() as download:
         button.click()
-    return read_png(page, Path(download.value.path()).read_bytes())
+    return read_png(Path(download.value.path()).read_bytes())

@@ -62,7 +62,7 @@ def test_pins_stand_on_the_map_and_tell_their_text(
     page = open_page(f"/{page_of}/{noted.pk}/", size=size, theme=theme)
     pins = page.get_by_role("group", name="Notes on the map").get_by_role("button")
     assert pins.count() == 2
-    image = read_png(page, page.locator(".sheet").screenshot(animations="disabled"))
+    image = read_png(page.locator(".sheet").screenshot(animations="disabled"))
     assert pins_in(image, theme) > 300
     first = page.get_by_role("button", name="Note 1: South: <b>more</b> than elsewhere")
     card = page.locator(".flag.noted")
@@ -99,7 +99,7 @@ def test_the_picture_has_the_pins_that_are_seen_and_their_words(
         page.wait_for_selector("#map[data-state=idle]")
         with page.expect_download() as download:
             page.get_by_role("button", name="Picture").click()
-        return read_png(page, download.value.path().read_bytes())
+        return read_png(download.value.path().read_bytes())
 
     with_notes, without = picture(""), picture(f"#map=13/{NORTH:.4f}/{EAST:.4f}")
     assert pins_in(with_notes, "light") > 1000

@@ -443,7 +443,7 @@ def test_the_saved_picture_contains_map_legend_and_caption(
     with page.expect_download() as download:
         page.get_by_role("button", name="Picture").click()
     assert download.value.suggested_filename == "where-people-are.png"
-    image = read_png(page, download.value.path().read_bytes())
+    image = read_png(download.value.path().read_bytes())
     map_height = 2 * page.locator("#map .canvas").bounding_box()["height"]
     above, below = image[: int(map_height)], image[int(map_height) :]
     assert ramp_share(above, "light") > 0.02
