@@ -21,7 +21,7 @@ QUICK := not statistical and not browser and not services
 PARALLEL := -n auto --maxprocesses 8 --dist worksteal
 # Each file of browser tests has a browser of its own, and the files of a folder share an
 # installation; a picture drawn in software fills a core. The folder, which takes longest, is first.
-BROWSERS := -n auto --maxprocesses 2 --dist loadgroup --no-loadscope-reorder
+BROWSERS := -n auto --maxprocesses 2 --dist loadfile --no-loadscope-reorder
 # Tests of real servers wait more than they work; each process has servers of its own.
 SERVERS := -n 2 --dist loadfile
 # Of suites that have passed whole with the current code, one test in forty, see tests/record.py.

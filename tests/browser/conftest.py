@@ -45,16 +45,26 @@ def django_db_setup(request: pytest.FixtureRequest) -> None:
         request.getfixturevalue("django_db_setup")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what parallel processes may not share: a file's tests, and those of a folder.
-
-    A folder comes first, because its files are run one after another.
-    """
-    for item in items:
-        if FOLDER in item.path.parents:
-            group = item.path.relative_to(FOLDER).parts[0]
-            item.add_marker(pytest.mark.xdist_group(group))
+    """Put the tests of folders first, because a folder's files are run one after another."""
     items.sort(key=lambda item: FOLDER not in item.path.parent.parents)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let `--dist loadfile` give all files of a folder, which share fixtures, to one process."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+
+    class Scheduling(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            path = config.rootpath / nodeid.partition("::")[0]
+            folder = path.parent if FOLDER in path.parent.parents else path
+            return str(folder)
+
+    return Scheduling(config, log)
 
 
 def need_browser() -> None:
