@@ -29,7 +29,7 @@ SWITCH = "leave_out_water"
 
 def land_file() -> Path:
     """Return the path of the land outlines that the frontend's build writes."""
-    return Path(settings.BASE_DIR) / "frontend" / "dist" / "land.json"
+    return Path(settings.BASE_DIR) / "frontend" / "dist" / "land.wkb"
 
 
 def leave_out_water(

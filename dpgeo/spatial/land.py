@@ -17,5 +17,14 @@ def land_polygons(path: Path) -> NDArray[np.object_]:
     """Return the world's land as polygons, or no polygons if the frontend has not been built."""
     if not path.exists():
         return np.empty(0, dtype=object)
-    polygons = shapely.get_parts(shapely.from_geojson(path.read_text()))
-    return np.array([part for each in polygons for part in cut_at_180(each)], dtype=object)
+    polygons = shapely.get_parts(shapely.from_wkb(path.read_bytes()))
+    # Few polygons cross the 180th meridian, and to look at the vertices of each takes long.
+    vertices, owner = shapely.get_coordinates(polygons, return_index=True)
+    jumps = (np.abs(np.diff(vertices[:, 0])) > 180) & (np.diff(owner) == 0)
+    crossing = set(owner[1:][jumps].tolist())
+    parts = [
+        part
+        for number, each in enumerate(polygons)
+        for part in (cut_at_180(each) if number in crossing else [each])
+    ]
+    return np.array(parts, dtype=object)

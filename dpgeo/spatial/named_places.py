@@ -353,8 +353,11 @@ def _without_geometry(line: str) -> str:
 
 def fold(text: str) -> str:
     """Normalise a text for comparison: lower case, no accents, no repeated spaces."""
-    plain = unicodedata.normalize("NFKD", text.casefold())
-    return " ".join("".join(sign for sign in plain if not unicodedata.combining(sign)).split())
+    plain = text.casefold()
+    if not plain.isascii():
+        signs = unicodedata.normalize("NFKD", plain)
+        plain = "".join(sign for sign in signs if not unicodedata.combining(sign))
+    return " ".join(plain.split())
 
 
 def is_town(name: str, wanted: str) -> bool:

