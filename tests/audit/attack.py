@@ -176,10 +176,11 @@ def possible(case: Case, factor: Fraction) -> float:
 
 
 def learned_scores(taught: list[Floats], *, thorough: bool) -> dict[str, Score]:
-    """Return scores learned from releases (n, columns) of both datasets.
+    """Return functions, by name, that score how likely a release comes from the second dataset.
 
-    The scores are each single column, weighted sums of clipped columns (the likelihood ratio, for
-    shifted Laplace noise) and, if `thorough`, boosted decision trees.
+    They are learned from releases (n, columns) of both datasets: each column by itself, weighted
+    sums of clipped columns (the likelihood ratio, for shifted Laplace noise) and, if `thorough`,
+    boosted decision trees.
     """
     scores: dict[str, Score] = {
         f"number {place}": partial(_number, place) for place in range(taught[0].shape[1])
@@ -211,7 +212,7 @@ def _boosted(taught: list[Floats]) -> Score:
 
 
 def draws_of(case: Case, view: Counted, first_seed: int) -> Draw:
-    """Return a function that draws releases of a case's dataset with the production code."""
+    """Return a function that draws a release of the dataset in `view` with the production code."""
     mechanism = MECHANISMS[case.key]
     params = parse_parameters(mechanism.params, chosen_of(mechanism) | dict(case.chosen))
     entropy = SeededEntropy(seed(first_seed))
@@ -295,9 +296,9 @@ class Reading:
         return Reading(max(len(row) for side in sides for row in side.numbers), odds)
 
     def columns(self, seen: Seen) -> Floats:
-        """Return releases as an array (n, width + 1); the last column scores their structure.
+        """Return an array (n, width + 1) with a release's numbers and its structure's score.
 
-        Numbers beyond the learned width are left out.
+        Numbers beyond the first `width` are left out. The score is in the last column.
         """
         rows = padded([row[: self.width] for row in seen.numbers], self.width)
         structures = [self.odds.get(one, 0.0) for one in seen.structures]

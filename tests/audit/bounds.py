@@ -12,12 +12,12 @@ probability that the capital ever reaches 1/chance is at most `chance` (Ville 19
 the mean over several x, too, and after every draw, so an audit may stop as soon as the capital
 suffices. The rule by which the attacker guesses is fixed before the draws that are counted.
 
-Delta. The mean of Z = right - e^epsilon wrong over all draws is half the sum of P(E) - e^epsilon
-Q(E) and Q(F) - e^epsilon P(F), where P and Q are the distributions of the releases of the two
-datasets, E is the set of releases for which the attacker names the first dataset, and F that for
-which the attacker names the second. So this mean is at most the hockey-stick divergence, which the
-claim says is 0. The same bets on Z - delta bound the divergence from below, where an abstention
-counts as 0; for delta = 0 they are the bets above.
+Delta. Let Z be 1 for a right guess, -e^epsilon for a wrong one and 0 for an abstention. The mean of
+Z is half the sum of P(E) - e^epsilon Q(E) and Q(F) - e^epsilon P(F), where P and Q are the
+distributions of the releases of the two datasets, E is the set of releases for which the attacker
+names the first dataset, and F that for which the attacker names the second. So this mean is at most
+the hockey-stick divergence, which the claim says is 0. Bets on Z - delta in place of Z bound the
+divergence from below; for delta = 0 they are the bets above.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def log_capital(counts: Floats, epsilon: float, delta: float = 0.0) -> Floats:
     `counts` (..., 3) are the right guesses, wrong guesses and abstentions. If epsilon and delta
     hold, the log ever reaches log(1/chance) with probability at most `chance`.
     """
-    # The variable Z of a wrong guess is -(e^epsilon + delta). Bets are divided by this number, so
+    # A wrong guess has Z - delta = -(e^epsilon + delta). Bets are divided by e^epsilon + delta, so
     # that a wrong guess loses at most the whole capital.
     most = math.exp(epsilon) + delta
     bets = BETS / most

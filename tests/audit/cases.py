@@ -24,10 +24,10 @@ IN_ONE_CELL = tuple(pair for pair in PAIRS if pair.name == "among twenty, ten re
 PEOPLE: dict[str, object] = {"counting": Counting.PEOPLE, "pairs": IN_TEN_CELLS}
 
 ONCE: dict[str, object] = {"counting": Counting.PEOPLE, "pairs": IN_ONE_CELL, "bound": 1}
-"""Fields for zones and flows: the added person has records in one cell only.
+"""Fields for the cases with zones and flows: the added person has records in one cell only.
 
-The attacker cannot add up these releases over ten cells, and with one cell the whole rho is spent
-on one zone, or on one pair and its two ends.
+The attacker cannot add up the counts of zones or flows over ten cells. With one cell, the whole rho
+is spent on one zone, or on one flow and its two ends.
 """
 
 VISITS: dict[str, object] = {"pairs": IN_ONE_CELL}
@@ -51,9 +51,9 @@ Each is audited on the pair of datasets for which its claim is exact.
 
 
 def _crowded() -> tuple[Floats, Floats, Ints]:
-    """Return a hundred copies of the records of the last of PAIRS, all in one cell.
+    """Return the records of the last pair in PAIRS a hundred times, all in one cell.
 
-    In each copy, the records belong to people of its own.
+    No two of the hundred copies have a person in common.
     """
     longitude, latitude, persons = PAIRS[-1].others()
     return np.tile(longitude, 100), np.tile(latitude, 100), np.arange(100 * persons.size)
@@ -75,7 +75,7 @@ CASES = (
         wanted=GRID,
         most=24_000,
         counting=Counting.PEOPLE,
-        bound=1,  # each person is in one zone only, so that the whole epsilon is spent there
+        bound=1,  # each person counts in one zone only, and the whole epsilon is spent on it
         chosen={"zones": "tiles"},
     ),
     Case(name="quartiles", key="quartiles", wanted=GRID, most=24_000),
@@ -100,7 +100,7 @@ CASES = (
         key="flows",
         wanted=TREE,
         most=20_000,
-        bound=BOUND - 1,  # BOUND consecutive records make one trip fewer
+        bound=BOUND - 1,  # the added person has BOUND records, which make one trip fewer than that
         chosen={"trips": "consecutive rows", "within": True, "gap_hours": 168},
     ),
     Case(
@@ -122,8 +122,8 @@ CASES = (
         wanted=TREE,
         most=24_000,
         counting=Counting.PEOPLE,
-        # With this bound, the added person changes the count of one place in all and on one day,
-        # and both by as much as anybody can.
+        # With this bound, the added person adds to one place in the map of all days and in that of
+        # one day, to both as much as any person can.
         bound=1,
         chosen={"places": "spots", "reach": 2000, "slices": "days of the week"},
     ),
@@ -247,7 +247,9 @@ EXEMPT = {"planar-laplace"}
 
 
 def factors_of(wanted: Fraction, catch: Fraction) -> tuple[Fraction, ...]:
-    """Return 1 (no fault) and the planted factors from `wanted` to 2, or to `catch` if larger."""
+    """Return 1 (no fault) and the factors to plant: FACTORS from `wanted` to 2 or, if `catch` is
+    larger, to `catch`.
+    """
     return (Fraction(1), *(each for each in FACTORS if wanted <= each <= max(catch, Fraction(2))))
 
 

@@ -64,7 +64,7 @@ SCHEMA = Schema(
 ADDED = 1000
 """Smallest person number of an added person.
 
-Rows of an added person have the largest value, and rows of other people the middle one.
+In the measured column, an added person's rows have the largest value, 1, and other people's 0.5.
 """
 
 KEY = bytes(range(32))
@@ -90,8 +90,8 @@ class Counted:
             return attribute
 
         def once(regions: Any, *measure: Measure, **limits: int) -> Any:
-            # Zones are not hashable, and each dataset has only one layer of them, so None stands
-            # for that layer.
+            # Zones are not hashable. Each dataset has only one layer of zones, so None stands for
+            # it in the key.
             hashable = None if isinstance(regions, Zones) else regions
             if isinstance(regions, SlicedZones):
                 hashable = regions.slices

@@ -75,7 +75,10 @@ def _signed(score: Score, sign: int) -> Score:
 
 
 def _thresholds(name: str, score: Score, sides: list[Floats], draws: int) -> Rule:
-    """Return the rule with a score's two best thresholds, one of which may never be reached."""
+    """Return the rule with the best two thresholds for a score.
+
+    One of them may be infinite; the rule then never names the dataset on that side.
+    """
     first, second = (score(side) for side in sides)
     together = np.concatenate([first, second])
     values = np.unique(np.quantile(together, TAILS, method="nearest"))

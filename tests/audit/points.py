@@ -47,7 +47,7 @@ cell.
 """
 
 METRES = 400
-"""Distance between the two places, twice the radius."""
+"""Distance between the two places at which people are: twice the radius in LEVEL."""
 
 LEVEL = {"level": "ln 4", "radius": 200, "cells": 1}
 
@@ -79,7 +79,7 @@ class Points:
         return np.concatenate(chunks)[:size]
 
     def release(self, east: float, entropy: SeededEntropy) -> Released:
-        """Return a release in which everybody is `east` metres east of the middle."""
+        """Return a release of people who are all `east` metres east of the study area's middle."""
         path = self.folder / f"{east:g}.parquet"
         if not path.exists():
             longitude = MIDDLE + math.degrees(east / EARTH_RADIUS_METRES)
@@ -161,9 +161,10 @@ def _odds(scale: float, odds: Floats, places: Floats) -> Floats:
 
 
 def cells_of(places: Floats, scale: float) -> Ints:
-    """Return the cell of each of `places` (n, 2), given in metres.
+    """Return the number of the cell in which each point of `places` (n, 2), in metres, lies.
 
-    The last cell is everything outside the square.
+    Points outside the square of cells get the number of the last cell. `scale` is the noise's mean
+    distance in metres.
     """
     column, row = np.floor((places.T / (REACH * scale) + 1) * (CELLS / 2)).astype(np.int64)
     inside = (column >= 0) & (column < CELLS) & (row >= 0) & (row < CELLS)

@@ -83,7 +83,7 @@ def report(cases: Sequence[Case], findings: Sequence[Finding], page: str = "") -
             lines += [line for line in page.splitlines() if line.startswith(f"| {name} | ")]
             found = page.partition(REVEALED)[2].splitlines()
             rules |= {line for line in found if line.startswith(f"- {name}: ")}
-    # Planted faults stay in order within each claim.
+    # The sort is stable, so the planted faults of one claim keep their order.
     lines.sort(key=lambda line: names.index(_cells(line)[0]))
     missed = []
     for line in lines:
@@ -120,9 +120,9 @@ def _cells(line: str) -> list[str]:
 
 
 def _not_run(names: Sequence[str], drawn: set[str]) -> list[str]:
-    """Return a paragraph that names the claims for which nothing was drawn.
+    """Return the lines of a paragraph that names the claims for which nothing was drawn.
 
-    The list is empty if there are no such claims.
+    Returns an empty list if there are no such claims.
     """
     left = "; ".join(name for name in names if name not in drawn)
     return [f"Not drawn for this page, which says nothing of them: {left}.", ""] if left else []

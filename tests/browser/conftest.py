@@ -31,7 +31,7 @@ QUIET = [
 SOFTWARE_WEBGL = [
     "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
-    # Chromium draws what is around WebGL itself; through SwiftShader that would take far longer.
+    # Only WebGL needs SwiftShader, which is slow; Chromium draws the rest of a page without it.
     "--disable-gpu-compositing",
     "--disable-gpu-rasterization",
 ]
@@ -47,7 +47,7 @@ def django_db_setup(request: pytest.FixtureRequest) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests of folders first, because a folder's files are run one after another."""
+    """Put tests in subfolders first, because a single process has to run a whole subfolder."""
     items.sort(key=lambda item: FOLDER not in item.path.parent.parents)
 
 
@@ -68,7 +68,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def need_browser() -> None:
-    """Continue if there is a browser, and something to open in it; otherwise skip or fail."""
+    """Skip or fail the test unless Chromium is installed and the frontend is built."""
     need(CHROMIUM.exists(), "Chromium: apt-get install chromium")
     built = (Path(settings.BASE_DIR) / "frontend/dist/manifest.json").exists()
     need(built, "the built frontend: make frontend")
@@ -76,7 +76,7 @@ def need_browser() -> None:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """Start Playwright for one module at a time, because its event loop runs in this thread."""
+    """Run Playwright only while a module needs it, because its event loop occupies this thread."""
     need_browser()
     sync_api = pytest.importorskip("playwright.sync_api")
     with pytest.MonkeyPatch.context() as patch, sync_api.sync_playwright() as driver:

@@ -170,7 +170,7 @@ SCRIPTS = {
     "Thai": "กรุงเทพ",
     "Devanagari": "दिल्ली",
 }
-"""Names in the scripts that the map's fonts must be able to show."""
+"""A name in each writing system that the map's fonts must be able to show."""
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -193,7 +193,7 @@ def test_names_of_every_script_are_written_with_fonts_of_this_site_or_machine(
 
     name = {"name": SCRIPTS[script], "kind": "city", "at": [9.52, 47.14]}
     written, bare = (picture(names).astype(int) for names in ([name], []))
-    # The name was drawn, by fonts of this server: the fixture fails on requests to any other.
+    # The name was drawn, and with fonts of this server: `open_page` fails on requests to others.
     assert (np.abs(written - bare).max(axis=2) > 60).sum() > 150
 
 

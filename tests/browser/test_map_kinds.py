@@ -208,7 +208,7 @@ def test_clusters_carry_their_numbers(open_page: Open, published: Any, theme: st
     )
     image = screenshot(page, "#map .sheet")
     y, x = image.shape[0] // 2, image.shape[1] // 2
-    # The cluster's circle has a radius of 26 pixels.
+    # The cluster's number is written below its circle, which has a radius of 26 pixels.
     below = image[y + 28 : y + 44, x - 20 : x + 20]
     assert 0.02 < share(below, "ink", theme) < 0.6
 

@@ -74,7 +74,7 @@ def published(tmp_path: Path) -> Release:
 
 
 def names(page: Any) -> list[str]:
-    """Return the places that are surely among the busiest, in the list that is shown."""
+    """Return the names in the visible ranking that the page marks as surely among the busiest."""
     rows = page.locator("[data-places]:visible .ranked tbody tr:not(.maybe):not(.cut) th")
     return [each.inner_text() for each in rows.all()]
 

@@ -56,8 +56,8 @@ ANSWERS = """
         return strokeRect.call(this, ...rectangle);
     };
 """
-"""Script that lists three events in order: a map's first picture is begun, the page runs an urgent
-task, as it would for a click, and the picture's frame is drawn, which is its last part."""
+"""Script that records the order of three events: the drawing of a map's first picture begins, the
+page runs an urgent task, as it would for a click, and the drawing ends with the picture's frame."""
 BEHIND = """
     let hidden = true;
     const waiting = [];
@@ -258,7 +258,7 @@ def test_margins_cover_the_whole_area_without_hatch(open_page: Open, gridded: Re
     page.get_by_role("button", name="Margin").click()
     page.wait_for_timeout(500)
     image = screenshot(page, "#map .sheet")
-    # Some pixels of names have the colour of the hatch.
+    # The share is not 0, because some pixels of place names have the colour of the hatch.
     assert share(image, "map-hatch", "light") < doubtful / 3
     assert share(image, "tide-3", "light") > 0.2
     assert re.search("Margin of error, (people|sightings) per", page.inner_text(".legend"))

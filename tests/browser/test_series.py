@@ -64,7 +64,7 @@ def test_only_changes_that_noise_would_not_make_are_coloured(
     choose(page, "change")
     assert "More or fewer people" in page.inner_text(".legend")
     assert page.get_attribute("#map", "data-ramp") == "drift"
-    # Half of the fullest square's people have moved to the last one, in every second map.
+    # In every second map, half of the people in the fullest square have moved to the last square.
     rows = page.locator("#changes tbody tr")
     assert rows.count() == 2
     assert "In 2 of" in page.inner_text("#changes .found")
@@ -152,7 +152,7 @@ def test_lists_of_cells_are_compared_as_far_as_they_are_known(open_page: Open) -
     assert "listed" in page.inner_text("#period .total")
     choose(page, "change")
     assert "Where only one of the two maps" in page.inner_text(".legend")
-    # Half of the last cell's count has moved to the first cell.
+    # In the second map, half of the last cell's people have moved to the first cell.
     assert "noise would make: 2" in page.inner_text("#changes .found")
 
 

@@ -74,7 +74,7 @@ class Held:
         self.released = False
 
     def __call__(self, route: Any) -> None:
-        """Hold a request, or let it through."""
+        """Hold a request back, or let it through if the requests were released."""
         if self.released:
             route.continue_()
         else:

@@ -202,7 +202,7 @@ def request(dataset: int) -> dict[str, Any]:
 
 
 def prepare_series(people: int, weeks: int) -> dict[str, Any]:
-    """Declare a series of weekly maps of `people`, each in three places every week.
+    """Declare a series of weekly maps of `people` persons, each of them in three places every week.
 
     All weeks are complete, so maps are due. Returns the series' id.
     """
@@ -235,7 +235,7 @@ def moved_on_or(look: Callable[[], list[int]]) -> list[int]:
 
 
 def look_at_series(series: str) -> dict[str, Any]:
-    """Return a series' progress, what its maps count and cost, and the number of stored draws."""
+    """Return a series' progress, its maps' counts and cost, and the number of draws of each map."""
     from dpgeo.datasets.orphan_files import stored_names
     from dpgeo.datasets.storage import private_storage
     from dpgeo.releases.models import Series
@@ -346,7 +346,7 @@ def age() -> dict[str, Any]:
 
 
 def look(release: str) -> dict[str, Any]:
-    """Return the states of a release and its job, its files and blobs, and the ledger's entries."""
+    """Return what is stored of a release: states, job, blob, files, and its ledger's entries."""
     from dpgeo.budgets.models import Entry
     from dpgeo.datasets.storage import private_storage, public_storage
     from dpgeo.releases.models import Release

@@ -101,7 +101,7 @@ def _releases(desk: Any) -> Names:
     files = {file.name for release in published for file in release.files.all()}
     return {
         "published": [release.pk for release in published],
-        "ranked": [*ranked, published[0].pk],  # rankings of places, then another kind of map
+        "ranked": [*ranked, published[0].pk],  # the last is not a ranking of places
         "to_withdraw": [release.pk for release in small[:SPARE]],
         "draft": [release.pk for release in small[SPARE : 2 * SPARE]],
         "to_reject": [release.pk for release in small[2 * SPARE : 3 * SPARE]],
@@ -136,7 +136,10 @@ def _uploads(program: Any, slug: str) -> Names:
 
 
 def _planned(program: Any, slug: str, release: str) -> Names:
-    """Add layers of zones to a dataset, and make campaigns; return their names and ids by use."""
+    """Add layers of zones to a dataset, and make campaigns.
+
+    Returns the layers' names and the campaigns' ids, by the fuzzer's dictionary they belong to.
+    """
     from tests.web.example_city import BODIES
 
     layers = [f"wards-{number}" for number in range(SPARE)]
@@ -228,7 +231,9 @@ EVERYWHERE = {
     "path.collectionId": "collection",
     "path.featureId": "feature",
 }
-"""For each parameter of any operation, the name of the dictionary that provides some of its values.
+"""For each parameter, the name of the dictionary that provides some of its values.
+
+This holds for all operations, except where BY_OPERATION names another dictionary.
 """
 
 BY_OPERATION = {
@@ -261,7 +266,7 @@ BY_OPERATION = {
     "layer_remove": {"path.name": "zones"},
     "campaign_delete": {"path.campaign_id": "to_delete"},
 }
-"""For each operation that needs other values for a parameter, the parameter's dictionary."""
+"""For each operation that needs other values than EVERYWHERE gives, the parameter's dictionary."""
 
 
 def settings(words: Mapping[str, Sequence[Any]], *, mixed: bool = True) -> str:

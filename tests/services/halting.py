@@ -48,9 +48,10 @@ def after(function: Callable[..., Any], gate: Path) -> Callable[..., Any]:
 
 
 def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
-    """Return, for each point, the object and the name of the function to replace, and how.
+    """Return, for each named point, which function to replace by one that halts there.
 
-    The third value is the function `before` or `after`, which says when the replacement halts.
+    The values are the module or object that has the function, the function's name, and `before` or
+    `after`, which says whether to halt before or after the function runs.
     """
     from celery import current_app
     from django.core.files.uploadhandler import TemporaryFileUploadHandler
@@ -89,7 +90,7 @@ def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
 
 
 def halt_at(point: str, gate: Path) -> None:
-    """Make this process's copy of the program halt at a point."""
+    """Make this process halt when it reaches the point, one of `places`."""
     from dpgeo.datasets import storage
 
     owner, name, halt = places()[point]

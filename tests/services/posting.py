@@ -28,7 +28,10 @@ def layered() -> dict[str, Any]:
 
 
 def fuzzed() -> dict[str, Any]:
-    """Make objects of each kind in the API; return headers with a key, and the objects' names."""
+    """Make objects of each kind in the API, for the fuzzer to request.
+
+    Returns headers with a key, and the names or ids of the objects.
+    """
     from tests.services.fuzzed import make
 
     return make()

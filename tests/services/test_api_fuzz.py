@@ -37,12 +37,12 @@ HOOKS = "tests.services.fuzz_hooks"
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much is asked.
+    """How many requests the fuzzers make.
 
-    `examples` is the number of random examples for each operation, and of sequences of requests
-    that follow the schema's links; examples at the limits of the schema are tried as well. Of the
-    operations, the first and every `one_in`-th further one is asked. `fuzzers` is the number of
-    processes that share them, because generating an example takes longer than answering it.
+    `examples` is the number of random requests for each operation, and of sequences of requests
+    that follow the schema's links; requests at the limits of the schema are made as well. Only the
+    first operation and every `one_in`-th further one are tried. `fuzzers` is the number of
+    processes that share the work, because generating a request takes longer than answering it.
     """
 
     examples: int
@@ -53,7 +53,7 @@ class Extent:
 WHOLE = Extent(examples=500 if os.environ.get("DPGEO_AUDIT") else 50, one_in=1, fuzzers=2)
 
 SAMPLE = Extent(examples=4, one_in=3, fuzzers=1)
-"""What is asked where only a sample of the tests runs."""
+"""The extent of fuzzing in runs that make only a sample of the tests."""
 
 CHECKS = (
     "not_a_server_error",
@@ -114,7 +114,7 @@ def tile_of(server: str, release: str, layer: str) -> tuple[int, int, int]:
 
 @pytest.fixture(scope="module")
 def extent(pytestconfig: pytest.Config) -> Extent:
-    """Return how much is asked in this run."""
+    """Return how many requests the fuzzers make in this run of the tests."""
     return SAMPLE if pytestconfig.getoption("--one-in") > 1 else WHOLE
 
 
@@ -131,10 +131,10 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Fixture:
 
 @contextmanager
 def served(folder: Path, held: Fixture) -> Iterator[tuple[str, dict[str, str], Words]]:
-    """Run a server on a copy of the installation of `held`.
+    """Run a server on a copy of the installation in `held`.
 
-    Yields its address, headers with a key, and the fuzzer's dictionaries. Afterwards no API request
-    may have failed.
+    Yields the server's address, headers with a key, and the fuzzer's dictionaries. At the end,
+    fails if the server has logged that an API request failed.
     """
     folder_of, made = held
     shutil.copytree(folder_of / "var", folder / "var")

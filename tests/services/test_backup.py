@@ -1,4 +1,7 @@
-"""Backups of a busy installation with SQLite or PostgreSQL, restored into either, with kills."""
+"""Backups of a busy installation with SQLite or PostgreSQL, restored into either database.
+
+Some tests kill the backup or the restore before it ends.
+"""
 
 from __future__ import annotations
 
@@ -111,7 +114,7 @@ def test_a_busy_installation_is_restored_into_another_kind_of_database(
             break
     else:
         run(new, *words)
-    new.close()  # what is asked from now on reads the restored keys
+    new.close()  # the next action starts a new process, which reads the restored keys
     # All that was left of the budget was debited, because the backup may be older than a draw.
     assert ledgers(new) == [[total, total, total]]
     assert spent == entries <= total

@@ -137,7 +137,7 @@ class Stack:
         os.chown(self.files, facts.st_uid, facts.st_gid)
 
     def options(self, name: str) -> dict[str, Any]:
-        """Return the options for running a service's commands."""
+        """Return the options with which the compose file runs a service, such as its user."""
         service = SERVICES[name]
         assert service["read_only"]
         if name == "proxy":
@@ -287,7 +287,7 @@ def test_https_is_spoken_in_front_of_the_containers(stack: Stack) -> None:
     inside = stack.image.inside("/etc/caddy")
     for folder in (inside, stack.image.inside("/data")):
         folder.mkdir(exist_ok=True)
-    # Caddy's image has the program in another folder; here it lies beside its configuration.
+    # Caddy's image has the program in another folder; this test puts it beside its configuration.
     shutil.copy(str(program), inside / "caddy")
     http, https = free_port(), free_port()
     (inside / "Caddyfile").write_text(local_caddyfile(http, https))
@@ -335,7 +335,7 @@ def check_maintenance(stack: Stack) -> None:
 
 
 def check_backup(stack: Stack) -> None:
-    """Check that the backup service writes both archives where only its user may read them."""
+    """Check that the backup service writes two archives, data and keys, for its own user alone."""
     folder = stack.folder / "backups"
     folder.mkdir()
     place = stack.image.inside("/backups").stat()
@@ -368,7 +368,10 @@ def unpacked(body: bytes) -> str:
 
 
 def test_the_site_is_no_superuser_of_its_database() -> None:
-    """The site's database account is no superuser once PostgreSQL's image has run the script."""
+    """The script that PostgreSQL's image runs first gives the site an account of its own.
+
+    With this account, the site can create tables but has no rights of a superuser.
+    """
     need(servers_installed() and shutil.which("psql") is not None, INSTALL)
     mounts = [each.split(":") for each in SERVICES["database"]["volumes"]]
     (script,) = [each[0] for each in mounts if each[1].startswith("/docker-entrypoint-initdb.d/")]

@@ -24,8 +24,8 @@ AUDIT = os.environ.get("DPGEO_AUDIT") == "1"
 FILES = 500 if AUDIT else 24
 
 SAMPLE_FILES = 14
-"""Number of files where only a sample of the tests runs: each kind of odd file still comes in, and
-damaged files of half of the formats.
+"""Number of files sent in runs that make only a sample of the tests. It is just enough for one odd
+file of each kind; the damaged files then cover half of the formats.
 """
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(7200 if AUDIT else 600)]

@@ -35,7 +35,10 @@ SERVICE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"][
 
 @contextmanager
 def caddy(folder: Path, site: int, http: int, https: int) -> Iterator[Path]:
-    """Run Caddy for the service `tls` in front of a site; yield its authority's certificate."""
+    """Run Caddy in front of a site, with the command of the compose file's service `tls`.
+
+    Yields the path of the certificate of Caddy's own certificate authority.
+    """
     program = shutil.which("caddy")
     need(program is not None, CADDY)
     (folder / "Caddyfile").write_text(local_caddyfile(http, https))
@@ -109,7 +112,10 @@ def test_https_is_spoken_by_current_versions_alone_and_cookies_are_bound(tmp_pat
 
 
 def version_spoken(port: int, root: Path, newest: ssl.TLSVersion) -> str | None:
-    """Return the TLS version agreed with a client whose newest is `newest`, or None for none."""
+    """Return the TLS version agreed with a client that knows none newer than `newest`.
+
+    Returns None if no connection is made.
+    """
     words = {"TLSv1_3": "-tls1_3", "TLSv1_2": "-tls1_2", "TLSv1_1": "-tls1_1"}
     process = subprocess.run(
         ["openssl", "s_client", "-connect", f"localhost:{port}", "-servername", "localhost",

@@ -134,8 +134,8 @@ def test_of_two_living_holders_one_commits(
             installation.reaper(),
             installation.worker() as second,
         ):
-            # The halted worker still renews its lease now and then. So the lease is made to lapse
-            # until the reaper happens to run before the next renewal.
+            # The halted worker still renews its lease now and then. So make the lease lapse again
+            # and again, until the reaper happens to run before the next renewal.
             while installation.ask("look", release=release)["attempts"] == 1:
                 installation.ask("lapse")
             published = installation.wait_for(release, job="done")

@@ -31,9 +31,9 @@ PATIENCE_SECONDS = 120.0
 
 
 def shipped(folder: Path, port: int) -> Path:
-    """Write the shipped configuration for a site on another port; return its file.
+    """Write the shipped configuration for a site on another port; return the file's path.
 
-    Scrapes follow each other sooner, and alerts do not wait.
+    It is changed to scrape every second, and to raise alerts without a waiting time.
     """
     text = (ROOT / "deploy" / "prometheus.yml").read_text()
     for given, here in (("127.0.0.1:8000", f"127.0.0.1:{port}"), ("60s", "1s")):
@@ -54,7 +54,7 @@ class Asked:
         self.site = Site(port, {})
 
     def value(self, query: str) -> float | None:
-        """Return the value of a query for one series, or None if there is none."""
+        """Return the value of the only time series that a query finds, or None if it finds none."""
         words = urllib.parse.urlencode({"query": query})
         found = self.site.must("GET", f"/api/v1/query?{words}")["data"]["result"]
         return float(found[0]["value"][1]) if found else None

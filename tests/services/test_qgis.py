@@ -1,4 +1,4 @@
-"""QGIS as a reader of a running server's OGC API - Features and of styled files."""
+"""QGIS reads OGC API - Features from a running server, and downloaded files with their styles."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
 
 PROCESSES = 6
 START_SECONDS = 8
-"""Number of seconds after which most processes are ready to register files."""
+"""Seconds from the start of the processes until most of them are ready to register files."""
 
 
 def test_files_announced_at_once_stay_within_the_limit_of_open_uploads(

@@ -31,7 +31,7 @@ QUICK = {
     "embedded": {"state stored", "stored", "series moved", "committed"},
     "servers": {"state stored", "series moved"},
 }
-"""Points that are tried on each kind of installation; `make audit` tries all."""
+"""The points tried on each kind of installation; `make audit` tries all POINTS on both kinds."""
 
 CASES = [
     (kind, point) for kind, chosen in QUICK.items() for point in POINTS if AUDIT or point in chosen

@@ -137,8 +137,8 @@ def tree(number: int) -> Iterator[int]:
 def memory(number: int) -> dict[str, int]:
     """Return the resident memory, in bytes, of each program's largest descendant process.
 
-    Only the largest process counts, because workers of the same program take turns, and a worker
-    that has not made a release yet is small.
+    Only the largest process counts: a worker process that has not made a release yet is small, so
+    sums would depend on which worker processes happened to get jobs.
     """
     found: dict[str, int] = {}
     for each in tree(number):

@@ -84,7 +84,7 @@ class Browser:
 def killed_while(
     installation: Installation, browser: Browser, point: str, gate: Path, send: str
 ) -> Iterator[None]:
-    """Kill the website at a point while it handles a request, and check that the request fails."""
+    """Kill the website at the given point of a request, and check that the request fails."""
     from concurrent.futures import ThreadPoolExecutor
 
     with (

@@ -60,7 +60,7 @@ def test_the_servers_wheel_serves_a_whole_site_without_node(tmp_path: Path) -> N
 
 
 def settings_of(folder: Path) -> dict[str, str]:
-    """Return an environment with user data in `folder` and no programs on PATH."""
+    """Return environment variables that put user data in `folder` and no programs on PATH."""
     return {**environment(), "XDG_DATA_HOME": str(folder / "data"), "PATH": "/nonexistent"}
 
 

@@ -26,7 +26,10 @@ house = Organisation.objects.create(name="Invented house", slug="invented-house"
 owner = User.objects.create_user("owner", password="secret-words")
 Membership.objects.create(organisation=house, user=owner, role=Role.ADMINISTRATOR)
 """
-"""Both in one process, because a process takes longer to start than to do this."""
+"""Script that collects the static files and adds the owner's account.
+
+One process does both, because starting a second process would take longer than the work itself.
+"""
 
 
 @pytest.fixture(scope="package")

@@ -1,4 +1,4 @@
-"""Owners' paths from unchanged public files to maps of flows, places and averages, by defaults."""
+"""An owner makes maps of flows, places and averages from files in public formats, with defaults."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def test_a_map_takes_eight_decisions_and_twenty_five_clicks(
     page.wait_for_url("**/desk/releases/**")
     page.wait_for_selector("form[action$='publish/'] button, .state.published", timeout=PATIENCE)
     if page.locator("form[action$='publish/'] button").count():
-        # It would be published by itself up to an hour later; publish it now.
+        # The map would be published by itself up to an hour later; publish it now.
         someone.click("form[action$='publish/'] button")
     sync_api.expect(page.locator(".state")).to_have_text("Published")
 
