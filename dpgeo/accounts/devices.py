@@ -42,7 +42,10 @@ def device_of(request: HttpRequest, name: str) -> str | None:
 
 
 def remember_device(request: HttpRequest, response: HttpResponse, user: User) -> None:
-    """Set the device's cookie after a sign-in; a known device keeps its failure counter."""
+    """Set the device's cookie after a sign-in, with the number of its failure counter.
+
+    A device that the account has used before keeps its number.
+    """
     known = _read(request)
     number = known[1] if known and known[0].pk == user.pk else secrets.randbelow(DEVICES)
     facts = {"user": user.pk, "number": number, "password": _fingerprint(user)}

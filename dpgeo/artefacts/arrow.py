@@ -111,9 +111,9 @@ def _geometries(layer: Layer, part: slice, box_bounds: NDArray[np.float64]) -> A
 
 
 def _binary(head: bytes, coordinates: NDArray[np.float64]) -> Any:
-    """Return an array of geometries that differ only in their coordinates (n, m).
+    """Return n geometries as WKB that differ only in their coordinates (n, m).
 
-    `head` is what comes before the coordinates.
+    `head` holds the bytes of each geometry before its coordinates.
     """
     import pyarrow as pa
 

@@ -213,7 +213,7 @@ def _split(content: Content, version: int) -> tuple[dict[str, Any], dict[str, ND
 
 
 def _is_packed(hint: Any) -> bool:
-    """Return whether a field of this type is stored in both the header and a member of its own."""
+    """Return whether a field of this type is stored partly as JSON and partly as an array."""
     return hasattr(hint, "to_packed") and hasattr(hint, "from_packed")
 
 
@@ -258,7 +258,7 @@ def _dtype(hint: Any) -> np.dtype[Any] | None:
 
 
 def _write_member(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
-    # A member that zipfile opens by its name is dated 1980, whatever the clock says.
+    # Opened by name, a member is always dated 1980, so equal objects give equal bytes.
     with archive.open(name + _SUFFIX, "w", force_zip64=True) as member:
         portable = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
         npy.write_array_header_1_0(member, npy.header_data_from_array_1_0(portable))

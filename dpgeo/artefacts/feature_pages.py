@@ -44,7 +44,7 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class FeaturePage:
-    """A page of features, with the first row of the next page (None on the last page)."""
+    """A page of features; `next_row` is the row where the next page starts, or None on the last."""
 
     features: list[Feature]
     next_row: int | None

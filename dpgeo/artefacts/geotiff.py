@@ -210,9 +210,9 @@ def _pack(kind: int, values: Sequence[float]) -> bytes:
 
 
 def _directory_size(tags: list[Tag], tiles: int) -> int:
-    """Return the size in bytes of a directory with its values, a multiple of 8.
+    """Return the size in bytes of a TIFF directory and its values, a multiple of 8.
 
-    `tags` does not include the two entries for the image's tiles.
+    `tags` does not include the two entries for the offsets and sizes of the image's tiles.
     """
     beside = [len(data) for _, _, data in tags] + [tiles * _WIDTH[_LONG]] * 2
     size = 2 + 12 * len(beside) + 4

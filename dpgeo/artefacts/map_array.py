@@ -80,10 +80,10 @@ def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
 
 
 class Further(Protocol):
-    """Function that returns further members of the header, and may add arrays of its own."""
+    """Function that returns additional members of the header, and may append arrays to the file."""
 
     def __call__(self, add: Callable[[NDArray[Any]], dict[str, str | int]], /) -> dict[str, Any]:
-        """Return further members of the header.
+        """Return the members to add to the header, as a dictionary.
 
         `add` appends an array to the file and returns the header's entry for it.
         """
@@ -92,7 +92,7 @@ class Further(Protocol):
 def encode(released: Released, shown: Sequence[Layer], further: Further = lambda _: {}) -> bytes:
     """Return the bytes of map.bin for these layers; all layers of boxes share one grid.
 
-    `further` returns more members of the header.
+    `further` returns the additional members of the header.
     """
     grid = next((layer.grid for layer in shown if isinstance(layer, BoxLayer)), None)
     inside = None if grid is None else _inside(grid, released.area)

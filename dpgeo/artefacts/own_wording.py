@@ -177,7 +177,10 @@ LIMITS = (
     "typed them and may have seen rows before; whether they follow the data the software cannot "
     "know."
 )
-"""Sentence on the limits of a measure; the limits of yes-or-no answers are always 0 and 1."""
+"""Sentence on the limits of a measure, which the publisher chose.
+
+Yes-or-no measures do not need it: their limits are always 0 and 1.
+"""
 
 DIVIDED = (
     "The map is divided by {category}: the publisher listed the values, and every other one counts "

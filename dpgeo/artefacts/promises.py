@@ -286,8 +286,10 @@ class Lifetime:
 
     @property
     def places(self) -> Bound | None:
-        """The bound on guesses about places, given all counts and points; None without a points
-        budget.
+        """The bound on guesses about where somebody was, for somebody who sees all counts and
+        points.
+
+        None without a points budget.
         """
         return bound_of(2 * self.total + self.points.loss) if self.points else None
 
@@ -352,9 +354,10 @@ class Lifetime:
         return Phrase(SMALL_DELTA_ROW if self.delta else SMALL_ROW, **words)
 
     def small_of_points(self, used: Phrase) -> Phrase:
-        """Return the small print on the levels of moved points.
+        """Return the small print of a map of moved points: its level, and all points' and counts'
+        total.
 
-        `used` states the level that the map itself costs.
+        `used` states the level of the map.
         """
         total = Figure(format_epsilon(self.total))
         points = self.points.words if self.points else used
@@ -434,9 +437,10 @@ def of_points(
 ) -> Promise:
     """Return the promise about where somebody was, for moved points.
 
-    `loss` is the largest log-ratio of the odds if all `reports` of a privacy unit are moved by the
-    radius. If the privacy unit is a record, the promise is about one report, and says that somebody
-    with many reports is protected less. `noun` is the owner's noun for rows, or "".
+    `loss` is the largest change of the log-odds if all `reports` reports of a privacy unit had been
+    made up to `radius` metres away. If the privacy unit is a record, the promise is about one
+    report, and says that somebody with many reports is protected less. `noun` is the owner's noun
+    for rows, or "".
     """
     bound = bound_of(loss)
     metres, named = Figure(f"{radius:,}"), noun_of(noun, REPORT)
@@ -459,8 +463,9 @@ def in_places_and_groups(
 ) -> Sequence[Phrase]:
     """Return sentences on cases in which the loss is several times that of one privacy unit.
 
-    If the privacy unit is a person, these are changes of place and groups of people; if it is a
-    record, several rows of one person. `noun` is the owner's noun for rows, or "". If households
+    If the privacy unit is a person, these cases are that somebody was in one place rather than in
+    another, and that a group of people is in the data; if it is a record, that several rows of one
+    person are. `noun` is the owner's noun for rows, or "". If households
     are protected, the sentence on groups is about a household of `household` people and all maps
     together, of which each person loses at most `total`; `of_household` covers a single map.
     """

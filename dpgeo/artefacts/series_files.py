@@ -41,7 +41,7 @@ from dpgeo.postprocess.summary import total
 ARRAY = "series.bin"
 
 FEATURES = f"all-periods{geoparquet.FORMAT.suffix}"
-"""Name of the file with the table of all periods from which the site serves features."""
+"""Name of the file from which the site serves features: the table of all periods."""
 
 LONG: Mapping[str, LayerFormat] = {
     f"all-periods{each.suffix}": each for each in (csv.FORMAT, geoparquet.FORMAT)
@@ -84,7 +84,7 @@ def _long(shown: Sequence[Layer]) -> Layer:
 
 
 def _drawn(shown: Sequence[Layer]) -> Layer:
-    """Return the layer whose counts are in the array: for flows, the layer of arrivals."""
+    """Return the layer that browsers draw from series.bin: for flows, the layer of arrivals."""
     return next((each for each in shown if each.features is ARRIVALS), _long(shown))
 
 
@@ -129,13 +129,16 @@ class SeriesMaps:
 
     @cached_property
     def _smoothed(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """Smoothed counts and their standard deviations; None if maps list only some counts."""
+        """Smoothed counts and their standard deviations; None if maps list only large counts."""
         if self.compared is None or self.compared.main.least:
             return None
         return _smoothed(self.compared.main)
 
     def array(self) -> bytes:
-        """Return the `map_array` file of maps that can be compared; see the module's docstring."""
+        """Return the bytes of series.bin: the newest map's array with the counts of all periods.
+
+        Raises ValueError if the maps cannot be compared.
+        """
         of_all = self.compared
         if of_all is None:
             raise ValueError("These maps cannot be compared.")
@@ -222,7 +225,7 @@ def _smoothed(table: Table) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def _of_totals(table: Table) -> dict[str, int]:
-    """Return the margins of a map's sum over all features, and of its change between two maps."""
+    """Return the margins of the sum of a map's counts, and of the difference of two such sums."""
     return {
         "total_margin": margin_of_sum({table.noise: table.possible}),
         "total_change_margin": margin_of_sum({table.noise: 2 * table.possible}),
@@ -230,10 +233,10 @@ def _of_totals(table: Table) -> dict[str, int]:
 
 
 def _counts(table: Table, layer: Layer, add: Callable[[NDArray[Any]], Any]) -> dict[str, Any]:
-    """Add a table's counts to the file, and smoothed counts unless maps list only some.
+    """Add a table's counts to the file, and return the header's entries for them.
 
-    Returns the entries of the header for them. If every cell of a grid has a count, the arrays have
-    an entry for each cell.
+    Smoothed counts are added, too, unless the maps list only counts from a threshold on. If every
+    cell of a grid has a count, the arrays have an entry for each cell.
     """
     counts, steps = table.counts, None
     if not table.least:

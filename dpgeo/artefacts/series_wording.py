@@ -1,7 +1,7 @@
 """Sentences for statements and pages about the series that a release belongs to.
 
-Sentences about a year assume 366 days, 53 weeks or 12 months, the largest numbers that begin in
-one.
+Sentences about a year assume that 366 days, 53 weeks or 12 months begin in it, which are the
+largest possible numbers.
 """
 
 from __future__ import annotations

@@ -377,7 +377,7 @@ class Total(TypedDict):
 class Scale(TypedDict):
     """How counts are scaled to a total.
 
-    If the numbers are null, nothing is scaled and `meaning` says why.
+    If `factor`, `low` and `high` are null, nothing is scaled and `meaning` says why.
     """
 
     counted: Literal["sightings", "visits"]
@@ -429,7 +429,10 @@ class WindowOfTime(TypedDict):
 
 
 class Household(Guesses):
-    """What the release promises a household of up to `people` people; each has the guarantee."""
+    """What the release promises to a household of up to `people` people.
+
+    Each of them has the release's guarantee on their own.
+    """
 
     people: Annotated[int, also(minimum=2)]
     epsilon: Decimal

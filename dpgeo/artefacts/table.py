@@ -29,8 +29,8 @@ EVERY = slice(None)
 """Python slice of all of a layer's features."""
 
 MEASURES = ("estimate", "margin", "threshold", "coloured_from")
-"""Names of the columns with a layer's figures. Only layers in which the map also colours some
-values below the threshold have "coloured_from".
+"""Names of the columns with a layer's figures. The column "coloured_from" exists only in layers of
+which the map colours some values below the threshold, too.
 """
 
 
@@ -163,7 +163,9 @@ def _rho(paid: Guarantee) -> dict[str, str]:
 
 
 def summary(released: Released, layer: Layer) -> dict[str, str]:
-    """Return the facts that a file states about itself, so it can be understood on its own."""
+    """Return the facts that a file states about itself: its title, source, licence, guarantee and
+    so on.
+    """
     about, window = released.about, released.window
     return {
         "title": about.get("title", ""),

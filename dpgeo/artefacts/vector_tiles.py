@@ -402,7 +402,7 @@ def _paths(shapes: NDArray[np.object_]) -> _Paths:
     is_ring = (np.arange(len(part)) < len(rings))[order]
     paths = np.concatenate([rings, parts[lines]])[order]
     cut = _rounded(paths, shape[part], is_ring)
-    # The outer ring is the first path of its part; if it was left out, so are its holes.
+    # The first ring of a polygon is its outer ring; if that vanishes, its holes are left out, too.
     area = np.zeros(len(part), dtype=np.int64)
     has_points = cut.size > 0
     some = cut.only(has_points)

@@ -70,7 +70,7 @@ INK: Colour = (20, 32, 42)
 """The colour of labels and of plain lines."""
 
 HATCH: Colour = (134, 147, 146)
-"""The colour for everything uncertain: outlines of hollow circles, and areas of influence."""
+"""The colour for what is uncertain, such as the outlines of hollow circles, or out of reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,7 @@ class View:
     def opening(cls, shown: Sequence[Layer], opens: Opening | None = None) -> View:
         """Return the view that a map of these layers shows first.
 
-        `opens` is the map's opening: its first layer, its unit and its classes. If it is None, it
-        is computed from the layers.
+        `opens` is the layer, unit and classes that the map shows first, computed here if None.
         """
         opens = opens or opening_of(shown)
         return next(view for view in views(shown, opens) if view.layer.name == opens.layer)
@@ -234,7 +233,7 @@ class View:
     def classes(self) -> NDArray[np.int8]:
         """Return an array (n,) of the features' classes, counted from 0; -1 means grey.
 
-        Several files of a map show the classes, so they are found only once.
+        Several files of a map show the classes, so they are computed only once.
         """
         classes = np.full(len(self.layer), -1, dtype=np.int8)
         # Features are classified in parts, to bound memory. Most cells of a fine grid are grey and
@@ -259,7 +258,7 @@ class View:
 def views(shown: Sequence[Layer], opens: Opening | None = None) -> list[View]:
     """Return the view of each layer of a map.
 
-    `opens` is the map's opening, as in `View.opening`.
+    `opens` is the layer, unit and classes that the map shows first, computed here if None.
     """
     opens = opens or opening_of(shown)
     return [View(layer, opens.metres, _edges(layer, opens)) for layer in shown]
@@ -290,7 +289,7 @@ def unit_words(released: Released, view: View) -> str:
     counted = nouns.sum.capitalize()
     if isinstance(view.layer, BoxLayer):
         if not view.metres:
-            # A map without boxes has no squares, so its unit is the layer's title.
+            # No layer has counts per square, so the heading is the title alone.
             return view.layer.title
         # A person is counted once in a cell, but may be counted in several cells of a square.
         cells = view.factor

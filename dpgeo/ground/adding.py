@@ -108,7 +108,7 @@ def world_build(folder: Path, table: Path, world: WorldPlaces, date: str = "") -
 
 
 def _named(folder: Path, region: Region, extract: Path | None) -> Region:
-    """Return the region with a newly built file of names."""
+    """Build a new file of place names for a region, and return the region that refers to it."""
     tiles = region.tiles_file(folder)
     source = json.dumps({"region": region.name, "attribution": region.attribution})
     with temporary_files_in(folder), new_file(folder, NAMES) as path:

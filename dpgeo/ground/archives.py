@@ -39,7 +39,8 @@ def convert(source: Path, target: Path, bounds: Bounds | None = None) -> tuple[B
     """Write the tiles of a PMTiles or MBTiles file as PMTiles compressed by gzip.
 
     Only tiles that intersect `bounds` are kept. Returns the new archive's bounds and metadata.
-    Raises InvalidInput for a file in neither format or with tiles in another schema.
+    Raises InvalidInput for a file in neither format, or if its tiles are not in the Shortbread
+    schema.
     """
     with source.open("rb") as file:
         magic = file.read(16)

@@ -214,7 +214,7 @@ def outline(path: Path, number: int) -> shapely.Geometry | None:
 
 
 def source_of(path: Path) -> str:
-    """Return where the names come from, as `build` was told."""
+    """Return the text `source` that was given to `build`: where the names come from."""
     database = _opened(path, path.stat().st_mtime_ns)
     return str(database.one("SELECT value FROM about WHERE name = 'source'", ())[0])
 
@@ -342,7 +342,7 @@ def _matching(
 
 
 def found_in(row: Row, score: float = 0.0) -> Found:
-    """Return a row of the index as the result of a search with this score."""
+    """Convert a row of the index to a search result; `score` says how well it matches."""
     return Found(
         id=row[0],
         name=row[1],

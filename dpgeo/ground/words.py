@@ -13,10 +13,10 @@ from collections.abc import Iterator
 LETTERS = str.maketrans(
     {"ø": "o", "đ": "d", "ð": "d", "ł": "l", "æ": "ae", "œ": "oe", "þ": "th", "\u0131": "i"}
 )
-"""Letters that Unicode does not decompose into a plain letter and a mark."""
+"""Plain letters for those that Unicode does not decompose into a plain letter and a mark."""
 
 UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa"})
-"""How some letters are spelt on keyboards that lack them."""
+"""How people spell some letters on keyboards that lack them."""
 
 SHORT = {"st": "saint", "ste": "sainte", "str": "strasse"}
 """Abbreviations for which the full word is searched as well."""

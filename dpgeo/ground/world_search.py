@@ -56,7 +56,10 @@ class IndexedSearch:
         return Source(name=ADDED, url="https://www.geonames.org/", date=date)
 
     def search(self, text: str, most: int = 8, box: Bounds | None = None) -> list[Found]:
-        """Return the places found, as `NameSearch` describes."""
+        """Return places with names that begin with the words of a text, best matches first.
+
+        The result is empty if the index has been removed.
+        """
         try:
             return names.search(self._path, text, most, box)
         except FileNotFoundError:  # The operator removed the index after this search began.

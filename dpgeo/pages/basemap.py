@@ -107,7 +107,7 @@ def _near_land(
 ) -> NDArray[np.object_]:
     """Return the land polygons that intersect the bounds, simplified for the map of an area.
 
-    `detail` is explained at DETAIL.
+    Bends and islands smaller than the area's longer side divided by `detail` are left out.
     """
     near: NDArray[np.object_] = polygons[shapely.intersects(polygons, shapely.box(*bounds))]
     west, south, east, north = area.bounds

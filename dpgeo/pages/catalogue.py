@@ -149,7 +149,7 @@ class Counted:
 
 
 def known_datasets() -> dict[int, Known]:
-    """Return what the catalogue shows of each dataset that has a published map, by its key."""
+    """Return each dataset that has a published map, by its primary key."""
     rows = _known()
     return {key: Known(tuple(bounds), (slug, name)) for key, *bounds, slug, name in rows}
 
@@ -186,7 +186,7 @@ def _groups(wanted: Wanted) -> QuerySet[Any, Any]:
 
 
 ALL_MAPS = (CompiledQuery(_known), CompiledQuery(lambda: _groups(Wanted())))
-"""What `count_maps` and `area_overview` depend on when no filter is set."""
+"""Queries for the rows that decide what `count_maps` and `area_overview` return without filters."""
 
 
 def _kind_facets(wanted: Wanted, counts: Mapping[Kind | None, int]) -> list[Facet]:

@@ -115,7 +115,7 @@ def comparable(release_id: str, dataset_id: int, mechanism: str) -> list[Compara
 
 
 def comparable_facts(release_id: str, dataset_id: int, mechanism: str) -> object:
-    """Return all that `comparable` depends on."""
+    """Return the facts that decide the result of `comparable`, to notice when these change."""
     if kind_of(mechanism) is None:
         return ()
     return _facts_query(mechanism).rows(release_id, dataset_id)
@@ -125,7 +125,7 @@ def comparable_facts(release_id: str, dataset_id: int, mechanism: str) -> object
 def _facts_query(mechanism: str) -> CompiledQuery:
     def facts(release_id: str, dataset_id: int) -> QuerySet[Any, Any]:
         others = _others(release_id, dataset_id, mechanism)
-        # A map's card is made from its blob.
+        # What `comparable` reads from a map's card changes only if the checksum of its blob does.
         return others.values_list("pk", "title", "blob_sha256")[:MOST_COMPARED]
 
     return CompiledQuery(facts, "id of a release", -1)

@@ -30,7 +30,7 @@ class CompiledQuery:
         self._examples = examples
 
     def rows(self, *values: str | int) -> list[tuple[Any, ...]]:
-        """Return the rows that the query selects for `values`, one for each of the examples."""
+        """Return the rows that the query selects for `values`, given in the order of `examples`."""
         sql, parameters = self._compiled
         given = dict(zip(self._examples, values, strict=True))
         with connection.cursor() as cursor:

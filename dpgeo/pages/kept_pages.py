@@ -102,9 +102,9 @@ def kept_page(
 def kept_rendering(
     request: HttpRequest, template: str, context: Callable[[], Mapping[str, Any]], *, shown: Shown
 ) -> HttpResponse:
-    """Render a template; for strangers, return the page in memory if it has the same content.
+    """Render a template; for strangers, return the page in memory if it is still up to date.
 
-    `shown` reads all that `context` depends on.
+    `shown` reads everything from which `context` makes the template context.
     """
     if not _may_keep(request):
         return render(request, template, context())
@@ -118,8 +118,9 @@ def kept_rendering(
 def _kept(request: HttpRequest, shown: Shown, write: Callable[[], tuple[bytes, bool]]) -> bytes:
     """Return a page from memory, or else from `write`, which also says whether it may be kept.
 
-    It is not kept if what it shows has changed while it was written, because the page may show
-    either, nor if any map was withdrawn, because that map may have been published meanwhile, too.
+    A new page is not kept if `shown` changed while it was written, because it may show the old
+    facts or the new ones. Nor is it kept if any map was withdrawn meanwhile: the page may show a
+    map that was published after the first call of `shown` and withdrawn before the second.
     """
     before = shown()
 

@@ -13,16 +13,16 @@ from dpgeo.spatial.land import land_polygons
 from dpgeo.spatial.projection import MAX_LATITUDE, to_degrees, to_mercator
 
 WIDTH, HEIGHT = 240, 150
-"""Width and height of the picture, in its own units."""
+"""Width and height of the overview picture in SVG units."""
 
 ROOM = 0.25
 """Margin on each side, as a fraction of the longer side of the box around all areas."""
 
 LEAST_SIDE = 20_000.0
-"""Smallest length, in Web Mercator metres, of which `ROOM` is taken as the margin."""
+"""Web Mercator metres by which `ROOM` is multiplied if the box's longer side is shorter."""
 
 SMALLEST = 7.0
-"""Smallest side of a rectangle in units of the picture, so that it can be seen and clicked."""
+"""Smallest side of a rectangle in SVG units, so that it can be seen and clicked."""
 
 Bounds = tuple[float, float, float, float]
 

@@ -14,7 +14,7 @@ MOST_PERHAPS = 6
 """Maximum number of rows of places that may, but need not, be among the k busiest."""
 
 MOST_ROWS = 100
-"""Maximum number of rows of the whole table."""
+"""Maximum number of rows in the table of all places."""
 
 SHARE_SHOWN = 1.5
 """Number of ranks on the scale of the bars, as a multiple of k, the number of busiest places."""
@@ -22,9 +22,9 @@ SHARE_SHOWN = 1.5
 
 @dataclass(frozen=True, slots=True)
 class PlaceRow:
-    """A place with the bar that shows the place's possible ranks, on a scale from 0 to 100.
+    """A place, and the bar of its possible ranks: `left` and `width` are in per cent of the scale.
 
-    If `open` is true, the possible ranks go beyond the scale.
+    If `open` is true, the possible ranks go beyond the end of the scale.
     """
 
     place: RankedPlace

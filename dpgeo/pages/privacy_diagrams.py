@@ -11,27 +11,27 @@ from dpgeo.core.guessing import COIN, MODERATE, STRONG
 from dpgeo.postprocess.profiles import Strip
 
 WIDTH, BASE, PEAK = 330, 118, 104
-"""Width, baseline and peak height of the drawing of curves, in its own units."""
+"""Width, baseline and peak height of the drawing of curves, in SVG units."""
 
 SCALE = 44.0
-"""Width of one noise scale in the drawing of curves, in its own units."""
+"""Width of one noise scale in the drawing of curves, in SVG units."""
 
 MIDDLE = 160.0
 LEAST_SHIFT = 2.5
-"""Smallest distance between two curves, in units of the drawing, at which they visibly differ."""
+"""Smallest distance between two curves, in SVG units, at which they visibly differ."""
 
 SCALE_WIDTH = 340
-"""Width of the scale of correct guesses, in its own units."""
+"""Width of the scale of correct guesses in SVG units."""
 
 THIS_LABEL, TOGETHER_LABEL, GAP = 68, 120, 6
 """Widths of the labels for this map and for all maps together, and the gap between the labels.
 
-They are in the units of the scale of correct guesses. The widths are those of the language in which
+They are in SVG units. The widths are those of the language in which
 the labels are longest.
 """
 
 CHART_WIDTH, CHART_HEIGHT = 344, 56
-"""Size of a chart of strips, in its own units, without the text below the chart."""
+"""Width and height of a chart of strips in SVG units, without the text below the chart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,10 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A measurement's share of the cost, as a segment of a bar of 1000 units with gaps."""
+    """A measurement's share of the cost, as a segment of a bar that is 1000 SVG units wide.
+
+    There are gaps between the segments.
+    """
 
     x: float
     width: float
@@ -128,7 +131,8 @@ def scale(this: int, together: int | None) -> Scale:
 
 
 def _mark(right: int, label: int) -> tuple[Mark, float]:
-    """Return the mark for a bound on right guesses in per cent, and where its label ends.
+    """Return the mark for a bound of `right` correct guesses in 100, and the x where its label
+    ends.
 
     `label` is the width of the label.
     """

@@ -77,7 +77,7 @@ RAMPS = (
 _cards = TextCache()
 
 _newest = CompiledQuery(lambda: release_rows(releases_public())[:MAPS_PER_PAGE])
-"""The facts on the catalogue's cards when no filter is set."""
+"""Query for the rows shown on the catalogue's first page when no filter is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,8 +267,9 @@ def release_page(
 ) -> HttpResponse:
     """Render a page of a drawn release, or show that the release is no longer available.
 
-    `beside` returns what the page shows apart from the release (`kept_page`). Raises Http404 for an
-    unknown release and for a draft that the user may not see.
+    `beside` returns whatever else the page depends on, such as the titles of other maps, given the
+    facts of the release; a kept page is used only if it is unchanged. Raises Http404 for an unknown
+    release and for a draft that the user may not see.
     """
 
     def write(release: Release) -> HttpResponse:
@@ -328,7 +329,9 @@ def promises(release: Release, summary: Summary) -> dict[str, Any]:
 
 
 def _beyond(dataset: Dataset, summary: Summary) -> Sequence[Phrase]:
-    """Return sentences on presence in a place and on groups of people, and how a map hides them."""
+    """Return sentences on how well a map hides somebody's presence in a place, and groups of
+    people.
+    """
     cost, ledger = _presence(summary), dataset.ledger
     total = ledger.guarantee_of(ledger.lifetime_units, cost.unit)
     together = None if isinstance(total, GeoInd) else total

@@ -119,13 +119,14 @@ class SpendLine:
 class Figures:
     """Measured counts of a layer's features, such as boxes of cells, zones or clusters.
 
-    `size` is the number of features, and `standing` the number that stand out clearly from the
-    noise. `together` is true if no count stands out from the noise on its own, but sums of
-    neighbouring counts do, and the map colours these. `cell_metres` is 0 if there are no cells.
-    `counted` says what the sum of all counts counts, and `each` what a single count counts.
-    `people` is the smallest and the largest number of people that the total can stand for, if the
-    same people may be in several counts. If `listed`, the release lists only counts from a
-    threshold on, so nothing is said about all features together.
+    `counts` is the number of features, `size` the number of cells, zones or clusters in them, and
+    `standing` the number of these that stand out clearly from the noise. `together` is true if no
+    count stands out from the noise on its own, but sums of neighbouring counts do, and the map
+    colours these. `cell_metres` is 0 if there are no cells. `counted` says what the sum of all
+    counts counts, and `each` what a single count counts. `people` is the smallest and the largest
+    number of people that the total can stand for, if the same people may be in several counts. If
+    `listed`, the release lists only counts from a threshold on, so nothing is said about all
+    features together.
     """
 
     features: Features
@@ -203,8 +204,8 @@ class Summary:
     pictured: tuple[float, ...]
     """West, south, east and north, in degrees, of the static picture without its margin."""
     in_picture: tuple[float, ...]
-    """Where the part that is shown first lies in the static picture, in pixels: the middle (x, y),
-    width and height (`preview.position`).
+    """Position in the static picture, in pixels, of the box `bounds`: x and y of its middle, its
+    width and its height.
     """
     spends: tuple[SpendLine, ...]
     figures: Figures | None
@@ -370,13 +371,13 @@ class Summary:
         A cell's count shifts by at most 1 if people are counted, and other counts by at most the
         bound. A figure that is computed from several noisy counts, such as a mean, a flow, or the
         estimate of an inferred layer, may shift by the epsilon of all of them. It is 0 under zCDP,
-        where pages show no such curves.
+        because pages then draw no curves of the noise.
         """
         if self.rho is not None:
             return 0.0
         whole = float(self.epsilon)
         if self.moved:
-            return 0.0  # Moved points are no counts, so there is no figure to shift.
+            return 0.0  # A map of moved points has no counts that one person could change.
         if not self.figures or self.flows or not all(layer.measured for layer in self.layers):
             return whole
         in_cells = self.has_cells and not self.figures.boxes
@@ -524,8 +525,8 @@ def _figures(
 ) -> Figures:
     """Return the figures of measured counts; the total is computed from all phases.
 
-    If the map opens with estimates for the same squares, the squares that it colours then are
-    counted as standing out.
+    If the map first shows estimates for as many cells, `standing` is the number of cells that it
+    colours, provided that any measured count stands out.
     """
     whole, clear = (joint.total() if joint else total(measured)), standing_out(measured)
     seen = opening_layer(shown)

@@ -62,7 +62,7 @@ APP = Attribute("app", ("walker", "rider"))
 """A public attribute of every report."""
 
 SPEED = Measure("speed", "Speed", "km/h", 0.0, 50.0)
-"""A number of each report, of which averages are released."""
+"""A measure: every report has a speed, and mechanisms for averages release its mean."""
 
 MODE = Category("mode", "Mode of transport", ("walk", "bike"))
 """A private category of each report, by which maps are divided."""
@@ -225,7 +225,8 @@ def share(cls: type[Any], parameter: Parameter) -> list[int | bool | str]:
     if AUDIT or len(parameter.choices) < MANY or len(users) < SHARES:
         return every
     place = users.index(cls)
-    # Count from the end, because some mechanisms have an additional choice at the beginning.
+    # Number the choices from the end: some mechanisms have one more at the beginning, and a choice
+    # must have the same number in all of them.
     return [
         value for number, value in enumerate(reversed(every)) if number % SHARES == place % SHARES
     ]

@@ -61,9 +61,13 @@ def release(key: str, counting: Counting, seed: int = 1, *, empty: bool = False)
 
 
 def squared(label: str, counting: Counting, released: Released) -> int:
-    """Return a measurement's squared L2 sensitivity by the rules of the decision on rho budgets."""
+    """Return the squared L2 sensitivity that a measurement must have.
+
+    The rules are those of docs/decisions/2026-11-26-a-second-currency.md.
+    """
     steps = released.content.measure.steps if label == SHARES else 1  # type: ignore[attr-defined]
-    # With a bound as low as BOUND, auto counts squares, which are sums of cells.
+    # With a contribution bound as low as BOUND, the mechanism "auto" counts squares of several
+    # cells.
     clusters = released.mechanism == "private-clusters"
     sums = label in SUMS or clusters or released.mechanism.startswith("auto")
     once = counting is Counting.PEOPLE and not sums

@@ -230,7 +230,7 @@ def test_values_out_of_bounds_are_refused_by_name(mechanism: Mechanism) -> None:
             assert refusal.value.field == parameter.name
 
 
-# Tests of the plan and the forecast
+# Tests of the plan, and of the noise that is forecast before a release is paid for
 
 
 @every_mechanism
@@ -345,7 +345,11 @@ def test_its_trace_is_its_plan(mechanism: Mechanism, params: Any, counting: Coun
 def test_totals_are_measured_over_the_regions_that_it_counts(
     mechanism: Mechanism, params: Any
 ) -> None:
-    """The mechanism counts in the regions that `counted` names; totals are bounded over those."""
+    """A mechanism counts in the regions that its function `counted` returns.
+
+    Contributions to totals are bounded over the regions that `counted` returns, so the two must
+    agree.
+    """
     if mechanism.counted is None:
         pytest.skip("It sells no totals.")
     seen = Recorded(city())
@@ -365,7 +369,8 @@ class Recorded:
             return attribute
 
         def counted(regions: Any, *rest: Any) -> Any:
-            # Slices divide the counts of declared regions and leave nothing out.
+            # Slices divide the counts of the declared zones completely, so the zones alone are
+            # compared.
             self.regions.append(regions.zones if isinstance(regions, SlicedZones) else regions)
             return attribute(regions, *rest)
 
@@ -528,7 +533,10 @@ def true_counts(layer: Layer, view: ArrayView) -> np.ndarray[Any, Any]:
 
 
 def slices_of(layer: BoxLayer, view: ArrayView) -> Iterator[dict[str, np.ndarray[Any, Any]]]:
-    """Yield the true counts of slices, by slice key, for each division by time and category."""
+    """Yield, for each way to divide a map into slices, the true counts by the key of the slice.
+
+    The map can be divided by time, by a category, by both or by neither.
+    """
     for times in [None, *TIME_SLICES.values()]:
         for category in [None, *view.categories]:
             slices = Slicing(times, "UTC", category)
@@ -593,8 +601,7 @@ def test_its_margins_cover_as_often_as_they_say(mechanism: Mechanism, params: An
     if not can_be_counted(release(mechanism, params, view)):
         pytest.skip("Its own tests look at margins of what is no box.")
     if measures_as_the_defaults_do(mechanism, params, view):
-        # These parameters measure what the defaults do, so the run with the defaults checks the
-        # margins.
+        # The measurements are those of the default parameters, whose own run checks the margins.
         return
     covered: dict[str, list[bool]] = {}
     exceeded: dict[str, list[bool]] = {}

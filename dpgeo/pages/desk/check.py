@@ -44,7 +44,9 @@ from dpgeo.pages.templatetags.figures import figure
 from dpgeo.spatial.named_places import NamedPlace
 
 MOSTLY = 0.5
-"""If less than this share of the readable rows is in the study area, another place is offered."""
+"""If less than this fraction of the readable rows lies in the study area, the page offers to
+replace the area by another place.
+"""
 
 
 FIRST_ROLES = (*(Role.GEOMETRY, Role.LONGITUDE, Role.LATITUDE, Role.PERSON, Role.TIME, Role.CLOCK),)
@@ -53,9 +55,10 @@ FIRST_ROLES = (*(Role.GEOMETRY, Role.LONGITUDE, Role.LATITUDE, Role.PERSON, Role
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A button that tries a declaration: its texts, and the fields that it sends.
+    """A possible answer to a question about the file: a button that has the file read accordingly.
 
-    `chosen` says whether the page shows the file as it is read under this declaration.
+    `fields` are the form values that the button sends, and `chosen` says whether the file on the
+    page has been read in this way already.
     """
 
     label: str

@@ -51,7 +51,7 @@ RECENTLY = 5 * 60
 KEPT, CSRF_FIELD = "unconfirmed", "csrfmiddlewaretoken"
 
 MOST_KEPT = 2000
-"""Largest number of characters of entries that a session keeps; the forms have fewer."""
+"""Largest number of typed characters that a session keeps; no form needs as many."""
 
 PROOFS = {"password", "mfa", "provider"}
 """Session records that count as proof: password, second factor, and a check by a provider.
@@ -84,7 +84,11 @@ def confirmed(view: View, *, keeps: bool = False) -> View:
 
 
 confirmed_form = partial(confirmed, keeps=True)
-"""`confirmed` for forms without secrets: keeps what was typed while it asks for the password."""
+"""Decorator like `confirmed` that also keeps what was typed in the form while it asks for the
+password.
+
+It must not be used for forms with secrets, because entries are stored in the session.
+"""
 
 
 def _keep(request: HttpRequest) -> None:
@@ -177,7 +181,8 @@ def _check(request: HttpRequest, user: User, form: DeskForm) -> bool:
             return False
         record_authentication(request, user, "mfa", id=factor.pk, type=factor.type)
         return True
-    # The form for a new password asks for the old one; wrong ones there count towards this limit.
+    # The form for a new password asks for the old one, too; wrong passwords in both forms count
+    # towards the same limit.
     limit = settings.DPGEO_FAILED_SIGN_INS
     if count(f"own password of {user.pk}", limit, window=WINDOW) is not None:
         form.add_error(None, gettext("Too many attempts; try again in a quarter of an hour."))

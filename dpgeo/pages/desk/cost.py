@@ -147,7 +147,8 @@ def first_problem(request: HttpRequest, settings: MapSettings) -> str:
 def total_problem(request: HttpRequest, settings: MapSettings) -> str:
     """Return what is wrong with the lifetime total of epsilon, or "" if nothing is.
 
-    A page for moved points asks for it as well, because the page also states the total for counts.
+    This total is needed even for a map of moved points, because its page also states the total for
+    counts.
     """
     if not settings.undecided or settings.shared:
         return ""
@@ -237,7 +238,7 @@ def protection(settings: MapSettings) -> dict[str, Any]:
 def of_one_person(
     settings: MapSettings, ledger: Ledger, epsilon: Fraction, people: int
 ) -> Presence:
-    """Return the guarantee to one person with which a household has at most `epsilon`.
+    """Return each person's guarantee if a household of `people` persons may lose `epsilon` in all.
 
     Raises InvalidInput if nothing is left for one person.
     """
@@ -321,7 +322,7 @@ def rehearsal(request: HttpRequest, slug: str, settings: str, name: str) -> Http
     drawn: Rehearsed | None = cache.get(key)
     if drawn is None:
         drawn = rehearsed(dataset, chosen)
-        # If the map has a second file, of shapes, a browser asks for that next.
+        # Keep the map only if it has a second file, of shapes, which the browser asks for next.
         if len(drawn.files) > 1:
             cache.set(key, drawn, REHEARSED_SECONDS)
     if name not in drawn.files:

@@ -301,8 +301,8 @@ class DatasetForm(AreaForm):
         return self.fields[name]
 
     def _keep_what_stands(self, dataset: Dataset, sets_budget: bool) -> None:
-        """Remove the fields of facts that are fixed, and of budgets unless the user may set
-        them.
+        """Remove the fields that can no longer be changed, and the budget fields unless the user
+        may set budgets.
         """
         names = ["organisation", "ledger"]
         if dataset.frozen_at:

@@ -244,7 +244,7 @@ def invitation_link(request: HttpRequest, secret: str) -> HttpResponse:
     it.
     """
     if invitation_of(secret) is None:
-        request.session.pop(HELD, None)  # A wrong secret creates no session.
+        request.session.pop(HELD, None)  # Strangers with a wrong secret get no session.
     else:
         request.session[HELD] = secret
     return redirect("invitation")

@@ -45,7 +45,10 @@ class MethodForm(DeskForm):
                 )
 
     def field_of(self, name: str) -> str:
-        """Return the form field for an input, which may be a parameter of the chosen mechanism."""
+        """Return the form field for the service's input `name`.
+
+        For a parameter of the chosen mechanism, this is the field "KEY.NAME".
+        """
         qualified = f"{self.cleaned_data.get('mechanism')}.{name}"
         return qualified if qualified in self.fields else name
 

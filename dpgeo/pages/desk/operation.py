@@ -36,9 +36,9 @@ class Line:
 
 
 def lines_of(user: User) -> list[Line]:
-    """Return a line for each dataset of the organisations that a user administers.
+    """Return the datasets of the organisations that a user administers, with their budgets.
 
-    The lines are sorted by organisation, then by title.
+    They are sorted by organisation, then by title.
     """
     managed = [each.pk for each in organisations_of(user) if may_administer(user, each)]
     datasets = Dataset.objects.filter(organisation__in=managed)

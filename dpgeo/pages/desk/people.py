@@ -28,7 +28,10 @@ from dpgeo.pages.rendering import say
 
 
 def recovery_ledgers(user: User) -> QuerySet[Ledger]:
-    """Return the ledgers for recovered draws of unknown datasets that the user may merge."""
+    """Return the ledgers that the user may merge and that hold draws of an unknown dataset.
+
+    Such a ledger was made when draws were found after a restore, for a dataset that was lost.
+    """
     unknown = Ledger.objects.filter(merged_into=None, notion=Notion.PURE_DP.value)
     unknown = unknown.exclude(recovers="").select_related("geo")
     if user.is_superuser:
@@ -48,7 +51,7 @@ def mergeable(user: User, dataset: Dataset) -> QuerySet[Ledger]:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def people(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show warnings that two datasets may hold the same people, and record members' answers.
+    """Show warnings that two datasets may hold the same people, and record how members answer them.
 
     A member sees the warnings about pairs of datasets of which the member may see both.
     """

@@ -44,7 +44,8 @@ from dpgeo.pages.rendering import say
 TOO_LARGE = 413
 
 
-# The CSRF token is in the body, so `receive` checks it once the user's permission is checked.
+# The CSRF token is in the body, which must not be read before the user's permission is checked;
+# `receive` then checks the token.
 @csrf_exempt
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -103,7 +104,10 @@ def _context(request: HttpRequest, dataset: Dataset, form: UploadForm) -> dict[s
 
 
 def folders_for(user: User, dataset: Dataset) -> list[str]:
-    """Return the names of the folders that a user may register for a dataset."""
+    """Return the names of the server's folders from which a user may have a dataset read.
+
+    Administrators may choose any folder of their organisation, others only those in use.
+    """
     if may_administer(user, dataset.organisation):
         return [each.name for each in locations_of(dataset.organisation.slug)]
     return sorted({location for location, _ in registered(dataset)})
@@ -114,7 +118,7 @@ def folders_for(user: User, dataset: Dataset) -> list[str]:
 def register(request: HttpRequest, slug: str) -> HttpResponse:
     """Register a folder or table that the settings name, or have it read again."""
     dataset = dataset_for(request, slug, "upload")
-    # A browser gets this URL if the user reloads a page that showed errors in the form.
+    # After a form with errors, reloading the page can send a GET request to this URL.
     if request.method != "POST":
         return redirect("desk-upload-new", slug=slug)
     try:
