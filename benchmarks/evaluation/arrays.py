@@ -91,11 +91,11 @@ class CountsView:
         return PrivateCounts(totals, sensitivity=1)
 
     def value_shares(self, regions: ValuedRegions, measure: Measure) -> PrivateShares:
-        """Raise TypeError, because the records have no values of a measure."""
+        """Raise TypeError, because records have a position only, and no measured value."""
         raise TypeError("There are counts of cells here, and no values.")
 
     def value_histogram(self, regions: ValuedRegions, measure: Measure, bins: int) -> PrivateCounts:
-        """Raise TypeError, because the records have no values of a measure."""
+        """Raise TypeError, because records have a position only, and no measured value."""
         raise TypeError("There are counts of cells here, and no values.")
 
     def trips(self, pairs: TripPairs) -> PrivateSparseCounts:

@@ -62,8 +62,9 @@ def outcome(
 ) -> Outcome:
     """Return the figures of all planned tasks, with workers (m,) at true positions in degrees.
 
-    A worker at distance d within the radius accepts with probability theta(w, d), independently of
-    others; expectations over these choices are exact, not simulated.
+    A worker within the radius accepts with a probability that `acceptance` gives for the task's
+    reward and the distance, independently of others; expectations over these choices are exact, not
+    simulated.
     """
     planned = np.flatnonzero(plan.planned)
     rows = []
@@ -124,10 +125,11 @@ def _metres(tasks: Tasks, task: int, longitude: Floats, latitude: Floats) -> Flo
 
 
 def _one(chance: Floats, near: Floats, radius: float) -> tuple[float, float, float, float, float]:
-    """Return one task's success, redrawn success, travel distance, workers and distance error.
+    """Return one task's figures, in this order: the probability of success, that with a redrawn
+    number of workers, travel distance, number of workers, and distance error.
 
-    `chance` and `near` (k,) are the acceptance probabilities and the distances in metres of the
-    notified workers, nearest first.
+    `Outcome` explains them. `chance` and `near` (k,) are the acceptance probabilities and the
+    distances in metres of the notified workers, nearest first.
     """
     # Worker k travels if worker k accepts and no nearer worker accepts.
     nobody = np.cumprod(1 - chance)

@@ -194,7 +194,10 @@ def named_files(using: str) -> Iterator[tuple[bool, str]]:
 
 
 def _add_files(archive: ArchiveWriter, named: Iterable[tuple[bool, str]], missing: set[str]) -> int:
-    """Add the named files, and the files of all draws and decisions. Raises FileVanished."""
+    """Add to the archive the `named` files and all files of draws and decisions; return how many.
+
+    A name comes with whether its file is in the public storage. Raises FileVanished.
+    """
     added: set[tuple[bool, str]] = set()
     for public, name in named:
         if (public, name) not in added and _add_file(archive, public, name, missing):

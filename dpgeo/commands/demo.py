@@ -179,7 +179,10 @@ class Demo:
             publish(release)
 
     def _campaign(self, declared: Declared) -> None:
-        """Store the declared campaign, open to all who know its id, unless it already exists."""
+        """Store a campaign from the demo's declaration, unless one of its name exists.
+
+        It is open to all who know its id.
+        """
         release = releases_public().filter(title=declared["map"]).first()
         if release is None or self.organisation.campaigns.filter(name=declared["name"]).exists():
             return

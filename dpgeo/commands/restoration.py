@@ -191,7 +191,7 @@ def _write_key(path: Path, key: bytes) -> None:
 
 
 def restore_files(data: Path, identities: Sequence[Any]) -> int:
-    """Store the archive's files, except those already stored in full; return how many it has."""
+    """Store the archive's files, except those already stored; return how many the archive has."""
     number = 0
     storages = ((PRIVATE, private_storage()), (PUBLIC, public_storage()))
     with work_folder() as folder:
@@ -368,9 +368,10 @@ def _close_ledgers(journal: Sequence[Decision], draws_complete: bool) -> int:
 
     Without `draws_complete`, all budgets are debited. With it, all draws made after the backup are
     known, so only budgets that were merged after the backup are debited, because the record of the
-    merger is lost. The total of no budget can be raised afterwards, because a publication after the
-    backup may have promised that the total stays as it is. Only with `draws_complete`, a total of
-    0, on which nobody has decided, can still be set. Returns how many budgets were debited.
+    merger is lost. Afterwards no total can be raised, because a publication after the backup may
+    have promised that it stays as it is. The only exception: with `draws_complete`, a total of 0,
+    which means that nobody has decided yet, can still be set. Returns how many budgets were
+    debited.
     """
     now = timezone.now()
     own = Ledger.objects.filter(recovers="", merged_into=None)

@@ -22,7 +22,8 @@ def summed_area(cells: NDArray[Any]) -> NDArray[np.integer[Any]]:
     rows, columns = cells.shape
     small = cells.dtype == np.bool_ and cells.size <= np.iinfo(np.int32).max
     number = np.int32 if small else np.int64
-    # True, for example, of the inside mask of an area that fills its grid.
+    # All cells are often True, for example in the inside mask of an area that fills its grid. The
+    # sums are then known without adding up.
     if cells.dtype == np.bool_ and cells.all():
         return np.multiply.outer(
             np.arange(rows + 1, dtype=number), np.arange(columns + 1, dtype=number)

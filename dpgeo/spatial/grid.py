@@ -87,7 +87,7 @@ class Grid:
         return cls(**document)
 
     def to_json(self) -> dict[str, float | int]:
-        """Return the five numbers that define the grid."""
+        """Return the grid's definition: `west`, `north`, `cell`, `columns` and `rows`."""
         return {
             "west": self.west,
             "north": self.north,
@@ -212,7 +212,7 @@ class Grid:
         )
 
     def _inside_rows(self, area: StudyArea, first: int, after: int) -> NDArray[np.bool_]:
-        """Return the rows of `inside` from row `first` to row `after` - 1."""
+        """Return the rows `first` to `after` - 1 of the mask that `inside` returns."""
         rows, columns = self._sides(first, after)
         in_rows, in_columns = _overlap(area, rows, columns)
         mask: NDArray[np.bool_] = in_rows[:, None] & in_columns[None, :]

@@ -42,7 +42,7 @@ class InventedPeople:
         return to_degrees(self.x, self.y)
 
     def share(self, area: StudyArea) -> NDArray[np.float64]:
-        """Return numbers (n,) from 0 to 1 from which the values of measures are invented.
+        """Return a number from 0 to 1 for each sighting (n,), to invent values of measures from.
 
         The number rises from the west of the area to the middle and falls again towards the east.
         """

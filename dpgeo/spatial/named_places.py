@@ -289,10 +289,10 @@ class WorldPlaces:
 
     @cached_property
     def doubles(self) -> frozenset[str]:
-        """Full names of cities that are also listed under a longer name, with a word for a town.
+        """Full names of cities that are also listed under a longer name, with a word like "City".
 
         New York of the time zone database is New York City of GeoNames, whose population is known.
-        Both names are found; only the second is suggested.
+        A search finds the city by either name, but suggests only the longer one.
         """
         larger: dict[tuple[str, str], list[City]] = {}
         for city in self.cities.values():
@@ -410,7 +410,10 @@ def usable_outline(shape: shapely.Geometry) -> shapely.Geometry:
 
 
 def _rows(path: Path, columns: int) -> Iterator[Sequence[str]]:
-    """Yield the first `columns` columns of a tab-separated table, leaving out comments."""
+    """Yield the first `columns` fields of each row of a tab-separated table without its comments.
+
+    A missing file has no rows.
+    """
     if not path.exists():
         return
     for line in path.read_text(encoding="utf-8").splitlines():

@@ -334,7 +334,7 @@ class Places:
 
     @property
     def positions(self) -> Centres:
-        """The places' positions in Web Mercator."""
+        """The places' positions in Web Mercator metres."""
         return Centres.from_degrees(self.longitude, self.latitude)
 
     def nearest_to_cells(self, grid: Grid) -> NearestPlace:

@@ -57,9 +57,9 @@ def h3_hexagons(area: StudyArea, resolution: int) -> Document:
 
 
 def square_sides(area: StudyArea, grid: NationalGrid) -> list[int]:
-    """Return the sides, in metres, of a national grid's squares that suit an area, largest first.
+    """Return the sides of squares, in metres, that give an area a reasonable number of squares.
 
-    The list is empty for an area that is not wholly covered by the grid.
+    The largest side is first. The list is empty if the grid does not cover the whole area.
     """
     if not grid.fits(area):
         return []

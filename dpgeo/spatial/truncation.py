@@ -56,7 +56,7 @@ class Truncation:
     @property
     def step(self) -> int:
         """The step in metres of the grid whose points replace those outside the area."""
-        # Always a whole number of metres for the grids of published points.
+        # This loses nothing: the grids of published points have steps of whole metres.
         return int(self._grid.step)
 
     def apply(

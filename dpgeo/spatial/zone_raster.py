@@ -29,7 +29,7 @@ from dpgeo.spatial.latitudes import Latitudes
 from dpgeo.spatial.projection import METRES_PER_DEGREE, to_degrees
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
-"""Positions and zones (m,) each, ordered by position, then zone."""
+"""Pairs of a position and a zone, as two arrays (m,) of indices, by position, then zone."""
 
 CELLS_PER_ZONE = 20
 """Number of cells along each side of a zone of average size."""
@@ -61,9 +61,9 @@ Half of it is for errors of approximate latitudes, half for rounding.
 SMALLEST_CELL = 2.0**-20
 """Smallest side of a cell, in degrees, some 10 cm.
 
-A position is rounded to some 2^-43 degrees where it is converted from metres, however small the
-zones are. In cells of this size that is below a quarter of CERTAIN. In smaller ones the raster
-would contradict the exact test.
+Where a position is converted from metres, it is rounded to some 2^-43 degrees, however small the
+zones are. In cells of this size, that is less than a quarter of CERTAIN. In smaller cells, the
+raster could contradict the exact test.
 """
 
 MARKED, OUTSIDE, BESIDE = -1, -2, -3
@@ -74,7 +74,7 @@ only one edge near them are numbered downwards from BESIDE.
 """
 
 NEIGHBOURS = ((0, -1), (0, 1), (-1, 0), (1, 0), (-1, -1), (-1, 1), (1, -1), (1, 1))
-"""Steps to neighbouring cells, up and across; those that share a side come first."""
+"""Steps (rows, columns) to a cell's eight neighbours; those that share a side come first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,8 +98,8 @@ class Crossed:
     """Cells (n,) with only one edge near them, and the patches to the left and right of that edge.
 
     A patch is a number of `ZoneRaster.patches`, or `MARKED` if no unmarked cell touches that side
-    of the cell. `lines` are the lines of
-    all edges (`Edges.lines`), and `edge` (n,) holds the index of each cell's edge.
+    of the cell. `lines` are the lines of all edges (`Edges.lines`), and `edge` (n,) holds the index
+    of each cell's edge.
     """
 
     lines: NDArray[np.float64]

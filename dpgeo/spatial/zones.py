@@ -22,7 +22,7 @@ MOST_ZONES = 20_000
 """Largest number of zones; with more, maps would be hard to read and counts inaccurate."""
 
 MOST_CORNERS = 500_000
-"""Largest total number of vertices of all zones, which every file of a map of zones repeats."""
+"""Largest total number of vertices of all zones; every file of a map of zones has all of them."""
 
 LONGEST_NAME = 200
 
@@ -236,7 +236,10 @@ class Locator:
         return self._completed(pairs, left, x.size, *to_degrees(x[left], y[left]))
 
     def _raster_for(self, positions: int) -> ZoneRaster | None:
-        """Return the raster, which is made for the first large number of positions."""
+        """Return the raster, or None if there is none.
+
+        It is made the first time that `positions`, the number to be located, is large enough.
+        """
         if positions >= RASTER_POSITIONS and not self._has_raster:
             self._raster, self._has_raster = ZoneRaster.over(self._shapes, self.tested), True
         return self._raster

@@ -37,9 +37,11 @@ from tests.statistical.bounds import LOG_FALSE_ALARM
 Floats = NDArray[np.float64]
 Draw = Callable[[], Released]
 Scoring = Callable[[list[Floats], slice], dict[str, tuple[Floats, Floats]]]
-"""Function that computes scores of releases, which should differ between the two datasets. It may
-be trained on the releases of a slice only. It returns, by the score's name, the scores of all
-releases of either dataset.
+"""Function that computes scores of releases, which should differ between the two datasets.
+
+Its arguments are the numbers of the releases of either dataset, and the slice of the releases on
+which it may be trained. It returns, by the score's name, the scores of all releases of the first
+and of the second dataset.
 """
 
 MOST_PHASES = 8
@@ -157,7 +159,8 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
             continue
         structure.append((field.name, value.dtype.str, value.ndim))
         numbers += array_numbers(value)
-        # In a sparse release an entry's index does not say which cell it is: each lists others.
+        # Sparse releases are left out: each lists other cells, so the index of an entry does not
+        # say which cell it is.
         if value.size == difference.known.size and not isinstance(released.content, SparseRelease):
             left_over = value.reshape(-1) - difference.known.reshape(-1)
             numbers += left_over[difference.cells].tolist()
@@ -167,7 +170,7 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
     numbers += own_numbers(released.content, difference)
     if released.totals:
         numbers += [float(total.count) for total in released.totals.each().values()]
-    # The layers of flows and trips are lines and zones, which take long to make and have no boxes.
+    # Flows and trips have no layers of boxes: theirs are lines and zones, which take long to make.
     shapes = isinstance(released.content, FlowsRelease | TripsRelease)
     for layer in () if shapes else box_layers(released):
         structure.append((layer.name, layer.title, layer.margin_label, sorted(layer.columns)))
@@ -202,16 +205,16 @@ def array_numbers(array: NDArray[Any]) -> list[float]:
 
 
 def flow_numbers(content: FlowsRelease, difference: Difference) -> list[float]:
-    """Return residuals (noisy minus known counts) of what the person's trips change.
+    """Return residuals (noisy minus known counts) of the counts that the person's trips change.
 
-    These are pairs of cells, departures and arrivals.
+    These are counts of pairs of cells, of departures and of arrivals.
 
-    Every record is a trip to the next cell, so the known counts of cells are also counts of pairs.
-    If trips are made of consecutive rows, the person stays in a cell, and no other trips within
-    cells are expected. The last number combines all three measurements. With Laplace noise, it adds
-    up their residuals, each clipped to the most that the person can add. With Gaussian noise,
-    residuals are weighted by the inverse of their variances, so that the likelihood ratio follows
-    from the number.
+    Every record is a trip to the next cell, so the known count of a cell is also that of the pair
+    of this cell and the next. If trips are instead derived from consecutive rows, the person stays
+    in a cell, and the known count of trips within a cell is 0. The last number combines the counts
+    of pairs, departures and arrivals. With Laplace noise, it adds up their residuals, each clipped
+    to the most that the person can add. With Gaussian noise, residuals are weighted by the inverse
+    of their variances, so that the likelihood ratio follows from the number.
     """
     n = len(content.zones)
     if content.gap_hours:
@@ -339,8 +342,8 @@ EVERY_SCORE: tuple[Scoring, ...] = (linear_scores, single_scores)
 def structure_scores(structures: list[list[int]], teach: slice) -> tuple[Floats, Floats]:
     """Return scores of releases: how typical a release's structure is of the second dataset.
 
-    The score is how many more training releases of the second dataset than of the first had the
-    same fingerprint.
+    A structure is given by its checksum. Its score is how many more training releases of the second
+    dataset than of the first have the same checksum. `teach` is the slice of training releases.
     """
     odds: dict[int, float] = {}
     for sign, side in zip((-1, 1), structures, strict=True):

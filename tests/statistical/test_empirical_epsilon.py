@@ -112,7 +112,8 @@ TOO_LITTLE = {"auto-by-time": 3, "private-clusters": 4, "prilocation": 8}
 not be detected.
 
 Automatic by time measures in several phases, each of which reveals a part of the epsilon. Private
-clusters spend half of epsilon on centres, and PriLocation on rows; both reveal little.
+clusters spend half of epsilon on centres, and PriLocation half on the rows of virtual users;
+neither reveals much to the attack.
 """
 
 COUNTING = [mechanism for mechanism in MECHANISMS.values() if mechanism.price is None]
@@ -169,8 +170,8 @@ class CountedOnce:
         return self.visited[grid]
 
     def sliced_histogram(self, sliced: SlicedGrid | SlicedZones) -> PrivateCounts:
-        # SlicedZones are not hashable, and there is only one layer of zones, so the slices serve as
-        # the key.
+        # Counts are stored by what was counted. SlicedZones are not hashable, so their slices are
+        # the key instead. This is enough, because there is only one layer of zones.
         key = sliced.slices if isinstance(sliced, SlicedZones) else sliced
         if key not in self.sliced:
             self.sliced[key] = self.view.sliced_histogram(sliced)
@@ -377,8 +378,8 @@ def test_a_dropped_bound_is_caught(
     mechanism: Mechanism, cells: NDArray[np.int64], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch, lambda noise: DiscreteLaplace(noise.epsilon, 1))
-    # `audited` halves the runs of slow mechanisms, so they get more here: with too few, the bound
-    # for a person in ten cells would be too low.
+    # `audited` halves the number of runs of slow mechanisms, so ask for more: with too few, the
+    # lower bound on epsilon would be too low to show the fault for a person in ten cells.
     runs = 4000 if mechanism.key in SLOW else 1500
     assert audited(mechanism, cells, 30, runs=runs) > EPSILON
 

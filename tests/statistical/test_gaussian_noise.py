@@ -31,10 +31,9 @@ DIFFPRIVLIB = json.loads(Path(__file__).with_name("diffprivlib.json").read_text(
 """Numbers from `GaussianDiscrete` of diffprivlib 0.6.6, for comparison.
 
 `draws` says how often it drew each value at three scales, and `scales` which scale it uses for some
-pairs of epsilon and delta. It is
-stored because diffprivlib does not run beside the version of scikit-learn that other tests use. It
-was made with scikit-learn 1.5, `random_state=1`, and, for the draws, epsilon 1, delta 1e-6 and the
-attribute `_scale` set to the scale.
+pairs of epsilon and delta. The file is stored because diffprivlib does not run beside the version
+of scikit-learn that other tests use. It was made with scikit-learn 1.5, `random_state=1`, and, for
+the draws, epsilon 1, delta 1e-6 and the attribute `_scale` set to the scale.
 """
 
 SCALES = ["0.4", "1", "2.5", "30", "1000", "10000", "10000000", "10000000000"]
@@ -48,8 +47,8 @@ def noise_of(scale: str | float) -> DiscreteGaussian:
 def less_than(edges: Ints, scale: float) -> Floats:
     """Return P(X < edge), by adding up masses or, for large scales, from a normal distribution.
 
-    The masses add up to the normal's at the middles between integers, except for a relative part
-    of 1/scale^2, which is below 1e-8 from a scale of 10^4 on.
+    The sum of masses equals the normal distribution function at edge - 1/2 up to a relative error
+    of 1/scale^2, which is at most 1e-8 from a scale of 10^4 on.
     """
     if scale <= 2000:
         reach = math.ceil(40 * scale)
@@ -103,7 +102,8 @@ def test_the_classes_reach_far_into_the_tails() -> None:
     for scale in SCALES:
         edges = classes(float(scale), DRAWS)
         outermost, further = less_than(edges[0] - np.array([0, 1]), float(scale))
-        # At scales of a few units, no class edge lies between two integers.
+        # Edges are integers. So at small scales, the outermost class may have more draws: with its
+        # edge one integer further out, it would have too few.
         assert outermost * DRAWS < 30 * LEAST_EXPECTED or further * DRAWS < LEAST_EXPECTED
 
 
@@ -119,7 +119,11 @@ def test_the_tail_beyond_three_scales_fits_by_itself(scale: str) -> None:
 
 
 def log_tail_misfit(tail: Ints, edge: int, scale: float) -> float:
-    """Return the bound of `log_chance_of_misfit` for draws' absolute values, all >= `edge`."""
+    """Return an upper bound on the log probability that the tail fits as badly as it does.
+
+    `tail` holds absolute values of draws, all >= `edge`. They are compared with the conditional
+    distribution of such values.
+    """
     values = np.arange(edge, edge + math.ceil(9 * scale))
     masses = np.exp(-(values.astype(float) ** 2) / (2 * scale**2))
     masses /= masses.sum()

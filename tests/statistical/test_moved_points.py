@@ -34,7 +34,7 @@ CHANCE = 1e-10
 
 
 def loss(metres: float, place: tuple[float, float], noise: PlanarLaplace) -> float:
-    """Return a lower bound on the largest log-ratio of outcomes from two places.
+    """Return a lower bound on the largest log-ratio of an outcome's probabilities at two places.
 
     The places are `metres` apart, and `place` is the eastern one, which may lie near the study
     area's edges.

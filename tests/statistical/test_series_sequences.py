@@ -175,10 +175,10 @@ OTHERS = 60
 
 
 def rows_of_period(*, person: bool, apart: bool = False) -> list[Row]:
-    """Return one row of each other person and, with `person`, twelve rows of one more person.
+    """Return one row of each of OTHERS people and, with `person`, twelve rows of the audited one.
 
-    If `apart`, they are pairs of rows in two cells. Only the rows of a pair follow each other so
-    soon that they make a trip.
+    If `apart`, the twelve rows alternate between two cells. They are six pairs, one a day, and only
+    the two rows of a pair follow each other so soon that they make a trip.
     """
     middles = [centre(GRID, 0, 0), centre(GRID, 0, 1 if apart else 0)]
     others: list[Row] = [(100 + who, *middles[0], who) for who in range(OTHERS)]
@@ -282,7 +282,10 @@ class Sequences:
 
     @property
     def moved(self) -> float:
-        """How much the person changes the figures of all maps together, weighted by the shares."""
+        """How much the person changes all figures together, each weighted by its share of epsilon.
+
+        It is in contributions to a figure that is measured with all of epsilon.
+        """
         return round(float((self.shares * np.abs(self.exact(1) - self.exact(0))).sum()), 6)
 
     def rule(self, share: float = 1.0) -> Rule:

@@ -33,7 +33,10 @@ CLAIM = 2.0
 
 
 def expected(epsilon: float, draws: int) -> Guesses:
-    """Return the expected numbers of right and wrong guesses about a count with this epsilon."""
+    """Return the best attacker's expected right and wrong guesses about a count with Laplace noise.
+
+    The noise is for `epsilon`, and `draws` is the number of noisy counts.
+    """
     right, wrong = (round(share * draws) for share in best_guesses(epsilon))
     return Guesses(right, wrong, draws - right - wrong)
 
@@ -76,7 +79,8 @@ def test_a_tenth_more_than_the_claim_is_proven_and_the_claim_itself_is_not() -> 
     assert 1.8 < least_epsilon(HONEST, CHANCE) < CLAIM
     assert CLAIM < least_epsilon(FAULTY, CHANCE) < 1.1 * CLAIM
     assert least_delta(HONEST, CLAIM, CHANCE) == 0 < least_delta(FAULTY, CLAIM, CHANCE)
-    # At epsilon CLAIM = 2, half of the releases need a delta of 1 - e^(-0.2), and the others of 0.
+    # The true epsilon is 2.2. At CLAIM = 2, the half of the releases on which the attacker guesses
+    # needs a delta of 1 - e^(-0.2) of its probability, and the other half needs none.
     assert least_delta(FAULTY, CLAIM, CHANCE) < 0.5 * (1 - math.exp(-0.1 * CLAIM))
 
 

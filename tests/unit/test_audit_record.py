@@ -49,7 +49,7 @@ Other packages are imported once. Each suite is then imported in a fork of that 
 STATISTICAL = SUITES["statistical"]
 
 ONE_IN = 10
-"""Of how many files one is changed, because each changed one is parsed anew."""
+"""Tests change one file in this many: all would take long, as a changed file is parsed anew."""
 
 every_suite = pytest.mark.parametrize("suite", SUITES.values(), ids=SUITES)
 

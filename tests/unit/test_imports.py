@@ -81,9 +81,10 @@ def heavy_within(module: str, seen: set[str]) -> bool:
 
 
 def loaded(name: str, target: str) -> Iterator[str]:
-    """Yield a module of dpgeo that `name` imports, and the packages that Python loads before it.
+    """Yield the module `target`, which `name` imports, and the packages that contain it.
 
-    Packages that contain `name` are left out, because they are being loaded already.
+    Only modules of dpgeo are meant. Packages that also contain `name` are left out, because Python
+    is loading them already.
     """
     parts = target.split(".")
     for length in range(1, len(parts) + 1):
@@ -127,7 +128,8 @@ def test_functions_import_only_what_loads_a_heavy_library(module: str) -> None:
 def test_the_site_starts_without_heavy_libraries(tmp_path: Path) -> None:
     """The site starts without heavy libraries.
 
-    The script imports the worker first, as the web server does before Django is set up.
+    The new process imports the worker's module first, as the web server does before it sets up
+    Django.
     """
     script = "import sys, dpgeo.config.worker, dpgeo.config.wsgi, dpgeo.config.urls"
     modules = subprocess.run(
@@ -144,7 +146,7 @@ def test_the_site_starts_without_heavy_libraries(tmp_path: Path) -> None:
 
 
 OPEN = {"Content", "CONTENT_TYPES", "Released", "Kind", "KINDS"}
-"""Names for all kinds of release, which all parts of dpgeo may therefore use."""
+"""Names that stand for no particular kind of release, so every module of dpgeo may import them."""
 
 OF_ONE_KIND = (
     "core",
@@ -169,7 +171,7 @@ OWN_PARTS = {
     "dpgeo.postprocess.trip_model",
     "dpgeo.postprocess.top_places",
 }
-"""Modules about a single kind of release, which need not be in one of the OF_ONE_KIND packages."""
+"""Modules about a single kind of release that may also be outside the OF_ONE_KIND packages."""
 
 
 def test_no_door_names_a_kind_of_release_or_its_content_type() -> None:

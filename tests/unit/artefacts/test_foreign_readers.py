@@ -307,7 +307,7 @@ def test_the_preview_names_the_unit_as_the_map_does(cell: float, words: str) -> 
     assert unit_words(released, view) == f"People {words} square"
 
 
-# Tests of the files' descriptions of themselves
+# Tests of what files say about their own use and origin
 
 
 def test_every_file_states_its_use(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_a_map_array_takes_less_than_three_numbers_a_cell(large: Released) -> No
 
 def test_a_picture_does_not_sort_cells_that_are_in_order(large: Released, tmp_path: Path) -> None:
     shown = layers(large)
-    # A third of these 48 bytes is for the picture's pixels, however many cells there are.
+    # A third of the limit of 48 bytes a cell is for the picture's pixels, whose number is fixed.
     path = tmp_path / "preview.png"
     assert bytes_a_cell(lambda: preview.write(large, View.opening(shown), path)) < 48
 

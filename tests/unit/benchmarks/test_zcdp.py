@@ -83,5 +83,5 @@ def test_it_prints_the_errors_of_both_currencies(
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(line["maps"], line["bound"]) for line in lines] == [(1, 135), (2, 135)]
     assert all(line["rmse_auto_gaussian"] < line["rmse_gaussian"] for line in lines)
-    # At this bound, Laplace noise has a standard deviation of 191, and Gaussian noise of 67.
+    # At bound 135, Laplace noise has a standard deviation of 191, and Gaussian noise of 67.
     assert lines[0]["rmse_laplace"] > 1.5 * lines[0]["rmse_gaussian"]

@@ -1,4 +1,4 @@
-"""Names of slices, and which divisions are refused."""
+"""Names of slices, and the divisions into slices that are refused."""
 
 from __future__ import annotations
 

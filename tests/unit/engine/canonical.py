@@ -18,14 +18,14 @@ AREA = StudyArea.from_bounds(13.0, 52.0, 13.2, 52.1)
 SPREAD = 0x9E3779B97F4A7C15
 
 Row = tuple[int, float, float, int | None]
-"""A row: person number, x, y and time."""
+"""A row: person number, x and y in Web Mercator metres, and time in seconds since 1970."""
 
 
 def write(path: Path, rows: Sequence[Row], *, person_high: int = 3) -> Path:
-    """Write a canonical file with these rows; the person number is the low half of the hash.
+    """Write a canonical file with these rows; a row's person number is the low half of their hash.
 
-    The high half is `person_high` plus a number that follows from the low half, so that the people
-    differ in it and can be divided among several passes over the file.
+    The high half is `person_high` plus a multiple of the low half. So people also differ in the
+    high half, by which they are divided among several passes over the file.
     """
     highs = [(person_high + row[0] * SPREAD) % 2**64 for row in rows]
     table = pa.table(

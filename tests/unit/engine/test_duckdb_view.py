@@ -228,8 +228,8 @@ def test_every_item_of_a_person_is_as_likely_to_be_kept(tmp_path: Path, counting
 
     sampled = counts[counts > 0]
     assert sampled.size == 5
-    # Everybody keeps two of five cells, so each cell's count is binomial with probability 2/5; 485
-    # is seven standard deviations.
+    # Everybody keeps two of five cells, so each cell's count is binomial (20,000 people, 2/5). Its
+    # standard deviation is 69.3, and the limit is seven of them.
     assert np.abs(sampled - people * 2 / 5).max() < 485
 
 

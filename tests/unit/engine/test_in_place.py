@@ -132,9 +132,9 @@ def test_totals_and_popularity_are_those_of_one_file(path: Path) -> None:
 
 
 def divided(rows: Rows, shards: int, asked: list[Question], **changes: Any) -> InPlaceView:
-    """Return a view whose passes are counted in shards by other views.
+    """Return a view whose counts are divided into at least `shards` passes, run by other views.
 
-    The other views get only the bytes of the question that the first one asks.
+    The other views get only the bytes of a question. Each question is appended to `asked`.
     """
     settings = settings_of(**changes)
 

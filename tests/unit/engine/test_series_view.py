@@ -260,7 +260,8 @@ def test_each_planted_fault_lets_a_person_add_more_than_the_allowance(tmp_path: 
     built = used_by(3, "built", tmp_path, ["", "built0", "built1"])
     assert built == 5
     lost = used_by(3, "lost", tmp_path, ["", "lost0", ""])
-    # Periods 2 and 3 both read the allowance as period 1 left it, without the other's use.
+    # Periods 2 and 3 both start from the allowance that period 1 left, so neither knows what was
+    # used in the other.
     at_once = used_by(3, "once", tmp_path, ["", "once0", "once0"])
     never = used_by(3, "never", tmp_path, ["", "", ""])
     assert (lost, at_once, never) == (8, 7, 9)

@@ -200,7 +200,7 @@ def in_zones(engine: Engine, rows: str, zones: Zones) -> str:
 
 
 def written(numbers: Any) -> str:
-    """Return numbers as a list in SQL."""
+    """Return numbers as an SQL array literal."""
     kind = "float8" if numbers.dtype.kind == "f" else "bigint"
     return f"ARRAY{numbers.tolist()!r}::{kind}[]"
 
@@ -210,7 +210,7 @@ def counted(engine: Engine, kind: str, counting: Counting, bound: int, **more: A
 
 
 def word_of(person: Any, cell: int, copy: int) -> int:
-    """Return the hash by which a contribution is chosen, computed with Python's own integers."""
+    """Return the hash that ranks a contribution, computed with Python's integers instead of SQL."""
     if isinstance(person, str):
         digits = hashlib.sha256(person.encode()).hexdigest()
         who = [int(digits[:7], 16), int(digits[7:14], 16)]
@@ -223,7 +223,10 @@ def word_of(person: Any, cell: int, copy: int) -> int:
 
 
 def located(kind: str = "number") -> list[tuple[Any, int, int | None]]:
-    """Return person, cell and step of the measure for each of `ROWS` that counts in `GRID`."""
+    """Return the person, cell and measured value (in steps) of each of `ROWS` that GRID counts.
+
+    `kind` is the column that identifies people.
+    """
     found = []
     for row in zip(*ROWS.values(), strict=True):
         facts = dict(zip(ROWS, row, strict=True))

@@ -52,7 +52,11 @@ DOORS: dict[str, Callable[[DuckDBView], Private]] = {
 
 
 def rows_of_people() -> list[Row]:
-    """Return rows: 0 stays in a cell, 1 commutes between two, 2 visits five once, others wander."""
+    """Return rows of six people.
+
+    Person 0 stays in a cell, 1 commutes between two cells, 2 visits five cells once, and the others
+    are at random places.
+    """
     here, there = centre(GRID, 1, 1), centre(GRID, 4, 5)
     rows: list[Row] = [(0, *here, number * 60) for number in range(9)]
     for day in range(5):

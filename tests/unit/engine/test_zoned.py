@@ -122,7 +122,7 @@ def test_a_record_in_several_zones_counts_in_one_that_no_other_record_chooses(
     rows = wanderers(np.random.default_rng(4), 1, 300)
     changes: dict[str, object] = {"unit": Unit.RECORD, "counting": Counting.VISITS, "bound": 1}
     whole = count(write(tmp_path / "whole.parquet", rows), **changes)
-    assert whole.sum() == len(rows)  # The halves cover the area.
+    assert whole.sum() == len(rows)  # each row counts: the halves cover the area
     assert whole[2] > 0
     # A record's zone must not depend on its row number, which changes if the records before it are
     # removed.

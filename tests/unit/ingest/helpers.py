@@ -97,8 +97,9 @@ def people(rows: Any) -> list[tuple[int, int]]:
 
 
 def clustered(rows: pa.Table) -> pa.Table:
-    """Return the rows of each person next to each other, as a canonical file of one run has
-    them.
+    """Return the rows in the order of a small canonical file, which is sorted all at once.
+
+    The order is that of the first 16 bits of the persons' hashes.
     """
     bits_of_person = rows["person_high"].to_numpy() >> np.uint64(48)
     return rows.take(pa.array(np.argsort(bits_of_person, kind="stable")))

@@ -70,7 +70,7 @@ def written(path: Path, rows: pa.Table) -> pq.ParquetFile:
 
 
 def spans_of(file: pq.ParquetFile) -> list[tuple[int, int]]:
-    """Return the smallest and the largest person of each row group, from its statistics."""
+    """Return the smallest and largest `person_high` of each row group, from its statistics."""
     groups = map(file.metadata.row_group, range(file.num_row_groups))
     seen = [group.column(0).statistics for group in groups]
     return [(each.min, each.max) for each in seen]
@@ -147,8 +147,8 @@ def fail_after_rows(folder: Path) -> None:
 def opened(folder: Path) -> int:
     """Return how many files of a folder this process has open."""
     links = Path("/proc/self/fd").iterdir()
-    # The list also has the descriptor by which the folder was read, which is closed again: its link
-    # is gone.
+    # One descriptor in the list was open only to make the list. Its link is gone, so it is not
+    # counted.
     return sum(link.is_symlink() and folder in link.readlink().parents for link in list(links))
 
 

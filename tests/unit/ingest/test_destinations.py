@@ -1,4 +1,4 @@
-"""Destinations of trips: each is read from its own row, and is never a reason to refuse it."""
+"""Destinations of trips: each is read from its own row; an unreadable one does not reject it."""
 
 from __future__ import annotations
 
@@ -117,7 +117,10 @@ def test_the_first_point_of_an_mds_trip_says_where_it_ends(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("form", ["mds", "mds.gz", "mds.zip"])
 def test_no_record_of_an_mds_trip_decides_where_another_goes(form: str) -> None:
-    """In MDS files a trip would end at the next record, so its records have no destinations."""
+    """If the privacy unit is a record, MDS files have no destinations.
+
+    Their destinations come from the last row of a trip, so one record would change the others.
+    """
     columns = replace(
         Columns(longitude="longitude", latitude="latitude", person="trip_id", file_format=form),
         destination_longitude="destination_longitude",

@@ -158,10 +158,10 @@ def test_large_totals_get_a_coarse_grid_and_small_ones_a_second_partition() -> N
 def test_counts_of_equal_squares_decide_how_often_areas_are_chosen(
     crowd: bool, phases: list[int]
 ) -> None:
-    """How unevenly people are spread over equal squares decides the number of phases, not noise.
+    """How unevenly people are spread over equal squares decides how many phases there are.
 
-    20,000 people are spread evenly or are all in one cell, a difference that noise of scale 3 or
-    more hardly blurs.
+    20,000 people are spread evenly or are all in one cell. The difference is far above the noise,
+    which has a scale of some units.
     """
     counts = np.full((64, 64), 5)
     if crowd:
@@ -235,7 +235,8 @@ def test_under_zcdp_every_cell_is_counted_if_people_are_in_several(
         last = content.boxes[content.phase == 1]
         assert len(last) == np.count_nonzero(content.grid.inside(TRIANGLE))
         assert np.all(last[:, 1] - last[:, 0] == 1)
-        # Answers add up these cells' counts, so their margin is exactly that of a sum of noise.
+        # The answer adds up the counts of these cells, so its margin is exactly that of the sum of
+        # as many noise values.
         (whole,) = Ranges(released).answer([TRIANGLE.shape])
         assert whole.estimate == content.counts[content.phase == 1].sum()
         assert whole.margin == margin_of_sum({phases[-1]: len(last)})

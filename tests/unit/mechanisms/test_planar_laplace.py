@@ -431,7 +431,8 @@ def test_areas_at_the_edges_of_the_map_work_like_others(area: StudyArea) -> None
     assert isinstance(content, PointsRelease)
     lon, lat = content.longitude / UNITS, content.latitude / UNITS
     assert area.covers(lon, lat).all()
-    # Had points been put at the opposite edge of the area, their mean would not be in the middle.
+    # Points that noise moves out of the area must return to the edge that they crossed. At the
+    # opposite edge, they would shift the mean away from the middle.
     assert abs(lon.mean() - (west + east) / 2) < (east - west) / 50
     assert content.density.sum() == pytest.approx(3000)
 

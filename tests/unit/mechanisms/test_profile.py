@@ -26,7 +26,7 @@ WHOLE = Zones(keys=("all",), names=("All",), shapes=np.array([TRIANGLE.shape], d
 
 
 def regulars() -> ArrayView:
-    """Return a view of 50 people who are there on Mondays at 3 am and on Tuesdays at 3 pm."""
+    """Return a view of 50 people at one position on Mondays at 3 am and on Tuesdays at 3 pm."""
     west, south, east, north = TRIANGLE.bounds
     return ArrayView(
         area=TRIANGLE,

@@ -1,4 +1,4 @@
-"""Made-up trips: what is measured, refused, shown and written."""
+"""Synthetic trips: their measurements, the requests that are refused, and their files."""
 
 from __future__ import annotations
 

@@ -78,8 +78,9 @@ def test_margins_of_even_shares_allow_for_uneven_spread_but_not_beyond_the_whole
     # A partition of two cells: all 73 people and those hidden by noise may be in either cell.
     assert margin[3] <= 1.1 * (73 + noise)
     assert margin[3] > 36.5
-    # A cell that is a partition by itself has the noise margin of the partition. A cell of the
-    # negative partition of four cells has at least a quarter of it.
+    # A cell that is a partition by itself has the margin of the partition's noise. The last
+    # partition has four cells and a negative total. A cell of it has at least a quarter of this
+    # margin.
     assert margin[2] == pytest.approx(noise, rel=0.1)
     assert margin[4] >= noise / 4
 

@@ -1,4 +1,4 @@
-"""Optimal remapping, which brings perturbed points closer to their reports on average."""
+"""Optimal remapping, which on average brings perturbed points closer to the true positions."""
 
 from __future__ import annotations
 

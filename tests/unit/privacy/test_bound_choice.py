@@ -36,7 +36,7 @@ AREA = StudyArea.from_bounds(0.0, 0.0, 1.0, 1.0)
 
 
 def law(people: NDArray[np.int64], epsilon: float) -> NDArray[np.float64]:
-    """Return the probability of each candidate, computed from the definition."""
+    """Return each candidate's probability in the exponential mechanism, by its definition."""
     most = len(people) - 2
     below = np.cumsum(people)[candidates(most)]
     utility = -np.abs(below - 0.9 * people.sum())
@@ -68,7 +68,8 @@ def test_one_person_changes_the_odds_of_no_bound_by_more_than_epsilon() -> None:
             change = np.log(law(people, 1.0)) - before
             people[own] -= 1
             largest = max(largest, float(np.abs(change).max()))
-            # The log-ratios lie in an interval of length epsilon, which gives (epsilon^2/8)-zCDP.
+            # All log-ratios of probabilities lie in one interval of length epsilon. This is what
+            # makes the choice (epsilon^2/8)-zCDP.
             assert np.ptp(change) <= 1 + 1e-9
     assert 0.5 < largest <= 1 + 1e-9
 

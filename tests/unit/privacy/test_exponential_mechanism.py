@@ -1,4 +1,4 @@
-"""The exact exponential mechanism, places adjusted to noisy counts, and fresh random labels."""
+"""The exact exponential mechanism, places adjusted to noisy counts, and random permutations."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_adding_a_place_changes_the_fitted_places_by_one_substitution() -> None:
         assert one.total() == other.total() == wanted.sum()
         gone, come = one - other, other - one
         assert gone.total() == come.total() <= 1
-        # The place that is added is in the same bin as the one that is dropped.
+        # One more real place changes at most one place of the result, and not the bin of it.
         assert {BINS.of_place[place] for place in gone} == {BINS.of_place[place] for place in come}
 
 
@@ -101,8 +101,8 @@ def test_without_noise_every_place_is_kept() -> None:
 
 
 def test_uniform_numbers_reject_words_that_would_bias_them() -> None:
-    # 2^64 = 3 * 6148914691236517205 + 1, so there is one 64-bit word too many: the largest is
-    # rejected.
+    # 2^64 = 3 * 6148914691236517205 + 1, so the 64-bit words cannot be divided evenly among three
+    # numbers: the largest word is rejected.
     words = CraftedWords([2**64 - 1, 5, 7])
     assert draw_uniform(np.array([3, 4]), words).tolist() == [7 % 3, 1]
 

@@ -44,13 +44,13 @@ def of_square(square: Fraction | int) -> DiscreteGaussian:
 
 
 def table_of(square: Fraction) -> AcceptanceTable:
-    """Return the table of acceptance probabilities that `sample` uses for s = `square`."""
+    """Return the sampler's table of acceptance probabilities for the squared scale `square`."""
     scale = proposal_scale(square)
     return acceptance_table(square, square / scale, gaussian_sampler.TABLE_SCALES * scale)
 
 
 def chance(square: Fraction, size: int) -> Any:
-    """Return the probability to accept a proposal, as an mpmath number of 700 bits."""
+    """Return the probability that a proposal of this size is accepted, as 700-bit mpmath number."""
     t = mpmath.floor(mpmath.sqrt(mpmath.mpf(square.numerator) / square.denominator)) + 1
     s = mpmath.mpf(square.numerator) / square.denominator
     return mpmath.exp(-((size - s / t) ** 2) / (2 * s))
@@ -134,8 +134,9 @@ def test_a_proposal_beyond_the_table_is_compared_exactly() -> None:
 
 
 def test_a_rejected_proposal_is_drawn_again() -> None:
-    # To get one value, ten proposals are made: ten signs, ten sizes, ten acceptances. All sizes are
-    # 0, whose probability is exp(-(1/2)^2/2) = 0.88, and all but the last two are rejected.
+    # Proposals are made ten at a time: ten words for signs, ten for sizes, ten for acceptance. All
+    # sizes are 0, which is accepted with probability exp(-(1/2)^2/2) = 0.88; the words reject all
+    # but the last two.
     words = [0] * 20 + [MAX] * 8 + [0, 0]
     assert sample(of_square(1), 1, CraftedWords(words)).tolist() == [0]
     once_more = [0] * 20 + [MAX] * 10 + words

@@ -25,7 +25,7 @@ from dpgeo.privacy.sparse_threshold import ABOVE
 from tests.randomness import CountingEntropy, CraftedWords, SeededEntropy, SeededWords, ZeroNoise
 
 CASES = [(Fraction(1), 1), (Fraction(10, 3), 6), (Fraction(400), 70), (Fraction(10**5), 1500)]
-"""Pairs of the noise's parameter s, as in `of_square`, and a threshold."""
+"""Pairs of a squared scale of the noise, for `of_square`, and a threshold."""
 
 PLAN = [RhoSpend(label="cells", rho=Fraction(1, 8))]
 
@@ -79,8 +79,8 @@ def test_a_candidate_passes_by_the_exact_chance(monkeypatch: pytest.MonkeyPatch)
         ([first, second - 1], True),
         ([first, second + 1], False),
     ]:
-        # The sampler may invert the first word of a comparison (`flip`), but not the further words
-        # that settle a tie.
+        # The sampler may invert the first word of a comparison, which `flip` undoes. It never
+        # inverts the further words that settle a tie.
         crafted = CraftedWords([words[0] ^ flip, *words[1:]])
         assert sample_passing(noise, 6, 1, crafted).size == passes
 

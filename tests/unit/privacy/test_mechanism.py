@@ -1,4 +1,4 @@
-"""Runs of mechanisms, whose plan is checked before they see any data."""
+"""Runs of mechanisms: a mechanism's plan is checked before it gets any data."""
 
 from __future__ import annotations
 

@@ -67,7 +67,8 @@ def test_every_distance_can_be_drawn() -> None:
 def test_arcs_beyond_the_antipode_are_redrawn_for_the_law_on_the_sphere() -> None:
     arcs = draw_arcs(1.0, 200_000, SeededWords(3))
     assert arcs.max() <= math.pi
-    # Integration by parts gives the mean of exp(-a) sin(a) on [0, pi].
+    # The density of an arc a is proportional to exp(-a) sin(a) on [0, pi]. Integration by parts
+    # gives its mean.
     end = math.exp(-math.pi)
     mean = (1 + (math.pi + 1) * end) / (1 + end)
     assert abs(arcs.mean() - mean) < 5 * arcs.std() / math.sqrt(arcs.size)

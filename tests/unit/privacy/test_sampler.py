@@ -56,7 +56,8 @@ def test_only_one_sign_draws_zero() -> None:
 
 @pytest.mark.parametrize("rate", [Fraction(1, 300), Fraction(1, 3), Fraction(5)])
 def test_the_bernoulli_draw_has_the_rate_of_the_noise(rate: Fraction) -> None:
-    # P(1) = 1 / (1 + e^-rate), so words below 2^64 P(1) give 1, up to the float's rounding error.
+    # The draw is 1 with probability p = 1 / (1 + e^-rate): if the 64-bit word is below 2^64 p, up
+    # to the rounding error of the float.
     heads = round(2**64 / (1 + math.exp(-rate)))
     for word, expected in [(heads - 2**14, 0), (heads + 2**14, -1)]:
         assert sample(DiscreteLaplace(rate, 1), 1, CraftedWords([word, 0]))[0] == expected
@@ -122,7 +123,7 @@ def test_a_second_tie_is_settled_by_64_more_bits_again() -> None:
 
 
 def test_boundaries_that_share_a_word_are_distinguished() -> None:
-    # No table in use is so long that two boundaries have the same first word; this one is.
+    # In the sampler's own tables, no two boundaries have the same first word. In this one they do.
     rate = Fraction(23)
     ends = [boundary_bits(rate, None, index, 64) for index in range(3)]
     assert ends[1] == ends[2] == MAX

@@ -1,4 +1,4 @@
-"""Features of trips, on ways that can be counted by hand."""
+"""Counts of the features of trips, on routes so short that they can be counted by hand."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_every_trip_weighs_the_same_however_long() -> None:
 
 
 def test_a_trip_is_cut_off_and_ends_where_it_is_cut() -> None:
-    there_and_back = [0, 4] * 20  # one trip of 39 times 4 moves
+    there_and_back = [0, 4] * 20  # 39 times 4 moves
     private = features([(0, there_and_back)])
     assert np.flatnonzero(private.lengths._read_by_meter()).tolist() == [MOST_MOVES - 1]
     assert pairs_of(private) == {(0, 0): 1}
@@ -103,7 +103,8 @@ def test_where_people_count_a_person_has_one_trip_for_each_pair() -> None:
     trips = [(0, [0, 1, 2]), (0, [0, 6, 2]), (0, [5, 6]), (1, [0, 1, 2])]
     private = features(trips, bound=3, distinct=True, keys=[7, 2, 9, 1])
     assert pairs_of(private) == {(0, 2): 2, (5, 6): 1}
-    # Of the first person's two trips from 0 to 2, the one with the smaller key counts.
+    # Of the first person's two trips from 0 to 2, the one with the smaller random key counts: the
+    # second, with key 2.
     assert moves_of(private)[6, 1] == 30
 
 

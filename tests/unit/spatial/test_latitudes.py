@@ -1,4 +1,4 @@
-"""Latitudes by a polynomial: as near to the exact ones as promised, and never wrong outside."""
+"""Latitudes by a polynomial: as exact as promised in its interval, and NaN outside it."""
 
 from __future__ import annotations
 

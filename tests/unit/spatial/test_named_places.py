@@ -119,8 +119,8 @@ def test_a_country_across_the_antimeridian_is_cut_there(places: WorldPlaces) -> 
 
 
 def test_a_time_zone_is_that_of_the_nearest_city_of_the_same_country(tmp_path: Path) -> None:
-    # A rectangle with Berlin and the enclave Busingen, which is nearer, but whose time zone is not
-    # a country's main one.
+    # A rectangle with Berlin and the enclave Busingen. Busingen is nearer to the first position
+    # below, but its time zone is not the main one of a country.
     ring: list[list[float]] = [[8, 47.6], [14, 47.6], [14, 53], [8, 53], [8, 47.6]]
     places = world(tmp_path, {"Germany": ring})
     assert places.time_zone_at(11.6, 48.1) == "Europe/Berlin"

@@ -65,9 +65,12 @@ def test_positions_are_in_the_same_zones_with_and_without_the_raster(
 
 @pytest.mark.parametrize("stretch", [1e-7, 1e-5, 1e-4, 0.001, 1, 20])
 def test_positions_in_metres_are_in_the_same_zones_as_in_degrees(stretch: float) -> None:
-    """At 20, the zones extend over so many latitudes that these are computed exactly.
+    """Positions in metres and in degrees are in the same zones, whether these are small or large.
 
-    At 1e-5 and below, conversion from metres rounds positions by more than a raster allows.
+    The zones cover `stretch` degrees of longitude.
+
+    At 20, the zones extend over so many latitudes that these are computed exactly. At 1e-5 and
+    below, conversion from metres rounds positions by more than a raster allows.
     """
     away = (10, -5) if stretch == 20 else (170, 60)
     zones = named(shapely.transform(irregular(300), lambda at: at * stretch * (1, 3) + away))
@@ -79,7 +82,7 @@ def test_positions_in_metres_are_in_the_same_zones_as_in_degrees(stretch: float)
     edges = shapely.get_coordinates(shapely.get_rings(zones.shapes))
     share = random.random((len(edges) - 1, 1))
     along = edges[:-1] * share + edges[1:] * (1 - share)
-    # Some are as near to an edge as errors of the approximate latitude reach, some nearer.
+    # Add positions at distances from far below to far above the error of approximate latitudes.
     near = along + random.normal(size=along.shape) * 10.0 ** random.integers(-15, -3, along.shape)
     x, y = to_mercator(*np.concatenate([anywhere, corners, along, near]).T)
 

@@ -47,8 +47,8 @@ def test_without_noise_on_answers_neighbours_are_told_apart_for_certain() -> Non
     """Without noise on the answers, some outcome reveals with certainty which neighbour was used.
 
     From one dataset to the other, one answer rises and the other falls by 1, so an outcome of one
-    is impossible for the other. In the corrected version, its probabilities differ by a factor of
-    less than e.
+    dataset is impossible for the other. In the published correction of the mechanism, the two
+    probabilities of this outcome differ by a factor of less than e.
     """
     assert chances([1, 0], "noiseless", 2000) > 0.1
     assert chances([0, 1], "noiseless", 2000) == 0

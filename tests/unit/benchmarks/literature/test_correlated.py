@@ -1,4 +1,4 @@
-"""Correlated sensitivity: known answers, and cases where the loss exceeds its epsilon."""
+"""Correlated sensitivity: known answers, and cases where the loss exceeds the epsilon paid."""
 
 from __future__ import annotations
 
@@ -67,6 +67,6 @@ def test_households_lose_at_most_what_was_promised_if_epsilon_is_divided(people:
 
 
 def test_the_page_has_the_table() -> None:
-    """The table on the page equals the one computed now, since nothing in it is random."""
+    """The documentation's table equals the one computed now, since nothing in it is random."""
     options = Options(epsilon=Fraction(1), trials=1, seed=0)
     assert table(list(compare(options))) in PAGE.read_text()

@@ -45,8 +45,9 @@ def test_shrunken_wavelets_keep_counts_without_noise_and_their_sum_with_it() -> 
     assert np.allclose(shrunken(COUNTS, 0.0), COUNTS)
     assert np.allclose(shrunken(COUNTS, 1e9), COUNTS.mean())
     step = np.repeat([0.0, 8.0], 8)
-    # A step from 0 to 8 has a single wavelet coefficient, (0 - 8)/2 = -4. Its noise has the
-    # variance of a cell by their number, 32/16 = 2, so shrinking keeps (16 - 2)/16 of it.
+    # A step from 0 to 8 has a single wavelet coefficient, (0 - 8)/2 = -4, with the square 16. The
+    # variance of its noise is that of a cell, 32, divided by the number of cells, 16. So shrinking
+    # keeps (16 - 2)/16 of the coefficient.
     assert np.allclose(shrunken(step, 32.0), np.repeat([4 - 4 * 14 / 16, 4 + 4 * 14 / 16], 8))
     noisy = step + np.random.default_rng(7).laplace(0, 4, 16)
     assert shrunken(noisy, 32.0).sum() == pytest.approx(noisy.sum())
@@ -156,10 +157,10 @@ def test_refining_spends_epsilon_and_no_more_and_favours_small_counts() -> None:
 
 
 def test_coarser_answers_of_a_chain_have_laplace_noise_of_their_own_scale() -> None:
-    """Every answer of a chain of ever finer answers has Laplace noise of its own scale.
+    """In a chain of ever more accurate answers, each has Laplace noise of the scale meant for it.
 
-    Its variance and tail are those of one Laplace variable, although it is the next finer answer
-    with noise added.
+    An answer is the next more accurate one with noise added, but its variance and tail are those of
+    a single Laplace variable.
     """
     chain = refining._chain(np.zeros(40_000), 10.0, 2.0, np.random.default_rng(9))
     scales = 10.0 * refining.STEP ** np.arange(len(chain))

@@ -16,8 +16,8 @@ def test_a_box_is_cut_where_its_halves_are_most_alike() -> None:
     assert len(np.unique(label)) == 3
     for box in range(3):
         assert np.ptp(cells[label == box]) == 0
-    # Boxes are cut while their variance exceeds the threshold. It is 149.6 for all cells, and 16
-    # for the first two rows.
+    # Boxes are cut while the variance of their cells exceeds the threshold. The variance is 149.6
+    # for all cells, and 16 for the first two rows.
     assert np.ptp(partitions.kd_boxes(cells, 17.0)) == 1
     assert not partitions.kd_boxes(cells, 150.0).any()
 
@@ -58,8 +58,8 @@ def test_least_squares_shares_what_a_box_lacks_by_variances() -> None:
 def test_unevenness_is_weighted_by_people_and_by_cells() -> None:
     counts, label = np.array([[1.0, 3], [10, 10]]), np.array([[0, 0], [1, 1]])
     assert partitions.unevenness(counts, label) == (4.0, 2.0)
-    # The published measure, people times variance, weighs by people, so an empty cell that joins a
-    # box adds little to it: 4 times 14/9 here.
+    # The published measure is people times variance, so an empty cell that joins a box adds little
+    # to it: here it is 4 * 14/9.
     counts, whole = np.array([[0.0, 1, 3]]), np.zeros((1, 3), dtype=np.int64)
     assert partitions.unevenness(counts, whole) == pytest.approx((4 * 14 / 9, 14 / 3))
 
@@ -130,8 +130,8 @@ def test_pairs_are_compared_in_the_same_block_unless_left_out() -> None:
     label, first, second = np.array([0, 0, 1]), np.array([0, 1, 2, 2]), np.array([1, 2, 2, 0])
     exact = (np.array([2.0, 2]), np.array([2.0, 2]))
     figures = linkage.linked(label, first, second, exact, 3)
-    # Three people are known to both parties: in cells 0 and 1, 1 and 2, and 2 and 2. The second
-    # person's cells are in different blocks, so that pair of records is not compared.
+    # Three people are known to both parties. Their cells, by party, are 0 and 1, 1 and 2, 2 and 2.
+    # The second person's cells are in different blocks, so that pair of records is not compared.
     assert figures == pytest.approx({"reduction": 0.5, "padded": 0.5, "kept": 2 / 3})
     short = (np.array([1.0, 2]), np.array([2.0, 4]))
     figures = linkage.linked(label, first, second, short, 3)

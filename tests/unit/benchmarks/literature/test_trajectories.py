@@ -29,9 +29,9 @@ def test_the_walk_pays_half_for_moves_and_half_for_ends() -> None:
 def test_prefix_trees_pay_for_the_length_of_trips() -> None:
     """Prefix trees pay for the length of trips.
 
-    A trip of at most `most` moves adds 1 to the table of starts and up to `most` + 1 to each of two
-    other tables. Each table gets a third of epsilon. All three trees get noise of these scales,
-    since a trip may be in any of them.
+    In a tree, a trip of at most `most` moves adds 1 to the table of starts and up to `most` + 1 to
+    each of two other tables. Each table gets a third of epsilon. All three trees get noise of the
+    same three scales, since a trip may be in any one of them.
     """
     random = WithoutLaplace()
     trajectories.prefix_trees(EAST, 4, 0.5, random, most=9, number=1)

@@ -53,8 +53,8 @@ def test_the_optimal_allocation_notifies_fewest(reach: Reach) -> None:
     for other in (rewards.uniform(60, 400.0), rewards.optimised(reach, 60, 400.0, 1.0)):
         others = reach.radius(other)
         met = np.isfinite(others)
-        # An allocation that reaches fewer tasks also notifies fewer people. For a fair comparison,
-        # the people around the tasks that it fails to reach are added.
+        # An allocation that gives some tasks no radius notifies fewer people. For a fair
+        # comparison, add the people within LIMIT of these tasks.
         rest = reach.curves(np.array([LIMIT]))[~met, 0].sum()
         assert people <= reach.notified(np.where(met, others, 0.0)).sum() + rest + 1e-6
 
