@@ -59,12 +59,12 @@ LABELS = {"people": PEOPLE, "sightings": SIGHTINGS, "visits": VISITS}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A mechanism to audit, with at most `most` counted releases of both datasets together.
+    """A mechanism to audit, with at most `most` releases of the two datasets together as evidence.
 
-    `catch` is the smallest planted fault that has to be caught. It equals `wanted`, the fault that
-    should be caught, unless `note` says what limits detection. If `total` names one of the noisy
-    totals that a release can pay for, the attacker sees only that number of each release, and the
-    claim is the part of epsilon that it is measured with.
+    A fault is a factor on epsilon. `catch` is the smallest planted fault that has to be caught. It
+    equals `wanted`, the fault that should be caught, unless `note` says what limits detection. If
+    `total` names one of the noisy totals that a release can pay for, the attacker sees only that
+    number of each release, and the claim is the part of epsilon that it is measured with.
     """
 
     name: str
@@ -111,9 +111,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Result of one audit of a case, whose noise is that for `factor` times the claimed epsilon
-    or rho.
-    """
+    """Result of one audit of a case, with noise for `factor` times the claimed epsilon or rho."""
 
     case: str
     factor: float

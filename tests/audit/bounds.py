@@ -56,7 +56,7 @@ class Guesses:
 
     @property
     def log_odds(self) -> float:
-        """Log-odds of a right guess, with half a guess added to the right and wrong ones."""
+        """Log-odds of a right guess; half a guess is added to either number, as one may be 0."""
         return math.log((self.right + 0.5) / (self.wrong + 0.5))
 
     def __add__(self, other: Guesses) -> Guesses:

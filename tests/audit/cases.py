@@ -46,7 +46,7 @@ IN_RHO: tuple[tuple[str, str, dict[str, object]], ...] = (
 )
 """Names, mechanisms and other fields of the cases that a rho pays for.
 
-Each is audited on the pair of datasets for which its claim is exact.
+Each is audited on the pair of datasets whose counts differ as much as the claim allows.
 """
 
 

@@ -26,7 +26,7 @@ from dpgeo.privacy import planar_laplace_sampler as planar
 def epsilon_times(factor: Fraction) -> Iterator[None]:
     """Within the block, draw all noise as if the declared epsilon were multiplied by `factor`.
 
-    Gaussian noise is drawn as if the declared rho were.
+    For Gaussian noise, the declared rho is multiplied instead.
     """
 
     def gaussian(draw: Callable[..., Any]) -> Callable[..., Any]:

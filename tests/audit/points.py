@@ -178,8 +178,9 @@ def _noise(points: Points) -> PlanarLaplace:
 
 
 def padded_numbers() -> Iterator[int]:
-    """Yield the number of published points if everybody has one report, and if everybody has
-    two.
+    """Yield the number of published points if everybody has one report, and if everybody has two.
+
+    With padding, the two numbers must be equal.
     """
     mechanism = planar_laplace.MECHANISM
     params = parse_parameters(mechanism.params, LEVEL | {"padded": True})

@@ -74,7 +74,7 @@ def elsewhere(tmp_path: Path, settings: Any) -> Iterator[list[Any]]:
 
 @pytest.fixture
 def with_policies(live_server: Any, settings: Any) -> Iterator[None]:
-    """Serve scripts with the headers used outside tests, as a web worker obeys its script's CSP."""
+    """Serve scripts with the headers used in production: a web worker obeys its script's policy."""
     settings.WHITENOISE_USE_FINDERS = settings.WHITENOISE_AUTOREFRESH = True
     server = live_server.thread.httpd
     usual = server.get_app()

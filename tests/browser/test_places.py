@@ -127,7 +127,8 @@ def test_places_that_are_perhaps_among_the_busiest_have_dashed_rings(
         assert "Perhaps among the 20 busiest, perhaps not" in page.inner_text(".legend")
         image = screenshot(page, "#map .sheet")
         y, x = image.shape[0] // 2, image.shape[1] // 2
-        # Half the diameter of the circle of the busiest place, or of one at about rank 20.
+        # Pixels from the middle of a circle to its edge: the circle of the busiest place is larger
+        # than that of a place at about rank 20.
         half = 26 if kind == "sure" else 11
         found[kind] = image[y - half : y + half, x - half : x + half]
     assert pieces(found["perhaps"], theme) >= 5

@@ -38,7 +38,8 @@ ASKED_AT_ONCE = """
         return getProgramParameter.call(this, program, name);
     };
 """
-"""Script that counts shader programs, and those that the page waits for right after linking."""
+"""Script that counts the shader programs that a page links, and those among them whose result it
+asks for at once, which makes it wait for the linking."""
 ANSWERS = """
     window.steps = [];
     const { getContext } = HTMLCanvasElement.prototype;
@@ -273,7 +274,7 @@ def test_pointing_at_a_cell_shows_its_count_and_margin(open_page: Open, gridded:
     flag.wait_for(state="visible")
     match = re.search(r"([\d,]+) ± 12 in this", flag.inner_text())
     assert match, flag.inner_text()
-    # The values loaded by the map are rounded to a quarter of the noise scale.
+    # The values that the map loads are rounded to a quarter of the noise scale, so they may be off.
     assert abs(int(match[1].replace(",", "")) - int(layer.value[index])) <= 1
     noun, unit = page.inner_text(".legend h2").split(" ", 1)
     assert f"{noun.lower()} {unit}" in flag.inner_text(), "the unit of the legend"

@@ -38,7 +38,8 @@ def command(words: list[str]) -> dict[str, Any]:
 def prepare(rows: int, in_rho: bool = False) -> dict[str, Any]:
     """Make a dataset with `rows` rows of data; return the ids of the dataset and its ledger.
 
-    Its budget is an epsilon of 4 or, `in_rho`, the rho of that at a delta of 1e-9.
+    Its budget is an epsilon of 4 or, if `in_rho`, the rho that converts to this epsilon at a delta
+    of 1e-9.
     """
     from dpgeo.budgets.services import PURE, Accounting
     from tests.makers import make_dataset, make_organisation, make_ready
@@ -89,9 +90,10 @@ def prepare_points(rows: int) -> dict[str, Any]:
 
 
 def prepare_folder(people: int, places: int) -> dict[str, Any]:
-    """Register a folder of two Parquet files in which each person has one row at each place.
+    """Register a folder of Parquet files in which each of `people` has one row at each place.
 
-    The setting DPGEO_SOURCES of the installation names the folder. Returns the id of the dataset.
+    Each place has two files, with half of the people each. The setting DPGEO_SOURCES of the
+    installation names the folder. Returns the id of the dataset.
     """
     from django.conf import settings
 
@@ -119,9 +121,10 @@ def request_exact(dataset: int) -> dict[str, Any]:
 
 
 def look_at_counts(release: str) -> dict[str, Any]:
-    """Return a map's total count and cost, and how often its shards were attempted.
+    """Return the counts above 0 of a map, its cost, and how far its shards are counted.
 
-    The result has the map's shards, each with the number of the attempt that counted it.
+    The result has the number of shards, the checksum of the counts of each counted shard, and the
+    number of all stored files of shards.
     """
     from dpgeo.core.released import GridRelease
     from dpgeo.datasets.orphan_files import stored_names
@@ -258,7 +261,7 @@ def look_at_series(series: str) -> dict[str, Any]:
 
 
 def erase(dataset: int) -> dict[str, Any]:
-    """Erase the person "ann" from a dataset, in this process."""
+    """Erase the person "ann" from a dataset, with the job run in this process, not by a worker."""
     from dpgeo.datasets.erasure import person_erase
     from dpgeo.datasets.ingest_job import upload_ingest
     from dpgeo.datasets.models import Dataset

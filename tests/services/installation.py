@@ -127,7 +127,7 @@ class Installation:
             kill(process)
 
     def worker(self) -> contextlib.AbstractContextManager[Process]:
-        """Run a worker with one process within the block, started as `serve` starts it."""
+        """Run a worker with one process within the block; see `celery_words`."""
         return self.running(*celery_words(1))
 
     def halting(
@@ -137,7 +137,7 @@ class Installation:
         return self.running("-m", "tests.services.halting", program, point, str(gate))
 
     def reaper(self, seconds: str = "0.2") -> contextlib.AbstractContextManager[Process]:
-        """Run a reaper within the block; it looks around more often than in production."""
+        """Run a reaper within the block; it looks for lost jobs more often than in production."""
         return self.running("manage.py", "reap", "--interval", seconds)
 
     def wait_for(self, release: str, **expected: Any) -> dict[str, Any]:
@@ -155,7 +155,8 @@ class Installation:
 def celery_words(workers: int) -> Sequence[str]:
     """Return the arguments after `python` that start a worker with `workers` processes.
 
-    This worker also makes files on request; `serve` starts a separate worker for those.
+    They are those of `manage.py serve`, except that this worker also makes files on request, for
+    which `serve` starts a separate worker.
     """
     from dpgeo.commands.management.commands.serve import worker_command
 

@@ -232,7 +232,9 @@ def never_well(found: Statuses, asked: Operations) -> set[str]:
 
 
 NEEDS_A_FAILURE = {"POST /api/v1/series/{series_id}/resume"}
-"""Operations that succeed only once a worker has failed (`tests/web/test_series_pages.py`)."""
+"""Operations that succeed only once a worker has failed. The fuzzer need not make them succeed,
+because `tests/web/test_series_pages.py` tests them.
+"""
 
 
 def test_no_input_makes_the_api_contradict_its_schema(

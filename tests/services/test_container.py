@@ -59,7 +59,7 @@ SERVICES: dict[str, Any] = interpolate(
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
-    """Build the image from a copy that no other account can read."""
+    """Build the image from a copy of the project that no other account can read."""
     if os.geteuid():
         pytest.skip("building an image without Docker needs root")
     folder = tmp_path_factory.mktemp("container")

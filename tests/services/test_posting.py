@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
 
 PROCESSES = 6
 START_SECONDS = 2
-"""Number of seconds after which all processes are sure to be ready to post."""
+"""Seconds from the start of the processes until all of them are sure to be ready to post."""
 
 
 @pytest.mark.parametrize("installation", ["embedded"], indirect=True)
