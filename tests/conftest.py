@@ -1,9 +1,9 @@
 """Options with which only a fixed sample of the tests is run.
 
-`--one-in N` is for suites that are run in full elsewhere, with `--every-file` for those whose files
-each start something of their own. Without it, `--recorded-one-in N` is for the suites of
-`tests.record`: a suite is sampled only while its files are unchanged since its last recorded full
-pass.
+`--one-in N` is for suites that are run in full elsewhere. With `--every-file`, each file is sampled
+by itself, for suites whose files start different programs. Without `--one-in`, `--recorded-one-in
+N` is for the suites of `tests.record`: a suite is sampled only while its files are unchanged since
+its last recorded full pass.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Find out once, for all test processes, of which suites only a sample need be run."""
+    """Find out once, for all test processes, which suites may be sampled."""
     if hasattr(config, "workerinput"):
         config.stash[FRESH] = config.workerinput["fresh"]
     elif config.getoption("--recorded-one-in") > 1:
@@ -52,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell a parallel test process of which suites it need run only a sample."""
+    """Tell a parallel test process which suites it may sample instead of running them in full."""
     node.workerinput["fresh"] = node.config.stash[FRESH]
 
 
@@ -68,13 +68,13 @@ def pytest_collection(session: pytest.Session) -> None:
         return
     number = int(worker["workerid"].removeprefix("gw"))
     for path in imported_first(session.config.args, number, worker["workercount"]):
-        # What cannot be imported fails, or is skipped, when it is collected.
+        # A file that cannot be imported fails or is skipped later, when pytest collects it.
         with suppress(Exception, pytest.skip.Exception):
             importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
 
 
 def imported_first(arguments: Sequence[str], number: int, of: int) -> list[Path]:
-    """Return the files of tests that process `number` of `of` imports before it collects all."""
+    """Return the test files that process `number`, from 0, of `of` processes imports first."""
     places = [Path(argument.partition("::")[0]).absolute() for argument in arguments]
     files = [
         path
@@ -106,7 +106,7 @@ def keep_one_in(
     *,
     every_file: bool = False,
 ) -> None:
-    """Remove from `items` those tests in `own` that are not in a sample of one in `every`."""
+    """Sample one test in `every` of those in `own`, and remove the rest of them from `items`."""
     chosen = sample([item.nodeid for item in own], every, every_file=every_file)
     left_out = [item for item, is_chosen in zip(own, chosen, strict=True) if not is_chosen]
     if left_out:

@@ -41,8 +41,9 @@ HERE = {
     *("DATABASE_URL", "CELERY_BROKER_URL", "VIRTUAL_ENV", "MAKEFLAGS", "MAKELEVEL"),
     "PYTHONDONTWRITEBYTECODE",
 }
-"""Environment variables that a copy must not inherit, besides those that begin with DPGEO_ or
-DJANGO_.
+"""Environment variables that commands in the fresh copy must not inherit from this process.
+
+Those that begin with DPGEO_ or DJANGO_ are not inherited, either.
 """
 
 
@@ -110,7 +111,7 @@ def take_built(folder: Path) -> int:
 
 
 def run_tests(folder: Path, python: str, target: str, *options: str) -> int:
-    """Make a target that runs tests in a folder, and return its exit code."""
+    """Run `make` in a folder, with a target that runs tests, and return its exit code."""
     words = ["make", target, f"SYSTEM_PYTHON={python}", f"ARGS={' '.join(options)}"]
     return subprocess.run(words, cwd=folder, env=environment(), check=False).returncode
 
@@ -197,7 +198,7 @@ def stop(process: subprocess.Popen[Any]) -> None:
 
 
 def main(words: list[str]) -> int:
-    """Run the command given by the words, and return its exit code."""
+    """Run the command line `words` of the module docstring, and return its exit code."""
     if words == ["newest"]:
         sys.stdout.write(f"{newest_python() or ''}\n")
         return 0

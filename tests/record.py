@@ -34,10 +34,10 @@ PARSER = hashlib.sha256(sys.version.encode() + Path(__file__).read_bytes()).hexd
 """Hash of what parses sources: this file and Python."""
 
 PARSED = ROOT / ".pytest_cache" / f"sources-{PARSER[:16]}.json"
-"""File in which test processes store what they found in sources, for those after them."""
+"""File in which test processes store the imports and hash of each source for later processes."""
 
 MOST_PARSED = 5_000
-"""Number of sources from which PARSED is begun anew."""
+"""Number of sources in PARSED at which it is emptied, since it also keeps outdated sources."""
 
 BUILT = {"__pycache__", "node_modules", "dist"}
 """Folders whose content is generated from other files."""
@@ -184,8 +184,10 @@ def _sources(folder: Path) -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What the source of a Python file imports, as dotted names of modules or names in modules, and
-    a hash of its syntax tree without docstrings.
+    """What is known of the source of a Python file.
+
+    `imports` holds dotted names of modules, or of names in modules. The hash is that of the syntax
+    tree without docstrings.
     """
 
     imports: tuple[str, ...]
@@ -220,10 +222,10 @@ def _parse(source: bytes) -> Source:
 
 @cache
 def _stored() -> dict[str, list[str]]:
-    """Return what is known of parsed sources, by the hash of their bytes.
+    """Return what is known of sources that were parsed before, by the hash of their bytes.
 
-    Parsing all sources takes each test process many seconds. When this process ends, it stores what
-    it has added.
+    Parsing all sources would take each test process many seconds. When this process ends, it writes
+    what it has added to `PARSED`.
     """
     known: dict[str, list[str]] = {}
     with suppress(OSError, ValueError):

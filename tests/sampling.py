@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 
 def sample(names: Sequence[str], every: int, *, every_file: bool = False) -> list[bool]:
-    """Return a mask of the named tests that are in a sample of one in `every`.
+    """Return which of the named tests are in a sample of one in `every`.
 
-    The sample contains the first test and every `every`-th test after it: of each file if
-    `every_file`, so that no file is left out, and otherwise of all.
+    The sample contains the first test and every `every`-th test after it. If `every_file` is true,
+    the tests of each file are sampled separately, so that no file is left out.
     """
     numbers: dict[str, int] = {}
     chosen = []

@@ -1,9 +1,9 @@
 """Several commands run at the same time, because some of them mostly wait.
 
 `python -m tests.together "COMMAND" "COMMAND"...` prints each command's whole output once it has
-ended, with the time that it and its children took: elapsed, and of the processors. It fails if any
-command fails; a failure does not stop the others. With `--at-once N`, only N of them run at the
-same time; whenever one ends, the next one of the list starts.
+ended, with its elapsed time and the processor time that it and its children used. It fails if any
+command fails; a failure does not stop the other commands. With `--at-once N`, only N commands run
+at the same time; whenever one ends, the next one of the list starts.
 """
 
 from __future__ import annotations
