@@ -29,7 +29,7 @@ from tests.views import ArrayView
 Floats = NDArray[np.float64]
 
 SETTINGS = ((5, "0.5"), (5, "1"), (5, "2"), (20, "0.5"), (20, "1"), (20, "2"))
-"""Pairs of a contribution bound and an epsilon that are measured."""
+"""Settings that are measured: pairs of a contribution bound and an epsilon."""
 
 LARGE = 100
 """Errors are computed over regions with at least this many records after contribution bounding."""
@@ -73,12 +73,12 @@ def add_source(parser: argparse.ArgumentParser) -> None:
 
 
 def view_of(options: argparse.Namespace) -> ArrayView:
-    """Return a private view of the file that the options name, or else of generated people."""
+    """Return the file that the options name, or generated people, for a mechanism to read."""
     return read(options.data, options.cells) if options.data else generated(options)
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for every bound and epsilon."""
+    """Print a line of errors and coverage for every pair in SETTINGS."""
     view = view_of(options)
     for bound, epsilon in SETTINGS:
         figures: dict[str, list[Any]] = defaultdict(list)
@@ -133,7 +133,7 @@ def others(
     truth: Floats,
     number: int,
 ) -> None:
-    """Add the errors of the baselines, with noise for one record at the given rate.
+    """Add the errors of the baselines, whose noise protects one record at an epsilon of `rate`.
 
     The baselines are: a sum and a count, with half or three quarters of epsilon for the sum; a sum
     of differences from the middle of the range, and a count; and noise on exact means, whose
@@ -159,7 +159,11 @@ def covers(
 
 
 def by_size(figures: dict[str, list[Any]], means: Means, thresholds: Floats, truth: Floats) -> None:
-    """Add to `figures` the coverage of published means, by classes of regions' true records."""
+    """Add to `figures` whether published intervals hold the true means, by classes of regions.
+
+    `thresholds` (n,) are the regions' true numbers of records, as multiples of the number from
+    which a mean is shown; SIZES divides it into classes.
+    """
     held = (means.low <= truth) & (truth <= means.high)
     for low, high in zip((0, *SIZES), (*SIZES, np.inf), strict=True):
         chosen = means.told & (thresholds > low) & (thresholds <= high)
@@ -167,7 +171,7 @@ def by_size(figures: dict[str, list[Any]], means: Means, thresholds: Floats, tru
 
 
 def read(path: Path, cells: int) -> ArrayView:
-    """Return a private view of a file's rows in FRAME, with the minute of the day as the value.
+    """Return a file's rows in FRAME for a mechanism to read, with the minute of the day as value.
 
     Its zones divide FRAME into `cells` rows and columns of equal degrees.
     """
@@ -203,7 +207,7 @@ def parts(cells: int) -> Zones:
 
 
 def generated(options: argparse.Namespace) -> ArrayView:
-    """Return a private view of invented people; the means of their values are known, by place."""
+    """Return invented people for a mechanism to read; the means of their values depend on place."""
     random = np.random.default_rng(7)
     people = 0 if options.empty else 4000
     persons = np.repeat(np.arange(people), random.geometric(0.05, people))

@@ -128,9 +128,10 @@ class People:
 
 
 def rows(people: People, epsilon: Fraction) -> dict[str, dict[str, str | float]]:
-    """Return, for each kind of error, the best bound and its error, and the bound of each rule.
+    """Return, for each kind of error, the bound with the smallest error, and that error.
 
-    A rule's error is given as a multiple of the best bound's.
+    For each rule that advises a bound, its bound and its error are included, the error as a
+    multiple of the smallest.
     """
     busiest = int(people.truth.argmax())
     measures: dict[str, tuple[int, Callable[[Floats], float]]] = {

@@ -173,7 +173,7 @@ def _mercator(view: ArrayView) -> tuple[Floats, Floats]:
 
 
 def _at_centres(view: ArrayView, grid: Grid, pairs: Ints) -> ArrayView:
-    """Return a private view of contributions (n, 2), placed at the centres of their cells."""
+    """Return contributions (n, 2) for a mechanism to read, at the centres of their cells."""
     row, column = np.divmod(pairs[:, 1], grid.columns)
     west, south, east, north = grid.box_bounds(np.stack([row, row + 1, column, column + 1], 1)).T
     return dataclasses.replace(

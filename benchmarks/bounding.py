@@ -77,7 +77,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def read(path: Path, counting: Counting) -> ArrayView:
-    """Return a private view of the people in a file, with their bounding box as the study area.
+    """Return the people in a file for a mechanism to read, with their bounding box as study area.
 
     Deriving the study area from the data reveals something about the data, so only a benchmark may.
     """

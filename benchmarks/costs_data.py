@@ -50,7 +50,8 @@ def fill(cells: int, releases: int) -> dict[str, str]:
         "quartiles": quartiles(),
     }
     published = {kind: _publish(dataset, kind, content) for kind, content in contents.items()}
-    cards_make(seconds=600)  # On a site, the reaper makes the cards within seconds.
+    # The reaper of a site makes the maps' cards for lists within seconds; here no reaper runs.
+    cards_make(seconds=600)
     return published
 
 

@@ -73,7 +73,7 @@ def _counts(kind: str | Path, options: argparse.Namespace, seed: int) -> NDArray
 def _covered(
     key: str, kind: str | Path, options: argparse.Namespace
 ) -> dict[str, dict[str, str | float]]:
-    """Return the coverage figures of each layer of a mechanism, over all trials on one map."""
+    """Return, by layer name, how well margins covered true counts in all trials on one map."""
     mechanism = find_mechanism(key)
     given = dict(pair.split("=", 1) for pair in options.param)
     params = parse_parameters(mechanism.params, {"cells": options.cells} | given)
@@ -107,7 +107,7 @@ class _Drawn(NamedTuple):
 
 
 def _tenths(covered: NDArray[np.bool_], by: NDArray[Any]) -> float:
-    """Return the lowest covered share among the deciles of the boxes, in the order of `by`."""
+    """Return the lowest share of covered boxes in any tenth of the boxes, sorted by `by`."""
     order = np.argsort(by, kind="stable")
     return min(float(covered[each].mean()) for each in np.array_split(order, 10) if each.size)
 
@@ -120,8 +120,8 @@ def _summary(draws: list[_Drawn]) -> dict[str, str | float]:
     label = draws[0].layer.margin_label
     if not covered.size:
         return {"label": label, "boxes": 0}
-    # Values of a group differ by at most a factor of four; all that are below the median margin
-    # count as equal to it.
+    # Boxes are grouped by value, so that values in one group differ by at most a factor of
+    # four; all values below the median margin count as equal to it.
     size = np.maximum(np.abs(value) / max(float(np.median(margin)), 1e-9), 1.0)
     alike = np.rint(np.log2(size) / 2).astype(np.int64)
     of_each = np.bincount(alike)

@@ -63,8 +63,8 @@ TABLES: Mapping[str, tuple[Columns, Sequence[tuple[float, str]]]] = {
 
 REWARD_A_TASK, LEAST_REWARD = 4.0, 1.0
 LOOP_TASKS = 200
-"""Number of tasks that the plain loop solves. Its time is scaled up, because ten thousand tasks
-would take minutes.
+"""Number of tasks solved one by one, for comparison. Their time is scaled up, because a loop over
+ten thousand tasks would take minutes.
 """
 
 
@@ -278,7 +278,7 @@ def _area(longitude: Floats, latitude: Floats) -> StudyArea:
 
 
 def _view(area: StudyArea, longitude: Floats, latitude: Floats) -> ArrayView:
-    """Return a private view in which each worker has one record, which is the privacy unit."""
+    """Return the workers for a mechanism to read, with one record each as the privacy unit."""
     return ArrayView(
         area=area,
         longitude=longitude,

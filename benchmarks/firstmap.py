@@ -35,7 +35,7 @@ NEARBY_DEGREES = 0.1
 """Added to every city's distance, in degrees, so that among near cities the largest is chosen."""
 
 SHOWN = 40
-"""Largest number of columns that are printed."""
+"""Largest number of columns of the uploaded file that are printed."""
 
 Figures = dict[str, Any]
 

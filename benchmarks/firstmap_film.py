@@ -65,7 +65,7 @@ class Film:
             self.decisions.append(decided)
 
     def shoot(self, name: str, ready: str = "") -> None:
-        """Take a picture of the whole page at both widths, in each colour scheme, and run axe.
+        """Take pictures of a page at both widths, in each colour scheme, and run axe's checks.
 
         If the selector `ready` is given, the page is loaded anew at each width and awaited until
         `ready` matches. The map's view, which the page keeps in its address, is removed first.

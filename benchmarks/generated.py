@@ -34,7 +34,7 @@ def _coordinates(cells: int) -> tuple[Floats, Floats]:
 
 
 def _clusters(cells: int, random: Generator) -> Floats:
-    """Return clusters of very different widths around a few centres."""
+    """Return cells' weights: clusters of very different widths around a few centres."""
     rows, columns = _coordinates(cells)
     weights = np.zeros((cells, cells))
     for _ in range(int(random.integers(2, 12))):
@@ -46,9 +46,9 @@ def _clusters(cells: int, random: Generator) -> Floats:
 
 
 def _cascade(cells: int, random: Generator) -> Floats:
-    """Return a multiplicative cascade.
+    """Return cells' weights from a multiplicative cascade.
 
-    At every level, each square's mass is divided unevenly among its four quarters.
+    At every level, each square's weight is divided unevenly among its four quarters.
     """
     weights = np.ones((1, 1))
     while len(weights) < cells:
@@ -60,7 +60,7 @@ def _cascade(cells: int, random: Generator) -> Floats:
 
 
 def _roads(cells: int, random: Generator) -> Floats:
-    """Return roads that meet at a centre and are busier near it."""
+    """Return cells' weights: roads that meet at a centre and are busier near it."""
     weights = np.zeros((cells, cells))
     centre = cells * (0.3 + 0.4 * random.random(2))
     for _ in range(int(random.integers(10, 40))):
@@ -107,7 +107,7 @@ def _attribute(cells: int, random: Generator) -> Floats:
 
 
 def _corner(cells: int, random: Generator) -> Floats:
-    """Return mass that decreases with the distance from a corner.
+    """Return cells' weights, which decrease with the distance from a corner.
 
     The corner's own cell may be much heavier.
     """
@@ -118,14 +118,14 @@ def _corner(cells: int, random: Generator) -> Floats:
 
 
 def _band(cells: int, random: Generator) -> Floats:
-    """Return a strip across the map, such as a valley or a coast."""
+    """Return cells' weights: a strip across the map, such as a valley or a coast."""
     rows, columns = _coordinates(cells)
     across = (rows - columns * random.uniform(0.3, 1)) / random.uniform(0.02, 0.15)
     return np.exp(-(across**2) - 3 * columns) * random.gamma(0.5, 1, (cells, cells))
 
 
 def _city(cells: int, random: Generator) -> Floats:
-    """Return a city of 40 quarters with heavy-tailed extents and sizes.
+    """Return cells' weights: a city of 40 quarters with heavy-tailed extents and populations.
 
     All places of one quarter have the same weight.
     """
@@ -138,13 +138,13 @@ def _city(cells: int, random: Generator) -> Floats:
 
 
 def _product(cells: int, random: Generator) -> Floats:
-    """Return the product of independent row and column weights, each with its own peaks."""
+    """Return cells' weights: products of independent row and column weights with peaks."""
     axes = [random.gamma(random.choice([0.1, 0.3, 1.0]), 1, cells) + 1e-9 for _ in range(2)]
     return np.outer(axes[0], axes[1])
 
 
 def _towns(cells: int, random: Generator) -> Floats:
-    """Return towns of heavy-tailed sizes in a country with a thin, even population."""
+    """Return cells' weights: towns of heavy-tailed sizes among a thin, even population."""
     rows, columns = _coordinates(cells)
     weights = np.full((cells, cells), random.uniform(0.001, 0.1))
     for size in random.pareto(1.0, int(random.integers(5, 60))):
@@ -156,7 +156,7 @@ def _towns(cells: int, random: Generator) -> Floats:
 
 
 def _cropped_city(cells: int, random: Generator) -> Floats:
-    """Return the middle of a city: uneven at every scale, with a river and a few parks."""
+    """Return cells' weights: the uneven middle of a city, with a river and a few parks."""
     weights = np.ones((1, 1))
     unevenness = random.uniform(1.5, 6)
     while len(weights) < cells:
@@ -176,7 +176,7 @@ def _cropped_city(cells: int, random: Generator) -> Floats:
 
 
 def _country(cells: int, random: Generator) -> Floats:
-    """Return towns whose sizes follow a power law, among villages and a thin rural population."""
+    """Return cells' weights: towns with power-law sizes, villages, and a thin rural population."""
     rows, columns = _coordinates(cells)
     weights = random.gamma(0.5, 1, (cells, cells))
     number = int(random.integers(20, 120))
@@ -192,7 +192,7 @@ def _country(cells: int, random: Generator) -> Floats:
 
 
 def _stations(cells: int, random: Generator) -> Floats:
-    """Return a city with stations and airports: single cells that hold much of the total."""
+    """Return cells' weights: a city whose stations and airports are single, very heavy cells."""
     city = _cropped_city(cells, random)
     number = int(random.integers(5, 40))
     spikes = np.zeros((cells, cells))

@@ -340,7 +340,10 @@ def _generated_points(kind: str, map_seed: int, reports: int, cells: int) -> Pla
 
 
 def _drawn_points(shares: Floats, reports: int, cells: int, seed: int) -> Places:
-    """Return positions drawn from the shares of square cells, spread evenly in each."""
+    """Return random positions in a square of cells, and the square as a study area.
+
+    `shares` are the cells' probabilities; within a cell, positions are uniform.
+    """
     side = math.degrees(SIDE_METRES * cells / 128 / EARTH_RADIUS_METRES)
     area = StudyArea.from_bounds(10.0, -side / 2, 10.0 + side, side / 2)
     random = np.random.default_rng([seed, reports])

@@ -38,7 +38,7 @@ INSTALL = {
 """What to install for each peer, in an environment of its own with PyArrow and NumPy."""
 
 FEWER = {"diffprivlib": 1, "opendp-polars": 1, "pipelinedp": 16}
-"""Factor by which the number of a peer's rows, and that of its cells, is divided."""
+"""Factor by which a peer's rows and cells are made fewer; above 1 for a very slow peer."""
 
 
 _NUMBERED = """
@@ -94,7 +94,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def _release(path: Path, cells: int) -> None:
-    """Count and draw noise, from canonical file to the released object."""
+    """Release a canonical file's visits as a uniform grid: the work of dpgeo that is timed."""
     mechanism = find_mechanism("uniform-grid")
     params = parse_parameters(mechanism.params, {"cells": cells})
     view = speed.view_of(path, Counting.VISITS)

@@ -47,7 +47,7 @@ def opendp_polars(path: str, cells: int, bound: int) -> Callable[[], int]:
 
 
 def pipelinedp(path: str, cells: int, bound: int) -> Callable[[], int]:
-    """PipelineDP on one machine without Beam or Spark, with one total bound a person."""
+    """PipelineDP without Beam or Spark; one bound limits a person's rows in all cells together."""
     import pipeline_dp as pdp
 
     def work() -> int:

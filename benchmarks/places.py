@@ -163,8 +163,8 @@ def literature(
     """Return the methods of the literature, by name.
 
     A method is applied to two arrays, of places and of pairs of a day and a place, and gets half
-    of epsilon for each. Grouping and smoothing (GS) sorts the entries of an array by a sample of
-    one visit of each person: the number of sampled visits to the place, or to it on that day.
+    of epsilon for each. Grouping and smoothing (GS) samples one visit of each person, and sorts
+    places, and pairs, by their numbers of sampled visits.
     """
     half = epsilon / 2
     first = np.unique(np.asarray(view.persons), return_index=True)[1]
@@ -199,7 +199,7 @@ def errors(truth: Ints, counts: NDArray[Any]) -> dict[str, float]:
 
 
 def pair_errors(truth: Ints, counts: NDArray[Any]) -> dict[str, float]:
-    """Return the errors of counts (7, n) by day and place; precision is a mean over days."""
+    """Return the errors of counts (7, n) by weekday and place; precision is a mean over days."""
     days = [precision_at(one, other, 10) for one, other in zip(truth, counts, strict=True)]
     return {
         "pairs mse": float(np.mean(np.square(counts - truth, dtype=np.float64))),

@@ -216,9 +216,10 @@ def mean_of_persons(persons: Ints, values: Floats, people: int) -> float:
 
 
 def _honest(records: Records, persons: Ints, astray: Floats) -> float:
-    """Return the mean of `astray`, in metres, over the virtual users who have a true place.
+    """Return the mean of the distances `astray` over virtual users who have a true place.
 
-    `persons` are the virtual users of the drawn places, and `astray` comes from `_astray`.
+    A distance is that from a drawn place to the nearest true place of its virtual user;
+    `persons` are the virtual users. Each user's mean counts once.
     """
     belongs = np.isin(persons, records.persons)
     return mean_of_persons(persons[belongs], astray[belongs], records.people)

@@ -94,8 +94,8 @@ def _choose(
     """Return the cells whose outcomes reveal most, and the place (0 or 1) that they favour."""
     best: tuple[float, NDArray[np.int64], int] = (-math.inf, np.arange(west.size), 0)
     for first, (more, less) in enumerate([(west, east), (east, west)]):
-        # Cells are ordered by the ratio of their counts. 1/sqrt moves nearly empty cells to the
-        # end, and half an outcome is added to both counts, so that nothing is divided by 0.
+        # Cells are ordered by the ratio of their two counts. The term 1/sqrt moves nearly empty
+        # cells to the end. Half an outcome is added to both counts to avoid division by 0.
         order = np.argsort((less + 0.5) / (more + 0.5) + 1 / np.sqrt(more + 0.5), kind="stable")
         lower = least_log_ratio(
             np.cumsum(more[order]), np.cumsum(less[order]), int(west.sum()), chance

@@ -24,10 +24,10 @@ from tests.views import ArrayView
 Floats = NDArray[np.float64]
 
 SETTINGS = ((5, "0.5"), (5, "1"), (5, "2"), (20, "1"), (20, "2"))
-"""Pairs of a contribution bound and an epsilon that are measured."""
+"""Settings that are measured: pairs of a contribution bound and an epsilon."""
 
 SILENT = DiscreteLaplace(Fraction(10**6), 1)
-"""Noise so small that it is practically absent."""
+"""Noise so small that it is practically absent, to compute quartiles of true counts."""
 
 
 def add_to(subcommands: Any) -> None:
@@ -39,7 +39,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for each pair of a contribution bound and an epsilon."""
+    """Print a line of figures for each contribution bound and epsilon in SETTINGS."""
     view = view_of(options)
     for bound, epsilon in SETTINGS:
         figures: dict[str, list[Any]] = defaultdict(list)

@@ -57,7 +57,7 @@ AREA = StudyArea.from_bounds(0.0, -0.15, 0.3, 0.15)
 TOP = 10
 
 FEWEST = 50
-"""Smallest number of people in a week whose busiest cells are compared."""
+"""Weeks with no more people than this are left out when the busiest cells are compared."""
 
 LENGTHS = (26, 52, 104, 365)
 """Numbers of periods for which sums over periods, by the binary tree, are compared."""
@@ -78,8 +78,8 @@ REACH = 200
 class Scheme:
     """A way to protect a series: contribution bounds, and epsilon for their noise.
 
-    A person has at most `each` contributions to a map and, if there is an `allowance`, at most as
-    many to the whole series. Without it, contributions are bounded in every week separately.
+    A person has at most `each` contributions to a map and, unless `allowance` is 0, at most
+    `allowance` to the whole series. With 0, contributions are bounded in every week separately.
     """
 
     name: str
@@ -141,7 +141,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for each kind of map and protection, and one for each length of the tree."""
+    """Print a line for each kind of map and protection, and one for each number in LENGTHS."""
     epsilon = parse_epsilon(options.epsilon)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -176,7 +176,7 @@ def show(kind: str, scheme: Scheme, found: Sequence[Mapping[str, float]], as_jso
 
 
 def grid_of(cells: int) -> KindOfMap:
-    """Return the uniform grid with this number of cells along each side."""
+    """Return the `KindOfMap` of uniform grids with this number of cells along each side."""
     return KindOfMap(
         name=f"uniform grid, {cells} x {cells}",
         mechanism=uniform_grid.MECHANISM,

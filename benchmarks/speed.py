@@ -175,7 +175,7 @@ def dpcube(options: argparse.Namespace) -> Line:
 
 
 class Counted(CountsView):
-    """A private view with counts that were computed beforehand."""
+    """Data for a mechanism, with counts computed beforehand, so that counting is not timed."""
 
     def histogram(self, grid: Grid) -> PrivateCounts:
         return PrivateCounts(self.counts, sensitivity=1)
@@ -291,7 +291,7 @@ def published(path: Path, options: argparse.Namespace) -> Line:
 
 
 def view_of(path: Path, counting: Counting, memory_bytes: int = MEMORY_BYTES) -> DuckDBView:
-    """Return a private view of generated people, each counted in at most BOUND cells or visits."""
+    """Return generated people for a mechanism to count, each in at most BOUND cells or visits."""
     return DuckDBView(
         path,
         domain=Domain(trips.AREA),

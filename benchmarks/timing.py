@@ -30,7 +30,10 @@ def best_of(
 
 
 def compared(name: str, ours: float, reference: str, reference_seconds: float) -> Line:
-    """Return the figures of one comparison; a ratio below 1 means that dpgeo is faster."""
+    """Return a line with the times of dpgeo and of a reference, and their ratio.
+
+    A ratio below 1 means that dpgeo is faster.
+    """
     return {
         "name": name,
         "ours_s": ours,

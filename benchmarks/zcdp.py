@@ -67,7 +67,9 @@ HEADS = {
     "paid": "Laplace, paid in rho",
     "none": "no noise",
 }
-"""Heads of a table's columns, by the part of a figure's name after the first underscore."""
+"""Column heads for figures such as `rmse_laplace`, by the part of the name after the first
+underscore.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +293,7 @@ def rmse(noisy: Floats, truth: Floats) -> float:
 
 
 def boxes_error(noisy: Floats, truth: Floats) -> float:
-    """Return the mean absolute error of sums over random boxes, which are always the same."""
+    """Return the mean absolute error of sums over random boxes, drawn from a fixed seed."""
     rows, columns = truth.shape
     table = np.zeros((rows + 1, columns + 1))
     table[1:, 1:] = (noisy - truth).cumsum(0).cumsum(1)
@@ -350,7 +352,7 @@ def months(folder: Path, rows: Rows, times: int) -> Iterator[Path]:
 
 
 def view_of(path: Path, bound: int) -> DuckDBView:
-    """Return a private view that counts people, each in at most `bound` cells."""
+    """Return a file for a mechanism to read, with people counted in at most `bound` cells each."""
     return DuckDBView(
         path,
         domain=Domain(AREA),

@@ -39,7 +39,7 @@ def expanded_radius(target: float, density: Floats, pull: Floats) -> Floats:
 def printed_radius(target: float, density: Floats, pull: Floats) -> Floats:
     """Return the radius (n,) by the source's equation 13.14, which lacks the factor r^2."""
     wanted = -math.log1p(-target) / (math.pi * density)
-    # ln((e^z + 1)/2) = wanted, so z = ln(2 e^wanted - 1), and r = 3 c w/z.
+    # With z = 3 pull/r, ln((e^z + 1)/2) = wanted, so z = ln(2 e^wanted - 1).
     return np.asarray(3 * pull / (wanted + np.log(2 - np.exp(-wanted))))
 
 

@@ -56,7 +56,7 @@ def accuracy(classifier: Ints, histogram: Floats) -> float:
 
 
 def _grown(histogram: Floats, split: Split, counted: Callable[[Floats], Floats]) -> Ints:
-    """Return the classifier of a tree.
+    """Grow a decision tree; return the class it gives to every combination of attribute values.
 
     `split` chooses the attribute of each node, and `counted` returns the (noisy) number of people
     of each class in a leaf.

@@ -3,13 +3,13 @@
 The source's mechanism. A matrix of correlated degrees, in [-1, 1], says how strongly records move
 together; degrees below a threshold count as 0. The record sensitivity of i (definition 14.6) is the
 sum over j of |degree_ij| |f(D^j) - f(D^-j)|, and the correlated sensitivity CS (14.7) is the
-largest of the records that respond to the query. Noise of scale CS/epsilon is added. It is claimed
-to hide a record with all that are correlated with it.
+largest record sensitivity among records that respond to the query. Noise of scale CS/epsilon is
+added. The authors claim that it hides a record together with all records correlated with it.
 
 Why it is not private.
 
 - A degree below 1 is no bound. Records that move together with a degree of 0.6 can all be in a
-  count, so that k of them change it by k. Noise fits 1 + 0.6 (k-1).
+  count, so that k of them change it by k. But the noise only fits a change of 1 + 0.6 (k-1).
 - The changes are those of the data at hand (a local sensitivity), so the scale is private itself.
   Without a responding record it is 0, and the answer is exact.
 - Degrees are measured in the data, so the scale depends on who is in them.
@@ -44,7 +44,7 @@ class Answer:
 
 
 def degrees_of(people: int, degree: float) -> Floats:
-    """Return the degrees (k, k) of a household in which every two people have the same degree."""
+    """Return correlated degrees (k, k) of a household: `degree` for every two of its people."""
     return np.where(np.eye(people, dtype=bool), 1.0, degree)
 
 
@@ -69,8 +69,8 @@ def correlated_sensitivity(degrees: Floats, changes: Floats, least: float = 0.0)
 def loss(one: Answer, other: Answer) -> float:
     """Return the largest |ln| of the ratio of the densities of two answers.
 
-    It is infinite if their scales differ: the tails of the wider one, or any value other than an
-    exact answer's, show which it is.
+    It is 0 for equal answers. It is infinite if their scales differ, since the ratio grows without
+    limit in the tails, and for different exact answers, which cannot be confused.
     """
     if one == other:
         return 0.0

@@ -189,7 +189,7 @@ def _runs(across: Across, compare: Compare, options: Options) -> dict[float, lis
 
 
 def path_of(folder: Path, task: str, figure: Figure, file: Path | None = None) -> Path:
-    """Return the file of a figure in a folder; `file` has the data that it shows."""
+    """Return the path of a figure in a folder; `file` is the data file that the figure shows."""
     words = [task, figure.error]
     words += [] if figure.across is EPSILON else ["by", figure.across.name]
     words += [] if file is None else [file.stem]

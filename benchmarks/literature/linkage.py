@@ -21,7 +21,7 @@ Ints = NDArray[np.int64]
 def reduction(first: Floats, second: Floats, people: tuple[int, int]) -> float:
     """Return the reduction ratio (equation 36) for the two parties' counts (k,) of blocks.
 
-    It is 1 less the share of all pairs of their `people` that are compared.
+    It is 1 minus the share of compared pairs among all pairs of their `people`.
     """
     return float(1 - (first * second).sum() / (people[0] * people[1]))
 

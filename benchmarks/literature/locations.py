@@ -86,7 +86,7 @@ def nearest_points(x: Floats, y: Floats, side: float, cells: int) -> Ints:
 
 
 def exponential_weights(side: float, cells: int, epsilon: float) -> Floats:
-    """Return the probabilities (n, n) of drawing each grid point (column) at each (row)."""
+    """Return the probabilities (n, n) of drawing a grid point (column) for a true one (row)."""
     row, column = (each.ravel() * side for each in np.mgrid[0:cells, 0:cells])
     away = np.hypot(row[:, None] - row, column[:, None] - column)
     weights = np.exp(-epsilon * away / 2)
@@ -94,7 +94,7 @@ def exponential_weights(side: float, cells: int, epsilon: float) -> Floats:
 
 
 def exponential(points: Ints, weights: Floats, random: Generator) -> Ints:
-    """Return, for each grid point (n,), one drawn by the probabilities in its row of `weights`."""
+    """Return, for each of `points` (n,), a random grid point; row i of `weights` is for point i."""
     drawn = np.empty(points.size, dtype=np.int64)
     for point in np.unique(points):
         here = points == point

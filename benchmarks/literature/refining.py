@@ -56,15 +56,15 @@ def refined(
 
 
 def _relative(noisy: Floats, sanity: float) -> float:
-    """Return the sum over queries of 1/count, computed from the noisy answers.
+    """Return the sum of 1/count, which times the noise scale is a group's relative error.
 
-    Counts below `sanity` are replaced by `sanity`.
+    The counts are the noisy answers; those below `sanity` are replaced by `sanity`.
     """
     return float((1 / np.maximum(noisy, sanity)).sum())
 
 
 def _chain(counts: Floats, start: float, least: float, random: Generator) -> list[Floats]:
-    """Return answers with noise of the scales `start`, `start` STEP, ..., down to `least`.
+    """Return answers with noise of the scales start, start * STEP, ..., down to `least`.
 
     The finest answer is drawn first, and each coarser one is derived from it.
     """

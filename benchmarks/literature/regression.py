@@ -53,7 +53,8 @@ def functional_mechanism(
     size = len(linear)
     scale = (size * (size + 2) if sensitivity is None else sensitivity) / epsilon
     noise = np.diag(random.laplace(0, scale, size))
-    # The coefficient of w_j w_k, which gets the noise, is twice an entry, so that gets half of it.
+    # The coefficient of w_j w_k gets the noise. It is twice the entry [j, k] of the matrix, so the
+    # entry gets half of the noise.
     pairs = np.triu_indices(size, 1)
     noise[pairs] = random.laplace(0, scale, len(pairs[0])) / 2
     form = form + noise + np.triu(noise, 1).T
@@ -64,7 +65,7 @@ def functional_mechanism(
 
 
 def simplex_sums(x: Floats, y: Floats) -> Floats:
-    """Return the sums (3, 2) over x (n,) and y (n,); one person's products add up to 1."""
+    """Return the sums (3, 2) over people of the six products of the module docstring."""
     u, v = (1 + np.clip(x, -1, 1)) / 2, (1 + np.clip(y, -1, 1)) / 2
     return np.stack([(1 - u) ** 2, 2 * u * (1 - u), u**2]) @ np.stack([1 - v, v]).T
 

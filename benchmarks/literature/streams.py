@@ -23,7 +23,7 @@ def running_sums(events: Floats, epsilon: float, random: Generator) -> Floats:
 
 
 def single_steps(events: Floats, epsilon: float, random: Generator) -> Floats:
-    """Return running sums (T,) of single steps' counts, each with noise of scale 1/epsilon.
+    """Return running sums (T,) of noisy counts: every step's count gets noise of scale 1/epsilon.
 
     An event is in one step, so all steps together cost epsilon.
     """

@@ -3,9 +3,9 @@
 A trip is a path over the cells of a grid, and neighbours differ by one trip, as in both papers. For
 a person with k trips, the promise is k epsilon.
 
-Both are written from descriptions, DPT from the book's (Zhu et al. 2017, 12.3.2), in the size that
-a comparison needs. Where a paper normalises by numbers that it reads from the data, such as the
-longest trip, the caller passes a public limit instead.
+Both are written from descriptions (DPT from that in Zhu et al. 2017, section 12.3.2), and only as
+far as a comparison needs. Where a paper normalises by numbers that it reads from the data, such as
+the longest trip, the caller passes a public limit instead.
 """
 
 from __future__ import annotations
@@ -71,10 +71,11 @@ STAY, STOP = 0, 9
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """Noisy counts of DPT's prefixes in one reference system, a grid of side x side cells.
+    """Noisy counts of DPT's prefix tree in one reference system, a grid of n = side x side cells.
 
     `first` (n,) counts trips by the cell where they start. `second` (n, 10) counts moves by cell
-    and next token, and `third` (n, 10, 10) by cell, last token and next token.
+    and next token, and `third` (n, 10, 10) counts them by cell, last token and next token. A token
+    is one of eight moves or the trip's end.
     """
 
     side: int

@@ -42,10 +42,10 @@ def shrunken(noisy: Floats, variance: float) -> Floats:
     """Return noisy counts (n,), n a power of two, with their Haar coefficients shrunk.
 
     Every count has independent noise of `variance`. A coefficient over m bins is a mean of them
-    with alternating signs, so its noise has the variance variance/m. On each level of the tree, t
-    is the mean of the squared coefficients less that, or 0 if it is larger, and coefficients are
-    multiplied by t/(t + variance/m): empirical Bayes with a normal prior for each level. This reads
-    noisy counts alone, so it is free.
+    with alternating signs, so its noise has the variance v = `variance`/m. On each level of the
+    tree, let t be the mean of the squared coefficients minus v, but at least 0; coefficients are
+    multiplied by t/(t + v): empirical Bayes with a normal prior for each level. This reads noisy
+    counts alone, so it costs no epsilon.
     """
     found = _transformed(noisy.astype(np.float64))
     first = 1

@@ -23,7 +23,10 @@ TOTAL_SHARE = 0.05
 """Share of epsilon that is spent on the total."""
 
 PASSES = 20
-"""Number of times that all measurements are applied again after each round, as post-processing."""
+"""Number of passes after each round that fit the estimate to all measurements made so far.
+
+They are post-processing.
+"""
 
 
 def mwem(

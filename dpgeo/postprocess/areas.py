@@ -42,7 +42,7 @@ This many pieces take about 0.2 s of CPU time.
 """
 
 COUNTS_A_PIECE = 10
-"""Number of a cell's counts that take as long to add up as one piece of outline takes to clip."""
+"""Number of counts of cells that can be added up in the time of clipping one piece of outline."""
 
 TOO_FINE = (
     "Counting along its outline would take {work:,} steps, of at most {most:,}; simplify it to "
@@ -189,7 +189,7 @@ def covers_of(
     for numbers in set(map(tuple, wholes.tolist())):
         whole = counted[numbers] = {}
         for each, number in zip(noises, numbers, strict=True):
-            if number:  # Added up, since levels of a tree may have the same noise.
+            if number:  # Levels of a tree may have the same noise, so numbers are added up.
                 whole[each] = whole.get(each, 0) + int(number)
     result = []
     for index, (total, numbers) in enumerate(zip(totals.tolist(), wholes.tolist(), strict=True)):
@@ -222,7 +222,7 @@ class Areas:
     modelled: bool = False
 
     def covers(self, regions: Shapes) -> Sequence[Cover | Inferred]:
-        """Return the cover of each query region (n,), or an inferred sum for it.
+        """Return, for each query region (n,), its cover by measured regions or an inferred sum.
 
         The query regions lie in the study area. Raises InvalidInput if the work would take too
         long.
@@ -366,16 +366,16 @@ class Cells(Areas):
         self.complete = cells is None
 
     def covers(self, regions: Shapes) -> list[Cover]:
-        """Return the cover of each region by cells, where a cell's counts are added up."""
+        """Return the cover of each region by cells, with the counts of a cell added up."""
         touched = self._touched(regions, len(self._counts))
         return self._covers(touched, self._counts, self._before)
 
     def sums_of_each(
         self, regions: Shapes, sets: Sequence[Sequence[NDArray[np.int64]]]
     ) -> tuple[list[Cover], NDArray[np.float64]]:
-        """Return covers of the regions, and the sums of several sets of counts.
+        """Return the regions' covers, and the sums (k, n) of k sets of counts in n regions.
 
-        Arguments and results are explained at `Areas.sums_of_each`.
+        `Areas.sums_of_each` explains the arguments.
         """
         touched = self._touched(regions, max(1, sum(map(len, sets)) // COUNTS_A_PIECE))
         first = [each.ravel() for each in sets[0]]
@@ -476,7 +476,7 @@ class Boxes:
         """
         pieces, edges, lines = covered.pieces, covered.edges, self._lines
         label = self._image[pieces.row, pieces.column].astype(np.int64)
-        # Merge consecutive pieces of the same edge in the same box into one straight piece.
+        # Pieces of an edge that follow each other in the same box count as one, to save work.
         change = (np.diff(pieces.edge) != 0) | (np.diff(label) != 0)
         first = np.concatenate([[0], np.flatnonzero(change) + 1])
         last = np.concatenate([first[1:] - 1, [len(label) - 1]])
@@ -494,7 +494,7 @@ class Boxes:
         return polygon, box, ground + self._to_the_left(covered, polygon, box)
 
     def _to_the_left(self, covered: Coverage, polygon: Ints, box: Ints) -> NDArray[np.float64]:
-        """Return the ground area (n,) that the covered part of each box's left edge would sweep.
+        """Return the area (n,) swept by moving the covered part of each box's left edge across it.
 
         This is the length of the left edge that the polygon covers, times the width of the box. If
         no outline crosses the box, it is the covered area; otherwise `_touched` adds a correction.
@@ -538,8 +538,8 @@ class Listed(Areas):
         """Return the cover of each region by the listed boxes."""
         covered, region, box, share = self._boxes.covered(regions)
         totals, wholes = np.zeros(len(regions)), np.zeros((len(regions), 1))
-        # First add each box whose first cell lies in a covered run, then correct the boxes that an
-        # outline intersects.
+        # First add each box whose first cell lies in a run of cells inside a query region; then
+        # correct this for the boxes that a region's outline intersects.
         where, start, end = covered.runs
         anchors = self._boxes.anchors
         first, after = np.searchsorted(anchors, start), np.searchsorted(anchors, end)

@@ -83,8 +83,8 @@ MORE = 2
 """
 
 STRENGTHS = tuple(4.0**power for power in range(-4, 6))
-"""Strengths of the smoothing that are tried, ascending; a strength is the number of points that
-the base counts as.
+"""Strengths of the smoothing that are tried, ascending; with strength s, the base density has the
+weight of s points.
 """
 
 FIRST_STRENGTH = 3
@@ -277,8 +277,8 @@ class Smoothing:
     def apply(self, density: Floats, points: float, number: int) -> Floats:
         """Return the density after one smoothing; it sums to 1.
 
-        `density` sums to 1 and was estimated from `points` points in the EM update `number`, which
-        decides the positions of the frame of squares.
+        `density` sums to 1 and was estimated from `points` points in the EM update `number`. That
+        number decides how the frame of squares is shifted.
         """
         turns = range(TURNS * number, TURNS * number + TURNS)
         smoothed = sum(self._step(points * density, _turn(each, self._frame)) for each in turns)
@@ -297,8 +297,9 @@ class Smoothing:
         return back[: self._side, : self._side]
 
     def _turned(self, values: Floats, turn: tuple[int, int]) -> Floats:
-        """Return the values in a frame whose sides are a power of 2, shifted cyclically by
-        `turn`.
+        """Return the values, padded with zeros to the frame, then shifted cyclically.
+
+        The side of the frame is a power of 2. `turn` is the shift in rows and in columns.
         """
         framed = np.zeros((self._frame, self._frame))
         framed[: self._side, : self._side] = values

@@ -35,7 +35,7 @@ class NoiseKind(Enum):
 
 
 def noise_kind(noise: CountNoise) -> NoiseKind:
-    """Return the kind of a noise distribution."""
+    """Return whether a noise distribution is (discrete) Laplace or Gaussian."""
     return NoiseKind.LAPLACE if isinstance(noise, DiscreteLaplace) else NoiseKind.GAUSSIAN
 
 
@@ -140,7 +140,10 @@ class _Model:
         return pseudo_counts, np.tile(start, (len(self.priors), 1))
 
     def fitted(self, seen: Floats) -> Floats:
-        """Fit weights (guesses, components) to a histogram `seen` (guesses, y); rows sum to 1."""
+        """Return mixture weights (guesses, components) fitted to a histogram `seen` (guesses, y).
+
+        `seen` counts noisy counts by bin of guesses and by value. Each row of weights sums to 1.
+        """
         zeros = float(np.clip(ZERO_SHARE * seen.sum(), *ZERO_LIMITS))
         pseudo_counts, weights = self.initial_weights(zeros)
         used = np.flatnonzero(seen.any(axis=1))

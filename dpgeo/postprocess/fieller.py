@@ -195,7 +195,8 @@ class ShareNoise:
         deviation = self.steps * spread[:, None] * np.sqrt(2 * ((1 - m) ** 2 + m**2))
         limit = single * deviation + largest[:, None]
         margin = single * 2 * spread + largest / self.steps
-        # Relative to their standard deviation, sums have no heavier tails than one variable.
+        # Relative to their standard deviation, sums have no heavier tails than one variable, so
+        # the tail of one variable is used.
         tail = self.noise.tail(1 / max(regions, FEWEST))
         least = np.maximum(tail * 2 * spread, spread) + largest / self.steps
         return self._means(above, below, limit, margin, least)
@@ -211,8 +212,8 @@ class ShareNoise:
             part = slice(start, start + CHUNK)
             test = up[part, None] - m * total[part, None]
             low[part] = _first_crossing(test - limit[part])
-            # The upper end is found like the lower end, but from m = 1 downwards. T(m) falls with m
-            # if the number of records is positive.
+            # The interval's upper end is found like its lower end, but from m = 1 downwards. T(m)
+            # of the module docstring falls with m if the number of records is positive.
             high[part] = 1 - _first_crossing(-(test + limit[part])[:, ::-1])
         records = total / self.steps
         with np.errstate(invalid="ignore", divide="ignore"):

@@ -72,7 +72,10 @@ class FlowAnswers:
         return self._added(values, shares, self._content.noise, answer_notes, single=single)
 
     def _work(self, area: Any, touched: Ints) -> int:
-        """Return the number of vertices of `area` and of the regions `touched`, which it clips."""
+        """Return the work of clipping the regions `touched` to `area`, as a number of vertices.
+
+        For each region it is the number of its own vertices and those of `area`.
+        """
         corners = shapely.get_num_coordinates(self._shapes[touched]).sum()
         return int(corners + len(touched) * shapely.get_num_coordinates(area))
 
@@ -112,7 +115,7 @@ class FlowAnswers:
         return np.concatenate(values), np.concatenate(shares)
 
     def _dense(self, origin: Floats, destination: Floats) -> tuple[Floats, Floats]:
-        """Return what `_pairs` returns, for a release that holds the counts of all pairs."""
+        """Return the counts (m,) and weights (m,) if the counts of all pairs are released."""
         n, rows, columns = len(self._shapes), np.flatnonzero(origin), np.flatnonzero(destination)
         counts = self._content.pairs.reshape(-1, n, n)[:, rows[:, None], columns]
         shares = np.outer(origin[rows], destination[columns])

@@ -33,7 +33,7 @@ class JointSums:
 
     @classmethod
     def of(cls, released: Released, layer: str = "") -> JointSums | None:
-        """Return the sums of a release, or None if it has no inferred surface of several phases.
+        """Prepare the sums of a release; None if it has no surface inferred from several phases.
 
         `layer` is the name of a time slice; if it is empty, all slices are added up.
         """

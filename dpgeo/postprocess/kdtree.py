@@ -82,9 +82,9 @@ class _Tables:
     sums: NDArray[np.integer[Any]]
     squares: NDArray[np.int64]
     rough_squares: Floats | None
-    """Summed-area table of the squares in floating point.
+    """Summed-area table of the squared counts in floating point.
 
-    It is None if the sum over the whole grid fits in 63 bits, so that `squares` is exact.
+    It is None if `squares` is exact, because the sum over the whole grid fits in 63 bits.
     """
 
     def squares_of(self, boxes: Boxes) -> Floats:
@@ -106,8 +106,9 @@ class _Tables:
 class _Level:
     """Boxes (k, 4) of one level of the tree.
 
-    The arrays (k,) `size`, `total` and `expected` hold n, S and T of the module docstring: a box's
-    number of inside cells, the sum of their noisy counts, and the box's expected total.
+    The arrays (k,) `size`, `total` and `expected` hold n, S and T of the module docstring: the
+    number of a box's cells that intersect the study area, the sum of their noisy counts, and the
+    box's expected total.
     """
 
     boxes: Boxes
@@ -127,10 +128,9 @@ class _Cuts:
     between columns.
 
     `starts` has one entry per box: the index of its first split. All other arrays have one entry
-    per split: `box` is the index of the box, `lines` the number of rows or columns before the
-    split, and `size` and `total` are the number of inside cells in the half before the split, and
-    the sum of their noisy counts. `valid` is true if both halves have cells that intersect the
-    study area.
+    per split: `box` is the index of the box, and `lines` the number of rows or columns before the
+    split. Of the half before the split, `size` is the number of cells that intersect the study
+    area, and `total` the sum of their noisy counts. `valid` is true if both halves have such cells.
     """
 
     box: NDArray[np.int64]
@@ -198,7 +198,7 @@ def grow_kdtree(
 
     `cells` holds noisy counts (rows, columns); cells that are not `inside` are ignored. A box is
     (first row, row after the last, first column, column after the last). Every box contains at
-    least one inside cell; if no cell is inside, a single box covers the whole grid.
+    least one cell that is `inside`; if there is none, a single box covers the whole grid.
     """
     if not inside.all():
         cells = np.where(inside, cells, 0)
@@ -336,8 +336,8 @@ def _best_cut(cuts: _Cuts, level: _Level) -> tuple[NDArray[np.intp], Floats]:
 def _middle_cut(cuts: _Cuts, level: _Level) -> NDArray[np.intp]:
     """Return each box's most balanced split, preferring splits across the longer side.
 
-    A split's score is the number of inside cells in the smaller half, doubled for splits across the
-    longer side.
+    A split's score is the number of cells in the smaller half that intersect the study area. It is
+    doubled for splits across the longer side.
     """
     rows, columns = np.diff(level.boxes)[:, ::2].T
     longer = cuts.across_rows == (rows >= columns)[cuts.box]
@@ -357,8 +357,8 @@ def _imbalance(
 ) -> tuple[Floats, Floats]:
     """Return each box's expected total of the first half, and its expected square imbalance.
 
-    The imbalance is how far the first half's true total is from its even share of the box's; the
-    module docstring has the formulas.
+    The imbalance is how far the first half's true total is from its even share of the box's true
+    total; the module docstring has the formulas.
     """
     share = cuts.size[cut] / level.size
     observed = cuts.total[cut] - share * level.total

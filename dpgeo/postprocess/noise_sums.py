@@ -104,7 +104,8 @@ def _margin(terms: Terms) -> int:
 def _quadrature(terms: Terms, deviation: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the quadrature nodes u, and the weight of sin((m + 1/2) u) at each of them."""
     last = _last_node(terms)
-    # The factor 2.2 is large enough, since the margin m is at most 2.12 standard errors.
+    # Number of waves of sin((m + 1/2) u) up to the last node. The margin m is not known yet, but
+    # it is at most 2.12 standard errors.
     waves = 2.2 * deviation * last / (2 * math.pi)
     panels = min(max(FEWEST_PANELS, math.ceil(2 * waves)), MOST_PANELS)
     # Panels get wider outwards, since the integrand is steep near 0.
@@ -162,12 +163,12 @@ def _of_laplace(noise: DiscreteLaplace, u: NDArray[np.float64]) -> NDArray[np.fl
 
 
 def _of_gaussian(noise: DiscreteGaussian, u: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return -ln phi(u) of one term; see the docstring of the module."""
+    """Return -ln phi(u) of one discrete Gaussian term, by the module docstring's formula."""
     s = float(noise.square_scale)
     if s >= 2:
         return np.asarray(s * u**2 / 2 - np.log1p(np.exp(-2 * s * math.pi * (math.pi - u))))
     values = np.arange(1.0, 65)
     weights = np.exp(-(values**2) / (2 * s))
     waves = np.cos(u[..., None] * values) @ weights
-    # Where phi is tiny, rounding may make the sum 0 or negative.
+    # Where phi is tiny, rounding may make the sum 0 or negative, which has no logarithm.
     return np.asarray(-np.log(np.maximum(1 + 2 * waves, 1e-15) / (1 + 2 * weights.sum())))

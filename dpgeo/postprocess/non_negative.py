@@ -36,7 +36,7 @@ def non_negative(counts: NDArray[Any], variance: NDArray[np.float64]) -> NDArray
     while True:
         cut = max((own.sum() - total) / spread.sum(), 0.0)
         stays = own > cut * spread
-        # If no count stays positive, the total is so small that rounding has lost it.
+        # If no count stays positive, the total is so small that it was lost in rounding errors.
         if stays.all() or not stays.any():
             break
         own, spread = own[stays], spread[stays]

@@ -54,7 +54,7 @@ class Profiles:
 
 
 def profiles(layer: BoxLayer) -> Profiles | None:
-    """Compute a measured layer's profiles, or return None if it is empty or omits low counts."""
+    """Return a measured layer's sums along both axes; None if it is empty or omits low counts."""
     if layer.least_listed is not None or not len(layer):
         return None
     top, bottom, left, right = np.asarray(layer.boxes, dtype=np.int64).T
@@ -93,9 +93,10 @@ def strip_edges(first: int, last: int) -> Cells:
 
 
 def placed(grid: Grid, strips: tuple[Cells, Floats, Floats], *, columns: bool) -> tuple[Strip, ...]:
-    """Return strips in degrees, given their limits (s + 1,), sums (s,) and margins (s,).
+    """Return strips of rows or columns, with limits in degrees.
 
-    The limits are column indices if `columns` is true, otherwise row indices.
+    `strips` holds their limits (s + 1,), sums (s,) and margins (s,). The limits are indices of
+    columns if `columns` is true, otherwise of rows.
     """
     edges, value, margin = strips
     x, y = grid.west + edges * grid.cell, grid.north - edges * grid.cell

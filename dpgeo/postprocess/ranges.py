@@ -122,9 +122,10 @@ This many edges take about 0.3 s of CPU time.
 class Ranges:
     """Answers to range queries on one release.
 
-    `layer` is the name of a time slice's layer, or "partitions" for the measured counts beside an
-    inferred surface; if it is empty, all slices are added up. Raises Conflict for a release without
-    counts of regions, and InvalidInput (field "layer") for an unknown slice.
+    `layer` is the name of a time slice's layer, or "partitions" to add up measured counts where
+    answers otherwise come from an inferred surface; if it is empty, all slices are added up. Raises
+    Conflict for a release without counts of regions, and InvalidInput (field "layer") for an
+    unknown slice.
     """
 
     def __init__(self, released: Released, *, layer: str = "") -> None:

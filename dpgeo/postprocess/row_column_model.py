@@ -23,9 +23,9 @@ to about this value, and hardly change beyond it. On other maps it makes little 
 
 TRUST = 0.1
 STRIPS = 32
-"""Largest number of strips that rows or columns are grouped into to compute averages.
+"""Largest number of strips of rows or columns for which averages are computed.
 
-The averages vary slowly enough for strips, which make large maps a hundred times faster.
+Averages change so slowly that strips suffice; they make large maps a hundred times faster.
 """
 
 NEXT_TO_NOTHING = 1e-12

@@ -99,7 +99,7 @@ class Scaling:
 
     @property
     def meaning(self) -> Phrase:
-        """A sentence that says what scaled counts mean, or why nothing is scaled."""
+        """A sentence that says what counts scaled to the totals mean, or why none are scaled."""
         return self.why or Phrase(SCALED)
 
     def scale(self, value: Floats, margin: Floats) -> tuple[Floats, Floats, Floats]:

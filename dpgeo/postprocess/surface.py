@@ -30,7 +30,9 @@ from dpgeo.postprocess.row_column_model import RowColumnModel
 ROUNDS = 3
 
 NEXT_TO_NOTHING = 1e-9
-"""Tiny count added to each child's share, so that shares are positive even if all guesses are 0."""
+"""Tiny count added to each node's guess, so that a parent's count can be divided in proportion to
+its children's guesses even if all of them are 0.
+"""
 
 CLEARLY, NOT_UNLIKELY = 10.0, -2.0
 """The row-column model is used only if it raises the log-likelihood by at least this much.
@@ -81,7 +83,7 @@ class Surface:
 
 
 def infer(measurements: NodeMeasurements) -> Surface:
-    """Infer the surface, using whichever kind of guess has the higher likelihood."""
+    """Infer the surface, with the kind of guess that the likelihoods favour; see CLEARLY."""
     leaves = measurements.leaves()
     neighbour_rounds = list(_rounds(measurements, leaves, crossed=False))
     cells = neighbour_rounds[-1].cells

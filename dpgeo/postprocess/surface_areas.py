@@ -78,7 +78,7 @@ def measurements_of(content: PhasedRelease, area: StudyArea) -> NodeMeasurements
 
 
 def _nodes(boxes: NDArray[np.int32], depth: int) -> tuple[Ints, Ints, Ints]:
-    """Return the level, the row and the column of the smallest node with the cells of each box."""
+    """Return, for each box, the level, row and column of the smallest quadtree node around it."""
     top, bottom, left, right = boxes.astype(np.int64).T
     longest = np.maximum(bottom - top, right - left)
     power = np.ceil(np.log2(longest)).astype(np.int64)

@@ -177,8 +177,8 @@ class BoxTree:
         below, which = self._children_of(inner % size)
         roots = np.flatnonzero(self.parent < 0)
         start = np.add.outer(np.arange(covered.polygons) * size, roots).ravel()
-        # Every node that an outline intersects is a root or has a parent that an outline
-        # intersects, so `key` contains it.
+        # `key` holds all roots, and the children of all nodes that an outline intersects. So it
+        # contains every node that an outline intersects.
         key = np.sort(np.concatenate([start, (inner - inner % size)[which] + below]))
         is_touched = np.zeros(len(key), dtype=np.bool_)
         is_touched[np.searchsorted(key, touched)] = True
@@ -219,7 +219,7 @@ class Tree(Areas):
         """Return the cover of each region by tree nodes; only leaves can be used in part."""
         touched = self._boxes.touched(regions)[1]
         where, nodes, shares = touched.region, touched.node, touched.share
-        # A node may be used unless one of its ancestors is used whole.
+        # A node may be used unless one of its ancestors is used whole, which counts it already.
         free = np.ones(len(nodes), dtype=np.bool_)
         for each in touched.levels[1:]:
             above = touched.above[each]

@@ -73,7 +73,8 @@ class ValuedAreas:
 def squared_shares(covers: list[Cover]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the number (n,) of whole regions in each cover, and the sum (n,) of squared shares.
 
-    The sum includes whole regions, whose share is 1.
+    A share is the part of a measured region that the query covers: 1 for whole regions, which are
+    included in the sum.
     """
     wholes = np.array([sum(each.whole.values()) for each in covers], dtype=np.float64)
     return wholes, wholes + [float(np.sum(np.square(each.shares))) for each in covers]

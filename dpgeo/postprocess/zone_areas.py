@@ -75,7 +75,7 @@ class ZoneAreas(Areas):
         return covers, np.array(sums).reshape(len(chosen), len(sets)).T
 
     def _chosen(self, regions: Shapes) -> list[tuple[Ints, Shares, tuple[str, ...]]]:
-        """Return, for each region, what `_choose` returns: zones, shares and notes."""
+        """Choose each region's cover; return its zones, their shares in the region, and notes."""
         region, zone = self._tree.query(regions)
         corners = shapely.get_num_coordinates(regions)
         check_work(int((corners[region] + self._corners[zone]).sum()), MOST_CLIPPED)
@@ -105,7 +105,7 @@ class ZoneAreas(Areas):
         whole = float(ground_of(as_array([region]))[0])
 
         def covered(choice: NDArray[np.bool_]) -> tuple[float, float]:
-            """Return the covered share of the region, and the ground area of its whole zones."""
+            """Return the covered share of the region, and the ground area of zones wholly in it."""
             in_whole = float(ground[choice & (shares == 1.0)].sum())
             return round(float(ground[choice].sum()) / whole, 6), in_whole
 

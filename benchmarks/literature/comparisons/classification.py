@@ -68,7 +68,7 @@ def compare(options: Options) -> Iterator[Line]:
 
 
 def invented() -> tuple[Ints, Floats]:
-    """Return histograms of the people to learn from and of those to test with."""
+    """Return two histograms by attributes and class: of people to learn from, and to test with."""
     random = np.random.default_rng(11)
     sizes = [size for size, _ in ATTRIBUTES]
     share, logit = np.ones(1), np.full(1, SELDOM)

@@ -31,9 +31,9 @@ SIZES = (1, 5, 10)
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query within a partition; the defaults are those of the source's table II.
+    """A query within a partition, see the module docstring; defaults are of the source's table II.
 
-    `share` is alpha_1 / epsilon, `smooth` is gamma, and `apart` is eta.
+    `share` is alpha_1 / epsilon; the source calls `smooth` gamma and `apart` eta.
     """
 
     size: int = 5
@@ -102,7 +102,7 @@ def _lines(queries: Mapping[str, Query], options: Options) -> Iterator[Line]:
 
 
 def smooth_bound(query: Query, epsilon: float) -> float:
-    """Return the error bound of equation 33."""
+    """Return the source's bound (equation 33) on the error of an even share."""
     _, rate = query.rates(epsilon)
     share = query.size / query.cells
     return query.smooth * min(query.size, query.cells - query.size) + share / rate
@@ -139,7 +139,7 @@ def least_squares(
 
 def _noise(rate: float, number: int, random: Generator) -> Floats:
     """Return DRAWS sums, each of `number` Laplace variables of this rate."""
-    # A sum of Laplace variables is the difference of two gamma variables; no variables add up to 0.
+    # A sum of Laplace variables is the difference of two gamma variables; an empty sum is 0.
     if not number:
         return np.zeros(DRAWS)
     first, second = random.gamma(number, 1 / rate, (2, DRAWS))

@@ -33,7 +33,7 @@ MAP_SEED = 11
 
 
 def counts_of(file: Path | None, cells: int, people: int) -> NDArray[np.int64]:
-    """Return counts (cells, cells) of people, drawn by the shares of `chances_of`."""
+    """Return random counts (cells, cells) of people, spread as in a file or a generated city."""
     return drawn(chances_of(file, cells), people)
 
 

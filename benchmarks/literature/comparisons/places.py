@@ -36,7 +36,9 @@ Floats = NDArray[np.float64]
 CELLS = 64
 PEOPLE = 1_000
 KEPT, GROUP = 20, 64
-"""Number of coefficients that DFT keeps, and of places that GS puts in a group."""
+"""Number of Fourier coefficients that DFT keeps, and of places in a group of GS (grouping and
+smoothing).
+"""
 
 BOUND = 10
 

@@ -28,7 +28,7 @@ PARTS = 16
 """Number of parts into which StructureFirst divides the bins."""
 
 MOST = 200.0
-"""Public limit on a bin for StructureFirst."""
+"""Public limit on a bin's count, which StructureFirst needs."""
 
 ROUNDS = 10
 """Number of rounds of MWEM and of updates of PMW."""

@@ -17,7 +17,7 @@ BINS = 64
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line with the expected error of each strategy."""
+    """Yield one line of output per strategy, with its expected error on all ranges of bins."""
     workload = all_ranges(BINS)
     strategies = {name: (make(BINS), "Li et al. 2015") for name, make in STRATEGIES.items()}
     strategies["HDMM"] = (box_strategy(BINS), "McKenna et al. 2018")

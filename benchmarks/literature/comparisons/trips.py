@@ -96,7 +96,7 @@ class Trips:
 
 
 class TripsView:
-    """A private view of trips for `trips.release`; each trip or each person is a privacy unit."""
+    """Trips for `trips.release` to read; each trip or each person is a privacy unit."""
 
     def __init__(self, data: Trips, unit: Ints, bound: int, random: Generator) -> None:
         self._data, self._unit = data, unit

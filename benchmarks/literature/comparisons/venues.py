@@ -29,7 +29,9 @@ Estimate = Callable[[Generator], Floats]
 """Type of a function that returns noisy counts."""
 
 KEPT, GROUP = 20, 64
-"""Number of coefficients that DFT keeps, and of places that GS puts in a group."""
+"""Number of Fourier coefficients that DFT keeps, and of places in a group of GS (grouping and
+smoothing).
+"""
 
 BOUND = 10
 TOPS = (1, 10, 100, 1000)
@@ -76,7 +78,7 @@ def compare(options: Options, bound: int = BOUND) -> Iterator[Line]:
 def rivals(
     visits: Visits, count: Callable[[Visits], Floats], epsilon: float
 ) -> Iterator[tuple[str, str, Estimate]]:
-    """Yield the name, source and estimate of each method that counts all visits; see `places`."""
+    """Yield the name, source and estimate of the methods that count all visits: LPA, DFT, GS."""
     truth, most = count(visits), visits.largest()
 
     def similar(random: Generator) -> Floats:

@@ -147,9 +147,10 @@ class Release:
     def download(self, folder: Path | str, form: str = PREFERRED, layer: str | None = None) -> Path:
         """Save a file in a folder, which is made if it is missing, and return the file's path.
 
-        Most files are made when somebody first asks for them; this waits until then. Raises
-        LookupError as `file` does, NetworkError if the file's checksum is wrong, or TimeoutError if
-        it takes the server more than half an hour.
+        Most files are made when somebody first asks for them; this waits until the file is made.
+        Raises LookupError if there is no such file, or `layer` must be given (see `file`);
+        NetworkError if the file's checksum is wrong; or TimeoutError if it takes the server more
+        than half an hour.
         """
         file = self.file(form, layer)
         path = Path(folder) / Path(file["name"]).name

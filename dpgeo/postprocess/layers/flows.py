@@ -300,8 +300,8 @@ def _slice(content: FlowsRelease, layer: str) -> Content:
 
 
 def content_of(content: FlowsRelease, number: int) -> FlowsRelease:
-    """Return the content of a release reduced to the flows of slice `number`, as of a release
-    without slices.
+    """Return the content with only the flows of slice `number`, like that of a release without
+    slices.
     """
     part, one = slices_of(content)[number], slice(number, number + 1)
     return replace(

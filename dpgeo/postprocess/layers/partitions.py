@@ -86,7 +86,8 @@ def _estimate(
 
 
 PER_ROOT = 8.0
-"""Factor of the margins of cells that get an even share of their box's total; see `calibrated`.
+"""Factor of the square root in the margins (`margins.calibrated`) of cells that get an even share
+of their box's total.
 
 The factor was chosen on generated maps (all kinds of `benchmarks/generated.py`, 1e4 to 1e6 people,
 epsilon 0.1 and 1): in each map, and in each tenth of its cells by value and by true count, at least

@@ -34,7 +34,7 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image, box_sums, summed_area
 
 PER_ROOT = 4.0
-"""Factor of the margins of the surface's cells; see `calibrated`.
+"""Factor of the square root in the margins of the surface's cells; see `margins.calibrated`.
 
 Errors grow roughly with the square root of a cell's value. The factor was chosen on generated maps
 (all kinds of `benchmarks/generated.py`, up to a million people, epsilon 0.1). On nearly all of

@@ -22,7 +22,11 @@ CLASSES = 7
 
 @dataclass(frozen=True, slots=True)
 class Hour:
-    """A count and its smoothed estimate. `step` is its colour class, None for a hatched cell."""
+    """The noisy count of one hour of the week, and its smoothed estimate.
+
+    `step` is the index of its colour class, or None if its cell is hatched because the count may
+    be just noise.
+    """
 
     title: str
     value: int

@@ -96,7 +96,7 @@ def slim(content: Content) -> Content:
 def compared(contents: Sequence[Content], area: StudyArea) -> Compared | None:
     """Return the counts of maps of one series, or None if they cannot be compared.
 
-    `contents` hold what `slim` leaves of each map: all that a comparison needs.
+    `contents` are the maps' contents as `slim` reduces them, which is all that a comparison needs.
     """
     first = contents[0]
     if any(type(each) is not type(first) or not can_compare(each) for each in contents):

@@ -1,4 +1,4 @@
-"""Layers of a tree of boxes: the measured counts of its leaves, and estimates."""
+"""Layers of a tree of boxes: its leaves with their measured counts, and with estimates."""
 
 from __future__ import annotations
 

@@ -163,8 +163,8 @@ class DensitySurface:
     def _read(self, column: Floats, row: Floats, level: int) -> Floats:
         """Interpolate bilinearly at one level of the pyramid; return 0 outside the grid.
 
-        `column` and `row` are results of `_place`. A radius map reads millions of points, so the
-        arrays are changed in place.
+        `column` and `row` are fractional, from `_place`. They are changed in place, since a radius
+        map reads millions of points.
         """
         surface = self._pyramid[level]
         rows, columns = surface.shape[0] - 2, surface.shape[1] - 2

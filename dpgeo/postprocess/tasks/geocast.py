@@ -173,9 +173,9 @@ class Partition:
 
 
 def _way(region: int, predecessor: dict[int, int], chosen: dict[int, None]) -> list[int]:
-    """Return the part of the path from the task's region to `region` that is not yet chosen.
+    """Return the regions on the path from the task's region to `region` that are not yet chosen.
 
-    It is the end of the path, since all regions on the path to a chosen region are chosen.
+    They are the end of the path, since all regions on the path to a chosen region are chosen.
     """
     way = []
     while region != OUTSIDE and region not in chosen:

@@ -284,7 +284,10 @@ def _circle_ratio(size: Floats) -> Floats:
 
 
 def _log_refusal(x: Floats) -> Floats:
-    """Compute ln((exp(x) + 1)/2) = -ln(1 - tanh(x/2)) without overflow."""
+    """Compute ln((exp(x) + 1)/2) without overflow.
+
+    It equals -ln(1 - tanh(x/2)), the negative logarithm of a worker's probability to refuse.
+    """
     return np.asarray(x + np.log1p(np.expm1(-x) / 2))
 
 

@@ -82,8 +82,8 @@ class Lattice:
 
     They are equally spaced in Web Mercator. `longitude` (columns,) and `latitude` (rows,) are in
     ascending order; longitudes continue beyond 180 if the area crosses the antimeridian. `near`
-    (rows, columns) marks the corners of lattice cells that intersect the area; only these points
-    are planned.
+    (rows, columns) marks the corners of lattice cells that intersect the area; only at these
+    points are radii computed.
     """
 
     longitude: Floats
@@ -113,14 +113,15 @@ class Lattice:
         longitude, latitude = _halved(self.longitude), _halved(self.latitude)
         near = np.zeros((len(latitude), len(longitude)), dtype=bool)
         near[::2, ::2] = self.near
-        # A point halfway between points of this lattice is planned if all of those are.
+        # A radius is computed halfway between two or four points of this lattice if it is computed
+        # at all of them.
         near[1::2, ::2] = self.near[:-1] & self.near[1:]
         near[:, 1::2] = near[:, :-2:2] & near[:, 2::2]
         return Lattice(longitude=longitude, latitude=latitude, near=near)
 
     @property
     def positions(self) -> tuple[Floats, Floats]:
-        """Longitudes and latitudes (n,) of the points to plan, with longitudes from -180 to 180."""
+        """Longitudes (n,), from -180 to 180, and latitudes (n,) at which radii are computed."""
         longitude, latitude = np.meshgrid(self.longitude, self.latitude)
         longitude = longitude[self.near]
         return np.where(longitude > 180, longitude - 360, longitude), latitude[self.near]
@@ -231,7 +232,8 @@ def _with_contours(
 ) -> RadiusMap:
     """Add the bands, the lines and the part of the area out of reach to a radius map.
 
-    `continued` holds the radii from `_continued`, and `generator` makes contours of them.
+    `continued` (rows, columns) holds the radii, extrapolated for points out of reach, and
+    `generator` makes contours of them.
     """
     highest = min(float(np.nanmax(continued)), reach)
     levels = levels_between(float(np.nanmin(continued)), highest)
@@ -315,7 +317,7 @@ def _halved(axis: Floats) -> Floats:
 
 
 def _placed(lattice: Lattice, values: Floats) -> Floats:
-    """Put the values (n,) of planned points into an array (rows, columns), with NaN elsewhere."""
+    """Return an array (rows, columns) of the values (n,) at computed points, NaN elsewhere."""
     placed = np.full(lattice.near.shape, np.nan)
     placed[lattice.near] = values
     return placed

@@ -128,10 +128,10 @@ def _above(rewards: Floats, people: Floats, corner: NDArray[np.bool_]) -> NDArra
 
 
 def _neighbours(corner: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the indices (n, g) of the nearest corners before and after each point.
+    """Return the indices (n, g) of the nearest vertices of the hull before and after each point.
 
-    `corner` (n, g) marks the points that are corners, for each of n tasks and g rewards. The
-    index is -1 if there is no corner before the point, and g if there is none after it.
+    `corner` (n, g) marks the points that are vertices, for each of n tasks and g rewards. The
+    index is -1 if there is no vertex before the point, and g if there is none after it.
     """
     size = corner.shape[1]
     index = np.arange(size)
@@ -152,8 +152,8 @@ def _spend(
 ) -> Floats:
     """Pay each task its first reward, and spend the rest on the steepest edges of the hulls.
 
-    A hull is that of the people to notify for a task against the reward, so the steepest edges save
-    the most people for the money.
+    A task's hull is of the number of people to notify, plotted against the reward, so the steepest
+    edges save the most people for the money.
     """
     met = np.isfinite(people[np.arange(len(people)), first])
     task, corner = np.nonzero(hull & met[:, None])
