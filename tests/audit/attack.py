@@ -294,9 +294,9 @@ class Reading:
         return Reading(max(len(row) for side in sides for row in side.numbers), odds)
 
     def columns(self, seen: Seen) -> Floats:
-        """Return an array (n, width + 1) with a release's numbers and its structure's score.
+        """Return an array (n, width + 1): each release's numbers, then its structure's score.
 
-        Numbers beyond the first `width` are left out. The score is in the last column.
+        Numbers beyond the first `width` are left out; where a release has fewer, the rest are 0.
         """
         rows = padded([row[: self.width] for row in seen.numbers], self.width)
         structures = [self.odds.get(one, 0.0) for one in seen.structures]

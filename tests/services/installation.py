@@ -127,7 +127,7 @@ class Installation:
             kill(process)
 
     def worker(self) -> contextlib.AbstractContextManager[Process]:
-        """Run a worker with one process within the block; see `celery_words`."""
+        """Run a worker with one process, for all queues, within the block."""
         return self.running(*celery_words(1))
 
     def halting(
