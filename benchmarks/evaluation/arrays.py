@@ -107,11 +107,11 @@ class CountsView:
         raise TypeError("There are counts of cells here, and no trips.")
 
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
-        """Raise TypeError, because each record is a privacy unit of its own."""
+        """Raise TypeError, because each record is a privacy unit and has only one place."""
         raise TypeError("Each record is a privacy unit here, and none has more than one place.")
 
     def contributions(self, regions: CountedRegions, most: int) -> PrivateContributions:
-        """Raise TypeError, because each record is a privacy unit of its own."""
+        """Raise TypeError, because each record is a privacy unit and has only one place."""
         raise TypeError("Each record is a privacy unit here, and none has more than one place.")
 
     def with_bound(self, bound: int) -> CountsView:

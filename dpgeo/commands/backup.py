@@ -196,7 +196,7 @@ def named_files(using: str) -> Iterator[tuple[bool, str]]:
 def _add_files(archive: ArchiveWriter, named: Iterable[tuple[bool, str]], missing: set[str]) -> int:
     """Add to the archive the `named` files and all files of draws and decisions; return how many.
 
-    A name comes with whether its file is in the public storage. Raises FileVanished.
+    `named` has pairs: whether a file is in the public storage, and its name. Raises FileVanished.
     """
     added: set[tuple[bool, str]] = set()
     for public, name in named:

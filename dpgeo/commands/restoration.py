@@ -191,7 +191,7 @@ def _write_key(path: Path, key: bytes) -> None:
 
 
 def restore_files(data: Path, identities: Sequence[Any]) -> int:
-    """Store the archive's files, except those already stored; return how many the archive has."""
+    """Store the archive's files that are not yet stored in full; return how many files it has."""
     number = 0
     storages = ((PRIVATE, private_storage()), (PUBLIC, public_storage()))
     with work_folder() as folder:

@@ -18,8 +18,8 @@ How a value is drawn. P(X = T + j | X >= T) is proportional to exp(-j T/s) exp(-
 j from the geometric distribution of rate T/s, and accept it with probability exp(-j^2/(2 s)),
 exactly as `gaussian_sampler` accepts its proposals.
 
-The bits of all random words are inverted before they are compared with p/q, which does not change
-their distribution. As a result, no candidate passes in tests whose random words are all 0.
+The bits of the first random word of a comparison with p/q are inverted, which does not change its
+distribution. As a result, no candidate passes in tests whose random words are all 0.
 """
 
 from __future__ import annotations

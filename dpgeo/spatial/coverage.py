@@ -119,8 +119,7 @@ class Pieces:
 def divide(edges: Edges, lines: Lines) -> Pieces:
     """Divide edges at the lines of a grid, first into rows and then into columns."""
     edge, row, (x0, y0, x1, y1) = _in_rows(edges, lines)
-    # The sign is 1 for pieces that run eastwards across the columns, and -1 for those that run
-    # westwards.
+    # 1 for pieces that run eastwards across the columns, and -1 for those that run westwards
     turn = np.where(x1 < x0, -1.0, 1.0)
     low, high = np.minimum(x0, x1), np.maximum(x0, x1)
     first, number = _spans(lines.x, low, high)

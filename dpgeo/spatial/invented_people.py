@@ -42,7 +42,7 @@ class InventedPeople:
         return to_degrees(self.x, self.y)
 
     def share(self, area: StudyArea) -> NDArray[np.float64]:
-        """Return a number from 0 to 1 for each sighting (n,), to invent values of measures from.
+        """Return a number from 0 to 1 for each sighting (n,): a value of an invented measure.
 
         The number rises from the west of the area to the middle and falls again towards the east.
         """

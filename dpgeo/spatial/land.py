@@ -18,7 +18,8 @@ def land_polygons(path: Path) -> NDArray[np.object_]:
     if not path.exists():
         return np.empty(0, dtype=object)
     polygons = shapely.get_parts(shapely.from_wkb(path.read_bytes()))
-    # Few polygons cross the 180th meridian, and to look at the vertices of each takes long.
+    # Few polygons cross the 180th meridian. Find them in one array operation, because calling
+    # `cut_at_180` for every polygon takes long.
     vertices, owner = shapely.get_coordinates(polygons, return_index=True)
     jumps = (np.abs(np.diff(vertices[:, 0])) > 180) & (np.diff(owner) == 0)
     crossing = set(owner[1:][jumps].tolist())

@@ -90,7 +90,10 @@ class NearLocator:
     def locate_projected(
         self, x: NDArray[np.float64], y: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return what `locate` returns, for positions (n,) in Web Mercator metres."""
+        """Return the positions that have a place within reach, and the place of each, as `locate`.
+
+        Positions (n,) are in Web Mercator metres.
+        """
         at = Centres(x, y)
         points = shapely.points(at.x, at.y)
         position, place = self._tree.query_nearest(points, max_distance=self.most, all_matches=True)

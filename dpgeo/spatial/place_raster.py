@@ -22,7 +22,7 @@ from dpgeo.spatial.projection import EARTH_RADIUS_METRES, to_mercator
 from dpgeo.spatial.zone_raster import MARKED, NEAR, OUTSIDE
 
 CELLS = 512
-"""Number of cells along each side."""
+"""Number of cells along each side of the raster."""
 
 SPARE = 1.01
 """Factor by which distances are enlarged where a safe upper bound is enough."""

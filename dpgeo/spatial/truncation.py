@@ -64,8 +64,8 @@ class Truncation:
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Move points outside the area to the nearest grid point inside it.
 
-        Longitudes and latitudes (n,) of grid points are in degrees, those returned in units of 1e-7
-        degrees.
+        The points (n,) are grid points too, in degrees. The points that are returned are in units
+        of 1e-7 degrees.
         """
         # Longitudes that differ by 360 degrees are the same place, so the one closest to the area's
         # centre is used.

@@ -193,10 +193,10 @@ class ZoneRaster:
         return self._located(x, y)
 
     def locate_projected(self, x: Any, y: Any) -> tuple[Pairs, NDArray[np.int64]]:
-        """Return what `locate` returns, for positions (n,) in Web Mercator metres.
+        """Return the zones of positions (n,) in Web Mercator metres, and the positions left open.
 
-        Latitudes are approximated unless the zones extend over too many of them, so the positions
-        left to the exact test may differ from those of `locate`.
+        The form of the results is that of `locate`. Latitudes are approximated unless the zones
+        extend over too many of them, so other positions than with `locate` may be left open.
         """
         if self.latitudes is None:
             return self.locate(*to_degrees(x, y))
@@ -210,7 +210,10 @@ class ZoneRaster:
     def _located(
         self, x: NDArray[np.float64], y: NDArray[np.float64]
     ) -> tuple[Pairs, NDArray[np.int64]]:
-        """Return what `locate` returns, for positions (n,) in units of cells; NaN is in no zone."""
+        """Return the zones of positions (n,) in units of cells, and the positions left open.
+
+        The form of the results is that of `locate`. A position with a NaN is in no zone.
+        """
         side = len(self.patches)
         outside = None
         if x.size and not all(each.min() >= 0 and each.max() < side for each in (x, y)):
@@ -276,8 +279,8 @@ def _marks(edges: Edges, side: int) -> NDArray[np.int32]:
         known = marks[cell]
         several.append(cell[known != OUTSIDE])
         marks[cell] = BESIDE - edge
-        # If several edges in this chunk are near a cell, `marks` keeps only the last one. The cell
-        # is recognised by its other edges, which differ from the one in `marks`.
+        # If several edges in this chunk are near a cell, `marks` keeps only the last one. Its other
+        # edges then differ from the one in `marks`, which shows that the cell has several.
         several.append(cell[marks[cell] != BESIDE - edge])
     for cells in several:
         marks[cells] = MARKED
@@ -340,8 +343,8 @@ def _add_crossed(patches: NDArray[np.int32], marks: NDArray[np.int32], edges: Ed
         unknown = np.flatnonzero((left == MARKED) | (right == MARKED))
         patch = patches[row[unknown] + up, column[unknown] + across]
         open_, patch = unknown[patch >= 0], patch[patch >= 0]
-        # The middle of the side that the two cells share, or the shared corner, shows which part of
-        # the crossed cell touches the patch.
+        # The cell is divided by its edge. The middle of the side that it shares with the neighbour,
+        # or the shared corner, shows which of its parts touches the neighbour's patch.
         shared_x = np.asarray(column[open_] + (1 + across) / 2, dtype=np.float64)
         shared_y = np.asarray(row[open_] + (1 + up) / 2, dtype=np.float64)
         distance = _distances(lines, edge[open_], shared_x, shared_y)

@@ -228,7 +228,10 @@ class Locator:
     def locate_projected(
         self, x: NDArray[np.float64], y: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return what `locate` returns, for positions (n,) in Web Mercator metres."""
+        """Return all pairs of a position and a zone that contains it, as `locate` does.
+
+        Positions (n,) are in Web Mercator metres.
+        """
         raster = self._raster_for(x.size)
         if raster is None:
             return self.tested(*to_degrees(x, y))

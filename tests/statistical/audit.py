@@ -238,7 +238,7 @@ def trip_numbers(content: TripsRelease, difference: Difference) -> list[float]:
     """Return residuals, noisy minus known counts, of the entries that the person's trips change.
 
     The tables of ends, moves and lengths have such entries. Every record is a trip to the next
-    cell: a single move to the east, or a way back to the start of the next row. The last number
+    cell: a single move to the east, or several back to the start of the next row. The last number
     adds up the residuals of all tables, in units of one trip, each clipped to the most that the
     person can add.
     """
@@ -266,7 +266,7 @@ def bin_numbers(content: QuartilesRelease, difference: Difference) -> list[float
 def phase_numbers(
     content: PhasedRelease | PhasedSlicesRelease, difference: Difference
 ) -> list[float]:
-    """Return, for each phase, the residuals of all boxes that contain a cell of the difference.
+    """Return, for each phase, the residuals of all boxes with a cell in which the datasets differ.
 
     In a release by time, they are added up over all slices.
     """

@@ -135,7 +135,7 @@ def test_the_claim_holds_and_too_little_noise_is_proved(
 
 @pytest.mark.parametrize("marked", [False, True], ids=["as it is", "fault"])
 def test_visits_that_are_marked_as_distinct_people_are_proved(marked: bool, tmp_path: Path) -> None:
-    """Visits that are wrongly marked as counts of distinct people are found out.
+    """The audit detects visits that are wrongly marked as counts of distinct people.
 
     A person has BOUND records in one cell. With the fault, the noise is only enough for BOUND
     records in different cells.

@@ -229,7 +229,7 @@ def views_of(
             threads=1,
         )
         views.append(Counted(view))
-        # This counts the map, and stores the state for the next map.
+        # Only counting the map stores the state that later maps read.
         figures_of(kind, views[-1], EXACT, SeededEntropy(0))
     return views
 

@@ -24,7 +24,7 @@ NUMBERS = """
     15.1:1-3 15.2:1-3 15.3:1-7 16.1:1 16.2:1-5 16.3:1-4 16.4:1-3 16.5:1-3 17.1:1 17.2:1-4
     17.3:1-2
 """
-"""The sections of ASVS 5.0 with the numbers of their requirements of levels 1 and 2."""
+"""Sections of ASVS 5.0, each with the range of its requirements of levels 1 and 2: "1.1:1-2"."""
 
 
 def numbers() -> list[str]:

@@ -1,4 +1,4 @@
-"""The benchmark of zCDP: its exact counts, its multiplied people and its series of twelve maps."""
+"""The benchmark of zCDP: its exact counts, its copies of people and its series of twelve maps."""
 
 from __future__ import annotations
 

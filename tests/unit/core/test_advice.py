@@ -84,8 +84,8 @@ def test_the_error_over_many_regions_matches_a_simulation() -> None:
     """
     share, regions, epsilon, bound = 0.25, 40, 0.5, 4
     guess = Guess(people=300, records=12, share=share)
-    # The busy region has the share p, and `number` other regions share the rest equally: then the
-    # squares of all shares add up to p^1.5.
+    # The busy region has the share p, and `number` other regions share the rest equally. This
+    # number is chosen so that the squares of all shares add up to p^1.5.
     number = round((1 - share) ** 2 / (share**1.5 - share**2))
     shares = np.array([share, *[(1 - share) / number] * number, *[0.0] * (regions - 1 - number)])
     assert float(np.sum(shares**2)) == pytest.approx(share**1.5, rel=0.02)

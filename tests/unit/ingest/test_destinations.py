@@ -1,4 +1,4 @@
-"""Destinations of trips: each is read from its own row; an unreadable one does not reject it."""
+"""Destinations of trips: each is read from its own row, and no row is refused because of it."""
 
 from __future__ import annotations
 

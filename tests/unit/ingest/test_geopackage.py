@@ -157,7 +157,7 @@ def test_geopackages_without_one_plain_layer_of_points_are_refused(
 def test_the_schema_can_call_no_function_and_reach_no_other_table(tmp_path: Path) -> None:
     """The authorizer blocks functions and access to other tables.
 
-    It would do so even if a file found a way to run such queries.
+    This holds even if a file finds a way to run queries of its own.
     """
     from dpgeo.ingest.geopackage_reader import find_layer, opened
 

@@ -122,7 +122,8 @@ def test_without_noise_the_three_arrays_are_those_of_the_trips() -> None:
 
 def test_zones_have_their_own_flows() -> None:
     content = content_of(drawn(travellers(ORIGIN, DESTINATION), None, zones="strips"))
-    # The columns of cells 0 and 4 are in the west, 1, 2, 5, 6 in the middle, and so on.
+    # Cells 0, 4, 8 and 12 are in the west, the cells of the next two columns in the middle, and
+    # those of the last column in the east.
     assert content.pairs.reshape(3, 3).tolist() == [[0, 30, 0], [20, 0, 0], [0, 0, 0]]
     assert content.zones.names == ("West", "Middle", "East")
 

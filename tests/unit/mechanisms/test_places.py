@@ -267,7 +267,7 @@ def test_popular_bounding_keeps_the_places_that_most_people_visit() -> None:
         content_of(run(MECHANISM, view, params, Fraction(1), ZeroNoise(), {}, bounding)).counts
         for bounding in (Bounding.POPULAR, Bounding.RANDOM)
     ]
-    assert both[0].sum() == both[1].sum()  # with and without contexts, everybody counts once
+    assert both[0].sum() == both[1].sum()  # everybody counts once
     assert np.sort(both[0])[-5:].sum() > np.sort(both[1])[-5:].sum()
     other = NearPlaces(STOPS, 400)
     with pytest.raises(ValueError, match="other regions"):

@@ -81,7 +81,8 @@ def test_more_persons_than_virtual_users_share_them() -> None:
         content(release(SeededEntropy(1), epsilon="1000", made_up=number)) for number in (320, 40)
     )
 
-    # At this epsilon noise changes no count, so 320 and 40 persons have equally many records.
+    # At this epsilon noise changes no count. So all persons together have equally many records,
+    # whether there are 320 virtual users or 40.
     assert len(shared.place) == len(result.place)
     assert set(shared.person.tolist()) == set(range(40))
 

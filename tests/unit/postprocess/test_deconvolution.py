@@ -105,7 +105,8 @@ def test_deconvolution_of_no_point_and_of_one_point_works() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_cells_have_no_share_that_a_legend_cannot_state(seed: int) -> None:
-    # All twenty reports are from one place: EM alone would leave other cells shares below 1e-30.
+    # All twenty reports are from one place. Expectation maximisation alone would leave other cells
+    # shares below 1e-30; such shares have to become 0.
     points = published(np.full(20, 10.02), np.full(20, 50.03), seed)
     density = recover(*points, NOISE, Grid.over(AREA, 16), AREA).density
     assert density.sum() == pytest.approx(20)

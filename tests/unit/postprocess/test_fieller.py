@@ -37,8 +37,8 @@ def test_intervals_cover_the_true_share_in_95_of_100_regions(share: float, steps
     )
     true = above / (steps * number)
     covered = (means.low <= true) & (true <= means.high)
-    # So large a region almost always has a mean to show. Where the noise rules out all candidate
-    # means, none is shown, which counts as a miss.
+    # Regions of 500 records or more almost always get a mean. If noise rules out all candidate
+    # means of a region, it gets none, which counts as a miss.
     assert means.told.mean() > 0.95
     assert 0.94 <= covered.mean() <= (0.97 if steps > 1 else 0.995)
     records = np.abs(means.records - number) <= means.records_margin

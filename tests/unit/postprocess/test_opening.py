@@ -75,7 +75,7 @@ def boxes_of(sides: list[int], value: list[int], *, threshold: float = 10.0) -> 
 
 
 def surface(clear: float) -> BoxLayer:
-    """Return a surface of 1,000 people; a share `clear` is in cells above the threshold."""
+    """Return a surface of 1,000 people, of whom the share `clear` is in cells above threshold."""
     value = np.zeros(1000)
     value[:20] = 1000 * clear / 20
     value[20:] = 1000 * (1 - clear) / 980

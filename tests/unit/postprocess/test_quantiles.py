@@ -53,7 +53,7 @@ def test_intervals_hold_the_quartiles_of_the_records_at_least_95_times(lumpy: bo
     random = np.random.default_rng(6)
     values = wide(random, REGIONS, 1501)
     if lumpy:
-        values = np.rint(values * 20) / 20 + 1e-9  # at lower edges of bins
+        values = np.rint(values * 20) / 20 + 1e-9  # all at lower edges of bins
     found = NOISE.quartiles(counted(values, 50) + drawn(NOISE, random, REGIONS, 50), REGIONS)
     assert found.told.mean() > 0.95
     for column, p in enumerate(QUARTILES):

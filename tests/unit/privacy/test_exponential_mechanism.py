@@ -61,7 +61,7 @@ def test_adding_a_place_changes_the_fitted_places_by_one_substitution() -> None:
         assert one.total() == other.total() == wanted.sum()
         gone, come = one - other, other - one
         assert gone.total() == come.total() <= 1
-        # One more real place changes at most one place of the result, and not the bin of it.
+        # One more real place changes at most one place of the result, and only within its bin.
         assert {BINS.of_place[place] for place in gone} == {BINS.of_place[place] for place in come}
 
 

@@ -79,8 +79,8 @@ def test_a_candidate_passes_by_the_exact_chance(monkeypatch: pytest.MonkeyPatch)
         ([first, second - 1], True),
         ([first, second + 1], False),
     ]:
-        # The sampler may invert the first word of a comparison, which `flip` undoes. It never
-        # inverts the further words that settle a tie.
+        # The sampler inverts the first word of a comparison, which `flip` undoes. Further words,
+        # which settle ties, are used as they are.
         crafted = CraftedWords([words[0] ^ flip, *words[1:]])
         assert sample_passing(noise, 6, 1, crafted).size == passes
 

@@ -67,7 +67,8 @@ def test_as_many_cells_pass_as_their_noise_would_let(
     assert (np.diff(passed) > 0).all()
     assert passed[0] >= 0
     assert passed[-1] < size
-    # The cells that pass are spread evenly, so the mean of their indices is about size / 2.
+    # The cells that pass the threshold are spread evenly, so the mean of their indices is about
+    # size / 2.
     deviation = size / math.sqrt(12 * passed.size)
     assert abs(passed.mean() - size / 2) < 6 * deviation
 

@@ -36,9 +36,7 @@ LONGEST_WAIT = timedelta(minutes=10)
 """Longest time for which a job may wait while no job is running; longer is a fault."""
 
 ENDS_SOON = timedelta(days=30)
-"""Time before its expiry from which the certificate of a provider of single sign-on is reported as
-a fault.
-"""
+"""Time before its expiry at which a single sign-on provider's certificate becomes a fault."""
 
 LOCAL = {"127.0.0.1", "localhost", "::1", "[::1]"}
 

@@ -167,7 +167,7 @@ class Command(BaseCommand):
 
 
 def find_dataset(slug: str) -> Dataset:
-    """Return the dataset with this slug. Raises InvalidInput."""
+    """Return the dataset with this slug. Raises InvalidInput if there is none."""
     dataset = Dataset.objects.filter(slug=slug).first()
     if dataset is None:
         raise InvalidInput(
@@ -180,7 +180,7 @@ def find_dataset(slug: str) -> Dataset:
 
 
 def find_series(key: str) -> Series:
-    """Return the series with this id. Raises InvalidInput."""
+    """Return the series with this id. Raises InvalidInput if there is none."""
     try:
         return Series.objects.select_related("dataset__ledger").get(pk=key)
     except (Series.DoesNotExist, ValidationError):

@@ -78,8 +78,8 @@ def test_mwem_chooses_queries_with_the_right_odds() -> None:
     random = WithoutLaplace(3)
     for _ in range(draws):
         estimate = weights.mwem(counts, queries, 1 / 0.95, random, rounds=1)
-        # If cells 1 and 2 have the same estimate, the second query, which counts cell 1, was not
-        # measured.
+        # Measuring the second query, which counts cell 1, would give cells 1 and 2 different
+        # estimates. If they are the same, the first query was chosen.
         worse += bool(np.isclose(estimate[1], estimate[2]))
     assert not rare(worse, draws, 1 / (1 + np.exp(-0.5 * (6 - 3) / 2)))
 
@@ -124,6 +124,6 @@ def test_a_kd_tree_cuts_with_the_right_odds(levels: int) -> None:
     random = WithoutLaplace(4)
     for _ in range(draws):
         label, _ = trees.kd_tree_boxes(np.array([[5.0, 1, 0]]), epsilon, random, levels=levels)
-        # Both lists of labels have the first cell in a box of its own.
+        # With one level and with two, these labels mean that the first cell was cut off first.
         first += label.tolist() in ([[0, 1, 1]], [[0, 1, 2]])
     assert not rare(first, draws, 1 / (1 + np.exp(-0.3 * epsilon / levels * (6 - 4) / 2)))

@@ -1,4 +1,4 @@
-"""The comparisons are printed, and written into pages of the documentation."""
+"""Comparisons with the literature are printed, and written into pages of the documentation."""
 
 from __future__ import annotations
 
