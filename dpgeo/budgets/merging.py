@@ -109,9 +109,10 @@ def _merge_points(source: Ledger, target: Ledger, who: str) -> None:
 def _close_points(points: Ledger, promised_at: datetime) -> None:
     """Close a budget for points: nothing more can be paid from it, but past debits still count.
 
-    `promised_at` is when a release paid for from the other budget was published; it promised that
-    no points would be. The total becomes 1 unit, not the spent amount, because a refund would then
-    leave room for further points. Raises Conflict if the budget never paid for anything.
+    `promised_at` is when a release was published that the other of the two merged budgets paid for;
+    it promised that no points would be published. The total becomes 1 unit: if it became the spent
+    amount, a refund would leave room for more points. Raises Conflict if the budget never paid for
+    anything.
     """
     debited = debited_units(points)
     if not debited:

@@ -146,9 +146,9 @@ class Ledger(models.Model):
 
     @property
     def lifetime_units(self) -> int:
-        """The most units that can ever be spent: the total, or after a merger perhaps more.
+        """The most units that can ever be spent: the total or, if more, all debits before a merger.
 
-        A refund after a merger does not reduce this amount, since that would reveal a private
+        A refund after the merger does not reduce this amount, since that would reveal a private
         debit.
         """
         return max(self.total_units, self.merged_units)
@@ -287,7 +287,7 @@ class Ledger(models.Model):
         return str(self.phrase(units))
 
     def phrase(self, units: int) -> Phrase:
-        """Return what `words` returns, as a translatable phrase instead of a text."""
+        """Return units in words, such as "epsilon 0.5", as a phrase that can be translated."""
         if self.delta is not None:
             return Phrase(
                 "rho {rho} (epsilon {epsilon} at delta {delta})",

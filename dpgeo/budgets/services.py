@@ -107,8 +107,8 @@ def ledger_create(*, name: str, total: Fraction | None, accounting: Accounting =
 def ledger_set_accounting(*, ledger: Ledger, accounting: Accounting) -> Ledger:
     """Change the currency of a budget from which nothing was ever paid; its total is converted.
 
-    Raises Conflict if anything was paid, promised or merged, or if there is a budget for points:
-    amounts of one currency must never be read as amounts of the other.
+    Raises Conflict if anything was paid or merged, if a publication rests on the total, or if there
+    is a budget for points: amounts of one currency must never be read as amounts of the other.
     """
     with transaction.atomic():
         stored = Ledger.objects.select_for_update().get(pk=ledger.pk)

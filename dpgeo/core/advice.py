@@ -74,7 +74,7 @@ class Guess:
 
 
 def expected_error(guess: Guess, bound: int, epsilon: float, regions: int = 1) -> float:
-    """Return the typical error of a count, the square root of MSE(l).
+    """Return the typical error of a count: the square root of MSE(l) in the module docstring.
 
     `bound` is l. If `regions` is 1, the error is that of the busy place's count; otherwise, it is
     the square root of the mean of MSE(l) over this many regions with the same noise.
@@ -90,7 +90,7 @@ def expected_error(guess: Guess, bound: int, epsilon: float, regions: int = 1) -
 
 
 def best_bound(guess: Guess, epsilon: float, regions: int = 1) -> int:
-    """Return the contribution bound with the smallest mean square error; see `expected_error`."""
+    """Return the contribution bound with which a count's `expected_error` is smallest."""
 
     def rises(bound: int) -> bool:
         here, next_one = (

@@ -24,12 +24,15 @@ class Counted(StrEnum):
 
 
 def counted_once(counting: Counting) -> Counted:
-    """Return what the count of a single place and time counts: people or visits."""
+    """Return whether the count of a single place and time counts people or visits."""
     return Counted.PEOPLE if counting is Counting.PEOPLE else Counted.VISITS
 
 
 def counted_in_sum(counting: Counting, bound: int) -> Counted:
-    """Return what a sum over places or times counts; `bound` is the contribution bound."""
+    """Return what a sum of counts over places or times refers to: people, sightings or visits.
+
+    `bound` is the contribution bound.
+    """
     if counting is Counting.VISITS:
         return Counted.VISITS
     return Counted.PEOPLE if bound == 1 else Counted.SIGHTINGS

@@ -128,7 +128,7 @@ def format_level(pico: int, radius: int) -> str:
 
 
 def level_phrase(pico: int, radius: int) -> Phrase:
-    """Return the text of `format_level` as a phrase that can be translated."""
+    """Format a level within a radius ("level ln 4 within 200 m") as a translatable phrase."""
     level = Figure(level_text(pico, radius))
     return Phrase("level {level} within {radius:,} m", level=level, radius=radius)
 

@@ -35,7 +35,8 @@ LARGEST_LIMIT = 1e12
 class Measure:
     """A column of numbers between `low` and `high`, or of yes-or-no answers if `steps` is 1.
 
-    `unit` is the text after its values, such as "km/h"; it may be empty. `steps` is K.
+    `unit` is the text after its values, such as "km/h"; it may be empty. `steps` is K, the number
+    of steps from `low` to `high`.
     """
 
     column: str
@@ -97,7 +98,7 @@ class Measure:
         return np.asarray(np.rint(self.steps * share), dtype=np.int32)
 
     def to_bins(self, steps: NDArray[np.integer[Any]], bins: int) -> NDArray[np.int64]:
-        """Return which of `bins` equally wide bins of the range holds each of the steps (n,).
+        """Divide the range into `bins` equal bins; return the index of each step's bin, int64 (n,).
 
         A step on the edge between two bins is in the upper one; the last bin includes both of its
         edges.

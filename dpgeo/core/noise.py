@@ -63,7 +63,7 @@ class DiscreteLaplace:
 
     @property
     def scale(self) -> float:
-        """The scale of the continuous distribution, 1/rate, whose variance is 2 scale^2."""
+        """The scale 1/rate of continuous Laplace noise of this rate; its variance is 2 scale^2."""
         return 1 / float(self.rate)
 
     def above(self, value: int) -> float:
@@ -72,22 +72,22 @@ class DiscreteLaplace:
         return math.exp(-rate * value) / (1 + math.exp(-rate))
 
     def tail(self, chance: float) -> float:
-        """Return the number of standard deviations that a value exceeds with probability `chance`.
+        """Return the number of standard deviations that noise exceeds with probability `chance`.
 
-        It is ln(1/(2 chance))/sqrt(2). A sum of values exceeds that number of its own standard
+        It is ln(1/(2 chance))/sqrt(2). A sum of noises exceeds that number of its own standard
         deviations with at most this probability, since tails become lighter with more terms.
         """
         return math.log(1 / (2 * chance)) / math.sqrt(2)
 
     def reach(self, chance: float) -> int:
-        """Return the smallest k with P(noise >= k | noise >= 0) = a^k <= `chance`."""
+        """Return the smallest k with P(noise >= k | noise >= 0) = exp(-rate k) <= `chance`."""
         return math.ceil(math.log(1 / chance) / float(self.rate))
 
     def difference_beyond(self, value: int) -> float:
         """Return P(|X - Y| > value) for independent noises X and Y, and value >= 0.
 
-        With b = (1 + a^2)/(1 - a^2), P(X - Y = k) is ((1-a)/(1+a))^2 a^|k| (|k| + b). The sum over
-        |k| > c is 2 a^(c+1) (1-a)/(1+a)^2 (c + 1 + b + a/(1-a)).
+        With a = exp(-rate) and b = (1 + a^2)/(1 - a^2), P(X - Y = k) is ((1-a)/(1+a))^2 a^|k| (|k|
+        + b). The sum over |k| > c is 2 a^(c+1) (1-a)/(1+a)^2 (c + 1 + b + a/(1-a)).
         """
         rate = float(self.rate)
         a, rest = math.exp(-rate), -math.expm1(-rate)
@@ -104,8 +104,8 @@ class DiscreteLaplace:
             return self.threshold()
         rate = float(self.rate)
         tilts = np.linspace(0.01, 0.99, 99)
-        # For the sum S of the terms X, P(S >= t) <= exp(-tilt rate t) E exp(tilt rate S), where
-        # E exp(u X) = 1/(1 - (u/rate)^2). The right-hand side is 0.001 at t = `reach`.
+        # A sum S of Laplace variables X has P(S >= t) <= exp(-tilt rate t) E exp(tilt rate S),
+        # where E exp(u X) = 1/(1 - (u/rate)^2). The right-hand side is 0.001 at t = `reach`.
         reach = (terms * -np.log1p(-(tilts**2)) + np.log(1000)) / (tilts * rate)
         return int(np.ceil(reach.min()))
 
@@ -122,8 +122,9 @@ class DiscreteLaplace:
     def list_threshold(self, cells: int, percent: int) -> int:
         """Return the threshold max(1, ceil(eta ln(cells)/rate)) with eta = percent/100.
 
-        `rate` includes the contribution bound through the sensitivity. If all `cells` are empty,
-        about cells^(1 - eta)/2 of them are expected to reach the threshold.
+        Cells whose noisy counts reach it are listed. `rate` depends on the contribution bound, as
+        the sensitivity does. If all `cells` are empty, about cells^(1 - eta)/2 of them are expected
+        to reach the threshold.
         """
         return max(1, math.ceil(Fraction(percent, 100) * Fraction(math.log(cells)) / self.rate))
 
@@ -199,7 +200,7 @@ class DiscreteGaussian:
         return math.sqrt(self.variance / 2)
 
     def tail(self, chance: float) -> float:
-        """Return the number of standard deviations that a sum exceeds with probability `chance`.
+        """Return how many standard deviations a sum of noises exceeds with probability `chance`.
 
         It is a quantile of the normal distribution, which the distribution of a sum nearly equals.
         """
@@ -308,9 +309,9 @@ path.
 """
 
 PLACEMENT_ULPS = 128
-"""Upper bound on the rounding error of a computed point, in units of 2^-53 of the Earth's radius.
+"""Upper bound on the rounding error in placing a perturbed point, in units of 2^-53 Earth radii.
 
-The docstring of `PlanarLaplace` lists the errors that it covers.
+It covers angles, sines, cosines, arcs and the nearest grid point (see `PlanarLaplace`).
 """
 
 
@@ -393,12 +394,12 @@ class PlanarLaplace:
 
     @property
     def _growth(self) -> float:
-        """Largest log-ratio of densities within the region of points snapped to one output."""
+        """Upper bound on the log-ratio of densities at any two points snapped to one output."""
         return 2.2 * float(self.declared) * self.step
 
     @property
     def correction(self) -> float:
-        """Upper bound on the loss of epsilon per metre through finite precision."""
+        """Upper bound on the privacy loss, in epsilon per metre, that finite precision adds."""
         rate = float(self.declared)
         error = (PLACEMENT_ULPS * EARTH_RADIUS_METRES + 16 / rate) * 2**-53
         eta = 7 * error / self.step * math.exp(min(self._growth, 700)) + 2**-50

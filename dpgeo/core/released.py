@@ -238,8 +238,8 @@ class ContourRelease(Content):
 
     `counts` is int64 of the grid's shape, as in `GridRelease`. `surface` is float64 of the same
     shape: expected counts, never negative, and 0 in cells that do not intersect the study area. It
-    is stored instead of recomputed, for the reason given in `PhasedRelease`. `lines`, float64 (m,),
-    holds the densities of the contours in ascending order, in people per square kilometre of
+    is stored instead of recomputed, so that better inference changes no release. `lines`, float64
+    (m,), holds the densities of the contours in ascending order, in people per square kilometre of
     ground.
     """
 
@@ -422,11 +422,11 @@ class PointsRelease(Content):
     int32 (n,), is the index of each report's combination of values (`core.attributes.combine`); it
     is empty without attributes. `density` is float64 of the grid's shape and adds up to n;
     `updates` is the number of iterations that estimated it. The density is stored instead of
-    recomputed, for the reason given in `PhasedRelease`.
+    recomputed, so that a better method changes no release.
     """
 
-    # The usual limit is too small for points: this one is enough for about 10^9 of them, at 8 bytes
-    # each, or for half as many with times.
+    # The limit of other contents is too small for points: this one is enough for about 10^9 of
+    # them, at 8 bytes each, or for half as many with times.
     most_bytes = 8 * 1024**3
     product = "Dataset"
 

@@ -87,10 +87,10 @@ class Terms:
 
     @property
     def cost(self) -> Guarantee:
-        """The guarantee for a person with the epsilon or rho of these terms.
+        """The guarantee for a person: the epsilon or rho of these terms.
 
-        What it is charged for depends on `protection`: the whole series, all maps, or the periods
-        that are protected together.
+        As `protection` says, it is charged for the whole series, for all maps, for any `most`
+        consecutive periods, or for each period.
         """
         if self.rho is None:
             return guarantee(Notion.PURE_DP, self.epsilon, Unit.PERSON)
@@ -159,7 +159,7 @@ class Part:
 
     @classmethod
     def read(cls, about: Mapping[str, str]) -> Part | None:
-        """Return the position that the public description `about` of a release states.
+        """Return a release's position in its series, as its public description `about` states it.
 
         Returns None if the release is in no series.
         """
@@ -181,7 +181,7 @@ class Part:
         )
 
     def facts(self) -> dict[str, str]:
-        """Return the entries of `Released.about` from which `read` restores this object."""
+        """Return the public facts, for `Released.about`, from which `read` restores this object."""
         return {
             "series": self.series,
             "series_title": self.title,

@@ -86,9 +86,9 @@ def epsilon_at(rho: Fraction, delta: Fraction) -> Fraction:
 def _best_order(rho: float, delta: float) -> Decimal:
     """Return approximately the order a that gives the smallest epsilon.
 
-    There, rho (a-1)^2 = ln(1/delta) - ln a (module docstring). The root is found by bisection of
-    ln(a-1). The left side increases with a and the right side decreases. The root is below 1/delta,
-    and above 1 + 10^-4 for any rho and delta within their limits.
+    For that order, rho (a-1)^2 = ln(1/delta) - ln a (module docstring). The root is found by
+    bisection of ln(a-1). The left side increases with a and the right side decreases. The root is
+    below 1/delta, and above 1 + 10^-4 for any rho and delta within their limits.
     """
     low, high = math.log(1e-4), -math.log(delta)
     for _ in range(60):

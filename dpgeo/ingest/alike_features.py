@@ -270,7 +270,7 @@ def _is_property(path: Sequence[str | int]) -> bool:
 
 
 def _pattern(role: str | None, path: Path) -> str:
-    """Return the pattern that the number at `path` must match to be cut out of the record's text.
+    """Return the pattern that a number at `path` must match to be read without a JSON parser.
 
     `role` is the number's role, or None if it has none.
 

@@ -16,7 +16,7 @@ from dpgeo.ingest.report import Reason, Tally, shorten
 from dpgeo.ingest.schema import Columns, Wanted
 
 PREVIEW_ROWS = 200
-"""Rows at the start of a file that a preview reads."""
+"""Number of rows at the start of a file that a preview reads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

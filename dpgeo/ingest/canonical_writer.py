@@ -26,12 +26,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 ROW_GROUP = 65_536
-"""Number of rows at which a row group aims; it has at most twice as many."""
+"""Number of rows that a row group should have; none has more than twice as many."""
 
 RUN = 16 * ROW_GROUP
-"""Largest number of rows that are ordered together in memory.
+"""Largest number of rows that are ordered together in memory when the file is written.
 
-Rows are collected in runs of a quarter of this number before they are ordered and spilled.
+Before that, rows are ordered and spilled to files in runs of a quarter of this number.
 """
 
 SPILL_BITS = 4
@@ -71,7 +71,7 @@ class CanonicalWriter:
         self._spills: list[Spill] = []
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Add rows. Whenever enough are waiting, spill them or, if they are records, write them."""
+        """Add rows. When enough wait, spill them, or write them if the privacy unit is a record."""
         self._waiting.append(rows)
         self._rows += rows.num_rows
         run = RUN // 4  # smaller than RUN, as the reader's batches take memory too

@@ -119,9 +119,9 @@ def _stems(word: str) -> Iterator[str]:
 
 
 def suggest_clock(columns: Columns, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Columns:
-    """Complete a suggestion for a file that has dates and times of day in two columns.
+    """Add a date column and a time-of-day column to a suggestion, if the file has both.
 
-    The two columns are recognised by their values.
+    They are recognised by their values.
     """
     values = {name: [row[index] for row in rows if row[index]] for index, name in enumerate(names)}
     free = [name for name in names if name and name not in set(asdict(columns).values())]
@@ -184,7 +184,7 @@ def _is_geometry(texts: pa.Array) -> bool:
 
 
 def _are_times(texts: pa.Array) -> bool:
-    """Return whether most values are dates, or numbers of seconds (or fractions) since 1970."""
+    """Return whether most values are dates, or seconds, milliseconds or the like since 1970."""
     guess = guess_time(texts)
     if not len(texts) or guess.declared == "excel":
         return False

@@ -17,7 +17,7 @@ NUMBER_WORDS = (
 """Parts of compounds that mean "number", as in Kundennr and idcliente."""
 
 LINKS = ("", "e", "en", "n", "s", "es", "er")
-"""Letters that join the two parts of a compound."""
+"""Letters that join the two words of a compound name, such as the n in Kundennr."""
 
 COLUMN_WORDS = {
     "latitude": (
@@ -101,7 +101,7 @@ VOICING = "\u3099\u309a"
 
 
 def words_of(name: str) -> set[str]:
-    """Return a name and its words, in lower case and without accents or other marks on letters."""
+    """Return a column's name and its words, in lower case and without accents or other marks."""
     divided = re.sub(r"([a-z])([A-Z])", r"\1 \2", name)
     plain = [_without_marks(text) for text in (name, divided)]
     return {plain[0], *re.findall(r"[^\W\d_]+", plain[1])}

@@ -24,12 +24,12 @@ class Context:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Return the context from JSON written by `to_json`."""
+        """Return the declared facts from JSON written by `to_json`."""
         area = document["area"] and StudyArea(shapely.from_wkb(document["area"]))
         return cls(Unit(document["unit"]), area, document["time_zone"])
 
     def to_json(self) -> dict[str, Any]:
-        """Return the context as plain JSON.
+        """Return the declared facts as plain JSON.
 
         The area is written as well-known binary, which keeps every bit of its coordinates.
         """

@@ -151,7 +151,7 @@ def points(values: Any, declared: PointsAs, sieve: Sieve) -> Pair:
     sieve.refuse(kind < 0, Reason.GEOMETRY_UNREADABLE)
     sieve.refuse(kind != shapely.GeometryType.POINT, Reason.GEOMETRY_NOT_POINT, shapes)
     sieve.refuse(empty, Reason.GEOMETRY_MISSING)
-    # Shapely returns x and y of points only. None becomes NaN, so the row counts as refused.
+    # Shapely returns x and y of points only. Everything else becomes None, whose x and y are NaN.
     shapes[empty | (kind != shapely.GeometryType.POINT)] = None
     x, y = shapely.get_x(shapes), shapely.get_y(shapes)
     for coordinate, axis in ((y, declared.y_axis), (x, declared.x_axis)):

@@ -104,8 +104,8 @@ def _columns(first: str) -> Layout:
     fields = split_line(first, delimiter)
     if len(fields) == 1 and len(first.split()) > 1:
         blanks = split_line(first, BLANKS)
-        # One column name may consist of several words, whereas several columns separated by blanks
-        # hold numbers or short names.
+        # Two words may be the name of one column. Three or more fields, or a value among them,
+        # are taken for columns separated by blanks.
         if len(blanks) >= 3 or any(map(is_value, blanks)):
             delimiter, fields = BLANKS, blanks
     values = sum(map(is_value, fields))

@@ -158,7 +158,10 @@ class Split:
     def field(
         self, lines: Lines, which: Positions | slice, index: int, number: int
     ) -> tuple[Positions, Positions]:
-        """Return starts and ends of field `index` in lines `which`, which have `number` fields."""
+        """Return where field `index` starts and ends in the lines `which`, of `number` fields each.
+
+        The positions, (n,) each, are in the block.
+        """
         first = self.first[which]
         start = self.delimiters[first + (index - 1)] + 1 if index else lines.starts[which]
         end = self.delimiters[first + index] if index + 1 < number else lines.ends[which]
@@ -182,7 +185,7 @@ def split(lines: Lines, delimiter: int | None) -> Split:
 
 
 def _delimiters_of(lines: Lines, delimiters: Positions) -> tuple[Positions, Positions]:
-    """Return the index of each line's first delimiter, and how many it has, (n,) each."""
+    """Return the index in `delimiters` of each line's first one, and the line's number of them."""
     number = len(lines.starts)
     each, left = divmod(len(delimiters), max(number, 1))
     if each and not left:

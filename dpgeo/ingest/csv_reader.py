@@ -1,7 +1,7 @@
-"""CSV reader for delimited text with a header.
+"""Reader of CSV and other delimited text, with or without a header.
 
-Only the header, a single public line, is read by a CSV library. `csv_lines` explains why rows are
-not.
+A CSV library splits only single lines: the header, and the rows of previews. In a whole file, it
+would let one stray quotation mark absorb the rows of other people (see `csv_lines`).
 """
 
 from __future__ import annotations

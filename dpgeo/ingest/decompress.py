@@ -119,7 +119,7 @@ def unpack(
 
 
 def _target(number: int | None, member: zipfile.ZipInfo) -> str:
-    """Return the name under which a member is unpacked; its own name is never used."""
+    """Return the name under which a file of an archive is unpacked, never the file's own name."""
     suffix = _suffix(member)
     if suffix in SHAPEFILE:
         return f"shape{suffix}"
@@ -231,7 +231,7 @@ def _is_note(info: zipfile.ZipInfo) -> bool:
 
 
 def _check_member(info: zipfile.ZipInfo) -> None:
-    """Refuse unsafe names, links, encryption, and packing that needs much memory."""
+    """Refuse an archived file that is a link, encrypted, oddly packed or has an unsafe name."""
     parts = info.filename.replace("\\", "/").split("/")
     if ".." in parts or not parts[0] or ":" in parts[0]:
         what = Phrase("a file whose name points outside it")

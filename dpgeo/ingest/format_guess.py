@@ -37,7 +37,7 @@ The formats are the days of spreadsheets, and seconds, milliseconds and microsec
 
 NANOSECONDS = 3e17
 LARGEST_METRES = 18e6
-"""Upper limit on projected coordinates; scaled degrees (e7, e6) are mostly larger."""
+"""Upper limit on projected coordinates in metres; scaled degrees (e7, e6) are mostly larger."""
 
 LEAST = 0.005
 """Share of a column's values that a second or later format must add to be suggested too."""
@@ -135,7 +135,7 @@ def _numbers(latitudes: pa.Array, longitudes: pa.Array, form: str, limit: float)
 
 
 def _scale(latitudes: pa.Array, longitudes: pa.Array) -> str:
-    """Return "e7" or "e6" for whole numbers that only this format makes valid degrees, else ""."""
+    """Return "e7" or "e6" if only that format makes the whole numbers valid degrees, else ""."""
     pairs = [texts.cast(pa.float64()).to_numpy() for texts in (latitudes, longitudes)]
     if not len(pairs[0]) or any((values != np.floor(values)).any() for values in pairs):
         return ""

@@ -45,11 +45,11 @@ class Start:
 class InputFormat:
     """An upload format: name, reader, suffixes, and the test (`matches`) that recognises its files.
 
-    `code` is what owners declare (`forms`), and `names` are further suffixes that indicate the
-    format. `reader` is "module.ATTRIBUTE" within this package and refers to a `batch.Reader`. A
-    `sandboxed` format is read in a separate process (`sandbox`). The others are read in this
-    process, entirely by code of this package. If `has_header` is true, column names are stored
-    apart from the rows.
+    `code` is what owners declare, with any packing (`forms`), and `names` are further suffixes that
+    indicate the format. `reader` is "module.ATTRIBUTE" within this package and refers to a
+    `batch.Reader`. A `sandboxed` format is read in a separate process (`sandbox`). The others are
+    read in this process, entirely by code of this package. If `has_header` is true, column names
+    are stored apart from the rows.
     """
 
     title: str

@@ -41,7 +41,7 @@ class Form:
 
 
 def form_of(code: str) -> Form:
-    """Return the form with a code.
+    """Return the form (format and packing) that a code such as "csv.gz" stands for.
 
     Raises InvalidInput (field "columns.file_format") if there is none.
     """

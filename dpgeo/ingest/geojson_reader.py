@@ -338,7 +338,7 @@ def _check_geometry(wanted: Wanted, stated: str, declared: str) -> None:
 
 
 def parse(text: bytes) -> tuple[Any, bool]:
-    """Return parsed JSON, and whether its text is valid UTF-8. Raises ValueError."""
+    """Parse JSON; return it, and whether its bytes are UTF-8. Raises ValueError if not JSON."""
     try:
         decoded, decodes = text.decode(), True
     except UnicodeDecodeError:
@@ -442,7 +442,7 @@ def _alike(
 def _simple_shape(
     records: Records, index: int, wanted: Wanted, *, document: bool
 ) -> alike_features.Shape | None:
-    """Return the `Shape` of a record; None if it is not a usable feature or not simple."""
+    """Return a record's `Shape`; None for an unusable feature, or one that `shape_of` declines."""
     text = records.block[records.starts[index] : records.ends[index]]
     try:
         one = feature(text, too_long=False, document=document)

@@ -76,7 +76,7 @@ def ingest_here(
     progress: Callable[[int, int], None],
     erased: Collection[bytes] = (),
 ) -> Report:
-    """Run `ingest` for an unpacked file, in this process."""
+    """Ingest an unpacked file in this process; the arguments are those of `ingest`."""
     return ingest_parts([Part(source, file_name)], schema, key, target, progress, erased)
 
 
@@ -88,7 +88,7 @@ def ingest_parts(
     progress: Callable[[int, int], None],
     erased: Collection[bytes] = (),
 ) -> Report:
-    """Run `ingest` for unpacked files, in this process."""
+    """Ingest unpacked files in this process; the other arguments are those of `ingest`."""
     from dpgeo.ingest.canonical import canonical_file
 
     tally = Tally()

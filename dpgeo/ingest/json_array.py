@@ -32,14 +32,14 @@ CLOSING = (ord("]"), ord("}"))
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """Texts of consecutive elements that are not blank, and the number of bytes read so far."""
+    """Texts of a JSON array's next elements, without blank ones, and the bytes read so far."""
 
     texts: list[bytes]
     done: int
 
 
 class _Scanner:
-    """State that the scanner keeps from one block to the next."""
+    """Finds where a JSON array's elements end, and keeps its state between blocks of the file."""
 
     def __init__(self) -> None:
         self.depth = 0

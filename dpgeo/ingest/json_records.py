@@ -3,8 +3,8 @@
 The members of an object are the columns. Members of objects inside it are named like "place.lat",
 and the elements of short lists like "place.0". In a list, or in the trips of the Mobility Data
 Specification (MDS), an element never affects another. A document that is not JSON throughout is
-refused as a whole, for the reason that `geojson_reader` gives. A trip becomes one row for each
-point of the trip's route or, without a route, one row for the start and one for the end.
+refused as a whole, since broken elements might absorb others (see `geojson_reader`). A trip becomes
+one row for each point of its route or, without a route, one row for the start and one for the end.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def _trip_rows(text: bytes) -> Iterator[Record]:
 
 
 def _destination(points: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a trip's last position, for the row of its first point; {} for a trip of one point."""
+    """Return the destination for a trip's first row, its last position; {} if it has one point."""
     last = points[-1]
     ends = {f"destination_{axis}": last[axis] for axis in ("longitude", "latitude")}
     return ends if len(points) > 1 else {}

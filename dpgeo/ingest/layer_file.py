@@ -21,7 +21,7 @@ from dpgeo.ingest.decompress import EMPTY_ZIP, GZIP, ZIP
 
 SQLITE, PARQUET, FLATGEOBUF = b"SQLite format 3\x00", b"PAR1", b"fgb\x03fgb"
 STARTS = (SQLITE, PARQUET, FLATGEOBUF, GZIP, ZIP, EMPTY_ZIP)
-"""First bytes of files in the formats of this module, packed or not."""
+"""First bytes of layer files in binary formats (such as GeoPackage), and of packed files."""
 
 RESULT = "layer.geojson"
 """Name of the file that the sandbox's worker writes, the layer as GeoJSON."""

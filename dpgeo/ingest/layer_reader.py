@@ -2,7 +2,7 @@
 
 GDAL knows dozens of formats, and in some of them a file can refer to other files or addresses. So
 only three of its drivers are registered, the file's first bytes decide its format, and GDAL's proxy
-for HTTP does not answer. The tables that it reads from a GeoPackage may be neither views nor have
+for HTTP does not answer. The tables that it reads from a GeoPackage may neither be views nor have
 computed columns.
 """
 
@@ -50,7 +50,7 @@ A file may cover a whole country, of which a layer takes the part in the study a
 """
 
 MOST_UNPACKED = 1 << 30
-"""Maximum size of an unpacked file in bytes."""
+"""Maximum size of a layer's files after unpacking, in bytes."""
 
 NOWHERE = "http://127.0.0.1:9"
 """A proxy address where nothing answers, so that GDAL cannot open any URL that a file names."""

@@ -1,4 +1,4 @@
-"""Declared layout of a file: encoding, separator, header and part to read."""
+"""Declared layout of a file: encoding, separator, header, and the sheet or table to read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ class Layout:
     sheet: str = ""
 
     def check(self) -> None:
-        """Raise InvalidInput (field "columns...") for a layout that does not exist."""
+        """Raise InvalidInput for an unknown encoding or separator, or a wrong number of columns.
+
+        The error's field is "columns.encoding", "columns.delimiter" or "columns.unnamed".
+        """
         if self.encoding not in ENCODINGS:
             raise InvalidInput(
                 "There is no encoding {name!r}; leave it empty for UTF-8, or give latin-1, "

@@ -171,7 +171,7 @@ def _is_alike(ours: Any, its: Any) -> bool:
 
 
 class _Overlaid(io.RawIOBase):
-    """A Parquet file read with UNREAD in place of ARROW_SCHEMA, so Arrow ignores that schema."""
+    """A Parquet file, read with key UNREAD for ARROW_SCHEMA, so that Arrow ignores its types."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")

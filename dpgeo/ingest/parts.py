@@ -1,4 +1,4 @@
-"""Uploads of one file, or of several files of one form in an archive.
+"""Uploads of one file, or of several files of one format in an archive.
 
 The files of an archive are read one after the other, under one declaration. The name of each row's
 file becomes an extra column, since it often says whose rows these are. An empty file has no

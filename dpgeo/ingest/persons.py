@@ -43,11 +43,14 @@ Its first half is the organisation's key and its second half the dataset's.
 MOST_KNOWN = 1 << 16
 """Number of persons whose hashes are kept from one batch to the next, at about 200 bytes each.
 
-A larger table would not fit into the processor's caches, and looking names up would take longer.
+A larger table would not fit into the processor's caches, and finding a hash would take longer.
 """
 
 SAMPLED = 256
-"""Number of a batch's identifiers to look up first; the others are looked up if half are known."""
+"""Number of a batch's identifiers that are first looked up among those with known hashes.
+
+If the table of hashes is nearly full and fewer than half are found, the batch is hashed anew.
+"""
 
 MARKED_BYTES = 64
 """Number of first bytes of an identifier on which its mark (`person_marks`) depends.
@@ -148,8 +151,8 @@ def _marks(names: Any) -> NDArray[np.uint64]:
     whole = np.uint64(64)
     marks = size.astype(np.uint64)
     for at in range(0, min(int(size.max()), MARKED_BYTES), 8):
-        # Only identifiers with bytes left are mixed further: the mark of a short one must not
-        # depend on how long the longest one is.
+        # Only identifiers that reach this far are mixed further: the mark of a short one must not
+        # depend on the length of the longest one in the batch.
         left = np.clip(size - at, 0, 8).astype(np.uint64)
         here = np.flatnonzero(left)
         some = here if len(here) < len(left) else slice(None)
@@ -183,7 +186,7 @@ def _digests_of(names: Sequence[bytes], key: bytes, known: Known) -> bytes:
 
 
 def _often_known(names: Sequence[bytes], known: Known) -> bool:
-    """Return whether `known` has at least half of the first SAMPLED of a batch's `names`."""
+    """Return whether at least half of a batch's first SAMPLED identifiers, `names`, are known."""
     first = names[:SAMPLED]
     return 2 * sum(name in known for name in first) >= len(first)
 

@@ -23,7 +23,7 @@ PLACE_FIELD = pa.field("place_key", pa.uint64())
 
 
 def place_numbers(batch: Batch) -> Any:
-    """Return the number that stands for the key of each row's place, uint64 (n,), or null."""
+    """Return the number that stands for each row's place key, uint64 (n,), null without a key."""
     values = batch.fields[Role.PLACE]
     text = lenient_text(values) if is_text(values.type) else values.cast(pa.string())
     # Each key is hashed once, however often it occurs.

@@ -118,7 +118,7 @@ def _shown(value: Any) -> str:
 def _fields(
     records: list[Record], wanted: Wanted, sieve: Sieve, table: Table
 ) -> tuple[dict[str, Any], Sieve]:
-    """Return a column for each declared field, with the rows of usable records alone, and `sieve`.
+    """Return the declared fields, each a column of the usable records alone, and `sieve`.
 
     All other records are refused in `sieve`.
     """

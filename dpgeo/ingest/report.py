@@ -111,7 +111,7 @@ class Report:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts rows while a file is read."""
+    """Counts the rows of a file that are read and refused, and keeps examples of refused ones."""
 
     read: int = 0
     refused: Counter[Reason] = field(default_factory=Counter)
@@ -139,7 +139,7 @@ class Tally:
             shown += examples[: EXAMPLES_PER_REASON - len(shown)]
 
     def report(self) -> Report:
-        """Build the finished report; reasons come in the order of `Reason`."""
+        """Return the finished report; its reasons for refusals are in the order of `Reason`."""
         reasons = [reason for reason in Reason if self.refused[reason]]
         return Report(
             read=self.read,

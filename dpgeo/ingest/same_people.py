@@ -58,7 +58,7 @@ class People:
 
 
 def people_of(paths: Sequence[Path], key: bytes) -> People:
-    """Return the persons in canonical files; `key` is the key that made their hashes."""
+    """Return the persons in canonical files; the hashes in these files were made with `key`."""
     hashes: Hashes = np.empty(0, dtype=np.uint64)
     limit = 2**64 - 1
     waiting: list[Hashes] = []

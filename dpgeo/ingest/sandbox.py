@@ -90,7 +90,7 @@ def run(
         process.wait()
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
-                with suppress(BrokenPipeError):  # the process ended before it read everything
+                with suppress(BrokenPipeError):  # the process ended with input unread
                     pipe.close()
 
 

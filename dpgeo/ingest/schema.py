@@ -42,17 +42,17 @@ Wanted = Mapping[str, str]
 
 
 def attribute_key(attribute: Attribute) -> str:
-    """Return the name by which `wanted` lists an attribute's column, which has no `Role`."""
+    """Return the key of an attribute's column in `Schema.wanted`, in place of a `Role`."""
     return f"{ATTRIBUTE}{attribute.column}"
 
 
 def measure_key(measure: Measure) -> str:
-    """Return the name by which `wanted` lists a measure's column, which has no `Role`."""
+    """Return the key of a measure's column in `Schema.wanted`, in place of a `Role`."""
     return f"{MEASURE}{measure.column}"
 
 
 def category_key(category: Category) -> str:
-    """Return the name by which `wanted` lists a category's column, which has no `Role`."""
+    """Return the key of a category's column in `Schema.wanted`, in place of a `Role`."""
     return f"{CATEGORY}{category.column}"
 
 
@@ -358,7 +358,8 @@ class Schema:
         """Return the columns to read, by role or by the key of another declared column.
 
         If the privacy unit is a record, the person column is not read even if declared: data that
-        are not needed do not leave the upload. Nor are destinations that depend on other rows.
+        are not needed do not leave the upload. Nor are destinations of MDS trips read, since they
+        depend on other rows.
         """
         names: dict[str, str] = {role: getattr(self.columns, role) for role in Role}
         if self.unit is Unit.RECORD:

@@ -1,6 +1,7 @@
 """Detection of a file's format by its first bytes, to suggest it to the owner.
 
-`forms` explains why a detected format is only ever a suggestion.
+It is only ever a suggestion: the first bytes may be a row, and no row may decide how others are
+read (see `forms`).
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ def _with_stated(batch: Batch, stated: Mapping[str, str | None]) -> Batch:
 
 
 def _of_people(batch: Batch, people: tuple[int, int]) -> Batch:
-    """Return the rows of persons whose marks (`person_marks`) lie within a range."""
+    """Return the rows of persons whose marks, made by `person_marks`, are in the range `people`."""
     marks = person_marks(batch.fields[Role.PERSON])
     first, last = (np.uint64(end) for end in people)
     chosen = (marks >= first) & (marks <= last)

@@ -54,7 +54,7 @@ def readable_text(values: Any, sieve: Sieve) -> Any:
 
 
 def lenient_text(values: Any) -> Any:
-    """Convert like `readable_text`, but refuse no row: unreadable values become null."""
+    """Convert text or bytes to trimmed pyarrow strings, null if unreadable; refuse no row."""
     words, codes, _ = bounded(values)
     text = pc.ascii_trim_whitespace(_decode(words)[0])
     return text if codes is None else text.take(codes)

@@ -156,7 +156,7 @@ def _plain_iso(text: pa.Array, to_utc: Offsets) -> tuple[Read, NDArray[np.bool_]
 def _well_formed(signs: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Return a mask (n,) of the texts with digits and marks where ISO 8601 has them.
 
-    Each column of `signs` is a text.
+    `signs`, uint8, has a column of bytes for each text.
     """
     good = np.ones(signs.shape[1], dtype=bool)
     for place, row in enumerate(signs):

@@ -34,7 +34,7 @@ KEY = bytes(32)
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Rows of a file, read under `columns`; `tally` counts those that the reader refused."""
+    """Rows of a file, read as `columns` declares; `tally` counts rows read and refused so far."""
 
     columns: Columns
     batches: list[Batch]
@@ -63,7 +63,10 @@ def _as_text(values: Any) -> pa.Array:
 
 
 def take_sample(reader: Reader, path: Path, columns: Columns) -> Sample:
-    """Read the first rows of a file and some of the rest. Raises InvalidInput."""
+    """Read rows from all parts of a file, or its first ROWS if the format has no sampling.
+
+    Raises InvalidInput.
+    """
     wanted: Wanted = {role: getattr(columns, role) for role in Role if getattr(columns, role)}
     tally = Tally()
     batches: list[Batch] = []
@@ -103,7 +106,10 @@ class Trial:
 
 
 def run_trial(sample: Sample, columns: Columns, context: Context) -> Trial:
-    """Try a declaration on a sample that has the same columns. Raises InvalidInput."""
+    """Return the outcome of reading a sample under a declaration of the same columns.
+
+    Raises InvalidInput if the declaration is invalid.
+    """
     unit = context.unit if columns.person else Unit.RECORD
     schema = Schema(columns, unit, context.area or WORLD, context.time_zone)
     counted = sample.tally
@@ -119,7 +125,7 @@ def run_trial(sample: Sample, columns: Columns, context: Context) -> Trial:
 
 
 def _arranged(batch: Batch, read: Columns, tried: Columns) -> Batch:
-    """Rearrange the columns of a batch, read under the declaration `read`, as `tried` declares.
+    """Return a batch, read under the declaration `read`, as it would be if read under `tried`.
 
     The two declarations may differ only in swapped coordinates or in dropped times.
     """
@@ -135,7 +141,7 @@ def _arranged(batch: Batch, read: Columns, tried: Columns) -> Batch:
 
 
 def try_quietly(sample: Sample, columns: Columns, context: Context) -> Trial:
-    """Try a declaration as `run_trial` does; return a trial without rows if it is invalid."""
+    """Try a declaration on a sample; return a trial without rows if the declaration is invalid."""
     try:
         return run_trial(sample, columns, context)
     except InvalidInput:

@@ -33,7 +33,7 @@ class ColumnUnderstood:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A declaration in words, with the number of rows that it accepts in the trial.
+    """One way to declare the columns, described in words, and how many sampled rows it accepts.
 
     `example` says what one value of the file means under the declaration ("" if that is clear).
     """
@@ -100,7 +100,7 @@ class Understanding:
         """Return "stop", "ask" or "good".
 
         The verdict is "stop" if no row is usable. It is "ask" if less than 90 % are, or if the file
-        leaves something open.
+        leaves a question open.
         """
         if self.rows and not self.accepted:
             return STOP

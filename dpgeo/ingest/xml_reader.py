@@ -1,9 +1,9 @@
 """GPX and KML reader that uses expat and handles one event at a time.
 
 A document type declaration is refused, and with it every entity that could refer to a file or grow
-without bound. Like a GeoJSON document, an XML document that is not well-formed is refused as a
-whole; `geojson_reader` gives the argument. Otherwise each point is one row, independent of the
-other points.
+without bound. An XML document that is not well-formed is refused as a whole, since a broken point
+might absorb points of other people (see `geojson_reader`). Otherwise each point is one row,
+independent of the other points.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class SlicedSurvey:
         return counts
 
     def scale_of(self, label: str) -> float:
-        """Return the noise scale of sums of cells that are measured under `label`."""
+        """Return the noise scale of sums of cells whose measurement has this label in the plan."""
         return self._meter.noise(label, sum_of(self._cells)).scale
 
     def content(self) -> PhasedSlicesRelease:

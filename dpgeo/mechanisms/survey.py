@@ -186,7 +186,7 @@ def noise_kind_of(meter: CountMeter) -> NoiseKind:
 
 
 def sum_of(cells: PrivateCounts) -> PrivateCounts:
-    """Return the sum (1,) of all cells, which has the sensitivities of sums over any squares."""
+    """Return the sum (1,) of all cells, with the sensitivities of sums over disjoint squares."""
     return cells.regroup(np.zeros(cells.shape, dtype=np.int64), 1)
 
 
@@ -224,7 +224,7 @@ class Survey:
         return counts
 
     def scale_of(self, label: str) -> float:
-        """Return the noise scale of sums of cells that are measured under `label`."""
+        """Return the noise scale of sums of cells whose measurement has this label in the plan."""
         return self._meter.noise(label, sum_of(self._cells)).scale
 
     def content(self, *, fixed: bool = False) -> PhasedRelease:

@@ -10,7 +10,7 @@ APPEND_ONLY = """CREATE TRIGGER budgets_entry_append_only BEFORE UPDATE ON budge
 
 
 def create_trigger_again(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    """Create the trigger again, because SQLite changes a table by making one without triggers."""
+    """Create the append-only trigger again: SQLite replaces a changed table by one without it."""
     if schema_editor.connection.vendor != "sqlite":
         return
     schema_editor.execute("DROP TRIGGER IF EXISTS budgets_entry_append_only")
