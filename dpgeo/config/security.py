@@ -52,7 +52,7 @@ PERMISSIONS = "camera=(), microphone=(), geolocation=(), payment=(), usb=(), bro
 
 @receiver(user_logged_out, dispatch_uid="clear-site-data")
 def note_sign_out(request: HttpRequest | None, **_: object) -> None:
-    """Mark a request that signs its user out, so that the response clears the browser's copies."""
+    """Mark a request that signs its user out: its response makes the browser drop stored pages."""
     if request is not None:
         request.has_signed_out = True  # type: ignore[attr-defined]
 

@@ -223,7 +223,9 @@ MFA_PASSKEY_LOGIN_ENABLED = True
 # The verification of the user is also required where a passkey is only the second factor. Otherwise
 # a challenge for the second factor could be answered to sign in without a password.
 MFA_WEBAUTHN_USER_VERIFICATION = "required"
-MFA_ALLOW_UNVERIFIED_EMAIL = True  # safe, since nobody can sign up with another's address
+# Users may set up a second factor before they verify their email address. This is safe, since
+# nobody can sign up with another person's address.
+MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_TOTP_TOLERANCE = 1
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "desk"

@@ -132,7 +132,7 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
         super().finish_request(conn, fs)
 
     def set_accept_enabled(self, enabled: bool) -> None:
-        """Enable accepting only if `_may_accept`; gunicorn calls this again after every event."""
+        """Accept new connections only if `_may_accept`; gunicorn calls this after every event."""
         super().set_accept_enabled(enabled and self._may_accept)
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: BaseException) -> None:

@@ -79,7 +79,11 @@ class PlannedTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanTotals:
-    """Totals of one allocation: numbers of tasks, sums over the planned ones, largest radius."""
+    """Totals under one allocation of rewards.
+
+    `planned` and `not_planned` are numbers of tasks; all other totals are sums over the planned
+    tasks, or their largest radius.
+    """
 
     planned: int
     not_planned: int

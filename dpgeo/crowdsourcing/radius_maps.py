@@ -32,9 +32,9 @@ MAPS_KEPT = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RadiusRequest:
-    """A parsed request: every task's reward, the settings, and the lattice's size.
+    """A parsed request for a radius map: the reward of every task, and the settings.
 
-    `points` is the number of lattice points along the longer side.
+    `points` is the number of lattice points along the longer side of the map.
     """
 
     reward: float
@@ -86,7 +86,7 @@ def parse_radius_request(
 
 
 def radius_map_of(release: Release, request: RadiusRequest) -> RadiusMap:
-    """Return the radius map of a release, which is computed only once for each request.
+    """Return the radius map of a release; maps are cached by release and request.
 
     Raises Conflict if the release has no counts of cells.
     """

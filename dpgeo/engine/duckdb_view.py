@@ -292,9 +292,9 @@ class DuckDBView:
         return PrivateCounts(counts, sensitivity=self._bound, distinct=self._distinct)
 
     def value_shares(self, regions: ValuedRegions, measure: Measure) -> PrivateShares:
-        """Return sums of a measure's steps by region, in the shape of the regions.
+        """Return what averages of a measure are made of, in the shape of the regions.
 
-        The result holds the number of records and the sum of their steps for each region. Raises
+        The result holds, for each region, the number of values and their sum in steps. Raises
         PrivacyError for a measure or a category that the domain does not declare.
         """
         shape = _shape(regions)
@@ -338,10 +338,10 @@ class DuckDBView:
         *names: str,
         bins: int = 0,
     ) -> Iterator[list[NDArray[np.int64]]]:
-        """Yield the named columns (n,) of a query over valued rows, for each pass (`people_of`).
+        """Yield the named columns (n,) of a query over values, for each pass (`people_of`).
 
-        `queries` are the last part of the SQL for all rows, and for a sample of them. Raises
-        PrivacyError for a measure or a category that the domain does not declare.
+        `queries` are two versions of the last part of the SQL: for all rows, and for a sample.
+        Raises PrivacyError for a measure or a category that the domain does not declare.
         """
         self._check_valued(regions, measure)
         column = measure_column(self._domain.measures.index(measure))
@@ -374,8 +374,8 @@ class DuckDBView:
     ) -> tuple[str, int]:
         """Return SQL that adds up or counts the values of contributions, and the number of passes.
 
-        The SQL continues that of `_located`. `queries` are its last part, for all rows and for a
-        sample of them.
+        The SQL is appended to that of `_located`. `queries` are two versions of its last part: one
+        for all rows, and one for a sample of the contributions.
         """
         of_rows, of_sample = queries
         if self._unit == Unit.RECORD and not _may_overlap(regions):
@@ -526,7 +526,7 @@ class DuckDBView:
         return view.histogram(regions).flat()
 
     def preferring(self, popularity: Popularity) -> DuckDBView:
-        """Return a view whose bounding keeps each person's places in the most popular regions."""
+        """Return a view whose bounding keeps each person's items in the most popular regions."""
         view = copy.copy(self)
         view._popularity = popularity
         return view
@@ -589,9 +589,9 @@ class DuckDBView:
         return sql.IN_CELLS, {"path": as_pattern(self._file.path)} | frame_of(regions)
 
     def _divided(self, slices: Slicing, parameters: Parameters) -> str:
-        """Return SQL that combines a row's region with its slice.
+        """Return SQL that numbers the pair of a row's slice and its region.
 
-        The SQL's own inputs are added to `parameters`.
+        The inputs that this SQL needs are added to `parameters`.
         """
         if slices.times:
             parameters |= {
@@ -630,7 +630,7 @@ class DuckDBView:
             yield [result[name].astype(np.int64) for name in columns]
 
     def _sampled(self, sampling: Sampling) -> str:
-        """Return SQL that finds each person's smallest keys."""
+        """Return SQL that samples each person's contributions, by choosing their smallest keys."""
         if self._distinct:
             return sql.DISTINCT_LIST
         return sql.HEAP if sampling.heap else sql.LIST

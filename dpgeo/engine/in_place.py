@@ -285,7 +285,7 @@ class InPlaceView(DuckDBView):
             return self._run(connection, question.query, parameters)
 
     def grouped(self, regions: ValuedRegions) -> Iterator[pa.RecordBatch]:
-        """Yield the columns person, cell and amount, the number of a person's rows in a region.
+        """Yield columns person, cell (a region) and amount: that person's rows in that region.
 
         Contributions are not bounded. A person is the text of the hash; if records are the privacy
         unit, all rows have the same text.
@@ -404,7 +404,7 @@ def write_people(
 
 
 def _write_batches(reader: pa.RecordBatchReader, target: Path) -> int:
-    """Write all batches to a Parquet file; return the number of rows."""
+    """Write all batches of `reader` to a Parquet file; return the number of rows written."""
     import pyarrow.parquet as pq
 
     number = 0

@@ -64,10 +64,10 @@ class Counter(Protocol):
         """Return whether the source can answer a measurement; this never depends on its rows."""
 
     def answer(self, asked: Asked) -> Iterator[Answer]:
-        """Yield the result in parts, each as columns by name (see `Wanted`).
+        """Yield the result in parts, each of which maps the column names in `Wanted` to arrays.
 
-        Numbers of the same region, or of the same total, in several parts are to be added up. For
-        PAIRS, all pairs of a person are in one part, since each part numbers its persons anew.
+        Amounts for the same region, or for the same total, in several parts are to be added up. For
+        PAIRS, all pairs of a person are in one part, since each part numbers its persons from 0.
         """
 
     def reports(self, bound: int, draw: int) -> Iterator[pa.RecordBatch] | None:

@@ -49,8 +49,9 @@ _ORDER = """
 
 _SHARD = "WHERE person_low % $shards::UBIGINT = $shard::UBIGINT"
 
-# Selects the reports at the time at which a person exceeds the bound. RANGE counts reports of
-# equal time together, and treats reports without a time (NULL) as reports of one time.
+# Selects a person's reports of the one time at which some, but not all, fit the bound. RANGE
+# counts reports of equal time together, and treats reports without a time (NULL) as reports of one
+# time.
 _DIVIDED = f"""
 SELECT row FROM (
     SELECT file_row_number AS row,
@@ -131,10 +132,10 @@ class BoundedReports:
     def _drawn_words(
         self, connection: duckdb.DuckDBPyConnection, parameters: Parameters
     ) -> pa.Table:
-        """Return a random 64-bit word for each report at the time when a person exceeds the bound.
+        """Return a random 64-bit word for each report at the time of which only some fit the bound.
 
-        Not all of these fit; the words decide which are kept. They are drawn only once, so that the
-        same reports are kept each time the file is read.
+        The words decide which reports are kept. They are drawn only once, so that the same reports
+        are kept each time the file is read.
         """
         import pyarrow as pa
 

@@ -75,11 +75,11 @@ class Dialect:
     column and row in which each lies, counted from 1 from the west and from the south. `{rows}` has
     the columns person, longitude and latitude, and those that `{also}` names. `{eastings}` and
     `{northings}` are the edges: lists of numbers, or names of tables. `copies` turns each triple of
-    person, cell and number of rows in `{grouped}` into that many items. `fence` at the end of a
-    subquery keeps an engine from computing its expressions again wherever they are used.
-    `text_word` gives a whole number below 2^28 from the hexadecimal digits of a text's SHA-256,
-    from the `start`-th on, and `quotient` the whole part of a quotient of two whole numbers that
-    are not negative.
+    person, cell and number of rows in `{grouped}` into that many items. `fence`, put at the end of
+    a subquery, keeps an engine from computing the subquery's expressions again wherever they are
+    used. `text_word(start)` is a whole number below 2^28, read from the hexadecimal digits of a
+    text's SHA-256 from the `start`-th on. `quotient` is the whole part of a quotient of two whole
+    numbers that are not negative.
     """
 
     located: str
@@ -138,9 +138,10 @@ SPARK = Dialect(
 class Wanted(StrEnum):
     """What a query returns of the bounded contributions, as columns of whole numbers.
 
-    COUNTS has cell and amount, PAIRS person (numbered from 0) and cell, SUMS cell, amount and
-    total, BINS binned and amount; TOTALS has people, sightings and visits, and CONTRIBUTIONS has
-    contributions and people, as `engine.counting_sql` defines them.
+    COUNTS has cell and amount; PAIRS has person (numbered from 0) and cell; SUMS has cell, amount
+    (the number of values) and total (their sum, in steps); BINS has binned (the index of a pair of
+    region and bin) and amount; TOTALS has people, sightings and visits; CONTRIBUTIONS has
+    contributions and people, the number of people with so many contributions.
     """
 
     COUNTS = "counts"
@@ -205,7 +206,7 @@ def sliced_query(
 ) -> str:
     """Return SQL for `located` rows, with the columns person, cell and the columns in `also`.
 
-    The argument `cell` is SQL for the number of a row's region, one of `size`. If `also` has
+    The argument `cell` is SQL for the index of a row's region among `size` regions. If `also` has
     "slice", the column cell numbers the pairs of a slice and a region, slice by slice.
     """
     if "slice" in also:
@@ -320,9 +321,9 @@ def sampling_query(
 
 
 def _items(dialect: Dialect, grouped: str, counting: Counting) -> str:
-    """Return SQL for the items to choose from: person, cell and copy, a number.
+    """Return SQL for the items to choose from, with the columns person, cell and copy.
 
-    The number tells apart a person's items in one cell.
+    `copy` is a number that tells apart a person's items in one cell.
     """
     if counting is Counting.PEOPLE:
         return f"SELECT person, cell, CAST(1 AS BIGINT) AS copy FROM ({grouped}) AS grouped"
@@ -354,8 +355,8 @@ WHERE place <= {sample.bound}"""
 def rank_query(dialect: Dialect, table: RankTable, grid: Grid | None, ranks: str) -> str:
     """Return SQL for the popularity rank of the column cell, from a list of all `ranks`.
 
-    `grid` is the grid of the cells, without slices, or None for zones and places. The index is
-    computed in whole numbers as in `RankTable.of_cells`.
+    `grid` is the grid of the cells, without slices, or None for zones and places. A cell's index
+    in the list is computed in whole numbers, exactly as `RankTable.of_cells` computes it.
     """
     if grid is None:
         return f"({ranks})[CAST(1 + mod(cell, {len(table.ranks)}) AS INTEGER)]"
@@ -400,7 +401,7 @@ WHERE place <= {bound}"""
 
 
 def _person_words(dialect: Dialect, *, text: bool) -> list[str]:
-    """Return SQL for two whole numbers, from 0 to 2^31, that the hash takes for a person."""
+    """Return SQL for the two whole numbers, from 0 to 2^31, that stand for a person in the hash."""
     if text:
         return [dialect.text_word(1), dialect.text_word(8)]
     return [_residue("person", prime) for prime in (PRIME, OTHER_PRIME)]
@@ -445,7 +446,7 @@ class Edges:
         return _intervals(self.longitudes)
 
     def rows(self) -> list[tuple[int, float, float]]:
-        """Return each row's number, counted from 1, and its southern and northern latitude."""
+        """Return each grid row's number, counted from 1, and its southern and northern latitude."""
         return _intervals(self.latitudes)
 
 

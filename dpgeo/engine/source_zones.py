@@ -57,8 +57,8 @@ class Ground:
     another to its `right` (n,), as in `ZoneRaster`; or `MARKED`, for cells whose positions the
     query cannot locate. `pairs` lists every patch with each of its regions. `locate` takes the
     positions in MARKED cells, in degrees as stored at the source, and returns pairs of a position
-    and a region. If `near` is set, a patch has the positions nearest to one place, which may be out
-    of reach.
+    and a region. If `near` is set, the regions are places, and a patch consists of the positions
+    nearest to one place, even those out of its reach.
     """
 
     low: tuple[float, float]
@@ -151,10 +151,11 @@ class Ground:
         longitude: NDArray[np.float64],
         latitude: NDArray[np.float64],
     ) -> str:
-        """Return SQL for rows with their region: person, longitude, latitude, `also` and region.
+        """Return SQL for each row of `rows` in each region that contains it.
 
-        `rows` has all of these columns but the region. The positions (n,) are the results of
-        `open_query`.
+        The columns are person, longitude, latitude, those named in `also`, and region; `rows` is
+        SQL that has all but the last. `longitude` and `latitude` (n,) are the positions that
+        `open_query` lists.
         """
         position, region = self._located(longitude, latitude)
         patch = np.concatenate([self.pairs[0], np.full(len(position), MARKED)])

@@ -115,7 +115,7 @@ class Task:
     spill: Path
 
     def grouped(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the columns person, cell and amount, the number of a person's rows in a region."""
+        """Yield columns person, cell (a region) and amount: that person's rows in that region."""
         with without_values():
             for number in _numbers(numbers):
                 file = self.files[number]
@@ -133,7 +133,7 @@ class Task:
                 yield from view.grouped(self.regions)
 
     def names(self, numbers: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the identifiers of the files' persons, in a column `name`."""
+        """Yield the identifiers of the persons in the files, as batches with a column "name"."""
         import pyarrow as pa
 
         with without_values():
@@ -152,7 +152,7 @@ def spark_counts(
     bound: int,
     draw: int,
 ) -> Iterator[Answer]:
-    """Yield the bounded counts of the occupied regions, as `pushed_view.Counter.answer` does.
+    """Yield the bounded counts of all regions that have rows, as columns "cell" and "amount".
 
     The hashes in `task.files` are made with `secret`, which does not leave this process. Records in
     overlapping zones cannot be bounded in this way. Raises SparkError.
@@ -195,8 +195,8 @@ def grouping_key(draw: int) -> bytes:
 def _rekeyed(session: Any, task: Task, secret: bytes) -> list[SparkFile]:
     """Return the task's files, with the hashes in `erased` replaced by ones under the task's key.
 
-    A file's `erased` are the hashes of erased persons. They come made under `secret`, which Spark
-    must not know.
+    A file's `erased` are the hashes of erased persons. In `task` they are made with `secret`, which
+    Spark must not know.
     """
     hashes = frozenset(one for file in task.files for one in file.erased)
     bare = replace(task, files=[replace(file, erased=frozenset()) for file in task.files])

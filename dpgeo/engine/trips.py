@@ -89,10 +89,10 @@ def located(
 ) -> tuple[str, Parameters]:
     """Return SQL that lists the trips as a table `rows_inside`, and the SQL's parameters.
 
-    The column "cell" is the number of a trip's pair of regions, as in `TripPairs`. The parameters
-    that select the people of a pass (`duckdb_view.people_of`) are not included. `folder` is a
-    temporary folder. `category` is the column with the codes of the category by which trips are
-    divided, or None.
+    The column "cell" is the index of the trip's pair of regions in `pairs`. The parameters that
+    select the people of one pass over the file (`duckdb_view.people_of`) are not included. `folder`
+    is a temporary folder. `category` is the column with the codes of the category by which trips
+    are divided, or None.
     """
     parameters: Parameters = {"regions": pairs.size_of_regions}
     by_row = not pairs.gap_hours

@@ -32,8 +32,8 @@ PAIRS = 500_000
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
 """Odd factor that maps each record's index to a 64-bit number of its own, spread over all numbers.
 
-It is 2^64 divided by the golden ratio. Passes over a file divide it by the first half of a person's
-hash; if records are the privacy unit, such a number takes the hash's place.
+It is 2^64 divided by the golden ratio. The first half of a person's hash decides which pass over a
+file reads the person's rows; if records are the privacy unit, this number decides it instead.
 """
 
 NOT_COUNTED = {"attributes", "place_key", "destination_x", "destination_y"}

@@ -70,7 +70,7 @@ class Currencies:
 
     @property
     def better(self) -> Notion | None:
-        """The currency in which each of the maps has the smaller margin; None if they are equal."""
+        """The currency that gives every map the smaller margin; None if the margins are equal."""
         return self.each.better
 
     @property

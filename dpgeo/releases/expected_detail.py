@@ -50,7 +50,7 @@ class ExpectedTotal:
 
     @property
     def lost(self) -> bool:
-        """Whether the total cannot exceed its margin, whatever the data."""
+        """Whether the total is below its margin of error for any data."""
         return self.needed > self.most
 
     @property

@@ -66,7 +66,7 @@ def keep_requested(file: ReleaseFile, built: BuiltFile) -> None:
     rejected.
     """
     stored = _store(file.release, built)
-    # Pages that list a release's files are kept until `files_made` changes.
+    # Pages that list a release's files are cached until `files_made` changes.
     with transaction.atomic():
         if ReleaseFile.objects.filter(pk=file.pk, stored_name="").update(**stored):
             Release.objects.filter(pk=file.release_id).update(files_made=F("files_made") + 1)

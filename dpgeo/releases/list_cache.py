@@ -103,7 +103,7 @@ def release_rows(releases: QuerySet[Release], *further: str) -> QuerySet[Any]:
 
 
 def dataset_rows(datasets: QuerySet[Dataset]) -> QuerySet[Any]:
-    """Select the columns DATASET_FACTS and DATASETS_ALONE, without creating model instances."""
+    """Select the columns that lists of datasets need as named tuples, not as model instances."""
     return datasets.select_related(None).values_list(*DATASET_FACTS, *DATASETS_ALONE, named=True)
 
 
@@ -144,9 +144,9 @@ def make_of_releases(
 
 
 def make_of_datasets(write: Callable[[Dataset], bytes]) -> Callable[[Sequence[Row]], Texts]:
-    """Return a function that reads the datasets of rows with one query, and writes their texts.
+    """Return a function that writes the texts of any number of datasets, using one query.
 
-    A text may be cached only if the dataset still matches its row.
+    A text may be cached only if the dataset still matches the row from the list.
     """
 
     def make(rows: Sequence[Row]) -> Texts:

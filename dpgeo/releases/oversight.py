@@ -94,7 +94,7 @@ TOLD_ACTS = (
 
 
 def people_of(organisation: Organisation) -> list[People]:
-    """Return the sets of people about whom an organisation has data, in the order of names."""
+    """Return an organisation's sets of people, each with budgets of its own, ordered by name."""
     ledgers = Ledger.objects.filter(datasets__organisation=organisation).distinct()
     found = []
     for ledger in ledgers.order_by("name", "pk"):

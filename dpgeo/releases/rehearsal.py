@@ -43,9 +43,9 @@ MEMORY_BYTES = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """A map of invented people: the contents of its files by name, and what it shows first.
+    """A map of invented people: the contents of its files by name, and its initial view.
 
-    `looks` names the renderer of each layer, see `postprocess.layers.features`.
+    `looks` maps the name of each layer to the name of the renderer that draws it.
     """
 
     files: Mapping[str, bytes]

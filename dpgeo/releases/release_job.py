@@ -107,7 +107,8 @@ def check_replaced_paid(release: Release, lease: JobLease) -> None:
     draw, and is not refunded.
     """
     if not pay_for_replaced(release):
-        # A job with this flag is not refunded when it fails, so the earlier draw stays paid for.
+        # A job that is marked as drawing is not refunded when it fails, so the earlier draw stays
+        # paid for.
         lease.set_drawing()
         raise Conflict(
             "A draw of this release was found that was made before a person was erased. The budget "
@@ -192,7 +193,7 @@ def _total(release: Release) -> dict[str, str]:
 
 
 def _series(release: Release) -> dict[str, str]:
-    """Return the texts about the series that the release belongs to, or {} without one."""
+    """Return public facts about the release's series, by field; {} if it belongs to none."""
     series = release.series
     if series is None or release.number is None:
         return {}
@@ -201,7 +202,7 @@ def _series(release: Release) -> dict[str, str]:
 
 
 def _window(release: Release) -> dict[str, str]:
-    """Return the texts about the window of time, or {} if all rows are counted."""
+    """Return public facts about the window of days, by field; {} if all rows are counted."""
     window = release.window
     if window is None:
         return {}
@@ -213,12 +214,12 @@ def _window(release: Release) -> dict[str, str]:
 
 
 def _household(release: Release) -> dict[str, str]:
-    """Return the size of the households that are protected, or {} if single people are."""
+    """Return the size of the protected households, by field; {} if single people are protected."""
     return {"household": str(release.household)} if release.household > 1 else {}
 
 
 def _bound_choice(release: Release) -> dict[str, str]:
-    """Return how the bound was chosen privately, or {} if the request named it."""
+    """Return how the bound was chosen privately, by field; {} if the request named the bound."""
     if not release.bound_percent:
         return {}
     return {

@@ -76,7 +76,7 @@ class ReleaseRequest:
 
     @property
     def notion(self) -> Notion:
-        """The notion of privacy of the release."""
+        """The release's notion of privacy: zCDP if it has a delta, else that of its mechanism."""
         return Notion.ZCDP if self.delta is not None else self.definition.notion
 
     @property

@@ -153,8 +153,9 @@ PUBLISHED_FILE = """
     JOIN releases_release AS release ON release.id = file.release_id
     WHERE file.release_id = %s AND file.name = %s AND file.public AND release.state IN ({states})
 """.format(states=", ".join(["%s"] * len(PUBLIC)))  # noqa: S608 - placeholders alone
-"""The most frequent query, written as SQL because Django takes longer to build the query than the
-database takes to run it.
+"""Query for a published file, the most frequent query of all.
+
+It is written as SQL because Django takes longer to build it than the database takes to run it.
 """
 
 

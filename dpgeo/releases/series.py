@@ -94,7 +94,7 @@ def read_terms(
     """Parse the privacy terms of a series. Raises InvalidInput, with the field at fault.
 
     The arguments are fields of `Terms`, as given in a form or an API call. If the dataset's budget
-    counts in rho, `epsilon` is that at the budget's delta, as in `requests.read_request`.
+    counts in rho, `epsilon` is an epsilon at the budget's delta, and is converted to a rho.
     """
     if Unit(dataset.unit) is not Unit.PERSON:
         raise InvalidInput(
@@ -305,8 +305,9 @@ def series_declare(
 def series_complete(*, series: Series, through: object, by: User | None) -> Series:
     """Record that the data are complete through a day. The recorded day is never moved back.
 
-    Raises NotAllowed, InvalidInput for a day that is not past in the dataset's time zone or is
-    earlier than the day recorded before, or Conflict if the series has ended.
+    Raises InvalidInput for a day that is not past in the dataset's time zone or is earlier than the
+    day recorded before, NotAllowed if the user may not do this, or Conflict if the series has
+    ended.
     """
     _check_may(series.dataset, by)
     said = Window.parse(through, through)
@@ -388,7 +389,7 @@ def can_resume(series: Series) -> bool:
 
 
 def _resumable(series: Series) -> Release | None:
-    """Return the failed map with which a series can go on, unless its job drew noise."""
+    """Return the failed map with which a series can go on; None if its job drew noise."""
     release = series.releases.filter(number=series.drawn + 1).select_related("job").first()
     if (
         release is None
@@ -409,7 +410,7 @@ def _end(series: Series, why: str) -> None:
 def series_end_all(why: str) -> int:
     """End every series that is open; return how many.
 
-    Series that ended because a map failed cannot be resumed any more.
+    Series that had ended because a map failed cannot be resumed afterwards.
     """
     series_end_failed(why)
     return Series.objects.filter(ended_at=None).update(ended_at=timezone.now(), ending=why)
@@ -450,7 +451,7 @@ COMING = 4
 
 
 def coming_periods(series: Series) -> Sequence[Window]:
-    """Return the next periods that are not over yet; none of a series that has ended.
+    """Return the next periods that are not over yet, at most COMING; none for an ended series.
 
     The periods follow from the calendar alone.
     """

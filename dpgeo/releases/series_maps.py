@@ -64,7 +64,7 @@ def _map_of(release: Release) -> PeriodMap:
 
 @lru_cache(maxsize=8)
 def array_of(shown: Shown) -> StoredArray | None:
-    """Return the file with the counts of the maps; None if they cannot be compared."""
+    """Return the array file with the counts of all maps; None if the maps are not comparable."""
     maps = maps_together(shown)
     if maps.compared is None:
         return None

@@ -33,8 +33,9 @@ LINEAGE_LETTERS = 16
 
 
 KEPT_AFTER_FAILURE = timedelta(days=30)
-"""How long the state of a series that ended because a map failed is kept, since the series may be
-resumed.
+"""How long the state of a series is kept after the series has ended because a map failed.
+
+Until then, the series can be resumed from this state.
 """
 
 
@@ -50,16 +51,17 @@ def lineage_of(release: Release) -> str:
     series = release.series
     if series is None or not series.is_paid_once:
         return ""
-    # A committed draw has advanced the series, so the previous state is read from the draw's name.
+    # A committed draw has advanced the series to its next state. The letters that stand for the
+    # previous state are in the draw's name.
     if release.blob_name:
         return release.blob_name.split("-")[5][len(release.upload_id.hex) :]
     return hashlib.sha256(series.state_name.encode()).hexdigest()[:LINEAGE_LETTERS]
 
 
 def state_name(release: Release) -> str:
-    """Return the file name of the state after a release's map is drawn.
+    """Return the file name of a series' state after the map of `release` is drawn.
 
-    It depends on the state of the series from which the map is drawn.
+    The name also depends on the series' state before this draw.
     """
     return f"{FOLDER}/{release.job_id}-{release.upload_id.hex}-{lineage_of(release)}.parquet"
 

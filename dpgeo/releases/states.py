@@ -234,4 +234,4 @@ ENDED = tuple(state for state, rules in STATES.items() if not rules.served)
 """Final states, in which releases have no files."""
 
 GONE = tuple(rules.gone for rules in STATES.values() if rules.gone)
-"""The responses to requests for releases that have ended."""
+"""Responses to requests for a release in a final state, for states that have a response."""

@@ -188,8 +188,8 @@ class City:
         content: bytes | None = None,
         **headers: str,
     ) -> Any:
-        """Send an operation's body from BODIES, check the response against the schema and record
-        it.
+        """Send an operation's body from BODIES; check the response against the schema, and record
+        the response.
         """
         answer = self.program.send(method, address, content or BODIES.get(name), **headers)
         assert answer.status_code == status, (name, getattr(answer, "content", b""))
@@ -355,7 +355,7 @@ def _request(city: City) -> None:
 
 
 def _declare_series(city: City) -> None:
-    """Declare a series, declare its first week complete, read about its map, resume and end it."""
+    """Declare a series, declare its first week complete, query its map, resume and end it."""
     # The releases above have spent the budget, so the total is raised.
     Ledger.objects.update(total_units=2_250_000)
     address = "/api/v1/datasets/walks/series"

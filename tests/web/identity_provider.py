@@ -243,7 +243,7 @@ class IdentityProvider:
         )
 
     def signed(self, answer: Answer) -> Any:
-        """Return the SAML response of an answer, with a signed assertion."""
+        """Return `answer` as a SAML response with a signed assertion."""
         response = answer.response()
         sign(assertion_of(response), self.key)
         return response
@@ -256,14 +256,14 @@ def running_identity_provider() -> Iterator[IdentityProvider]:
 
     class Pages(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            """Show the page that asks who somebody is."""
+            """Show the page that asks the person who is signing in for their id."""
             self.show(
                 '<form method="post"><label>Who are you? <input name="subject"></label>'
                 '<button type="submit">Go on</button></form>'
             )
 
         def do_POST(self) -> None:
-            """Show the page that posts the answer to the site."""
+            """Show the page whose form posts the SAML response to the site."""
             length = int(self.headers["Content-Length"])
             (subject,) = parse_qs(self.rfile.read(length).decode())["subject"]
             asked = provider.asked(self.path)

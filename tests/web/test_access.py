@@ -195,7 +195,7 @@ DOORS = {
     "/ogc/collections/{id}.{layer}/items": harvested,
     "/ogc/collections/{id}.{layer}/items/0": harvested,
 }
-"""URLs at which a release may be seen, besides its files'.
+"""URLs at which a release may be seen, except those of its files.
 
 Each has a function that returns the expected status for a state and a reader.
 """

@@ -91,8 +91,8 @@ def expected_status(state: str, who: str) -> int:
 
 
 def test_every_format_role_and_state_is_tried_here() -> None:
-    # Left out are kepler.gl, which cannot draw layers whose features differ in size or threshold,
-    # and the formats that only flows have.
+    # No layer is tried with kepler.gl, which cannot draw layers whose features differ in size or
+    # threshold, or with the formats that only flows have.
     for each in set(FORMATS) - {kepler.FORMAT, flow_files.MATRIX, flow_files.FLOWMAP}:
         assert any(holds(each, layer) for layer in LAYERS.values()), each.title
     assert {*VISITORS} == {"anonymous", "other", "superuser", *Role.values}

@@ -79,7 +79,7 @@ def ask(command: str, names: dict[str, str]) -> Any:
 
 
 def work_off() -> None:
-    """Run the jobs that workers would have run in the meantime."""
+    """Run all queued jobs of uploads and releases, as workers would between two commands."""
     for upload in Upload.objects.filter(job__state=JobState.QUEUED):
         upload_ingest(upload_id=upload.pk)
     for release in Release.objects.filter(job__state=JobState.QUEUED):

@@ -122,7 +122,7 @@ def test_a_release_of_quartiles_answers_with_these_and_their_intervals() -> None
     assert values[1] == pytest.approx(24.6, abs=0.2)
     for name in ("lower", "median", "upper"):
         assert found[name]["low"] <= found[name]["estimate"] <= found[name]["high"]
-        # The histogram has bins of width 5, and a quartile's interval ends at edges of bins.
+        # The histogram has bins of width 5, and the interval of a quartile ends at edges of bins.
         assert found[name]["low"] % 5 == found[name]["high"] % 5 == 0
     assert single["average"] is None
     assert single["low"] < single["estimate"] < single["high"]

@@ -204,7 +204,7 @@ def test_the_day_through_which_data_are_complete_is_never_moved_back(meanwhile: 
     def other() -> None:
         Series.objects.filter(pk=series.pk).update(complete_through=later)
 
-    # The other request comes between this request's check of the day and its update.
+    # The other request comes after this request has checked the day and before it stores it.
     real = series_module._check_open
     called: list[Series] = []
 

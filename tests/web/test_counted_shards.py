@@ -148,9 +148,10 @@ def test_each_measurement_asks_a_question_of_its_own(
 ) -> None:
     """Each measurement of a release asks for counts of its own.
 
-    Popular bounding measures twice, and the second question depends on the noise of the first. The
-    worker is stopped in the second measurement, with the first one's noise in memory. The next
-    attempt draws that noise anew, so it asks another question, and everybody is counted again.
+    Popular bounding measures twice, and what the second measurement asks for depends on the noise
+    of the first. The worker is stopped in the second measurement, with the first one's noise in
+    memory. The next attempt draws that noise anew, so it asks for other counts, and everybody is
+    counted again.
     """
     numbers = watch_commits(monkeypatch, stop_after(SHARDS + 2))
     changes = {**EXACT, "bounding": "popular", "epsilon": "1"}

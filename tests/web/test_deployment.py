@@ -124,8 +124,8 @@ def test_cookies_are_bound_to_this_host_under_https(
 ) -> None:
     """Under https, cookies are bound to this host.
 
-    Browsers accept a cookie with this prefix only if it is secure, is set for this host, and has
-    the path `/`.
+    Browsers accept a cookie whose name begins with `__Host-` only if it is secure, is set for this
+    host, and has the path `/`.
     """
     shown = manage(tmp_path, *("shell", "--no-imports", "-c", COOKIES), DPGEO_HTTPS=https)
     assert shown.returncode == 0, shown.stderr

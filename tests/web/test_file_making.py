@@ -86,7 +86,7 @@ def test_who_asks_first_is_told_to_wait_and_then_gets_the_file(
 
 
 def test_however_many_ask_there_is_one_job(client: Client, release: Release) -> None:
-    # As if five requests had read the file's row at the same time.
+    # The file's row is read five times, as by five simultaneous requests.
     unmade = [row(release) for _ in range(5)]
     for file in unmade:
         file_want(file=file)
@@ -105,7 +105,7 @@ def test_a_look_at_the_headers_has_nothing_made(client: Client, release: Release
 
 def test_readers_do_not_wait_for_jobs_that_read_private_data() -> None:
     queues = {name: route["queue"] for name, route in app.conf.task_routes.items()}
-    # What is delivered to webhooks is public, too.
+    # Messages to webhooks contain public facts only, so they may share the queue of files.
     assert queues == {MAKE_TASK: "files", "webhooks.deliver": "files"}
     assert app.conf.task_default_queue != "files"
 
@@ -248,7 +248,8 @@ def test_what_is_made_public_while_other_files_are_deleted_is_deleted_too(
 ) -> None:
     """A file that is made public while others are deleted is deleted, too.
 
-    Whoever moves a file locks its row before the withdrawal does, or finds the row gone.
+    A process that moves a file either locks its row before the withdrawal does, or finds that the
+    row was deleted.
     """
     made = files.made_files(release).order_by("pk")
     first, second = made[0], made[1]

@@ -133,7 +133,8 @@ def english_in(said: str) -> list[str]:
     found = []
     for key, translated in catalogue._catalog.items():  # type: ignore[attr-defined]
         text = key[0] if isinstance(key, tuple) else key
-        # Short texts can also occur in German sentences, and some texts are the same in German.
+        # Ignore short texts, which can also occur in German sentences, and texts that are the same
+        # in German.
         for piece in re.split(r"%\(\w+\)s|{\w+}|<[^>]+>", text.replace("%%", "%")):
             english = piece.strip(" .,:;“”()")
             known = len(english) > 9 and " " in english and english not in translated
@@ -254,7 +255,7 @@ def test_every_state_scope_and_released_mechanism_is_named_in_german() -> None:
     ],
 )
 def test_a_stored_text_that_is_no_phrase_is_shown_as_it_is(text: str) -> None:
-    """A stored text that is not a phrase is shown unchanged.
+    """A stored text that is not a `Phrase` in stored form is shown unchanged.
 
     Settling the ledger reads rows with such texts, so reading them must never fail.
     """

@@ -118,7 +118,7 @@ def test_maps_name_the_ground_that_touches_them(client: Client, folder: Path) ->
 def world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Give the site invented countries and cities instead of the real ones.
 
-    The real ones are in files that the frontend's build writes, so tests need no build.
+    So these tests do not need the files with the real ones, which the frontend's build writes.
     """
     places = invented_world(tmp_path, SHAPES)
     (tmp_path / "country-names.tsv").write_text("Oddland\t2.9\t1.9\t2", encoding="utf-8")
@@ -181,7 +181,8 @@ def test_towns_of_the_world_are_found_in_every_language_once_their_names_are_add
     )
     assert munich.area.covers([11.58], [48.14]).all()
 
-    # A region names its own places; the table only adds the languages that the region lacks.
+    # An added region has names of its own places; the table of world names adds only names in
+    # languages that the region lacks.
     ground("add", TILES, "--name", "here")
     assert [name for name, _ in found("vaduz")].count("Vaduz") == 1
     assert found("fadoz") == [("Vaduz", "capital")]

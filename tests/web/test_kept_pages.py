@@ -52,7 +52,7 @@ FIXED = (
     "dataset__ledger__geo__notion",
     "dataset__ledger__geo__delta_exponent",
 )
-"""Columns that are constant once a release has its blob and its ledger a notion of privacy."""
+"""Columns that are constant once the release has a blob and its ledger a notion of privacy."""
 
 JOINS = ("dataset", "dataset__organisation", "dataset__ledger", "dataset__ledger__geo")
 
@@ -62,7 +62,7 @@ PAGE_COLUMNS = (
     *FIXED,
     *JOINS,
 )
-"""The columns that pages may show: those in the key of a cached page, and FIXED ones."""
+"""The columns that pages may show: those in the key of a cached page, and those in FIXED."""
 
 OTHER_TABLES = {"releases_release", "releases_releasefile", "datasets_dataprotection"}
 """Further tables that a page may query. What it shows of other maps and of data protection is part

@@ -43,7 +43,7 @@ ROWS = {
     "rows.dat": TABLE,
     "rows": ALICE,
 }
-"""Contents of files by name. Only rows with personal data contain column names, if any do."""
+"""Contents of files by name. Where column names occur at all, they are within personal rows."""
 
 PAIRS = {
     "only.jsonl": (b"\n", ALICE),

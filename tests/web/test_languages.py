@@ -99,7 +99,8 @@ def test_a_german_page_contains_no_english(client: Client, kind: str) -> None:
         assert not WEEKDAYS.search(said), name
         for text, translated in german._catalog.items():  # type: ignore[attr-defined]
             english = text[0] if isinstance(text, tuple) else text
-            # Short texts can also occur in German sentences, and some texts are the same in German.
+            # Ignore short texts, which can also occur in German sentences, and texts that are the
+            # same in German.
             if len(english) > 9 and english != translated and english in said:
                 assert not re.search(rf"(?<!\w){re.escape(english)}(?!\w)", said), (name, text)
 

@@ -99,7 +99,7 @@ def test_a_drawn_area_needs_no_title_and_no_time_zone(desk: Desk) -> None:
     place(desk, **sides)
     dataset = Dataset.objects.get()
     assert dataset.area.bounds == (11.3, 48.0, 11.8, 48.3)
-    # The name of the town is in files of the built frontend; without them, the title is general.
+    # The town's name is in files of the built frontend; without them, the title names no town.
     assert dataset.title in {"Munich", "Where people are"}
     # Without a built frontend, the country is unknown and the time zone of the nearest city is
     # used.
@@ -196,7 +196,7 @@ def test_a_city_of_two_lists_is_suggested_once_and_found_by_either_name(desk: De
     ]
     assert len(areas) == 3
     assert all(area.covers([-74.0], [40.71]).all() for area in areas)
-    # Places are left out as duplicates only if their names agree, not for a larger place nearby.
+    # A place near a larger one is left out as a duplicate only if the two names agree.
     assert "Vaduz, Liechtenstein" in search.suggest("vaduz", 5)
 
 
@@ -233,7 +233,8 @@ def test_the_lifetime_total_has_no_default(desk: Desk) -> None:
     assert not any("checked" in each for each in totals)
     unsaid = desk.client.get(address, {"kind": "heat", "go": "publish"})
     assert unsaid.status_code == 422
-    # The script replaces this element when the user chooses something, so the error disappears.
+    # The error is in the element that the script replaces when the user chooses something, so that
+    # the error disappears.
     refused = re.search(r'<div data-live="problem">(.*?)</div>', unsaid.content.decode())
     assert refused
     assert "Say how much may ever be published" in refused[1]
@@ -439,7 +440,8 @@ def test_publishing_sets_the_total_and_pays_once(desk: Desk) -> None:
     assert release.totals["percent"] == 10
     dataset.ledger.refresh_from_db()
     assert (dataset.ledger.total, dataset.ledger.spent) == (Fraction(1), Fraction(1, 2))
-    # The next map gets a share of the remaining total, and the page does not ask for a total again.
+    # The next map uses a share of what is left of the total; the page does not ask for a total
+    # again.
     page = desk.page(f"/desk/datasets/{dataset.slug}/map/cost/")
     assert "may ever be published about these people?" not in page
     assert "uses 0.25" in page
@@ -567,9 +569,10 @@ def test_every_other_method_is_named_under_its_picture(desk: Desk, language: str
 
 
 def test_an_owner_hears_how_close_means_will_be(desk: Desk) -> None:
-    """An owner is told how exact means will be, without a margin of error.
+    """The form tells an owner how exact means will be, without a "±".
 
-    The margin would be that of the number of records, and would be misread as that of the mean.
+    The margin after a "±" would be that of the number of records, and would be misread as that of
+    the mean.
     """
     speed = {"column": "speed", "unit": "km/h", "low": 0, "high": 50}
     dataset = desk.declare(measures=[speed])

@@ -85,7 +85,8 @@ def test_a_merger_adds_up_what_was_spent_and_keeps_the_smaller_total() -> None:
     Ledger.objects.filter(pk=ledger.pk).update(promised_at=promised)
     merged = ledger_merge(ledger=ledger, into=into, who="ann")
     assert (merged.total_units, merged.spent_units, merged.left_units) == (2_000_000, 3_250_000, 0)
-    assert merged.total == Fraction(13, 4)  # what was spent, which exceeds the smaller total, 2
+    # The total would be the smaller one, 2, but more was spent already: 3.25.
+    assert merged.total == Fraction(13, 4)
     assert merged.promised_at == promised
     assert_sums(ledger, into)
     assert entries_of(merged).aggregate(sum=Sum("units"))["sum"] == merged.spent_units

@@ -513,7 +513,7 @@ print(json.dumps({"layers": layers, "part": len(part)}))
 """
 """Script that reads with GDAL in a separate process.
 
-GDAL holds the interpreter's lock while it waits.
+GDAL holds the interpreter's lock while it waits, so a server in the same process could not answer.
 """
 
 

@@ -56,7 +56,7 @@ def disk(
         monkeypatch.setattr(disk_space, "KEPT_SECONDS", 0)
         yield mounted
         caplog.clear()
-        gc.collect()  # deletes temporary files before their disk is unmounted
+        gc.collect()  # this deletes temporary files before their disk is unmounted
 
 
 @pytest.fixture
@@ -155,7 +155,8 @@ def test_a_file_that_fills_the_disk_on_its_way_is_answered_with_507(
     address = announce(program, slug).json()["url"]
     read = disk_space.read_disk_space()
     disk.fill(leave=0)
-    with pytest.MonkeyPatch.context() as patched:  # the check sees the space from before
+    # The check before the upload still sees the space that was free before the disk was full.
+    with pytest.MonkeyPatch.context() as patched:
         patched.setattr("dpgeo.api.outages.read_disk_space", lambda: read)
         sent = program.send("PATCH", address, CONTENT, Upload_Offset="0")
         with (disk.folder.parent / "trips.csv").open("rb") as file:

@@ -220,7 +220,7 @@ def test_too_many_positions_beside_borders_end_a_count(
 
 
 def test_persons_keep_the_same_popular_places_there_as_here(sql: psycopg.Connection) -> None:
-    """Popular bounding keeps the same places in the table and in an upload of its rows.
+    """Popular bounding keeps the same places in a PostgreSQL table and in an upload of its rows.
 
     No two places are equally popular, so no hash decides between them.
     """
@@ -236,8 +236,8 @@ def test_persons_keep_the_same_popular_places_there_as_here(sql: psycopg.Connect
             preferred = _preferring(views, Popularity(listed, order(size) ** 2))
             kept = preferred.same(counts(regions), regions).sum()
             assert kept in range(90, 37 * bound + 1) if bound > 1 else kept == 37
-        # Cells of `fine` that lie in one cell of `coarse` are equally popular. Which of them a view
-        # keeps may differ, but not the coarse cell.
+        # Cells of `fine` in the same cell of `coarse` are equally popular. The two views may keep
+        # different ones of them, but only within the same cell of `coarse`.
         preferred = _preferring(views, Popularity(coarse, order(coarse.size)))
         sums = [
             view.histogram(fine)._read_by_meter().reshape(8, 4, 8, 4).sum(axis=(1, 3))

@@ -75,8 +75,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
 
 @pytest.fixture
 def sql(server: tuple[str, Path], tmp_path: Path, settings: Any) -> Iterator[psycopg.Connection]:
-    """Yield a connection to an empty database, which the settings name for the organisation
-    `office`.
+    """Yield a connection to an empty database, from which the organisation `office` may register
+    data.
     """
     use_empty_storages(settings, tmp_path)
     address = f"{server[0]}/postgres"
@@ -187,7 +187,7 @@ def test_the_source_accepts_and_groups_exactly_the_rows_that_are_accepted_here(
 
 
 def test_rows_are_divided_by_hour_at_the_source_as_here(sql: psycopg.Connection) -> None:
-    """PostgreSQL divides rows by local hour as this machine does.
+    """PostgreSQL assigns rows to the same local hours as counting in this process does.
 
     The test includes hours in which clocks change, and times that are not usable.
     """

@@ -208,7 +208,7 @@ def test_the_squares_that_show_clearly_are_those_that_the_map_colours() -> None:
     assert figures
     assert figures.size == len(seen)
     assert figures.standing == int(coloured(seen).sum())
-    # Every box stands out from the noise, but only boxes that the map colours are said to.
+    # Every box stands out from the noise, but `standing` counts only boxes that the map colours.
     assert 0 < figures.standing < figures.size
 
 

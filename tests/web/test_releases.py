@@ -333,7 +333,7 @@ def test_an_installation_that_cannot_write_releases_draws_nothing_and_gives_the_
     """
     release = make_request(dataset)
     Release.objects.filter(pk=release.pk).update(by_key=True)
-    # Let the codec recognise no field as an array, as happened with NumPy 2.5.
+    # Let the codec of blobs recognise no field as an array, as happened with NumPy 2.5.
     monkeypatch.setattr("dpgeo.artefacts.codec._dtype", lambda hint: None)
     monkeypatch.setattr(release_job, "read_and_draw", lambda *args: pytest.fail("read"))
     release_run(release_id=release.pk)
@@ -379,7 +379,8 @@ def test_a_draw_that_cannot_be_stored_is_retried_and_never_drawn_again(
 ) -> None:
     """If a draw cannot be stored, storing it is retried, but nothing is drawn again.
 
-    The size of a blob depends on its noise, so a full disk would select among draws.
+    The size of a blob depends on its noise. If another draw were made whenever one does not fit on
+    a full disk, the disk would select among draws.
     """
     offered: list[bytes] = []
 

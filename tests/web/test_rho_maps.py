@@ -98,7 +98,7 @@ def quantile(noise: DiscreteGaussian) -> int:
 
 
 def counted(released: Released) -> list[Layer]:
-    """Return the layers of single noisy counts; averages have none, since they are quotients."""
+    """Return the measured layers that have one margin, which layers of averages do not have."""
     shown = layers(released)
     return [each for each in shown if each.kind == "measured" and each.margin is not None]
 
@@ -114,7 +114,8 @@ def test_margins_hatching_and_forecast_are_of_gaussian_noise(released: Released)
     for layer in counted(released):
         assert layer.margin is not None
         assert layer.threshold is not None
-        # A cell listed for exceeding a threshold was partly chosen by its noise: wider margins.
+        # Cells that are listed only above a threshold were partly chosen by their noise, so their
+        # margins are wider.
         if layer.least_listed:
             assert layer.margin.min() >= min(margins)
             continue

@@ -471,8 +471,8 @@ def monthly(folder: Path, accounting: Accounting) -> Dataset:
     dataset.refresh_from_db()
     rho = dataset.ledger.total_units // 12
     epsilon = Fraction(1, 4)
-    # An epsilon is rounded up to units of the ledger, so one that is a millionth less fits twelve
-    # times.
+    # The cost of an epsilon is rounded up to whole units of the ledger. An epsilon that is a
+    # millionth less than a twelfth of the budget is sure to fit twelve times.
     if accounting is RHO:
         epsilon = epsilon_at(Fraction(rho, 10**9), DELTA) - Fraction(1, 10**6)
     for number in range(12):
@@ -501,7 +501,8 @@ def test_a_year_of_monthly_maps_is_published_from_one_budget(
     newest = dataset.releases.get(title="Month 12")
     released = released_of(newest)
     assert isinstance(released.content, GridRelease)
-    # A twelfth of epsilon has 12 times the noise of the whole, a twelfth of rho the root of that.
+    # With a twelfth of the epsilon, noise is 12 times as large; with a twelfth of the rho, only
+    # sqrt(12) times.
     assert released.content.noise.margin() == (240 if accounting is PURE else 62)
     stated: Any = statement(released)
     assert stated["window"]["from_day"] == "2026-12-01"

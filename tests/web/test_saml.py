@@ -229,7 +229,8 @@ def test_a_second_factor_is_asked_for_unless_the_provider_does(
     visitor = Visitor(server)
     visitor.enters()
     assert visitor.is_in()
-    # Two providers are configured; after the second factor, the sign-in must go on with the same.
+    # Two providers are configured; after the second factor, the sign-in must go on with the
+    # provider that began it.
     settings.DPGEO_SAML = [{**facts, "id": "other"}, facts]
     secret = "A" * 32
     TOTP.activate(User.objects.get(username="cleo"), secret)
@@ -250,7 +251,7 @@ def _code(secret: str) -> str:
 
 
 def says(**changes: Any) -> Lie:
-    """Return a function that falsifies these fields of a SAML answer (a lie)."""
+    """Return a function, called a lie, that sets these fields of a SAML answer to false values."""
 
     def lie(answer: Answer) -> None:
         for name, value in changes.items():
@@ -329,7 +330,7 @@ def test_a_provider_begins_only_where_the_settings_allow_it_and_each_answer_serv
     visitor.client = Client()
     assert visitor.posts(response).status_code == 403
     assert why() == "single sign-on: it was used before"
-    # An answer to a request cannot be used as an answer without a request.
+    # A response to the site's request cannot be passed off as an unsolicited one.
     asked = Visitor(server)
     stolen = server.signed(asked.answer())
     del stolen.attrib["InResponseTo"]
@@ -612,7 +613,7 @@ def test_strangers_store_nothing_and_are_slowed_down(
     # on this site can still be finished.
     visitor = Visitor(server)
     assert visitor.enters()["Location"] == "/desk/"
-    # One request allows a few attempts only, and forged or old tickets allow none.
+    # The ticket (RelayState) of a sign-in allows only a few answers, a forged or old one none.
     asked = Visitor(server).asked.ticket
     assert junk(5, asked) == [403, 403, 403, 429, 429]
     assert junk(1, f"{asked}x") == [429]
@@ -639,7 +640,7 @@ def test_an_open_session_at_the_provider_confirms_nothing(
     """Before second factors change, the provider must ask the user for a new proof of identity."""
     visitor = Visitor(server)
     assert not visitor.asked.again
-    visitor.enters(says(proved=-10))  # entered a password there 10 minutes ago
+    visitor.enters(says(proved=-10))  # the password was entered 10 minutes ago
     confirm = visitor.client.get(APP)["Location"]
     page = visitor.client.get(confirm).content.decode()
     (begin,) = re.findall(f'href="({BEGIN}[^"]+)"', page)

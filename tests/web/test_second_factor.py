@@ -200,7 +200,8 @@ def test_a_session_without_the_factor_changes_none(desk: Desk, clock: Clock) -> 
     Setting up the first factor ends all earlier sessions; here, one of them is left over.
     """
     client, _ = enter()
-    # The session is no longer listed, so setting up a factor elsewhere does not end it.
+    # The session is not in the list of sessions, so setting up a factor in another session does
+    # not end it.
     SignedIn.objects.all().delete()
     set_up(enter(address="198.51.100.9")[0], clock)
     factor = Authenticator.objects.get(type=Authenticator.Type.TOTP)

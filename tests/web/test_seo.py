@@ -29,7 +29,7 @@ ADDED_14 = (
     ("guarantee", (*GUESSES, "sentence")),
     ("dataset_guarantee", GUESSES),
 )
-"""Members that version 1.4 of the statement added, each with the object that contains it."""
+"""Objects in a privacy statement, each with the members that version 1.4 added to it."""
 
 HOST = "http://testserver"
 

@@ -249,7 +249,7 @@ def accepted(upload: Upload) -> int:
 def test_rows_of_closed_periods_are_refused_by_name(dataset: Dataset) -> None:
     add(dataset, week(1, range(10)))
     series = declare(dataset)
-    complete(series, 2)  # Week 2 is closed, although no map of it is drawn.
+    complete(series, 2)  # rows of week 2 are now refused, though no map is drawn
     late = b"p0,50.005,10.005,2026-01-18T22:59:59Z\np0,50.005,10.005,2026-01-18T23:00:00Z\n"
     # In Berlin's time, the second of the late rows is on Monday, so in the next week.
     upload = add(dataset, week(2, range(3)) + late)
@@ -377,7 +377,8 @@ def test_a_kill_at_any_step_neither_loses_nor_doubles_contributions(
 def test_a_forgotten_draw_is_found_again_and_not_drawn_twice(dataset: Dataset) -> None:
     """A draw that the database has forgotten is found again, and nothing is drawn twice.
 
-    As after a restore of the database alone, the release's row and the series' step are missing.
+    The release's row is missing and the series is set back by one period, as after a restore of the
+    database alone.
     """
     add(dataset, week(1, range(10)))
     series = declare(dataset, epsilon="0.5")
@@ -450,7 +451,8 @@ def test_a_failed_series_does_not_go_on_after_a_restore_that_forgets_draws(
 ) -> None:
     """A failed series does not go on after a restore that forgets draws.
 
-    The series may have been resumed after the backup, and its map may have been published.
+    The series may have been resumed after the backup, and the map then drawn may have been
+    published.
     """
     add(dataset, week(1, range(10)))
     series = declare(dataset)

@@ -280,7 +280,7 @@ def test_strangers_cannot_fill_the_audit_list(
     provider: Provider, desk: Desk, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.DPGEO_FAILED_SIGN_INS = 3
-    # Failures are counted throughout the test.
+    # The time over which failures are counted is longer than the test.
     monkeypatch.setattr(single_sign_on, "WINDOW", 10**10)
     caches["throttle"].clear()
     client = Client(REMOTE_ADDR="198.51.100.1")

@@ -187,7 +187,8 @@ def test_a_worker_that_dies_while_sending_loses_no_message(
     assert not delivery_run(delivery_id=delivery.pk)
     later(delivery)
     assert deliveries_wake() == 1
-    assert deliveries_wake() == 0  # it was offered a moment ago, and is not offered again at once
+    # A delivery that workers were offered a moment ago is not offered again at once.
+    assert deliveries_wake() == 0
     assert delivery_run(delivery_id=delivery.pk)
     assert len(receiver.got) == 1
 
