@@ -115,9 +115,9 @@ def choose_sampling(
     """Choose the method of sampling and the number of passes that fit in half of `memory` bytes.
 
     Heaps are chosen if they take less memory than lists; every thread reserves a heap of its own
-    for each person whose rows it reads. If people are counted, the passes are those for lists, even
-    with heaps: averages first collect all pairs of a person and a region, which take as much
-    memory.
+    for each person whose rows it reads. If people are counted, there are as many passes as lists
+    need, even with heaps: averages first collect all pairs of a person and a region, which take as
+    much memory as lists.
     """
     heap_bytes = HEAP_BYTES * bound * people * threads
     list_bytes = LIST_BYTES * rows

@@ -101,7 +101,8 @@ class Question:
     """What one measurement needs from each pass, in a form that other workers can read.
 
     `parameters` lack the salt, which each worker knows from the release. `places` and `ranks`,
-    uint64 (n,), are the popularity of places, from noise that was paid for but is not public yet.
+    uint64 (n,), are the popularity of places, measured with noise that was paid for but is not
+    public yet.
     So a question is private, and so are its answers.
     """
 

@@ -238,9 +238,9 @@ def answer_query(
     """Return SQL that bounds the contributions of located rows and returns what is `wanted`.
 
     `celled` is a query for the rows with the columns person and cell, a whole number; for SUMS and
-    BINS also step, a whole number up to `steps`, or null for rows without a value. `bins` divide
-    that range; `sightings` and `visits` are the most that a person adds to TOTALS, and people with
-    more than `contributions` contributions are counted together.
+    BINS also step, a whole number up to `steps`, or null for rows without a value. `bins` is the
+    number of bins into which that range is divided; `sightings` and `visits` are the most that a
+    person adds to TOTALS; people with more than `contributions` contributions are counted together.
     """
     if wanted in (Wanted.TOTALS, Wanted.CONTRIBUTIONS):
         people = f"""SELECT count(*) AS sightings, CAST(sum(amount) AS BIGINT) AS visits FROM (

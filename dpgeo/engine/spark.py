@@ -86,7 +86,7 @@ class FileRows:
         return schema_of_rows(self.file.schema)
 
     def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
-        """Yield all rows. No other range of marks than that of `EVERYBODY` is supported."""
+        """Yield all rows. The range of marks must be `EVERYBODY`; no other is supported."""
         file = self.file
         yield from source_rows(
             file.path,

@@ -32,7 +32,7 @@ as it holds uploads. No page and no API shows them, their sizes or their number.
 soon as they are added up, and otherwise with the release, its dataset or the job's end. Noise is
 drawn by the release's job alone, once, after all answers of a measurement are there. An answer
 follows from the question, the salt and the rows, so counting a lost shard again gives the same
-answer, and a second attempt of the job may use answers to the first if it asks the same question.
+answer, and a second attempt of the job may use those given to the first if it asks the same.
 If a person is erased meanwhile, nothing that was counted is used: the job begins again with the new
 version.
 """
