@@ -13,9 +13,7 @@ from dpgeo.crowdsourcing.planning import parse_plan_request
 from dpgeo.releases.models import Release
 
 MOST_CAMPAIGNS = 1000
-"""Maximum number of campaigns per organisation. With 3,000 tasks each, they take 0.3 GB in
-the database.
-"""
+"""Maximum number of campaigns per organisation. A thousand with 3,000 tasks each take 0.3 GB."""
 
 
 def campaign_create(
