@@ -42,9 +42,10 @@ def migrated_database(kept: Path = KEPT) -> bytes:
 
 
 def kept_content(suffix: str, make: Callable[[Path], Path], kept: Path = KEPT) -> bytes:
-    """Return the content of the file that `make` makes in a given folder, kept under a suffix.
+    """Return the content of the file that `make(folder)` returns, from the copy in `kept` if any.
 
-    The first process that needs it makes it, and the others wait for that.
+    The copy's name ends with `suffix`. The first process that needs it calls `make`, while others
+    wait.
     """
     kept.mkdir(parents=True, exist_ok=True)
     path = kept / f"{_fingerprint()}{suffix}"
@@ -77,7 +78,10 @@ def migrate(settings: Mapping[str, str]) -> None:
 
 
 def _fingerprint() -> str:
-    """Return a hash of all that determines the migrated database: versions and dpgeo's code."""
+    """Return a hash of all that determines the migrated database.
+
+    These are dpgeo's code and the versions of Python, SQLite and the packages with migrations.
+    """
     digest = hashlib.sha256(f"{sys.version} {sqlite3.sqlite_version}".encode())
     for package in ("django", "django-allauth"):
         digest.update(f"{package} {version(package)}\n".encode())

@@ -1,4 +1,4 @@
-"""Noise distributions, after a check that they are of the kind that a test expects."""
+"""Checks that noise is of the kind that a test expects, which type checkers also understand."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace, Noise
 
 
 def laplace(noise: Noise | None) -> DiscreteLaplace:
-    """Return discrete Laplace noise. Raises AssertionError if the noise is of another kind."""
+    """Return `noise` unchanged. Raises AssertionError if it is not discrete Laplace."""
     assert isinstance(noise, DiscreteLaplace)
     return noise
 
 
 def gaussian(noise: Noise | None) -> DiscreteGaussian:
-    """Return discrete Gaussian noise. Raises AssertionError if the noise is of another kind."""
+    """Return `noise` unchanged. Raises AssertionError if it is not discrete Gaussian."""
     assert isinstance(noise, DiscreteGaussian)
     return noise

@@ -69,6 +69,6 @@ class CountingEntropy:
     opened: int = 0
 
     def stream(self) -> RandomWords:
-        """Open a stream of the inner entropy, count it and return it."""
+        """Return a new stream from `inner`, and add 1 to the number of opened streams."""
         self.opened += 1
         return self.inner.stream()

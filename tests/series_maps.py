@@ -100,7 +100,7 @@ def _changed(first: Released, number: int) -> Released:
 
 
 def _changed_flows(content: FlowsRelease, number: int) -> FlowsRelease:
-    """Return flows of which, in every second map, the largest one is halved."""
+    """Return the flows for map `number`, with new noise; if it is even, the largest is halved."""
     pairs, arriving = content.pairs.copy(), content.arriving.copy()
     if number % 2 == 0:
         largest = int(np.argmax(pairs))

@@ -79,8 +79,8 @@ class Servers:
     def migrated_environment(self) -> dict[str, str]:
         """Return settings for an installation whose database has all tables.
 
-        The migrations are applied once for each state of the code. Their result is kept as a dump,
-        from which a first database is filled, and this one is copied from then on.
+        The migrations are applied once for each state of the code, and their result is kept as a
+        dump. A first database is filled from the dump, and further databases are copies of it.
         """
         if not self._migrated:
             filled = self.environment()["DATABASE_URL"]

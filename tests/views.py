@@ -134,7 +134,7 @@ class ArrayView:
         )
 
     def visits(self, grid: Grid) -> PrivateVisits:
-        """Return the counted cells, grouped by person."""
+        """Return the persons and their counted cells, as pairs; persons are renumbered from 0."""
         persons, cells = self._kept(grid)
         _, persons = np.unique(persons, return_inverse=True)
         return PrivateVisits(persons, cells, size=grid.size, sensitivity=self.bound)
@@ -294,7 +294,10 @@ class ArrayView:
         return features.private()
 
     def totals(self, regions: ValuedRegions, *, sightings: int, visits: int) -> PrivateTotals:
-        """Return the totals over all regions: people, and their clipped sightings and visits."""
+        """Return the totals of people, sightings and visits over all regions.
+
+        One person adds at most `sightings` sightings and at most `visits` visits.
+        """
         whole = replace(self, counting=Counting.VISITS, bound=1 << 30, preferred=None)
         persons, cells = whole._kept(regions)
         seen = np.unique(np.stack([persons, cells]), axis=1)[0]
@@ -311,7 +314,10 @@ class ArrayView:
         )
 
     def contributions(self, regions: ValuedRegions, most: int) -> PrivateContributions:
-        """Return how many people have how many contributions, up to `most` and above."""
+        """Return the number of people with each number of contributions.
+
+        People with more than `most` contributions are counted together.
+        """
         persons, _ = replace(self, bound=1 << 30, preferred=None)._kept(regions)
         _, each = np.unique(persons, return_counts=True)
         return PrivateContributions(np.bincount(np.minimum(each, most + 1), minlength=most + 2))
@@ -328,7 +334,7 @@ class ArrayView:
         return view.histogram(regions).flat()
 
     def preferring(self, popularity: Popularity) -> ArrayView:
-        """Return the view in which people keep their places in the most popular regions."""
+        """Return the view in which a person's places in the most popular regions are counted."""
         return replace(self, preferred=popularity)
 
     def _cells(self, regions: ValuedRegions) -> NDArray[np.int64]:

@@ -37,8 +37,8 @@ def main() -> None:
 def warnings(path: Path, messages: Found) -> Iterator[str]:
     """Yield warnings about a catalogue.
 
-    The warnings name missing messages, obsolete messages, and translations whose fields differ from
-    the fields of the message.
+    They name messages that are not translated, translations of messages that no longer exist, and
+    translations with a field in braces that the message does not have.
     """
     translated = read_po(path)
     for message, place in messages.items():
@@ -55,7 +55,7 @@ def fields(text: str) -> set[str]:
     """Return the names of the fields in a text, in Python's and in Django's syntax."""
     try:
         return {name for _, name, _, _ in string.Formatter().parse(text) if name}
-    except ValueError:  # the text has a brace that is not a field
+    except ValueError:  # the text has an unpaired brace
         return set()
 
 

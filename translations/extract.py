@@ -94,7 +94,7 @@ def _errors(sources: Iterable[str]) -> set[str]:
 
 
 def python_messages(source: str, markers: set[str]) -> Iterator[tuple[str, Message]]:
-    """Yield the marked messages of a module as pairs of catalogue and message."""
+    """Yield the messages marked for translation in a module, as pairs of catalogue and message."""
     tree = ast.parse(source)
     constants = {
         target.id: node.value
@@ -159,7 +159,7 @@ def _labels(node: ast.ClassDef) -> Iterator[str]:
 def _registered() -> Iterator[tuple[str, Message]]:
     """Yield the titles, summaries, parameters and choices of all mechanisms.
 
-    The title of a parameter is made from its name, so it is included, too.
+    The title of a parameter, which is made from its name, is included, too.
     """
     from dpgeo.core.parameters import parameters
     from dpgeo.core.time_slices import TIME_SLICES

@@ -86,7 +86,7 @@ class DatasetAdmin(OrganisationScoped):
         )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Dataset | None = None) -> Any:
-        """Return the fields that cannot change; once frozen, also the days that the data cover."""
+        """Return the fields that cannot change, with the covered days once a dataset is frozen."""
         return (*self.readonly_fields, *(PERIOD if obj and obj.frozen_at else ()))
 
     @admin.display(description="Upload")
@@ -201,7 +201,8 @@ class UploadAdmin(OrganisationScoped):
     def get_urls(self) -> list[URLPattern]:
         """Return the admin's URLs, with the URL of the upload form first.
 
-        The admin's own view must not handle that URL, because it reads the body first.
+        The admin's own view must not handle that URL, because it reads the whole body before it
+        checks anything.
         """
         add = self.admin_site.admin_view(csrf_exempt(self.receive))
         return [path("add/", add, name="datasets_upload_add"), *super().get_urls()]
@@ -261,7 +262,7 @@ class UploadAdmin(OrganisationScoped):
         return {"datasets": mine, "accept": ",".join((*SUFFIXES, ".gz", ".zip"))}
 
     def _form(self, request: HttpRequest) -> UploadAddForm:
-        """Return an empty form that can show errors, without reading the request's body."""
+        """Return an empty form to which errors can be added, without reading the request's body."""
         form = UploadAddForm({}, {}, **self._options(request))
         form.full_clean()
         form.errors.clear()

@@ -192,7 +192,7 @@ class DatasetAddForm(ServiceForm):
         return values
 
     def facts(self) -> dict[str, Any]:
-        """Return the arguments for `dataset_create`."""
+        """Return the entered values as keyword arguments for `dataset_create`."""
         facts = {name: value for name, value in self.cleaned_data.items() if name not in SIDES}
         del facts["outline"]
         later = facts["budget"] is None and facts["ledger"] is None

@@ -1,4 +1,4 @@
-"""Budgets of datasets: set, approved by a second person, shared, merged, and their currency."""
+"""Budgets of datasets: setting, approving, sharing and merging them, in epsilon or in rho."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ BUDGETS = ("budget", "points_budget")
 """Declared facts that are stored in ledgers, not with the dataset."""
 
 ACCOUNTING = "accounting"
-"""Field that changes the currency of the budget, as an `Accounting`."""
+"""Field that changes what the budget is counted in, epsilon or rho, as an `Accounting`."""
 
 
 def own_ledger(
@@ -82,7 +82,7 @@ def accounting_open(dataset: Dataset) -> bool:
 
 
 def set_budgets(stored: Dataset, changes: Mapping[str, Any]) -> None:
-    """Change the currency and the totals of a dataset's budgets, as far as `changes` names them."""
+    """Set what `changes` names: a dataset's totals, or whether they are in epsilon or in rho."""
     if ACCOUNTING in changes:
         _set_accounting(stored, changes[ACCOUNTING])
     if "budget" in changes:
@@ -258,7 +258,8 @@ def check_unit(ledger: Ledger, unit: str, *, field: str, but: Dataset | None = N
 
 
 def check_currency(ledger: Ledger, accounting: Accounting | None) -> None:
-    """Raise InvalidInput if a dataset asks for another currency than the ledger that it shares.
+    """Raise InvalidInput if a dataset asks for epsilon where its shared ledger is in rho, or for
+    rho where it is in epsilon.
 
     Another delta or population is refused, too. With a larger population, for example, the ledger's
     delta could exceed the largest allowed one, 0.1/population.
@@ -271,7 +272,7 @@ def check_currency(ledger: Ledger, accounting: Accounting | None) -> None:
 
 
 def _set_accounting(stored: Dataset, accounting: Accounting) -> None:
-    """Change the currency of a dataset's budget.
+    """Change what a dataset's budget is counted in: epsilon, or rho with its delta.
 
     Raises Conflict if a dataset that shares the budget has a confirmed upload.
     """

@@ -34,7 +34,7 @@ ERASED, READMITTED, TOTAL, MERGED = "erased", "readmitted", "total", "merged"
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A decision, when it was made, and its facts by name."""
+    """A recorded decision: its kind, its time, and its details by name."""
 
     kind: str
     at: datetime

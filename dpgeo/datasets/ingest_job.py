@@ -134,7 +134,7 @@ def check_new(upload: Upload) -> None:
     """Raise Conflict if the same bytes were added to the dataset before.
 
     This applies to datasets to which files are added. Added twice, the file would count every visit
-    twice, and an erasure would leave its other rows in the data. A file sent by an API key is
+    twice, for good: an erasure removes only one person's rows. A file sent by an API key is
     compared only with files from the same key: the key sees whether a file was refused, and could
     otherwise find out whether somebody else added the very rows that it guesses.
     """

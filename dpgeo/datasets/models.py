@@ -287,7 +287,7 @@ class Proposal(models.Model):
 
     @property
     def total(self) -> Fraction | Level:
-        """The proposed total: an epsilon, or a level within a radius for points."""
+        """The proposed total: an epsilon for counts, or a level with its radius for points."""
         if self.radius is not None:
             return Level(self.level, self.radius)
         return Fraction(self.epsilon or 0)

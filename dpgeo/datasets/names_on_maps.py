@@ -21,7 +21,7 @@ MOST_DRAWN = 24
 
 @cache
 def world_places() -> WorldPlaces:
-    """Return the countries and cities that every site knows."""
+    """Return the countries and cities that come with the software."""
     built = Path(settings.BASE_DIR) / "frontend" / "dist"
     zones = Path(str(resources.files("tzdata"))) / "zoneinfo"
     version = metadata.version("tzdata")
@@ -30,7 +30,7 @@ def world_places() -> WorldPlaces:
 
 @cache
 def world_names() -> WorldNames:
-    """Return the names of countries and cities that every site can write on its maps."""
+    """Return the names of countries and cities, for maps, that come with the software."""
     built = Path(settings.BASE_DIR) / "frontend" / "dist"
     return WorldNames(built / "country-names.tsv", world_places().cities.values())
 
@@ -38,8 +38,8 @@ def world_names() -> WorldNames:
 def world_search() -> NameSearch:
     """Return the search among the world's countries and cities.
 
-    It finds the towns in the operator's table or, without such a table, those that every site
-    knows.
+    It finds the towns in the operator's table or, without such a table, the cities that come with
+    the software.
     """
     return added_towns() or _built_in_search()
 

@@ -103,8 +103,8 @@ def _sweep_local() -> int:
     """Delete abandoned files in this machine's work folders and queue; return how many."""
     oldest = time.time() - SAFE_AGE.total_seconds()
     left = [path for base in _work_bases() for path in base.iterdir()]
-    # Add messages of the embedded queue that a worker took before it was killed, or that a sender
-    # had not yet renamed when it was killed.
+    # A message of the embedded queue has another suffix while it is written, and once a worker has
+    # taken it. If that process is killed, the file stays.
     messages = Path(settings.QUEUE_DIR) / "messages"
     left += [path for path in messages.glob("*") if path.suffix != ".msg"]
     abandoned = [path for path in left if _touched(path) < oldest]

@@ -127,7 +127,7 @@ def upload_understand(*, upload: Upload, columns: Columns | None = None) -> Unde
 def _original(upload: Upload) -> Iterator[tuple[Path, Mapping[str, str | None]]]:
     """Yield a local path to an upload's file, or to the first file of a registered folder.
 
-    Also yields the columns that the names of that file's folders state.
+    Also yields the columns that the file's path states, as a folder named `year=2024` does.
     """
     if upload.source:
         with first_file(upload) as found:
@@ -138,14 +138,17 @@ def _original(upload: Upload) -> Iterator[tuple[Path, Mapping[str, str | None]]]
 
 
 def _tried(upload: Upload, understanding: Understanding | None) -> Understanding | None:
-    """Return how the rows were interpreted; for a table or folder, say that they are a sample."""
+    """Return how the rows were interpreted, marked as a sample if they are of a table or folder."""
     if not upload.source or understanding is None:
         return understanding
     return replace(understanding, whole=False)
 
 
 def _with_named(seen: Preview, named: Mapping[str, str | None]) -> Preview:
-    """Add columns that folders' names state to a preview, unless the file has them."""
+    """Add to a preview the columns that folder names such as `year=2024` state.
+
+    A column that the file itself has is not added.
+    """
     added = {name: value or "" for name, value in named.items() if name not in seen.columns}
     rows = [[*row, *added.values()] for row in seen.rows]
     return replace(seen, columns=[*seen.columns, *added], rows=rows)

@@ -48,7 +48,7 @@ def source_register(
         )
     growing = str(as_of or "").strip() or _growing(dataset, place.name, below)
     if not growing.isprintable():
-        # No column can have such a name, and a name with a null character could not be stored.
+        # Refuse unprintable characters, because a name with a null character could not be stored.
         raise does_not_grow(growing)
     if isinstance(place, TableLocation) and growing:
         place.check_growing(below, growing)
@@ -79,7 +79,7 @@ def registered(dataset: Dataset) -> set[tuple[str, str]]:
 
 
 def _growing(dataset: Dataset, location: str, folder: str) -> str:
-    """Return the column that was said to only grow at the last registration of a table, or ""."""
+    """Return the column declared as growing when this table was last registered, or ""."""
     earlier = dataset.uploads.exclude(source={}).filter(
         source__location=location, source__folder=folder
     )

@@ -157,7 +157,7 @@ class Comparison:
         self._own: People | None = None
         self._seen: set[object] = set()
         self.found: set[int] = set()
-        """Ids of the other datasets that have many of the same people."""
+        """Ids of the other datasets that have many people in common with this one."""
 
     def moved_to(self, path: Path) -> None:
         """Use a new path for the file, which has been moved."""
@@ -198,7 +198,8 @@ class Comparison:
                 try:
                     same = (self._same_file(other, rows), self._same_people(other))
                 except (OSError, Conflict) as error:
-                    # A file of the other dataset is missing or was replaced.
+                    # Go on if a file of the other dataset is missing or was replaced: a job must
+                    # not fail because of another dataset.
                     logger.error(
                         "dataset %s: not compared with dataset %s: %s",
                         *(self._dataset.pk, other.dataset_id, type(error).__name__),
@@ -217,8 +218,9 @@ class Comparison:
                 yield (*earlier, self._canonical)
 
     def _same_file(self, other: Upload, rows: int) -> bool:
-        """Return whether the other dataset has received the same file; always False for a small
-        file.
+        """Return whether the other dataset has received the same file.
+
+        Always False if there are fewer than `FEWEST` people, or rows where records are protected.
         """
         checksum = self._upload.checksum
         known = Upload.objects.filter(dataset=other.dataset_id, checksum=checksum)

@@ -112,8 +112,8 @@ def dataset_create(
 ) -> Dataset:
     """Declare a dataset with its own budget or on a shared ledger.
 
-    `accounting` is the currency of a budget of its own, by default epsilon. A dataset on a shared
-    ledger has that ledger's currency.
+    `accounting` says whether a budget of its own is in epsilon, the default, or in rho. A shared
+    ledger has decided this already.
 
     A dataset with its own `budget` may have a `points_budget` too; on a shared ledger, the budget
     for points is shared as well. With `budget_later` the dataset has neither: nothing can be
@@ -215,7 +215,8 @@ def dataset_create(
 def _shared_ledger(ledger: Ledger, unit: str, accounting: Accounting | None) -> Ledger:
     """Lock a ledger that a new dataset is to share, or the one into which it was merged.
 
-    Raises InvalidInput if a request at the same time gave it another unit or another currency.
+    Raises InvalidInput if a simultaneous request gave it another privacy unit, or rho for epsilon
+    or epsilon for rho.
     """
     own = ledger_lock(ledger)
     check_unit(own, unit, field="ledger")
@@ -226,8 +227,8 @@ def _shared_ledger(ledger: Ledger, unit: str, accounting: Accounting | None) -> 
 def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
     """Change declared fields and budgets. After an error, nothing is changed.
 
-    Once a file has been uploaded, a new study area needs a `place`, which holds its name and the
-    public source of its outline. Raises Conflict for a frozen field or for a budget that cannot be
+    Once a file has been uploaded, a new study area needs a `place`: the area's name and the public
+    source of its outline. Raises Conflict for a frozen field or for a budget that cannot be
     changed as requested.
     """
     others = (*BUDGETS, ACCOUNTING, PLACE)
@@ -285,7 +286,8 @@ def _check_frozen(stored: Dataset, facts: Mapping[str, Any]) -> None:
 def _left_out(
     dataset: Dataset, changes: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return changes with water left out of the study area if requested, and how it was chosen.
+    """Return changes, with water left out of the study area if requested, and how the area was
+    chosen.
 
     Raises InvalidInput if water is to be left out but there is no new area, or a file has been
     uploaded.

@@ -45,9 +45,10 @@ def upload_shown(*, upload: Upload) -> None:
 
 
 def seen_before(organisation_id: int, study_area: Mapping[str, Any]) -> dict[str, Any]:
-    """Return under how many other study areas an organisation opened files, and on what last day.
+    """Return the number of other study areas under which an organisation opened files, as `times`.
 
-    An area counts once for each dataset that had it. Returns {} if there are none.
+    An area counts once for each dataset that had it. `on` is the last day on which a file was
+    opened under one of them. Returns {} if there are none.
     """
     shown = ShownFile.objects.filter(organisation=organisation_id)
     days = shown.exclude(area=area_digest(study_area)).values_list("on", flat=True)

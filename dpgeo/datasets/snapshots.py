@@ -139,15 +139,16 @@ class Snapshot:
 
     @property
     def files(self) -> tuple[SourceFile, ...]:
-        """The files of all parts of the snapshot."""
+        """All files of the snapshot."""
         return tuple(file for part in self.parts for file in part.files)
 
 
 @contextmanager
 def first_file(upload: Upload) -> Iterator[tuple[Path, dict[str, str | None]]]:
-    """Yield a local path to a folder's first file, and the columns that its folders' names state.
+    """Yield a local path to a registered folder's first file, and the columns that its path states.
 
-    Raises InvalidInput, or Conflict if the file changes meanwhile.
+    For example, a folder named `year=2024` states a column and its value. Raises InvalidInput, or
+    Conflict if the file changes meanwhile.
     """
     from dpgeo.ingest.source_rows import hive_columns
 
@@ -200,7 +201,7 @@ class SourceRows:
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of the canonical rows, which all parts share."""
+        """The schema of the canonical rows, which is the same for all files."""
         from dpgeo.ingest.source_rows import schema_of_rows
 
         return schema_of_rows(self.readers[0].schema)
@@ -223,7 +224,10 @@ class SourceRows:
 
 @dataclass
 class PartReader:
-    """Reads the files of one `Part`; `erased` are the hashes of persons whose rows are refused."""
+    """Reads a snapshot's files that have the same declaration, which are one `Part`.
+
+    `erased` holds the hashes of persons whose rows are refused.
+    """
 
     location: Location
     folder: str
@@ -379,7 +383,7 @@ def snapshot_take(
 def snapshot_without(
     current: Upload, erased: Sequence[bytes], lease: JobLease, folder: Path
 ) -> Taken:
-    """Read the newest version's files again, without persons who have been erased since then."""
+    """Read the files of the newest version, `current`, again, without the persons in `erased`."""
     dataset = current.dataset
     snapshots = [Snapshot.of(each) for each in files_of(current)]
     parts = tuple(part for each in snapshots for part in each.parts)

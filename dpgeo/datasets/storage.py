@@ -144,8 +144,8 @@ def work_folder(base: Path | None = None) -> Iterator[Path]:
 def is_abandoned(folder: Path) -> bool:
     """Return whether the process that made a work folder has ended.
 
-    Returns False for a folder without a lock file, or with a lock file made a moment ago, since it
-    may be about to be locked. Returns False for all folders where files cannot be locked.
+    Returns False for a folder without a lock file, or with a lock file made a moment ago, since the
+    process may be about to lock it. Always returns False if the file system cannot lock files.
     """
     try:
         with (folder / LOCK).open("r+b") as lock:

@@ -398,10 +398,10 @@ def _same_meaning(dataset: Dataset, upload: Upload, columns: Columns, by_key: bo
 
     The person column must be the same, because a ledger adds up the privacy loss of the same
     persons. Either both files have times, or neither, and likewise destinations and keys of places.
-    Any other column of the first file must have the same role here if this file has it; if not,
-    any column may have that role. `by_key` is whether an API key confirms them: for a key, the
-    names in some files are not read (`_present_columns`). How values are written may differ between
-    files. Only the columns' names and the files' formats decide this, not the rows.
+    Any other column of the first file must have the same role here if this file has it; if it lacks
+    the column, another one may have that role. `by_key` is whether an API key confirms them: for a
+    key, the names in some files are not read (`_present_columns`). How values are written may
+    differ between files. Only the columns' names and the files' formats decide this, not the rows.
     """
     first, unit = Columns.from_json(dataset.columns), Unit(dataset.unit)
     if first.has_destination(unit) != columns.has_destination(unit):

@@ -1,9 +1,10 @@
 """Versions of a dataset's data: which canonical files a release reads.
 
-A version is named by an upload. In a dataset whose files replace each other, a version is that file
-alone. In a dataset that grows, it is that file and all that were ready before it: each file gets
-the next number in the transaction that makes it ready. So a version always consists of the same
-files, whatever is added later. An erasure replaces all of them by one file with the next number.
+An upload stands for a version. In a dataset whose files replace each other, the version is this
+upload's file alone. In a dataset that grows, it is this file and all that were ready before: a file
+gets the next number in the transaction that makes it ready. So a version always consists of the
+same files, whatever is added later. An erasure replaces all of them by one file with the next
+number.
 """
 
 from __future__ import annotations

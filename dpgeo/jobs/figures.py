@@ -93,6 +93,6 @@ def _classes(now: datetime) -> Iterator[tuple[str, Q, Q]]:
         longer = Q(taken__gt=before) if before is not None else Q()
         yield f"{minutes}m", ended & longer & Q(taken__lte=slot), Q(submitted_at__lte=now - slot)
         before = slot
-    # The end of a job longer than the last of `slots` is shown at a full hour after the request, so
-    # an hour after its end it surely may be shown.
+    # The end of a job that takes longer than the last of `slots` may be shown once a whole number
+    # of hours has passed since the request, so an hour after its end at the latest.
     yield "longer", ended & Q(taken__gt=before), Q(finished_at__lte=now - LAST_SLOTS)

@@ -65,7 +65,7 @@ class JobLease:
         self.job_id = job_id
         self.token = token
         self.unstored_draw = False
-        """Whether noise has been drawn but not stored, so that another attempt would draw again."""
+        """Whether this attempt has drawn noise and not stored it, so another would draw again."""
         self._on_progress = on_progress
         self._step = Phrase("")
         self._reported = 0.0
@@ -125,8 +125,8 @@ class JobLease:
                     self._lost = True
                     return
                 except DatabaseError:
-                    # The database may only be busy. In that case, the lease may still be valid and
-                    # the next renewal may succeed.
+                    # Perhaps the database is just busy, so that the lease is still valid and the
+                    # next renewal succeeds.
                     logger.warning("the lease of a job could not be renewed")
         finally:
             connection.close()

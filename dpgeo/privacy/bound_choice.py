@@ -159,7 +159,7 @@ def penalties(people: Ints) -> Ints:
 
 
 def draw(people: Ints, epsilon: Fraction, random: RandomWords) -> int:
-    """Draw a bound; `people` is as in `PrivateContributions`."""
+    """Draw a contribution bound; `people` is as in `PrivateContributions`."""
     numbers, penalty = candidates(len(people) - 2), penalties(people)
     ends = np.cumsum(weights(len(people) - 2))
     while True:

@@ -90,7 +90,7 @@ class _WithCells(Protocol):
 
 
 def counted_cells(params: _WithCells, domain: Domain) -> Grid:
-    """Return the counted grid of a mechanism, with `params.cells` cells along each side."""
+    """Return the grid in whose cells a mechanism counts, with `params.cells` along each side."""
     return Grid.over(domain.area, params.cells)
 
 

@@ -44,7 +44,10 @@ def run_kmeans(
     grid: Grid,
     start: Centres,
 ) -> Centres:
-    """Run k-means from the public centres `start`, one round for each label; return the centres."""
+    """Run k-means from the public centres `start` and return the final centres.
+
+    There is one round for each of `labels`, the labels of spends in the plan.
+    """
     centres = start
     for label in labels:
         sums = counts.cluster_sums(grid, centres)
@@ -75,7 +78,9 @@ def update_centres(
 
 
 def _least_number(noise: CountNoise) -> int:
-    """Return the least noisy number of records with which a centre moves: the noise scale.
+    """Return the number that a noisy number of records must reach for its centre to move.
+
+    This is the noise scale.
 
     It is 1/rate for Laplace noise and sqrt(s) for Gaussian noise, rounded up.
     """

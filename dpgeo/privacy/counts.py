@@ -63,12 +63,12 @@ class PrivateCounts(Opaque):
 
     @property
     def sensitivity(self) -> int:
-        """Largest L1 change when one privacy unit is added or removed."""
+        """Largest L1 change of the counts when one privacy unit is added or removed."""
         return self._sensitivity
 
     @property
     def squared_sensitivity(self) -> int:
-        """Upper bound on the squared L2 change when one privacy unit is added or removed.
+        """Upper bound on the counts' squared L2 change if one privacy unit is added or removed.
 
         Let c be the changes of the counts. They are integers, and the sum of |c_i| is at most the
         L1 sensitivity l. If every |c_i| is at most 1, then c_i^2 = |c_i| and the squares add up to
@@ -85,8 +85,8 @@ class PrivateCounts(Opaque):
     def selected(self, kept: NDArray[np.bool_]) -> PrivateCounts:
         """Return the counts where the public mask `kept` is true, (n,), row by row.
 
-        Dropping counts increases neither sensitivity. Raises ValueError for a mask of another
-        shape.
+        Dropping counts increases neither the L1 nor the L2 sensitivity. Raises ValueError for a
+        mask of another shape.
         """
         if kept.dtype != np.bool_ or kept.shape != self.shape:
             raise ValueError("A mask of the counts' shape selects counts.")

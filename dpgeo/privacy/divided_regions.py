@@ -68,7 +68,7 @@ class DividedRegions:
 
     @property
     def size_in_area(self) -> int:
-        """Number of regions in all slices that intersect the study area."""
+        """Number of regions that intersect the study area, added up over all slices."""
         if isinstance(self.places, Zones):
             return len(self.places) * self._layers
         return int(np.count_nonzero(self.places.inside(self.area))) * self._layers
@@ -84,7 +84,7 @@ class DividedRegions:
 
     @property
     def ground_metres(self) -> float:
-        """Length in metres of a square's side on the ground, or of the smallest zone's side."""
+        """Side in metres, on the ground, of a cell or of a square as large as the smallest zone."""
         if isinstance(self.places, Zones):
             return self.places.smallest_side_metres
         return self.places.ground_cell_metres

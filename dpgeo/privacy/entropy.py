@@ -27,7 +27,7 @@ class SystemEntropy:
     """Source of random streams, each under a new key from the operating system."""
 
     def stream(self) -> SystemWords:
-        """Open a fresh stream under a new key."""
+        """Return a new stream of random words, which has a key of its own."""
         return SystemWords()
 
 

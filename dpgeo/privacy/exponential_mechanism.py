@@ -77,7 +77,10 @@ class Bins:
 
     @classmethod
     def ranked(cls, of_place: Ints, bins: int, at: Centres, away: NDArray[np.float64]) -> Bins:
-        """Build bins with places ranked by `away` (n,), the distance from their bin's centre."""
+        """Build `bins` bins, in which places are ranked by their distances `away` (n,).
+
+        These are distances from the centre of the place's bin, `of_place` (n,).
+        """
         order = np.lexsort((np.arange(len(of_place)), away, of_place))
         start = np.searchsorted(of_place[order], np.arange(bins + 1))
         rank = np.empty(len(order), dtype=np.int64)

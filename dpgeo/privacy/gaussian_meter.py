@@ -80,7 +80,7 @@ class GaussianMeter:
         self._trace: list[Measured] = []
 
     def noise(self, label: str, counts: Measurable) -> DiscreteGaussian:
-        """Return the noise that would be added to the counts under the rho of `label`."""
+        """Return the noise for the counts, given the rho that the plan declares for `label`."""
         if type(counts) not in (PrivateCounts, PrivateShares, PrivateSparseCounts, PrivateSums):
             # Accept only the exact classes, since a subclass could claim a different sensitivity.
             raise PrivacyError("Only private counts that a view made can be measured.")

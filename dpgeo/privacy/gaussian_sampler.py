@@ -61,16 +61,18 @@ from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.sampler import Bounds, exp_bounds
 
 TABLE_SCALES = 14
-"""A table covers absolute values up to this multiple of the proposals' scale, which one proposal in
-a million exceeds.
+"""A table of acceptance probabilities covers absolute values up to this multiple of the proposals'
+scale. One proposal in a million exceeds it.
 """
 
 LONGEST_TABLE = 1 << 16
 """Largest number of entries in a table of acceptance probabilities."""
 
 PRECISION = 192
-"""Bits of the bounds from which a table is made. Their error grows with the square of the table's
-length, to about 2^36 units, so the first 64 bits are certain for almost every entry.
+"""Number of binary digits with which the bounds for a table are computed.
+
+Their rounding error grows with the square of the table's length, to at most about 2^36 units of the
+last digit. So the first 64 digits are certain for almost every entry.
 """
 
 GREATEST = (1 << 64) - 1
@@ -113,8 +115,8 @@ def accepted_values(propose: Callable[[int], NDArray[np.int64]], size: int) -> N
 class AcceptanceTable:
     """Bounds on p(y) = exp(-(y - peak)^2 / (2 square_scale)) for integers y >= 0.
 
-    Entry b is for the values from b 2^shift to (b + 1) 2^shift - 1. A word below `low[b]` accepts
-    all of them, and a word above `high[b]` accepts none.
+    Entry b is for the values y from b 2^shift to (b + 1) 2^shift - 1. If the random 64-bit word is
+    below `low[b]`, y is accepted; if it is above `high[b]`, y is rejected.
     """
 
     square_scale: Fraction
@@ -144,7 +146,7 @@ class AcceptanceTable:
         return is_below(word, lambda bits: exp_bounds(exponent, bits), random)
 
     def exponent(self, value: int) -> Fraction:
-        """Return the negative logarithm of the unnormalised probability of a value."""
+        """Return -ln p(value), for the acceptance probability p of the class docstring."""
         return (value - self.peak) ** 2 / (2 * self.square_scale)
 
 
@@ -152,7 +154,7 @@ def is_below(word: int, bounds: Callable[[int], Bounds], random: RandomWords) ->
     """Decide whether a string of random bits in [0, 1) is below a real number.
 
     The string begins with the 64 bits of `word`; more are drawn if they are needed. `bounds(bits)`
-    returns integers that enclose the number times 2^bits.
+    returns a lower and an upper integer bound on the number times 2^bits.
     """
     bits, extra = 64, 64
     while True:
@@ -184,9 +186,9 @@ def acceptance_table(square_scale: Fraction, peak: Fraction, reach: int) -> Acce
 
 
 def _edge_bounds(table: AcceptanceTable, count: int) -> list[Bounds]:
-    """Enclose the first 64 bits of the acceptance probability p(y) for y = 0, 2^shift, ...
+    """Return bounds on the first 64 bits of the acceptance probability p(y) for y = 0, 2^shift, ...
 
-    Returns `count` pairs of bounds.
+    There are `count` pairs of bounds.
     """
     step = 1 << table.shift
     start = floor(table.peak) >> table.shift

@@ -103,7 +103,7 @@ def sample_beyond(
 
 @lru_cache(maxsize=64)
 def _passing_bounds(square_scale: Fraction, threshold: int, rate: Fraction, bits: int) -> Bounds:
-    """Enclose 2^bits p/q, for p and q of the module docstring.
+    """Return integer bounds on 2^bits p/q, for p and q of the module docstring.
 
     p = A/Z is the chance that a cell's noise reaches the threshold, and q the chance that the cell
     is a candidate. Raises ArithmeticError if p may be above q.
@@ -125,12 +125,15 @@ def _passing_bounds(square_scale: Fraction, threshold: int, rate: Fraction, bits
 
 
 def _tail_bits(square_scale: Fraction, threshold: int) -> int:
-    """Return about how many zero bits A (module docstring) has after the binary point."""
+    """Return about how many zero bits follow the binary point of A (module docstring)."""
     return int(threshold**2 / (2 * square_scale) * 3 / 2) + 1
 
 
 def _sum_from(square_scale: Fraction, first: int, precision: int) -> Bounds:
-    """Enclose the sum of exp(-k^2/(2 s)) over k >= first >= 1, times 2^precision."""
+    """Return integer bounds on 2^precision times the sum of exp(-k^2/(2 s)) over k >= first.
+
+    `first` is at least 1.
+    """
     term = exp_bounds(first * first / (2 * square_scale), precision)
     quotient = exp_bounds((2 * first + 1) / (2 * square_scale), precision)
     factor = exp_bounds(1 / square_scale, precision)

@@ -228,7 +228,7 @@ def _check_serves(mechanism: Mechanism) -> None:
 
 
 def single_sample(params: Any, counting: Counting) -> bool:
-    """Return true: the `Mechanism.serial` of mechanisms that take a single sample in any case."""
+    """Return True; the `Mechanism.serial` of mechanisms that always take a single sample."""
     return True
 
 
@@ -331,8 +331,9 @@ def run(
     `about` is the publisher's public description of the release; see `Released.about`. `bounding`
     is the method of contribution bounding, and `totals` the plan for totals of all the data, if
     any. With a `delta`, the release is made under zCDP with Gaussian noise, and `epsilon` is a rho.
-    If `bound_percent` is above 0, this share of epsilon pays for a private choice of the bound, of
-    at most the view's (`privacy.bound_choice`); `stored` is where the bound is kept.
+    If `bound_percent` is above 0, so many percent of epsilon pay for a private choice of the
+    contribution bound, which is at most the view's (`privacy.bound_choice`). `stored` gives the
+    bound that an earlier attempt chose, if any, and stores a new one.
 
     Privacy argument for zCDP. Rhos of measurements add up, also if a measurement is chosen after
     the answers of earlier ones (Bun and Steinke 2016, lemma 2.3), so every argument by which

@@ -116,7 +116,7 @@ class Meter:
         self._trace: list[Measured] = []
 
     def noise(self, label: str, counts: Sensitive) -> DiscreteLaplace:
-        """Return the noise that would be added to the counts under the epsilon of `label`."""
+        """Return the noise for the counts, given the epsilon that the plan declares for `label`."""
         return self._noise(label, counts.sensitivity)
 
     def _noise(self, label: str, sensitivity: int) -> DiscreteLaplace:
@@ -143,9 +143,9 @@ class Meter:
     def measure_sums(self, label: str, sums: PrivateSums) -> NDArray[np.int64]:
         """Return noisy sums, int64 (n, m).
 
-        The trace records the noise of a column to which one record adds at most 1; the noise of
-        other columns is proportional to their `reach`. Raises PrivacyError, before anything is
-        drawn, if the request is refused.
+        The trace records the noise of a column to which one contribution adds at most 1. The noise
+        of a column is proportional to its `reach`, the most that one contribution adds to it.
+        Raises PrivacyError, before anything is drawn, if the request is refused.
         """
         if type(sums) is not PrivateSums:
             raise PrivacyError("Only private sums that a view made can be measured.")
@@ -347,7 +347,7 @@ class Meter:
 def check_division(spend: Spend | RhoSpend, shares: Mapping[str, Fraction], used: Set[str]) -> None:
     """Raise PrivacyError unless the fractions in `shares` divide an unallocated spend exactly.
 
-    `used` are the labels that the parts must not have.
+    `shares` maps new labels to fractions; none of the labels may be in `used`.
     """
     label = spend.label
     if not spend.unallocated:

@@ -109,14 +109,18 @@ class PrivateVisits(Opaque):
         )
 
     def counts(self) -> PrivateSparseCounts:
-        """Count how often each item occurs; one person adds at most `sensitivity` to all counts."""
+        """Count how often each item occurs.
+
+        One person adds at most `sensitivity` to all counts together.
+        """
         items, amounts = np.unique(self.__items, return_counts=True)
         return PrivateSparseCounts(items, amounts, size=self._size, sensitivity=self._sensitivity)
 
     def group_counts(self, group: Ints, groups: int) -> PrivateCounts:
-        """Return the number (groups,) of items by group; one person adds at most `sensitivity`.
+        """Return the number (groups,) of items by group.
 
-        `group` holds the public group of each possible item.
+        `group` holds the public group of each possible item. One person adds at most `sensitivity`
+        to all numbers together.
         """
         counts = np.bincount(group[self.__items], minlength=groups)
         return PrivateCounts(counts, sensitivity=self._sensitivity)

@@ -81,10 +81,11 @@ Split = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GrownTree:
-    """A public tree of boxes, int32 (n, 4), ordered by level.
+    """A public tree of boxes, ordered by level.
 
-    `level` holds the level of each box, and `parent` the index of its parent box, or -1 for
-    the root. Both are int32 (n,).
+    `boxes`, int32 (n, 4), holds the first row, the row after the last, the first column and the
+    column after the last of each box. `level` holds the level of each box, and `parent` the index
+    of its parent box, or -1 for the root. Both are int32 (n,).
     """
 
     boxes: NDArray[np.int32]

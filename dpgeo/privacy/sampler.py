@@ -74,7 +74,8 @@ def sample(noise: DiscreteLaplace, size: int, random: RandomWords) -> NDArray[np
 
     def draw(count: int) -> NDArray[np.int64]:
         sign = -coin.draw(count, random)
-        # Flips every bit of the geometric value G if the coin is 1: in two's complement, -1 - G.
+        # If the coin is 1, flip every bit of the geometric value G. In two's complement, that gives
+        # -1 - G.
         return geometric_draw(count, random) ^ sign
 
     return _in_chunks(draw, size)
@@ -182,11 +183,12 @@ class _Table:
 
 @lru_cache(maxsize=64)
 def _table(rate: Fraction, outcomes: int | None) -> _Table:
-    """Build the table for a digit below `outcomes`, or for a geometric variable if that is None.
+    """Build the table for a digit from 0 to `outcomes` - 1, or for a geometric variable if None.
 
     The table for a geometric variable leaves out a tail of mass below 2^-20.
     """
-    # A geometric variable exceeds 14/rate with a probability of about e^-14 < 2^-20.
+    # The table may end at 14/rate, which a geometric variable exceeds with a probability of about
+    # e^-14 < 2^-20.
     count = outcomes - 1 if outcomes else -(-14 * rate.denominator // rate.numerator)
     ends = np.array(_first_boundaries(rate, outcomes, count), dtype=np.uint64)
     guide_bits = min(GUIDE_BITS, count.bit_length() + 4)
@@ -217,7 +219,10 @@ def boundary_bits(rate: Fraction, outcomes: int | None, index: int, bits: int) -
 
 
 def _first_boundaries(rate: Fraction, outcomes: int | None, count: int) -> list[int]:
-    """Compute floor(2^64 P(d <= index)) exactly for each index below `count` (d: see `_Table`)."""
+    """Compute floor(2^64 P(d <= index)) exactly for each index below `count`.
+
+    d has the distribution described at `_Table`.
+    """
 
     def attempt(precision: int) -> list[int] | None:
         powers = islice(_powers(exp_bounds(rate, precision), precision), count)
@@ -281,7 +286,7 @@ def exp_bounds(exponent: Fraction, precision: int) -> Bounds:
     reduced = exponent / (1 << squarings)
     low = high = term_low = term_high = 1 << work
     count = 0
-    # The terms alternate in sign and decrease, so the error of stopping is below the last term.
+    # The terms alternate in sign and decrease, so the sum's error is below the last term added.
     while term_high > 1:
         count += 1
         term_low = term_low * reduced.numerator // (reduced.denominator * count)

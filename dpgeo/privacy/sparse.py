@@ -51,7 +51,7 @@ class PrivateSparseCounts(Opaque):
         class explains `sensitivity` and `distinct`.
         """
         if np.asarray(values).dtype.kind not in "iu" or np.asarray(cells).dtype.kind not in "iu":
-            # Truncating fractions would change the sensitivity.
+            # Fractions are refused, because truncating them would change the sensitivity.
             raise TypeError("Private counts are whole numbers.")
         if operator.index(sensitivity) < 1:
             raise ValueError("The sensitivity of counts is at least 1.")
@@ -77,19 +77,19 @@ class PrivateSparseCounts(Opaque):
 
     @property
     def sensitivity(self) -> int:
-        """Largest L1 change when one privacy unit is added or removed."""
+        """Largest L1 change of the counts when one privacy unit is added or removed."""
         return self._sensitivity
 
     @property
     def squared_sensitivity(self) -> int:
-        """Upper bound on the squared L2 change when one privacy unit is added or removed."""
+        """Upper bound on the counts' squared L2 change if one privacy unit is added or removed."""
         return squared_sensitivity(self._sensitivity, self._distinct)
 
     def within(self, runs: CellRuns) -> PrivateSparseCounts:
         """Restrict the counts to a public set of cells.
 
         The cells of the set are renumbered from 0 in ascending order. Dropping counts increases
-        neither sensitivity.
+        neither the L1 nor the L2 sensitivity.
         """
         ranks = runs.ranks(self.__cells)
         inside = ranks >= 0
@@ -106,8 +106,8 @@ class PrivateSparseCounts(Opaque):
 
         The cells must be all pairs of n regions, numbered slice by slice, then by origin, then by
         destination. The result has the pairs of the regions that `kept` (n,) marks, numbered in the
-        same way. Different pairs get different numbers, so no counts are added up, and neither
-        sensitivity grows.
+        same way. Different pairs get different numbers, so no counts are added up, and neither the
+        L1 nor the L2 sensitivity grows.
         """
         every, n = kept.size, int(np.count_nonzero(kept))
         if self._size % every**2:

@@ -68,10 +68,10 @@ WEIGHTS = {
         VISITS: Fraction(3, 5),
     },
 }
-"""Public shares of the epsilon or rho for totals that people, sightings and visits get, by what
-the map counts.
+"""How the epsilon or rho for totals is divided among people, sightings and visits.
 
-The shares add up to 1. The total to which the map is scaled gets the most (`postprocess.scaling`).
+There is one division for maps of people and one for maps of visits. Its public shares add up to 1.
+The total to which the map is scaled gets the most (`postprocess.scaling`).
 """
 
 

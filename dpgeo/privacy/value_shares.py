@@ -35,11 +35,11 @@ from dpgeo.privacy.counts import Opaque, squared_sensitivity
 
 
 class PrivateShares(Opaque):
-    """The number n of records in each region, and the sum U of their steps, from 0 to `steps` each.
+    """The number n of records in each region, and the sum U of their values.
 
-    They are two arrays of the same shape. One privacy unit makes at most `bound` contributions over
-    all regions together, and at most one to each region if `distinct` is true. Only the Meter can
-    read the sums; see `Opaque`.
+    A value is an integer from 0 to `steps`. The arrays n and U have the same shape. One privacy
+    unit makes at most `bound` contributions over all regions together, and at most one to each
+    region if `distinct` is true. Only the Meter can read the sums; see `Opaque`.
     """
 
     __slots__ = ("__pair", "_bound", "_distinct", "_steps")
@@ -60,7 +60,7 @@ class PrivateShares(Opaque):
     ) -> None:
         n, up = np.asarray(numbers), np.asarray(sums)
         if n.dtype.kind not in "iu" or up.dtype.kind not in "iu":
-            # Truncating fractions would change the sensitivity.
+            # Fractions are refused, because truncating them would change the sensitivity.
             raise TypeError("Private shares are whole numbers.")
         if operator.index(steps) < 1 or operator.index(bound) < 1:
             raise ValueError("Private shares have at least one step and a bound of at least 1.")
@@ -87,7 +87,7 @@ class PrivateShares(Opaque):
 
     @property
     def squared_sensitivity(self) -> int:
-        """Upper bound on the squared L2 change when one privacy unit is added or removed."""
+        """Upper bound on the sums' squared L2 change if one privacy unit is added or removed."""
         return squared_sensitivity(self._bound, self._distinct) * self._steps**2
 
     def _read_by_meter(self) -> NDArray[np.int64]:

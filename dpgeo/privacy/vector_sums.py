@@ -47,7 +47,7 @@ class PrivateSums(Opaque):
     ) -> None:
         array = np.asarray(values)
         if array.dtype.kind not in "iu":
-            # Truncating fractions would change the sensitivity.
+            # Fractions are refused, because truncating them would change the sensitivity.
             raise TypeError("Private sums are whole numbers.")
         if array.ndim != 2 or array.shape[1] != len(reach) or min(reach, default=0) < 1:
             raise ValueError("Every column of private sums has a reach of at least 1.")

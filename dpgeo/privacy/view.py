@@ -22,7 +22,7 @@ from dpgeo.spatial.grid import Grid
 
 
 class PrivateView(Protocol):
-    """A dataset with at most `bound` contributions per privacy unit."""
+    """A private dataset, of which at most `bound` contributions per privacy unit are counted."""
 
     @property
     def domain(self) -> Domain:
@@ -104,7 +104,8 @@ class PrivateView(Protocol):
     def trip_features(self, paths: TripPaths) -> PrivateTripFeatures:
         """Return counts of the features of at most `bound` trips of each privacy unit.
 
-        If distinct people are counted, a person has at most one trip with the same start and end.
+        `PrivateTripFeatures` describes the features. If distinct people are counted, a person has
+        at most one trip with the same start and end.
         """
 
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:

@@ -48,7 +48,7 @@ TOTAL = {
     BOOLEAN: "{0}",
     BYTES: f"substr({{0}}, 1, {MAX_FIELD_BYTES + 1})",
 }
-"""SQL that reads a column of each kind without failing for any value."""
+"""For each kind of column, SQL that reads it and raises an error for no value."""
 
 DEGREES = {
     WHOLE: "{0}::float8",
@@ -85,13 +85,16 @@ VALUES = {
     ),
     BOOLEAN: "{0}::integer::float8",
 }
-"""SQL that reads a column of numbers to be averaged, as float64, like `ingest.measures`."""
+"""For each kind of column, SQL that reads a number to be averaged as float64.
+
+`ingest.measures` reads the same values from files.
+"""
 
 CODED = (TEXT, UUID, WHOLE, BOOLEAN)
 """Kinds of columns that may hold a category, whose distinct values are then fetched."""
 
 GROWING = (WHOLE, DATE, LOCAL, MOMENT)
-"""Kinds of a column that may be declared to only grow."""
+"""Kinds of a column that may be declared as growing: rows added later have greater values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +128,8 @@ def step_of(column: Column, measure: Measure) -> str:
     low, high = (f"{limit!r}::float8" for limit in (measure.low, measure.high))
     span = measure.high - measure.low
     above = f"(least(greatest({value}, {low}), {high}) - {low})"
-    # PostgreSQL raises an error for a quotient that is too small for float64.
+    # PostgreSQL raises an error for a quotient that is too small for float64, so only values of at
+    # least a quarter of a step are divided.
     least = f"{span / (4 * measure.steps)!r}::float8"
     step = f"round({measure.steps} * ({above} / {span!r}::float8))::bigint"
     finite = f"{value} > '-Infinity'::float8 AND {value} < 'Infinity'::float8"

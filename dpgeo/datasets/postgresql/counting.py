@@ -153,15 +153,18 @@ class TableCounter:
             # workers.
             found = connection.cursor(binary=True).execute(text.encode(), query.values)
             names = [column.name for column in found.description or ()]
-            # Pairs of a person and a region are fetched in one block, because persons are numbered
-            # within a block.
+            # Pairs of a person and a region are fetched all at once, because whoever receives them
+            # numbers the persons of each block anew.
             most = max(found.rowcount, 1) if asked.wanted is Wanted.PAIRS else ROWS
             for some in iter(partial(found.fetchmany, most), []):
                 numbers = np.array(some, dtype=np.int64)
                 yield dict(zip(names, numbers.T, strict=True))
 
     def reports(self, bound: int, draw: int) -> Iterator[pa.RecordBatch] | None:
-        """Yield at most `bound` reports (rows) of each person; None if records are the unit."""
+        """Return an iterator over at most `bound` reports of each person, in batches of rows.
+
+        None if records are the privacy unit.
+        """
         return self._reports(bound, draw) if self.schema.unit is Unit.PERSON else None
 
     def _reports(self, bound: int, draw: int) -> Iterator[pa.RecordBatch]:
@@ -197,7 +200,7 @@ class TableCounter:
     def _content(self) -> dict[str, str]:
         """Return SQL for the columns of `CONTENT`, from which a record's hash is computed.
 
-        The hash decides in which region a record is counted.
+        The hash decides in which of several overlapping regions a record is counted.
         """
         named = self.schema.columns
         degrees = [self._degrees(name) for name in (named.longitude, named.latitude)]
@@ -281,7 +284,7 @@ class TableCounter:
         """Return SQL for the rows that `canonical_rows` accepts.
 
         Their columns are person, longitude, latitude and those in `added`, a mapping from names to
-        SQL. If records are the privacy unit, the column person has the value of `record`.
+        SQL. If records are the privacy unit, the column person has the value of `record`, also SQL.
         """
         from dpgeo.ingest.times import EARLIEST, LATEST
 
@@ -405,7 +408,7 @@ def table_counter(
     erased: Collection[bytes],
     between: tuple[int, int] | None,
 ) -> TableCounter | None:
-    """Return an object that counts a table in its database, or None if that is not possible.
+    """Return an object that counts a table's rows in its database; None if that is not possible.
 
     Whether it is possible depends only on the declaration, the study area, the window and the types
     of the columns. If not, this process has to read and count the rows.
@@ -439,7 +442,7 @@ def table_counter(
 
 
 def _divided(regions: ValuedRegions) -> tuple[Grid | Listed, Slicing | None]:
-    """Return the regions within each slice, and the slices, or None if `regions` has no slices."""
+    """Return the regions of one slice, and the slices; None as the slices if there are none."""
     if isinstance(regions, SlicedGrid):
         return regions.grid, regions.slices
     if isinstance(regions, SlicedZones):

@@ -58,7 +58,7 @@ class TableLocation(Location):
             growing_column(columns_of(connection, quoted_table(folder)), as_of)
 
     def files(self, folder: str) -> list[SourceFile]:
-        """Return one entry, which stands for the table or view named `folder`.
+        """Return a single SourceFile, which stands for the table or view named `folder`.
 
         Raises InvalidInput if it cannot be read, or Conflict if the database does not answer.
         """
@@ -88,10 +88,10 @@ class TableLocation(Location):
             yield path
 
     def recorded(self, folder: str, file: SourceFile, as_of: str, schema: Schema) -> SourceFile:
-        """Return the table's entry with the facts by which its present rows are recognised later.
+        """Return `file`, which stands for the table, with what identifies the table's present rows.
 
-        `as_of` names a column that only grows, or is "". Raises Conflict if the table cannot be
-        used.
+        That is their number, a checksum and the greatest value of `as_of`, a column that only
+        grows, or "" for none. Raises Conflict if the table cannot be used.
         """
         if file.footer:
             return file

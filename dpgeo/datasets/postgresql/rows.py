@@ -52,7 +52,7 @@ class Query:
 
 
 def does_not_grow(name: str) -> Conflict:
-    """Return the error for a column that was declared to only grow and cannot be used as such."""
+    """Return the error for a column that was declared as growing and cannot be used as such."""
     return Conflict(
         "The column {name!r} cannot say which rows are new: it must exist, and hold whole numbers, "
         "dates or times.",
@@ -165,7 +165,10 @@ def tables_of(
 def batches_of(
     tables: Iterator[pa.Table], schema: Schema, tally: Tally, total: int
 ) -> Iterator[Batch]:
-    """Yield tables as batches whose columns are named by role; add their rows to `tally.read`."""
+    """Yield each table as a batch, and add its rows to `tally.read`.
+
+    Columns are named by what they hold, such as "longitude", not by their names in the source.
+    """
     from dpgeo.ingest.parquet_reader import check_type
 
     done = 0

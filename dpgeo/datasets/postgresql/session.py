@@ -53,7 +53,7 @@ A checksum is computed from these texts.
 
 @contextmanager
 def connected(address: str, seconds: int = MOST_SECONDS) -> Iterator[psycopg.Connection]:
-    """Open a read-only transaction with the settings of `SESSION`, and a limit for each query."""
+    """Open a read-only transaction with the settings of `SESSION` and a time limit per query."""
     given: dict[str, Any] = conninfo_to_dict(address)
     if not _is_local(given):
         given.setdefault("sslmode", "verify-full")
