@@ -134,7 +134,7 @@ def check_settled(user: User, jobs: Iterable[Job | None]) -> None:
 
 
 def jobs_of(dataset: Dataset) -> Iterator[Job | None]:
-    """Yield the jobs of a dataset's uploads and releases; None if an upload has no job."""
+    """Yield the job of each upload and release of a dataset, or None for an upload without one."""
     for results in (dataset.uploads, dataset.releases):
         for result in results.select_related("job"):
             yield result.job

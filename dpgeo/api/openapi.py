@@ -58,14 +58,13 @@ DETAILS = {
 class Operation:
     """Description of one view method: its name, input and responses.
 
-    `answer` is the serializer of the response with `status`. If `repeated` is not empty, it
-    describes the response 200 to a request that was sent before. `responses` are other responses.
-    `errors` lists the statuses of errors; the usual ones are added if `usual` is True. `further`
-    lists kinds of problem that share their status with another kind. The keys of `links` are the
-    operations that a client may call next, and its values their path parameters, as references into
-    this response.
-    `example` names the operation whose recorded example is shown; it is empty for this operation's
-    own.
+    `answer` is the serializer of the response with `status`. `repeated` describes the response 200
+    to a request that was sent before; it is empty if there is none. `responses` are all other
+    responses except errors. `errors` lists the statuses of errors; the usual ones are added if
+    `usual` is True. `further` lists kinds of problem that share their status with another kind.
+    `links` maps the names of operations that a client may call next to their path parameters, given
+    as references into this response. `example` names another operation whose recorded example is
+    shown; if it is empty, this operation's own is shown.
     """
 
     name: str

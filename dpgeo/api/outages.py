@@ -96,7 +96,7 @@ def _missing(request: HttpRequest) -> Outage | None:
 def _body_length(request: HttpRequest) -> int:
     """Return the header Content-Length, or 0 if it is not a number.
 
-    In that case the view refuses the request.
+    The view itself refuses a request whose header is not a number.
     """
     length = request.META.get("CONTENT_LENGTH") or ""
     return int(length[:18]) if length.isascii() and length.isdigit() else 0

@@ -309,7 +309,7 @@ def _flows(release_id: str, sha256: str, layer: str) -> FlowAnswers:
 
 @lru_cache(maxsize=8)
 def _scaling(release_id: str, sha256: str) -> Scaling | None:
-    """Return the factor that scales a release's counts to its noisy total, with its interval.
+    """Return the factor that scales a release's counts to its noisy total, and its interval.
 
     Returns None for a release without totals. The result is cached.
     """

@@ -457,7 +457,7 @@ def request_release(request: Request, user: User) -> tuple[Release, bool]:
 
 
 CHOICES = ("publish_when_done", "all_files")
-"""Fields of a request that are true or false, named as in the release."""
+"""The fields of a request that are true or false; Release has fields of the same names."""
 
 
 def check_same(release: Release, wanted_request: ReleaseRequest, fields: dict[str, Any]) -> None:

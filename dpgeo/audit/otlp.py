@@ -59,7 +59,10 @@ def check_otlp(**_: Any) -> list[checks.CheckMessage]:
 
 
 def otlp_address(text: str) -> SplitResult | None:
-    """Return a collector's address, or None if there is none. Raises ValueError."""
+    """Parse a collector's address; return None for an empty text.
+
+    Raises ValueError unless the address is an https URL or a collector on this machine.
+    """
     if not text:
         return None
     parts = urlsplit(text)

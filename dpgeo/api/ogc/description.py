@@ -148,7 +148,7 @@ def _reference(document: type[Document]) -> Json:
 
 
 def _schemas() -> Json:
-    """Return the JSON Schemas of DOCUMENTS and of those nested in them, by name."""
+    """Return, by name, the JSON Schemas of DOCUMENTS and of the serializers nested in them."""
     mapping = AutoSchema()
     mapping.registry = ComponentRegistry()
     mapping.view, mapping.method = APIView(request=None), "GET"
