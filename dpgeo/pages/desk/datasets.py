@@ -54,7 +54,7 @@ def dataset_new(request: HttpRequest) -> HttpResponse:
 
 
 def caution(request: HttpRequest, dataset: Dataset) -> None:
-    """Show warnings if the dataset's budget is unusual or has yet to be approved by someone else."""
+    """Warn if the dataset's budget is unusual or has yet to be approved by someone else."""
     if dataset.proposals.filter(decided_at=None).exists():
         words = gettext("Another administrator has to approve the budget; until then it stays.")
         messages.warning(request, words)
