@@ -65,7 +65,10 @@ def ledgers_lock(*ledgers: int) -> set[int]:
 
 
 def _locked(*ledgers: int) -> dict[int, Ledger]:
-    """Lock ledgers and their budgets for points in the order of their ids; return them by id."""
+    """Lock ledgers, given by id, and their budgets for points, in the order of all these ids.
+
+    Returns a mapping from ids to the locked ledgers.
+    """
     concerned = Q(pk__in=ledgers) | Q(beside__in=ledgers)
     rows = Ledger.objects.select_for_update().filter(concerned).order_by("pk")
     list(rows)

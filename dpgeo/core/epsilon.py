@@ -46,8 +46,8 @@ def parse_epsilon(value: str | int | Decimal | Fraction, *, field: str = "epsilo
     if isinstance(number, Decimal) and (
         len(number.as_tuple().digits) > MOST_DIGITS or number < LEAST
     ):
-        # Reject so fine a number before making it a fraction: that of 1e-999999999 would have a
-        # billion digits.
+        # Reject so fine a number before making it a fraction: as a fraction, 1e-999999999 would
+        # have a billion digits.
         raise InvalidInput(TOO_FINE, field=field)
     exact = Fraction(number)
     if (exact * MICRO).denominator != 1:

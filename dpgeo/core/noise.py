@@ -115,7 +115,7 @@ class DiscreteLaplace:
         return self._least(math.log((1 - confidence) / 2)) - 1
 
     def threshold(self, chance: float = 1e-3) -> int:
-        """Return the smallest t >= 1 that an empty cell reaches with probability <= `chance`."""
+        """Return the smallest t >= 1 that noise alone reaches with probability <= `chance`."""
         # P(noise >= t) = a^t / (1+a) for t >= 1, with a = exp(-rate)
         return max(1, self._least(math.log(chance)))
 
@@ -249,7 +249,7 @@ class DiscreteGaussian:
         return self._least(lambda above: 2 * above <= 1 - confidence) - 1
 
     def threshold(self, chance: float = 1e-3) -> int:
-        """Return the smallest t >= 1 that an empty cell reaches with probability <= `chance`."""
+        """Return the smallest t >= 1 that noise alone reaches with probability <= `chance`."""
         return self._least(lambda above: above <= chance)
 
     def above(self, value: int) -> float:

@@ -63,7 +63,7 @@ class SliceNames:
 
     @property
     def parts(self) -> tuple[tuple[str, str], ...]:
-        """The titles of each slice's category value and of its time, each "" if there is none."""
+        """For each slice, the titles of its category value and its time, "" where it has none."""
         return tuple(product(self.values or ("",), self.times or ("",)))
 
     @property

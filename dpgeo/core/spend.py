@@ -78,7 +78,7 @@ class Measured:
 
     @property
     def amount(self) -> Fraction:
-        """What the line adds to the cost of its release: its epsilon, or its rho under zCDP."""
+        """What this trace line adds to its release's cost: its epsilon, or its rho under zCDP."""
         return self.epsilon or self.rho or Fraction(0)
 
     def to_json(self) -> dict[str, Any]:

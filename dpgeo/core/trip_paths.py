@@ -17,7 +17,7 @@ MOST_MOVES = 40
 """Number of moves after which a path is cut off."""
 
 UNITS = 60
-"""Number of units that each path divides among its moves, so that all paths weigh the same."""
+"""Number of units that each path divides among its moves, so that all paths add equally much."""
 
 DIRECTIONS = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 """Steps in rows and columns to the eight neighbours of a cell, clockwise from the north."""

@@ -155,7 +155,7 @@ def _degrees(batch: Batch, schema: Schema, sieve: Sieve) -> Pair:
         declared = PointsAs(x_axis, y_axis, crs, form)
         pair = points(batch.fields[Role.GEOMETRY], declared, sieve)
     else:
-        # GeoJSON points are numbers already, so a format that splits a text column does not apply.
+        # GeoJSON points are numbers already, so a format for pairs written as text does not apply.
         form = "" if form in PAIRS else form
         y = numbers(batch.fields[Role.LATITUDE], y_axis, sieve, form)
         pair = numbers(batch.fields[Role.LONGITUDE], x_axis, sieve, form), y

@@ -83,7 +83,7 @@ class Feature:
 class Records:
     """Texts, each of which should be a feature, in `block` from `starts` to `ends` (n,).
 
-    `too_long` (n,) marks texts that are too long; they may be cut to their beginning or to blanks.
+    `too_long` (n,) marks texts that are too long; they may be cut to their beginning, or be empty.
     `numbers` (n,) are the records' numbers in the file, and `done` is how many bytes have been
     read.
     """

@@ -135,8 +135,8 @@ def open_list(
 ) -> Iterator[Table]:
     """Open a JSON document's list as a table of records. Raises InvalidInput.
 
-    `rows` yields the rows of one element's text. `names` are the columns, or None if they are not
-    known in advance.
+    `rows(text)` yields the rows that one element of the list, given as text, becomes. `names` are
+    the columns, or None if they are not known in advance.
     """
     total = path.stat().st_size
     with path.open("rb") as file:

@@ -53,7 +53,7 @@ class Preview:
     def tells_columns(self) -> bool:
         """Whether the column names, and the format they were read in, do not depend on any row.
 
-        This holds for a table that has a header according to its file name.
+        This is so if the file's name indicates its format, and a header names all columns.
         """
         named = bool(self.file_format) and self.file_format == self.named_format
         return self.complete and named and not self.suggested.unnamed

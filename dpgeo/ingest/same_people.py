@@ -72,7 +72,7 @@ def people_of(paths: Sequence[Path], key: bytes) -> People:
 
 
 def _smallest(hashes: Hashes, waiting: list[Hashes], limit: int) -> tuple[Hashes, int]:
-    """Return the smallest `MOST_HASHES` hashes, and the hash up to which none was left out."""
+    """Return the smallest `MOST_HASHES` hashes, and the limit up to which no hash is missing."""
     every = np.unique(np.concatenate([hashes, *waiting]))
     every = every[every <= np.uint64(limit)]
     if len(every) <= MOST_HASHES:
@@ -114,7 +114,7 @@ def _among(values: Hashes, ordered: Hashes) -> NDArray[np.bool_]:
 
 
 def _batches(paths: Sequence[Path], key: bytes) -> Iterator[Hashes]:
-    """Yield the distinct organisation hashes of the persons in each part of each file."""
+    """Yield the distinct organisation hashes of the persons in each batch of rows of each file."""
     for path in paths:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(ROW_GROUP, columns=["person_high", "person_low"]):

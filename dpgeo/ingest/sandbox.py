@@ -138,7 +138,7 @@ def _raise(message: Mapping[str, Any]) -> None:
 
 
 def _understand(read: Callable[[Any], T], answer: Any) -> T:
-    """Read the worker's answer. Raises RuntimeError for an unexpected one."""
+    """Parse the worker's result with `read`. Raises RuntimeError if `read` fails."""
     try:
         return read(answer)
     except Exception as error:

@@ -38,7 +38,7 @@ class Role(StrEnum):
 
 
 Wanted = Mapping[str, str]
-"""Names of the columns to read, by `Role`, `attribute_key`, `measure_key` or `category_key`."""
+"""Names of the columns to read, by `Role`, or by the key of an attribute, measure or category."""
 
 
 def attribute_key(attribute: Attribute) -> str:
@@ -57,7 +57,7 @@ def category_key(category: Category) -> str:
 
 
 ATTRIBUTE, MEASURE, CATEGORY = "attribute ", "measure ", "category "
-"""Prefixes of the names that `attribute_key`, `measure_key` and `category_key` return."""
+"""Prefixes of the keys that `attribute_key`, `measure_key` and `category_key` return."""
 
 
 ROLE_NAMES = {

@@ -115,7 +115,10 @@ def rows_of_batches(
     people: tuple[int, int] | None = None,
     between: tuple[int, int] | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the canonical rows of batches, for `source_rows` and for tables of a database."""
+    """Yield the canonical rows of batches, read from a file or from a table of a database.
+
+    `people` and `between` limit the rows as in `source_rows`.
+    """
     known = {} if known is None else known
     for whole in batches:
         batch = whole

@@ -187,7 +187,7 @@ def _tails(
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
     """Read what follows the seconds: a fraction, which is dropped, and an offset from UTC.
 
-    Returns the offsets in seconds, and masks of local times and of tails that are valid.
+    Returns the offsets in seconds, and masks of the times without offset and of valid tails.
     """
     encoded = tails.dictionary_encode()
     parts = pc.extract_regex(encoded.dictionary, TAIL)
@@ -210,7 +210,7 @@ def read_numbers(
 
 
 def _calendar(parts: pa.Array, to_utc: Offsets) -> Read:
-    """Return the times in seconds, given the named parts of dates and clock times."""
+    """Return the times in seconds, given a struct of their written parts ("year" to "zone")."""
     fits = mask(pc.is_valid(parts))
     names = {field.name for field in parts.type}
     year, day, hour, minute, second = (

@@ -75,8 +75,8 @@ def local_to_utc(local: NDArray[np.int64], time_zone: str) -> NDArray[np.int64]:
     zone = ZoneInfo(time_zone)
     day = local // DAY
     first = int(day.min(initial=0))
-    # All times lie within a few thousand years, so marking the days that occur in a table of all
-    # days from the first to the last is quicker than sorting them.
+    # All times lie within a few thousand years. So it is quicker to mark the days that occur, in a
+    # table of all days from the first to the last, than to sort them.
     occurs = np.zeros(int(day.max(initial=0)) - first + 2, dtype=bool)
     occurs[day - first] = True
     starts, ends = np.zeros((2, len(occurs)), dtype=np.int64)

@@ -139,7 +139,7 @@ def _by_file(question: Question, head: Head, columns: Columns, accepted: int) ->
 
 
 def guess_formats(sample: Sample, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
-    """Return a declaration with the likeliest formats, and other time formats that fit as well."""
+    """Return a declaration with the likeliest formats, and other time formats as likely."""
     rivals: tuple[str, ...] = ()
     if columns.time:
         texts = sample.texts(Role.TIME)

@@ -38,7 +38,7 @@ class Points:
         self.length = 0
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        """Handle the start of an element. Raises InvalidInput."""
+        """Handle the start of an element. Raises InvalidInput if it is nested too deeply."""
         self.path.append(name.rpartition(":")[2])
         if len(self.path) > MAX_DEPTH:
             raise _unreadable()

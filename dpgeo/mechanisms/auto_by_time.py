@@ -161,7 +161,7 @@ def forecast(
     """Forecast the noise in the count of a square of the last phase.
 
     The number of squares depends on the data, so only its maximum is forecast: the number of cells
-    of all slices. Raises InvalidInput as `counted` does.
+    of all slices. Raises InvalidInput for data without times, or without the category.
     """
     sliced = counted(params, domain)
     noise = law.sums(epsilon * LAST_SHARE, bound)

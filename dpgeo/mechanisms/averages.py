@@ -96,7 +96,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 
 def release(view: PrivateView, params: Params, meter: CountMeter) -> AveragesRelease:
-    """Measure the sums U and D (module docstring) of every region once."""
+    """Measure the sums of values' distances from both limits (U and D) once for every region."""
     regions = DividedRegions.of(params, view.domain)
     places, names = regions.places, regions.names
     measure = find_measure(view.domain.measures, params.measure)

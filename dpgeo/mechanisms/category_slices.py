@@ -110,7 +110,10 @@ def counted(params: Params, domain: Domain) -> SlicedGrid:
 def forecast(
     params: Params, epsilon: Fraction, bound: int, domain: Domain, law: Law = LAPLACE
 ) -> Forecast:
-    """Forecast the noise of a cell's count. Raises the errors of `counted`."""
+    """Forecast the noise of a cell's count.
+
+    Raises InvalidInput for data without the category or the times, or for too many slices.
+    """
     sliced = counted(params, domain)
     grid, names = sliced.grid, sliced.slices.names
     return Forecast(

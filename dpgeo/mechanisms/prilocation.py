@@ -285,7 +285,7 @@ def _blocks(area: StudyArea, cells: int) -> Places:
 
 @lru_cache(maxsize=16)
 def _hiding(places: Places) -> tuple[Phrase, ...]:
-    """Return, from a cache, `places.hiding()`: a sentence for each number of hidden levels."""
+    """Return, from a cache, a sentence on the protection for each number of hidden levels."""
     return tuple(places.hiding())
 
 

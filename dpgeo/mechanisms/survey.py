@@ -62,8 +62,8 @@ CONCENTRATED = 50.0
 different sizes follows, otherwise two.
 
 The limit was chosen on generated maps with 100,000 records at epsilon 0.1. The only maps above it
-are those of two attributes that are mostly zero, of people in a corner, and of roads that meet in
-one square.
+are those of a table of two attributes, both mostly zero, of people in a corner, and of roads that
+meet in one square.
 """
 
 PER_SQUARE = 40.0

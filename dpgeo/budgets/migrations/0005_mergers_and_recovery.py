@@ -1,4 +1,4 @@
-"""Ledgers can be merged, and draws of unknown datasets have ledgers of their own."""
+"""Ledgers can be merged, and ledgers can be for draws from datasets that the database lacks."""
 
 import django.db.models.deletion
 from django.apps.registry import Apps
