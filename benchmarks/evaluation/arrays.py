@@ -115,7 +115,7 @@ class CountsView:
         raise TypeError("Each record is a privacy unit here, and none has more than one place.")
 
     def with_bound(self, bound: int) -> CountsView:
-        """Return this view unchanged: each record has only one place."""
+        """Return this view unchanged: each record has only one place, which any bound keeps."""
         return self
 
     def popularity(self, regions: Regions) -> PrivateCounts:

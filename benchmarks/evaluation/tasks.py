@@ -101,7 +101,7 @@ def cast_outcome(
     longitude: Floats,
     latitude: Floats,
 ) -> CastOutcome:
-    """Return the figures of geocasts as `outcome` does; all workers in their regions are asked."""
+    """Return the figures of geocasts, in which all workers in a task's regions are notified."""
     home = partition.regions_at(longitude, latitude)
     success, notified = [], []
     for task, cast in casts.items():

@@ -151,7 +151,7 @@ def restore_run(
 
 
 def check_empty() -> None:
-    """Raise Conflict unless the database has tables and no rows of an installation."""
+    """Raise Conflict if the database has users, datasets, jobs or other rows of an installation."""
     if any(
         model.objects.exists() for model in (User, Organisation, Ledger, Entry, Dataset, Job, Event)
     ):

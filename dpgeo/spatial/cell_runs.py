@@ -35,7 +35,7 @@ class CellRuns:
         return int(self.before[-1])
 
     def numbers(self, ranks: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-        """Return the indices (m,) of the cells with these ranks (m,).
+        """Return the index (m,) of each cell in the set, given the ranks (m,) of the cells.
 
         The cell with the lowest index in the set has the rank 0.
         """
@@ -43,10 +43,9 @@ class CellRuns:
         return np.asarray(self.starts[run] + ranks - self.before[run], dtype=np.int64)
 
     def ranks(self, numbers: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-        """Return the ranks (m,) in the set of the cells with these indices (m,).
+        """Return the rank (m,) of each cell in the set, given the indices (m,) of the cells.
 
-        The cell with the lowest index has the rank 0; a cell that is not in the set has the rank
-        -1.
+        The cell with the lowest index has the rank 0; a cell that is not in the set gets -1.
         """
         run = np.searchsorted(self.starts, numbers, side="right") - 1
         inside = (run >= 0) & (numbers < self.ends[run])

@@ -54,7 +54,7 @@ class Latitudes:
 
     @classmethod
     def between(cls, south: float, north: float, *, error: float) -> Self | None:
-        """Return the polynomial of least degree whose error, in degrees, is proven to be small.
+        """Return the polynomial of least degree that is proven to err by at most `error` degrees.
 
         `south` and `north` are latitudes; what lies beyond 85.1 degrees is left out. Returns None
         if the degree would be too high.

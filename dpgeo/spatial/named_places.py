@@ -38,7 +38,7 @@ COAST_DEGREES = 0.02
 """How far, in degrees, a country's cities may lie beyond its simplified coast."""
 
 TOWN_WORDS = {"city", "of", "town", "stadt"}
-"""Words that a town's name on the map may have besides the name that people type."""
+"""Words that may be added to a town's name in one source but not in another."""
 
 SAME_PLACE_DEGREES = 0.1
 """Largest distance, along each axis, between two sources' positions of the same city."""

@@ -354,16 +354,17 @@ def structure_scores(structures: list[list[int]], teach: slice) -> tuple[Floats,
 
 
 def best_threshold(one: Floats, other: Floats, trials: int) -> tuple[float, float]:
-    """Return a threshold for scores, and the bound on epsilon that it promises.
+    """Return the best bound on epsilon that a threshold for scores promises, and this threshold.
 
     The event is `score >= threshold`. The bound is what `trials` releases would prove if the event
-    were as frequent as in these. A bound below 0 proves nothing.
+    were as frequent as among the scores `one` and `other`. A bound below 0 proves nothing.
     """
     thresholds = np.unique(np.quantile(one, np.linspace(0.05, 0.95, 19)))
     more, less = (
         np.array([np.mean(side >= each) * trials for each in thresholds]) for side in (one, other)
     )
-    # An event that the other dataset never had in this sample is still possible, so count it once.
+    # An event that never occurred in releases of the other dataset is still possible, so take it to
+    # have occurred once.
     bounds = least_log_ratio(more, np.maximum(less, 1.0), trials, math.exp(LOG_FALSE_ALARM))
     best = int(np.argmax(bounds))
     return float(bounds[best]), float(thresholds[best])

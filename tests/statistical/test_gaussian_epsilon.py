@@ -2,8 +2,8 @@
 
 A coin chooses one of two neighbouring datasets, their counts are measured, and an attacker who
 knows everything but the coin guesses where the likelihood ratio exceeds e^epsilon. That rule is the
-best there is for the hockey-stick divergence (Neyman and Pearson), so a claim that is too small
-cannot hide from it. `tests.audit.bounds` turns guesses into proofs.
+best there is for the hockey-stick divergence (Neyman and Pearson), so enough guesses disprove every
+claim that is too small. `tests.audit.bounds` turns guesses into proofs.
 """
 
 from __future__ import annotations

@@ -75,9 +75,10 @@ def test_two_reports_on_either_side_of_a_snapping_edge_are_not_told_apart(radius
 
 
 def test_two_reports_two_centimetres_apart_would_be_told_apart_by_a_coarse_grid() -> None:
-    """The audit finds that points snapped to a grid as coarse as before version 0.2 tell too much.
+    """The audit finds that points snapped to the coarse grid of old versions reveal too much.
 
-    Two reports a few centimetres apart, on either side of a cell's edge, differ by a whole cell.
+    Before version 0.2, two reports a few centimetres apart, on either side of a cell's edge,
+    differed by a whole cell.
     """
     level = make_level("2", 1)
     coarse = PlanarLaplace(level.epsilon, 1, grid_step(1))

@@ -139,7 +139,7 @@ def test_everything_that_suites_import_is_hashed() -> None:
 
 
 class Item:
-    """A stand-in for a collected test, with the attributes that the options use."""
+    """A stand-in for a test that pytest has collected, with the attributes that sampling reads."""
 
     def __init__(self, suite: Suite, number: int) -> None:
         self.path = ROOT / suite.folder / "test_any.py"

@@ -1,4 +1,4 @@
-"""Profiles: sums by strip of a map, which contain each count exactly once, and their margins."""
+"""Profiles: sums over strips of a map, where every count is in one strip, and their margins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of advised bounds: exact errors of bounded counts, and its output."""
+"""The benchmark of advised contribution bounds: exact errors of the counts, and its output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark of bounds: who contributes what, and its output."""
+"""The benchmark of rules that choose the contribution bound: their errors, a line for each."""
 
 from __future__ import annotations
 

@@ -61,7 +61,8 @@ def test_levels_are_eighty_and_ninety_five() -> None:
 def test_randomised_response_reaches_the_bound() -> None:
     """Randomised response reaches the bound on right guesses.
 
-    At epsilon ln 9, the true answer is given nine times in ten, so a guess by it is right as often.
+    At epsilon ln 9, the true answer is given nine times in ten, so guessing what the answer says is
+    right nine times in ten.
     """
     with mpmath.workdps(40):
         epsilon = Fraction(int(mpmath.log(9) * 10**30), 10**30)

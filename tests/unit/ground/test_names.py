@@ -86,7 +86,7 @@ def test_areas_have_outlines_and_municipalities_are_named(extract: Path) -> None
 def test_one_typing_error_is_forgiven(extract: Path) -> None:
     """Names are found despite one typing error in at least 85 of 100 cases.
 
-    Most of the others are short words, or have a missing or misplaced space.
+    Most names that are not found are short words, or have a missing or misplaced space.
     """
     random = Random(20261123)  # noqa: S311 - the same names in each run
     known = sorted({place.name for place in extract_names(EXTRACT) if len(fold(place.name)) > 3})

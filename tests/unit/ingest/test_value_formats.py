@@ -49,7 +49,7 @@ POSITIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "lat-lon": (("45.5, 5.25", ""), ("45.5;5.25", ""), ("(45,5; 5,25)", ""), ("N45.5 E5.25", "")),
     "lon-lat": (("5.25, 45.5", ""), ("5.25 45.5", ""), ("[5.25,45.5]", "")),
 }
-"""Ways to write one position in each format: longitude and latitude, or a pair of them."""
+"""Ways to write one position in each format: longitude and latitude, or both in the first text."""
 
 STRANGE_POSITIONS = (("", ""), ("x", "45"), ("5,25,5", "45,5"), ("999", "1"), ("1e999", "nan"))
 

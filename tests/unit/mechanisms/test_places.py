@@ -1,4 +1,4 @@
-"""Counts of declared places: which rows count where, contexts, and ranks that hold."""
+"""Counts of declared places: which rows count where, contexts, and intervals of ranks."""
 
 from __future__ import annotations
 

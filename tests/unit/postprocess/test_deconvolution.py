@@ -132,8 +132,8 @@ def test_smoothing_goes_from_the_points_to_the_base() -> None:
     smoothed = strong.apply(density, 100, 3)
     assert smoothed.sum() == pytest.approx(1)
     assert not smoothed[0].any()
-    # Strong smoothing keeps the sum of every largest square, but divides it almost as the base
-    # density does.
+    # Strong smoothing keeps the sum of every square of its coarsest grid, but divides it among
+    # cells almost as the base density does.
     assert np.abs(smoothed - base).sum() < np.abs(density - base).sum() / 2
 
 

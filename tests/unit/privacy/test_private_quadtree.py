@@ -22,7 +22,10 @@ EVERYWHERE = np.ones((4, 4), dtype=np.bool_)
 
 
 def log_odds(biased: int, rate: float) -> tuple[float, float]:
-    """Return the log-probabilities that a box with this biased count is split and is not split."""
+    """Return the log-probabilities that a box is split and that it is not split.
+
+    `biased` is the box's count minus a bias for each level above it, but at least minus one bias.
+    """
     tail = math.exp(-rate * abs(biased)) / (1 + math.exp(-rate))
     if biased >= 1:
         return math.log1p(-tail), math.log(tail)

@@ -180,7 +180,7 @@ class Command(BaseCommand):
 
 
 def _household(quote: Quote) -> list[str]:
-    """Return a line on the households that are protected; no line if single people are."""
+    """Return a line of text on the epsilon of households, or no line if only people have one."""
     request = quote.request
     if request.household == 1:
         return []

@@ -1,4 +1,4 @@
-"""Task regions, grown from a release's own boxes until they reach the task's target."""
+"""Task regions, grown from a release's boxes until a task's target probability is reached."""
 
 from __future__ import annotations
 
