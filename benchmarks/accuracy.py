@@ -69,7 +69,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose the counts to measure on; see `counts_of`."""
+    """Add command-line options for the counts that `counts_of` returns."""
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--array", type=Path, help=".npy file of square counts")
     source.add_argument("--generated", choices=KINDS, help="a generated map of this kind")

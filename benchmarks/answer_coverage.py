@@ -48,7 +48,7 @@ def add_to(subcommands: Any) -> None:
 def measure(options: argparse.Namespace) -> None:
     """Print a line for each release, and for each mechanism the means over its releases.
 
-    "least" is the lowest coverage of any class of boxes in any single release.
+    "least" is the lowest coverage of any size class of boxes in any single release.
     """
     given = dict(pair.split("=", 1) for pair in options.param)
     for key in options.mechanism or HEATMAPS:

@@ -58,7 +58,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def add_source(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose the rows, and how often they are released."""
+    """Add command-line options for the rows, and for how often they are released."""
     parser.add_argument(
         "--data", type=Path, help="Parquet with columns user, lon, lat and minute; else generated"
     )

@@ -91,7 +91,8 @@ def measure(options: argparse.Namespace) -> None:
 class People:
     """What each person adds to each cell: triples of `person`, `cell` and `times`, all (n,).
 
-    `of_person` (people,) is a person's number of contributions; `truth` (cells,) are the counts.
+    `of_person` (people,) is a person's number of contributions; `truth` (cells,) are the counts
+    without a bound.
     """
 
     person: Ints

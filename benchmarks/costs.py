@@ -65,8 +65,8 @@ def _measured(names: dict[str, str]) -> Iterator[dict[str, Any]]:
 
     from dpgeo.pages.warming import warm
 
-    # A server fills its caches in the same way before its first visitor, so the time that this
-    # takes belongs to no request.
+    # A server fills its caches like this before its first visitor, so `warm` is not timed as a part
+    # of any request.
     warm()
     client = Client()
     for what, method, address, body in requests(names):

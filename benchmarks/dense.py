@@ -108,7 +108,7 @@ def _seeds(options: argparse.Namespace) -> range:
 
 
 def _relative_error(errors: Floats) -> float:
-    """Return the standard error of the mean, as a share of the mean."""
+    """Return the standard error of the errors' mean, as a share of that mean."""
     return float(errors.std() / max(1, len(errors) - 1) ** 0.5 / errors.mean())
 
 

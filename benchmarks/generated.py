@@ -82,7 +82,7 @@ def _heavy_cells(cells: int, random: Generator) -> Floats:
 
 
 def _table(cells: int, random: Generator) -> Floats:
-    """Return a table of two attributes that are mostly zero and rarely both positive."""
+    """Return cells' weights: a table of two attributes, mostly zero and rarely both positive."""
     axes = [_attribute(cells, random) for _ in range(2)]
     together = random.choice([0.0, 0.02, 1.0])
     weights = np.outer(axes[0], axes[1])

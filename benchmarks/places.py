@@ -99,7 +99,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def read(path: Path) -> tuple[ArrayView, Ints, Ints]:
-    """Return a file's check-ins as mechanisms see them, and the true place and weekday of each."""
+    """Return a file's check-ins for a mechanism to read, and the place and weekday of each."""
     import pandas as pd
 
     frame = pd.read_parquet(path, columns=["user", "poi", "minute"])

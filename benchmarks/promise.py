@@ -91,11 +91,11 @@ def _count(draw: Draw, place: float, draws: int, scale: float, seed: int) -> NDA
 def _choose(
     west: NDArray[np.int64], east: NDArray[np.int64], chance: float
 ) -> tuple[NDArray[np.int64], int]:
-    """Return the cells whose outcomes reveal most, and the place (0 or 1) that they favour."""
+    """Return the cells that best tell the two places apart, and the place (0 or 1) they favour."""
     best: tuple[float, NDArray[np.int64], int] = (-math.inf, np.arange(west.size), 0)
     for first, (more, less) in enumerate([(west, east), (east, west)]):
-        # Cells are ordered by the ratio of their two counts. The term 1/sqrt moves nearly empty
-        # cells to the end. Half an outcome is added to both counts to avoid division by 0.
+        # Cells are ordered by the ratio of their two counts. 1/sqrt(count) is added to move nearly
+        # empty cells to the end, and half an outcome to both counts to avoid division by 0.
         order = np.argsort((less + 0.5) / (more + 0.5) + 1 / np.sqrt(more + 0.5), kind="stable")
         lower = least_log_ratio(
             np.cumsum(more[order]), np.cumsum(less[order]), int(west.sum()), chance

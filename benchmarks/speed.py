@@ -58,7 +58,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for each comparison."""
+    """Print a line for each part of dpgeo whose time is compared."""
     for line in (noise(options), *gaussian(options), kdtree(options), dpcube(options)):
         report(line, options.json)
     with tempfile.TemporaryDirectory(prefix="dpgeo-benchmark-") as folder:

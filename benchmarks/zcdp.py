@@ -251,7 +251,7 @@ def clusters(
 
 
 def distance(grid: Grid, counts: Floats, centres: Centres) -> float:
-    """Return the mean distance of counts (cells,) from the nearest centres, in % of a side."""
+    """Return the mean distance of people, counted by cell, from centres, in % of a side."""
     cells = np.flatnonzero(counts)
     row, column = np.divmod(cells, grid.columns)
     x = grid.west + (column + 0.5) * grid.cell

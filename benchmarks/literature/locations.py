@@ -62,7 +62,7 @@ def _halves(x: Floats, y: Floats, held: NDArray[np.intp]) -> list[NDArray[np.int
 def per_coordinate(
     x: Floats, y: Floats, scales: tuple[float, float], random: Generator
 ) -> tuple[Floats, Floats]:
-    """Return positions (n,) with Laplace noise of these scales in x and in y."""
+    """Return positions (n,) with Laplace noise of one scale in x and another in y."""
     east = random.laplace(0, scales[0], x.size)
     return x + east, y + random.laplace(0, scales[1], y.size)
 
@@ -94,7 +94,7 @@ def exponential_weights(side: float, cells: int, epsilon: float) -> Floats:
 
 
 def exponential(points: Ints, weights: Floats, random: Generator) -> Ints:
-    """Return, for each of `points` (n,), a random grid point; row i of `weights` is for point i."""
+    """Return random grid points (n,): for point i, with the probabilities in row i of `weights`."""
     drawn = np.empty(points.size, dtype=np.int64)
     for point in np.unique(points):
         here = points == point

@@ -53,9 +53,9 @@ class Table:
     def facts(self) -> dict[str, Any]:
         """Return what a page needs to distinguish counts and changes from noise, as JSON values.
 
-        A listed count has the margin of `selected_margin`: `reach` if it is at least that far above
-        the threshold, else the larger of the count and `margin`. Margins with `change_` in their
-        names fail half as often, so that the sum of two such margins is a margin of the change.
+        The margin of a listed count (`selected_margin`) is `reach` if the count is at least `reach`
+        above the threshold, else the larger of the count and `margin`. Margins with `change_` in
+        their names fail half as often, so that the sum of two of them is a margin of the change.
         """
         listed = {
             "least": self.least,
@@ -98,7 +98,8 @@ def table_of_lists(
 ) -> Table:
     """Return the table of maps that list counts; each map is a pair (keys, counts).
 
-    Keys are ascending. `possible` and `least` are explained at `Table`.
+    Keys are ascending. A map lists counts from `least` on; `possible` is the number of keys that
+    it might have listed.
     """
     keys = np.unique(np.concatenate([keys for keys, _ in maps]))
     counts = np.zeros((len(maps), keys.size), dtype=np.int64)

@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 
 class NoiseKind(Enum):
-    """The kind of noise in counts."""
+    """The kind of noise in counts: Laplace or Gaussian."""
 
     LAPLACE = "laplace"
     GAUSSIAN = "gaussian"
@@ -177,9 +177,9 @@ class _Model:
         return seen
 
     def moments(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return posterior means and variances, for each guess and noisy count y.
+        """Return posterior means and variances (guesses, y), by bin of guesses and noisy count.
 
-        `weights` are the weights of the priors that are mixed for each guess.
+        `weights` (guesses, components) are the weights of the mixture's components.
         """
         prior = (weights[:, None, :] @ self.priors)[:, 0, :]
         total = np.maximum(prior @ self.noise, 1e-300)

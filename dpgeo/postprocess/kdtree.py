@@ -76,7 +76,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tables:
-    """Summed-area tables of the inside mask, the noisy cells and their squares."""
+    """Summed-area tables: cells in the study area, noisy counts of cells, and their squares."""
 
     inside: NDArray[np.integer[Any]]
     sums: NDArray[np.integer[Any]]

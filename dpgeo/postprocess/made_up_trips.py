@@ -43,7 +43,7 @@ class MadeUpTrips:
         return np.repeat(np.arange(len(self)), np.diff(self.start))
 
     def lines(self) -> NDArray[np.object_]:
-        """Return each trip as a line."""
+        """Return each trip as a shapely LineString in degrees."""
         position = np.column_stack([self.longitude, self.latitude])
         if not len(self):
             return np.empty(0, dtype=object)

@@ -179,7 +179,7 @@ def map_metres(shown: Sequence[Layer]) -> int:
 
 
 def _metres(layer: BoxLayer) -> tuple[int, int]:
-    """Return the shortest and longest side, in metres, of squares suitable for a layer's counts."""
+    """Return the shortest and longest side, in metres, of squares to state a layer's counts for."""
     clear, cells = standing(layer), visible_cells(layer)
     cells = cells[clear] if clear.any() else cells
     sides = layer.grid.ground_cell_metres * np.sqrt(cells.astype(np.float64))

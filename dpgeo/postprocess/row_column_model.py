@@ -44,7 +44,7 @@ class RowColumnModel:
         self._weights = _weights(side)
         own = self._weights[np.arange(side) * len(self._weights) // side, np.arange(side)]
         self._own = own if alone else None
-        # Weighted sums of counts times these factors are densities, in counts per cell.
+        # These factors turn weighted sums of counts into densities, in counts per cell.
         row, column, both = self._sums(sizes)
         self._row, self._column = (
             ratio(np.ones_like(sizes), row),

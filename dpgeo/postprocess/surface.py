@@ -7,9 +7,9 @@ counts above them by least squares. The least squares use the *posterior* varian
 remaining differences go to uncertain leaves and not to leaves that are almost certainly empty.
 
 There are two kinds of guess: from nearby cells, or from cells in the same row and column
-(`row_column_model`). Both are tried, and the one with the higher likelihood is used. The row-column
-model is used only if its log-likelihood is higher by CLEARLY, or by NOT_UNLIKELY if one cell holds
-much of the total; in a table of attributes this is often the cell of zeros. `quiet` then shrinks
+(`row_column_model`). Both are tried. The row-column model is used if it raises the log-likelihood
+by more than CLEARLY. If one cell holds much of the total, as the cell of zeros often does in a
+table of attributes, a gain above NOT_UNLIKELY suffices, which is negative. `quiet` then shrinks
 all leaves that do not stand out from the noise by one common factor. `smooth` varies the surface
 within large leaves, following nearby cells or the row and column.
 """
@@ -35,10 +35,10 @@ its children's guesses even if all of them are 0.
 """
 
 CLEARLY, NOT_UNLIKELY = 10.0, -2.0
-"""The row-column model is used only if it raises the log-likelihood by at least this much.
+"""The row-column model is used only if it raises the log-likelihood by more than this.
 
 The gain is over guesses from nearby cells. NOT_UNLIKELY applies if one cell is expected to hold
-more than MUCH of the total, CLEARLY otherwise.
+more than MUCH of the total, CLEARLY otherwise. NOT_UNLIKELY is negative: a small loss is allowed.
 Maps were generated of two kinds: tables, whose rows and columns explain their counts, and crowds,
 whose counts lie in a few clusters. Without a cell above MUCH, crowds gained at most 9. With one,
 tables gained -3 to 21, and crowds around that cell mostly -2 to -25. Where the gain is the same, a

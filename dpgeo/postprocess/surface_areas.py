@@ -86,7 +86,7 @@ def _nodes(boxes: NDArray[np.int32], depth: int) -> tuple[Ints, Ints, Ints]:
 
 
 class SurfaceAreas(Areas):
-    """Inferred surface of a phased release, whose sums come with their variances.
+    """Inferred surface of a release measured in phases, whose sums come with their variances.
 
     `fixed` is true if the choice of the measured nodes does not depend on the data.
     """

@@ -124,8 +124,8 @@ def _shared(people: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], ND
     Returns the number of points of each region (n,), and the weight of each point. Each region gets
     one point for every k people or part of k, with the smallest k that `most` allows, and the
     weights of its points add up to its people. If more than `most` regions have people, all points
-    have the same weight, and each running sum of the regions is right to within half of that
-    weight.
+    have the same weight, and the number of people in the first i regions is off by at most half of
+    that weight, for every i.
     """
     if np.count_nonzero(people) > most:
         weight = math.ceil(people.sum() / most)

@@ -124,8 +124,8 @@ class BoxTree:
             inner = nodes[~self.leaf[nodes]]
             if not inner.size:
                 continue
-            # The children of one level's nodes are consecutive, and so are the children of each
-            # node.
+            # All children of a level's nodes are consecutive, ordered by node, so `reduceat` can
+            # sum over the children of each node.
             first = self._first[inner]
             below = self._children[first[0] : self._after[inner[-1]]]
             values[inner] += np.add.reduceat(values[below], first - first[0])

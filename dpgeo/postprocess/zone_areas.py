@@ -64,9 +64,9 @@ class ZoneAreas(Areas):
     def sums_of_each(
         self, regions: Shapes, sets: Sequence[Sequence[NDArray[np.int64]]]
     ) -> tuple[list[Cover], NDArray[np.float64]]:
-        """Return covers and sums of several sets of counts; see `Areas.sums_of_each`.
+        """Return the regions' covers, and the sums (k, n) of k sets of counts in n regions.
 
-        All sets are counts of the same zones.
+        All sets are counts of the same zones. `Areas.sums_of_each` explains the arguments.
         """
         chosen = self._chosen(regions)
         totals = np.array([np.sum(counts, axis=0) for counts in sets])

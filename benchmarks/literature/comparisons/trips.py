@@ -193,9 +193,9 @@ SIZES = ((12, 1.0), (12, 0.5), (12, 0.25), (12, 0.125), (8, 0.15), (8, 0.04))
 
 
 def sizes(file: Path, trials: int = 2) -> Iterator[str]:
-    """Yield lines of the table in docs/mechanisms/trips.md, for ever fewer trips of a file.
+    """Yield lines of the table in docs/mechanisms/trips.md, for ever smaller shares of a file.
 
-    Each trip is as if it were of another person, except in the last line. Figures are means.
+    Each trip counts as another person's, except in the last line. Figures are means over trials.
     """
 
     def row(title: str, data: Trips, unit: Ints, bound: int, epsilon: Fraction) -> str:

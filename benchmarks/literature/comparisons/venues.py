@@ -37,7 +37,7 @@ BOUND = 10
 TOPS = (1, 10, 100, 1000)
 
 POPULARITY = Fraction(1, 10)
-"""HPA's share of epsilon for the popularity of places."""
+"""Share of epsilon that HPA, which keeps visits to popular places, spends on their popularity."""
 
 TOLD = "eps, if told the most visits"
 

@@ -76,7 +76,7 @@ def _places(plt: Any, count: int, slope: float) -> tuple[Any, list[Any]]:
 def _values(frame: Any, name: str) -> Any:
     """Return the values (n,) that the colours of the column `name` represent.
 
-    Counts are divided by the number of smallest cells in each box, so that large boxes can be
+    Counts are divided by the number of the grid's cells in each box, so that large boxes can be
     compared with small ones.
     """
     values = frame[name].astype(float)

@@ -1,4 +1,4 @@
-"""Layers of averages: the mean of every zone or square, and regions without a mean."""
+"""Layers of averages: all zones or squares, each with its mean unless that is withheld."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def zone_regions(zones: Zones) -> Regions:
 
 
 def cell_regions(grid: Grid, area: StudyArea) -> Regions:
-    """Return the cells of a grid that intersect the study area as regions."""
+    """Return, as regions, the cells of a grid that intersect the study area."""
     row, column = np.nonzero(grid.inside(area))
     columns = {"row": row.astype(np.int32), "column": column.astype(np.int32)}
     return Regions(squares(grid, unit_boxes(row, column)), columns, (row, column))

@@ -160,8 +160,8 @@ def _least_squares(
     v2. The generalised least-squares solution is x_i = y_i + (Y - S) v1/(n v1 + v2). Its variance
     would be v1 - v1^2/(n v1 + v2) if the boxes did not depend on the y_i. But they were grown on
     the y_i, so the margin is nominal. It is the margin of a cell's own noise, reduced in proportion
-    to the standard error; in large boxes it is hardly reduced. The parameters are the same as those
-    of `_uniform`.
+    to the standard error; in large boxes it is hardly reduced. `sizes` holds the n of each box,
+    `partition` each cell's box, and `noisy` the y_i.
     """
     cell, total = content.noise, content.totals_noise
     v1, v2 = cell.variance, total.variance

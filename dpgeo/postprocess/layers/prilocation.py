@@ -1,4 +1,4 @@
-"""Layers of PriLocation: released bins and clusters, visible units, and places drawn at random."""
+"""Layers of PriLocation: released bins and clusters, units such as districts, and drawn places."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers of quartiles: the median of every zone or square, and regions without a median."""
+"""Layers of quartiles: all zones or squares, each with its median unless that is withheld."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class DensitySurface:
     ) -> Floats:
         """Return the number of people per square metre at positions (n,) in degrees.
 
-        `rule` says how the density is interpolated between cells. It is 0 outside the grid.
+        `rule` says how the density is interpolated between cells. Outside the grid it is 0.
         """
         x, y = to_mercator(longitude, latitude)
         column, row = self._place(x, y, 0)
@@ -144,8 +144,8 @@ class DensitySurface:
             angle = 2 * math.pi * index / points
             radius = np.sqrt(inner**2 + index * GOLDEN_SHARE % 1 * (outer**2 - inner**2))
             east, north = radius * np.cos(angle), radius * np.sin(angle)
-            # The position of each task is converted to cells before the points around it are added,
-            # because there are many points.
+            # Only the task's own position is converted to cells, and the offsets of the many points
+            # around it are added to the result, to save time.
             column, row = self._place(x, y, level)
             step = scale / 2**level
             density = self._read(column + step * east, row - step * north, level)

@@ -371,7 +371,7 @@ def _cut(shape: Any, area: StudyArea, kind: type[Any]) -> Any:
 
 
 def _turned_back(shape: Any) -> Any:
-    """Return a shape moved west by 360 degrees; empty if none of the shape lies beyond 180."""
+    """Return a shape moved west by 360 degrees; an empty one if nothing of it is beyond 180."""
     if shape.is_empty or shape.bounds[2] <= 180 + 2 * BORDER_DEGREES:
         return shapely.MultiPolygon()
     return shapely.transform(shape, lambda degrees: degrees - [360, 0])

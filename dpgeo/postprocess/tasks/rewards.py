@@ -152,8 +152,8 @@ def _spend(
 ) -> Floats:
     """Pay each task its first reward, and spend the rest on the steepest edges of the hulls.
 
-    A task's hull is of the number of people to notify, plotted against the reward, so the steepest
-    edges save the most people for the money.
+    The hulls are of curves of the people to notify against the reward, one for each task, so the
+    steepest edges save the most people for the money.
     """
     met = np.isfinite(people[np.arange(len(people)), first])
     task, corner = np.nonzero(hull & met[:, None])
