@@ -46,11 +46,11 @@ class Ledger(models.Model):
 
     Two fields are used only in a budget for counts under zCDP, and are null in all others. Rho is
     shown as an epsilon at the delta of 10^-`delta_exponent`. `population` is the publicly declared
-    number of people whom the data might be about; delta is at most a tenth of one over it.
+    number of people whom the data might be about; delta is at most 0.1/`population`.
 
     `merged_into` is the ledger into which this ledger was merged; this ledger is then closed. If
-    `recovers` is set, the ledger adds up draws from an unknown dataset; its total equals these
-    draws, so nothing new can be paid from it.
+    `recovers` is set, the ledger adds up draws from a dataset that the database lacks; its total
+    equals these draws, so nothing new can be paid from it.
     """
 
     name = models.CharField(max_length=200)

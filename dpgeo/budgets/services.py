@@ -35,7 +35,7 @@ from dpgeo.spatial.ground_grid import grid_step, input_step
 class Accounting:
     """The currency of a budget for counts: epsilon or, with a delta, the rho of zCDP.
 
-    Delta is 10^-`delta_exponent`, and at most a tenth of one over `population`, the publicly
+    Delta is 10^-`delta_exponent`, and at most 0.1/`population`, where `population` is the publicly
     declared number of people whom the data might be about (`core.zcdp.parse_delta`).
     """
 

@@ -72,9 +72,9 @@ class Reader:
     """Reader of one format: `read` yields all rows, `head` returns the first PREVIEW_ROWS as text.
 
     Both functions raise InvalidInput. One row must never affect how another is read. `sample`, if
-    there is one, yields rows from all parts of a long file, in small batches. If `has_layouts`, all
-    three also receive the declared layout; `head` receives None if no layout is declared and it has
-    to guess one.
+    there is one, yields rows from all parts of a long file or, if it must be read from the
+    beginning, its first rows, in small batches. If `has_layouts`, all three also receive the
+    declared layout; `head` receives None if no layout is declared and it has to guess one.
     """
 
     read: ReadRows
@@ -89,7 +89,7 @@ class Reader:
     def sample_rows(
         self, path: Path, wanted: Wanted, tally: Tally, columns: Columns
     ) -> Iterator[Batch]:
-        """Yield rows from all parts of a long file, or all rows if the format has no sampling."""
+        """Yield the rows that `sample` chooses of a long file, or all rows without a `sample`."""
         return self._call(self.sample or self.read, path, wanted, tally, columns)
 
     def first_rows(self, path: Path, layout: Layout | None = None) -> Head:

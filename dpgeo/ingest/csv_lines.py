@@ -189,7 +189,7 @@ def _delimiters_of(lines: Lines, delimiters: Positions) -> tuple[Positions, Posi
     number = len(lines.starts)
     each, left = divmod(len(delimiters), max(number, 1))
     if each and not left:
-        # Checking whether all lines have equally many takes less time than a search for each line.
+        # Checking whether all lines have equally many delimiters is quicker than a search for each.
         of_lines = delimiters.reshape(number, each)
         if (of_lines[:, 0] >= lines.starts).all() and (of_lines[:, -1] < lines.ends).all():
             return np.arange(number) * each, np.full(number, each)

@@ -68,8 +68,9 @@ def source_rows(
 
     `named` are the columns that are not in the file, with the value that all of its rows have
     (`hive_columns`). `people` limits the rows to persons whose marks (`person_marks`) lie between
-    its two numbers, and `between` to times from its first second until before its second one; rows
-    without a time are then left out. Whatever the limits, `tally` counts all rows that are read and
+    its two numbers, both included. `between` limits them to times from its first number on, and
+    before its second one, in seconds since 1970; rows without a time are then left out. Whatever
+    the limits, `tally` counts all rows that are read and
     all that are refused, except refused rows of persons outside `people`. Raises InvalidInput for
     an unreadable file, a missing column or one of an unsuitable type.
     """

@@ -1,4 +1,4 @@
-"""Trials of declarations on a file's first rows and a sample of the rest."""
+"""Trials of declarations on a file's first rows and, if possible, a sample of the rest."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _as_text(values: Any) -> pa.Array:
 
 
 def take_sample(reader: Reader, path: Path, columns: Columns) -> Sample:
-    """Read rows from all parts of a file, or its first ROWS if the format has no sampling.
+    """Read a file's first rows and, if its format allows that, some of the rest.
 
     Raises InvalidInput.
     """

@@ -1,9 +1,9 @@
 """Results shown to a file's owner: each column, and a trial of the declaration.
 
-`format_guess` gives the privacy argument for guesses. A trial reads a file's first rows and a
-sample of the rest, under a declaration, exactly as ingestion would. Its figures are exact and
-private: they are shown to the owner while the owner declares how the file is read, and to nobody
-else.
+`format_guess` gives the privacy argument for guesses. A trial reads a file's first rows and, if
+possible, a sample of the rest, under a declaration, exactly as ingestion would. Its figures are
+exact and private: they are shown to the owner while the owner declares how the file is read, and to
+nobody else.
 """
 
 from __future__ import annotations
