@@ -19,7 +19,7 @@ LEAST = 8
 """Least length of a password once all easily guessed words (`context_words`) are removed."""
 
 SHORTEST = 4
-"""Number of letters from which a word is removed; shorter ones, such as "www" or "of", stay."""
+"""Length of the shortest words that are removed; shorter ones, such as "www" or "of", stay."""
 
 
 class ContextWordsValidator:

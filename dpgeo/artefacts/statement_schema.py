@@ -178,7 +178,7 @@ class DatasetGuarantee(Guesses):
 class DatasetGuarantee16(DatasetGuarantee):
     """Guarantee of a dataset whose budget may be in rho.
 
-    `rho` then converts to `epsilon` at `delta`, and there is no odds factor.
+    If it is, `rho` converts to `epsilon` at `delta`, and no odds factor is stated.
     """
 
     rho: NotRequired[Decimal]

@@ -55,7 +55,10 @@ the layer's extent.
 """
 
 FINEST_CELLS = 64
-"""Cells across a tile at the largest zoom level; clients can enlarge such a tile without loss."""
+"""Number of grid cells along the side of a tile at the largest zoom level.
+
+Clients can enlarge such a tile further without loss.
+"""
 
 GREATEST_ZOOM = 22
 

@@ -191,7 +191,8 @@ class View:
 
     @property
     def stops(self) -> list[tuple[float | None, Colour, str]] | None:
-        """Return each class's upper limit in the file's column, its colour and its label.
+        """Return each class's upper limit in the column that files are coloured by, colour and
+        label.
 
         The grey class comes first, if there is one. Limits are exclusive; the last one is None.
         Returns None if no single column decides the class, because features differ in size or

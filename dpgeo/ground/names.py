@@ -325,9 +325,10 @@ def _matching(
     *,
     whole: bool = False,
 ) -> dict[int, Row]:
-    """Return the rows of places that have one of the spellings of each word.
+    """Return the rows of the places that match every typed word in at least one of its spellings.
 
-    A spelling may also be the beginning of a word in the name, unless `whole` is true.
+    `words` holds the spellings of each word. A spelling may also match the beginning of a longer
+    word, unless `whole` is true.
     """
     end = '"' if whole else '"*'
     groups = (" OR ".join(f'"{each}{end}' for each in spelled) for spelled in words)

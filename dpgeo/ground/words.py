@@ -72,10 +72,10 @@ def is_near(typed: str, word: str) -> bool:
 
 
 def error_keys(word: str) -> set[int]:
-    """Return keys of a word; two words that differ by one error have at least one in common.
+    """Return the keys under which a word is indexed for searches that tolerate one typing error.
 
-    The keys are checksums of the word's beginning, whole and with each letter left out (symmetric
-    deletion, W. Garbe 2012).
+    Words that differ by one error have at least one key in common. The keys are checksums of the
+    word's beginning, whole and with each letter left out (symmetric deletion, W. Garbe 2012).
     """
     return {zlib.crc32(each.encode()) for each in _shortened(word[:COMPARED])}
 

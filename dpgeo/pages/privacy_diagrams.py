@@ -158,7 +158,7 @@ def bars(shares: Sequence[float]) -> list[Bar]:
 def chart(strips: Sequence[Strip], sides: str) -> Chart:
     """Draw the counts of one or more strips of a map as bars with their intervals.
 
-    `sides` is "EW" or "NS".
+    `sides` is "EW" for strips from west to east, and "NS" for strips from south to north.
     """
     narrowest = min(each.high - each.low for each in strips)
     decimals = max(0, math.ceil(-math.log10(narrowest)))

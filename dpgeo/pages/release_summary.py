@@ -234,7 +234,7 @@ class Summary:
     means: MeanTable | None
     """Means or medians of zones, highest first; None for all other releases."""
     profile: Profile | None
-    """Counts by hour and day of each zone; None for anything but profiles."""
+    """Counts of each zone by hour and day of the week; None for releases without such counts."""
     ranking: tuple[Bar, ...]
     """The largest zones or clusters, largest first."""
     profiles: tuple[Chart, ...]
@@ -501,7 +501,7 @@ def _flow_times(flows: Flows) -> tuple[Bar, ...]:
 
 
 def _ranking(layer: Layer) -> tuple[Bar, ...]:
-    """Return the largest zones or clusters; () for cells, which have profiles instead."""
+    """Return bars of the largest zones or clusters; () for cells, which get `_profiles` instead."""
     if isinstance(layer, BoxLayer):
         return ()
     return _bars([(row.name, row.value, row.margin) for row in rows_of(layer, BARS)])

@@ -86,7 +86,7 @@ def may_choose_columns(upload: Upload) -> bool:
 def is_hidden(dataset: Dataset) -> bool:
     """Return whether points and counts are hidden.
 
-    They are hidden after the study area has been replaced, until the dataset is frozen. They are
+    They are hidden after the study area has been replaced, until an upload is confirmed. They are
     also hidden while a draft on the same budget waits for a decision, because that decision must
     depend on the draft alone (`releases.services.release_reject`).
     """

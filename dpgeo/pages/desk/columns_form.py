@@ -180,11 +180,11 @@ class ColumnsForm(DeskForm):
         return name.removeprefix("columns.")
 
     def clean_measures(self) -> list[dict[str, Any]]:
-        """Parse the measures, one per line."""
+        """Parse the measures (columns to average), one per line."""
         return read_measures(self.cleaned_data["measures"])
 
     def clean_categories(self) -> list[dict[str, Any]]:
-        """Parse the categories, one per line."""
+        """Parse the categories (columns with listed values), one per line."""
         return read_categories(self.cleaned_data["categories"])
 
     def clean(self) -> dict[str, Any]:

@@ -172,12 +172,11 @@ def totals(settings: MapSettings) -> list[tuple[str, str, bool]]:
 
 
 def places(settings: MapSettings) -> list[tuple[int, bool, str]]:
-    """Return the offered numbers of places in which a person may count.
+    """Return the numbers of places in which one person may count, as offered on the page.
 
-    Each comes with whether it is chosen, and the factor by which its noise is larger than with one
-    place.
-
-    Laplace noise grows with the number, Gaussian noise with its square root, which is rounded up.
+    Each is a tuple of the number, whether it is chosen, and how many times larger the noise is than
+    with one place: Laplace noise grows with the number, Gaussian noise with its square root, which
+    is rounded up.
     """
     return [
         (

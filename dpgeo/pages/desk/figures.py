@@ -213,7 +213,7 @@ CHART_HEIGHT = 96.0
 
 
 def chart_of(advice: Advice, bound: int) -> Chart:
-    """Draw the expected error for each bound, on an axis from 0 to the largest error shown."""
+    """Draw the expected error by contribution bound; its axis runs from 0 to the largest error."""
     most, last = max(advice.errors), advice.bounds[-1]
 
     def place(at: int, error: float) -> tuple[float, float]:

@@ -348,11 +348,11 @@ class DatasetForm(AreaForm):
             raise ValidationError(say(phrase_of(error))) from None
 
     def clean_measures(self) -> list[dict[str, Any]]:
-        """Parse the measures, one per line."""
+        """Parse the measures (columns to average), one per line."""
         return read_measures(self.cleaned_data["measures"])
 
     def clean_categories(self) -> list[dict[str, Any]]:
-        """Parse the categories, one per line."""
+        """Parse the categories (columns with listed values), one per line."""
         return read_categories(self.cleaned_data["categories"])
 
     def clean_budget(self) -> Fraction | None:
@@ -384,7 +384,7 @@ class DatasetForm(AreaForm):
     def _read_accounting(self, values: Mapping[str, Any]) -> None:
         given = [values.get(name) or "" for name in CURRENCY]
         if values.get("ledger") and not any(given[1:]) and given[0] != Notion.ZCDP.value:
-            return  # The dataset shares a budget, which has a currency already.
+            return  # The dataset shares a budget, for which epsilon or rho was chosen already.
         try:
             self.currency = parse_accounting(given[0], delta=given[1], population=given[2])
         except DpgeoError as refusal:

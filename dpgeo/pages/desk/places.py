@@ -100,7 +100,8 @@ class SitePlaces:
     def _added_town(self, name: str) -> NamedPlace | None:
         """Return the town of the operator's table with this name in any language, or None.
 
-        If several towns have it, the largest is meant, as in `WorldPlaces.find`.
+        If several towns have this name, the largest is returned, but only if it has more than
+        DWARFED times as many inhabitants as the next.
         """
         search = added_towns()
         towns = search.search(name, MOST_SUGGESTED) if search else []

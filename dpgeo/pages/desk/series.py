@@ -184,7 +184,7 @@ class Line:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def series(request: HttpRequest, slug: str) -> HttpResponse:
-    """List a dataset's series, and declare, complete, end or resume one."""
+    """List a dataset's series; declare, end or resume one, or state that data are complete."""
     dataset = dataset_for(request, slug)
     user = person(request)
     form, offer = SeriesForm(dataset=dataset), None
