@@ -43,8 +43,8 @@ MAX_HEADER_BYTES = 32 * 1024**2
 FIXED_TREES = ("quadtree",)
 """Mechanisms whose squares never depend on the data.
 
-They are listed for old releases of mechanisms that measure in phases. Newer ones record in the
-field `fixed` of their content whether their squares depend on the data.
+Releases of mechanisms that measure in phases record this in the field `fixed` of their content.
+This list is for older releases, which do not have the field.
 """
 
 _SUFFIX = ".npy"

@@ -62,7 +62,7 @@ class StyleFormat:
     """A format for files with a layer's colours: a style to draw it by, or a coloured picture.
 
     The files are named `{layer}{suffix}`; `holds` returns whether a layer has such a file.
-    `at_once` says whether it is written with the release, as in `LayerFormat`.
+    `at_once` says whether it is written with the release rather than on request.
     """
 
     suffix: str

@@ -38,7 +38,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
         use_dictionary=[name for name in figures if name not in ("row", "column")],
         write_statistics=[*figures, *(f"bbox.{side}" for side in _SIDES)],
         write_page_index=True,
-        # Otherwise readers would get dictionaries instead of the repeated values.
+        # Without this, readers would get dictionaries instead of the repeated values.
         store_schema=False,
     ) as writer:
         for part in parts(layer):
@@ -51,7 +51,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 
 
 def _schema(layer: Layer) -> Any:
-    """Return the columns as they are given to the writer.
+    """Return the Arrow schema in which the columns are given to the writer.
 
     A repeated value is a dictionary of one entry, since a million equal values take as long to
     write as different ones. A column without nulls says so once instead of for each value.

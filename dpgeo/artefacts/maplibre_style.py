@@ -127,7 +127,7 @@ def colours(view: View) -> Expression | str:
 
 
 def _standing(view: View) -> Expression:
-    """Return the condition for features with a count that can be told from zero."""
+    """Return the style expression that is true for features whose count can be told from zero."""
     value: Expression = ["get", view.field]
     return ["all", [">", value, 0], [">=", value, ["get", view.least]]]
 

@@ -186,7 +186,7 @@ class Bound:
 
     @property
     def verdict(self) -> Verdict:
-        """The one-word verdict for this bound."""
+        """The verdict on this bound, such as "strong"."""
         return verdict_of(self.right)
 
     @property
@@ -354,8 +354,8 @@ class Lifetime:
         return Phrase(SMALL_DELTA_ROW if self.delta else SMALL_ROW, **words)
 
     def small_of_points(self, used: Phrase) -> Phrase:
-        """Return the small print of a map of moved points: its level, and all points' and counts'
-        total.
+        """Return the small print of a map of moved points: its level, and the totals for all points
+        and all counts.
 
         `used` states the level of the map.
         """

@@ -74,7 +74,7 @@ class PeriodMap:
 def _long(shown: Sequence[Layer]) -> Layer:
     """Return the layer whose features are in the table of all periods.
 
-    Of flows that are not divided into slices, it is the layer of flows; otherwise, it is the
+    For flows that are not divided into slices, this is the layer of flows; for all other maps, the
     measured layer.
     """
     return next(

@@ -191,8 +191,7 @@ class View:
 
     @property
     def stops(self) -> list[tuple[float | None, Colour, str]] | None:
-        """Return each class's upper limit in the column that files are coloured by, colour and
-        label.
+        """Return the upper limit, colour and label of each class; limits are values of one column.
 
         The grey class comes first, if there is one. Limits are exclusive; the last one is None.
         Returns None if no single column decides the class, because features differ in size or

@@ -48,8 +48,9 @@ The importance of a place, `Place.rank`, is its kind's importance plus log10 of 
 """
 
 OTHER_NAME, OTHER_BEGINNING = 7.5, 3.5
-"""Scores for a search that is, or begins, another name of a place; a little less than for its
-name on the map.
+"""Scores if the search text is, or begins, another name of a place.
+
+They are a little lower than the scores for the name on the map.
 """
 
 MOST_SCORED = 500

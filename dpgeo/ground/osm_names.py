@@ -26,7 +26,7 @@ FURTHER_NAME = re.compile(
 """A name in another language among the further tags of a feature, in the syntax of hstore."""
 
 OUTLINE_TOLERANCE = 2e-5
-"""Largest distance between an outline and its source, in degrees; about 2 m."""
+"""Largest distance in degrees (about 2 m) between an outline and its simplification."""
 
 COUNTRY_LEVEL, COUNTY_LEVEL, MUNICIPALITY_LEVEL = 2, 6, 8
 

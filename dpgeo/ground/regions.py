@@ -90,7 +90,7 @@ def regions(folder: Path) -> list[Region]:
     """Return all regions, ordered by name."""
     found = []
     for path in sorted(folder.glob("*.json")):
-        with suppress(FileNotFoundError):  # the operator has just removed this region
+        with suppress(FileNotFoundError):  # the operator removed this region after it was found
             found.append(_read(path))
     return found
 

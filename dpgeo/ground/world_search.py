@@ -74,7 +74,9 @@ class WorldSearch:
 
     @cached_property
     def _rows(self) -> list[tuple[str, Row]]:
-        """For each place, the largest first: the folded words of its names, and its row."""
+        """For each place, the largest first: the words of its names, normalised by `fold`, and its
+        row.
+        """
         return sorted(self._read(), key=lambda each: -each[1][4])
 
     def search(self, text: str, most: int = 8, box: Bounds | None = None) -> list[Found]:

@@ -199,7 +199,7 @@ def _is_same(town: Found, place: Found) -> bool:
 def _search(region: Region, text: str, box: Bounds | None) -> Sequence[Found]:
     try:
         return names.search(region.names_file(_folder()), text, MOST_FOUND, box)
-    except FileNotFoundError:  # the region was replaced after it was listed
+    except FileNotFoundError:  # the region's file was replaced after it was listed
         return []
 
 

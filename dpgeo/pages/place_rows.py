@@ -67,7 +67,7 @@ class PlaceList:
 
 
 def place_lists(content: Content) -> tuple[PlaceList, ...]:
-    """Return the lists of all places together and of each context; () for any other release."""
+    """Return a list for all contexts together, and one for each; () for releases without places."""
     if not isinstance(content, PlacesRelease):
         return ()
     return tuple(_list(content, context) for context in ("", *content.slices.keys))

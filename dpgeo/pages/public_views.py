@@ -232,7 +232,7 @@ def about_words(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def basemap_json(request: HttpRequest, release_id: str) -> JsonResponse:
-    """Return the land and the basemap around a study area; see `basemap.basemap`."""
+    """Return as JSON the land (`basemap.basemap`) and the basemap around a release's study area."""
     try:
         release = release_visible(request.user, release_id)
     except Release.DoesNotExist:

@@ -501,7 +501,7 @@ def _flow_times(flows: Flows) -> tuple[Bar, ...]:
 
 
 def _ranking(layer: Layer) -> tuple[Bar, ...]:
-    """Return bars of the largest zones or clusters; () for cells, which get `_profiles` instead."""
+    """Return bars of the largest zones or clusters; () for cells, shown as `_profiles` instead."""
     if isinstance(layer, BoxLayer):
         return ()
     return _bars([(row.name, row.value, row.margin) for row in rows_of(layer, BARS)])

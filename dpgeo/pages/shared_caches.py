@@ -83,7 +83,7 @@ def _compressed(page: bytes, digest: str) -> bytes:
 
 
 def is_stranger(request: HttpRequest) -> bool:
-    """Return whether a request has neither a cookie nor an authorisation."""
+    """Return whether a request has neither a cookie nor an Authorization header."""
     return not (request.COOKIES or "Authorization" in request.headers)
 
 

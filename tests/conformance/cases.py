@@ -246,7 +246,7 @@ RUNS = [
 def is_form(given: dict[str, object]) -> bool:
     """Return whether these parameters may change which layers and measurements a release has.
 
-    Numbers are assumed not to change them. The audit makes no such assumption and tries all.
+    Numbers are assumed not to change them. The audit does not assume this and tries all values.
     """
     return AUDIT or not any(type(value) is int for value in given.values())
 
@@ -282,7 +282,7 @@ with an extreme count depends on which layers a release has, and this list has e
 """
 
 COUNTS = [run for run in RUNS if isinstance(run.values[0], Mechanism) and not run.values[0].price]
-"""The runs whose mechanisms measure counts."""
+"""The runs of mechanisms that measure counts, unlike those that move points."""
 
 
 def city(*, people: int = 400, counting: Counting = Counting.VISITS, seed: int = 1) -> ArrayView:

@@ -178,7 +178,7 @@ def currencies(dataset: Dataset | None) -> dict[str, Any]:
 @login_required
 @require_safe
 def land(request: HttpRequest) -> HttpResponse:
-    """Return the land and place names in a bounding box as JSON, for the map to choose an area on."""
+    """Return land and place names in a box as JSON, for the map on which an area is chosen."""
     try:
         sides = [float(number_text(request.GET[name])) for name in DatasetForm.side_names]
         area = StudyArea.from_bounds(*sides)

@@ -189,7 +189,7 @@ class Offer:
 def offer_for(dataset: Dataset, chosen: str) -> Offer:
     """Sort the subjects of maps by whether a dataset has what they need.
 
-    The subject with the key `chosen` is marked; if it cannot be chosen, so is the first common one.
+    The subject with the key `chosen` is marked or, if it cannot be chosen, the first common one.
     """
     offer = Offer([], [], [], [])
     for subject in SUBJECTS.values():

@@ -1,4 +1,4 @@
-"""Page of a dataset's series: declare, end and resume them, and record complete days."""
+"""Page of a dataset's series: declare, end and resume them, say until when data are complete."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class Line:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def series(request: HttpRequest, slug: str) -> HttpResponse:
-    """List a dataset's series; declare, end or resume one, or state that data are complete."""
+    """List a dataset's series; declare, end or resume one, or say until when data are complete."""
     dataset = dataset_for(request, slug)
     user = person(request)
     form, offer = SeriesForm(dataset=dataset), None

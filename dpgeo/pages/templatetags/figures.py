@@ -276,7 +276,7 @@ def _between(summary: Summary, figures: Figures) -> str:
 
 
 def outward(low: int, high: int) -> tuple[int, int]:
-    """Round limits to three digits, the lower one down and the upper one up."""
+    """Round limits to three significant digits, the lower one down and the upper one up."""
     down, up = (max(1, 10 ** (len(str(limit)) - 3)) for limit in (low, high))
     return low // down * down, -(-high // up) * up
 
