@@ -72,7 +72,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def _lines(port: int, session: str, csrf: str, options: argparse.Namespace) -> Iterator[Figures]:
-    """Yield the figures of a first map, made over HTTP or, with `--film`, in a browser."""
+    """Make a first map over HTTP or, with `--film`, in a browser; yield figures of each step."""
     from dpgeo.releases.models import Release
 
     if options.film is None:

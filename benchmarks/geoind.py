@@ -51,7 +51,7 @@ DISTANCES = (50, 100, 200, 400)
 PROMISED = 4
 """Number of points drawn for each distance in the check of the guarantee.
 
-It is a multiple of the number of points for the other figures.
+It is a multiple of the number of points for all other measurements.
 """
 
 MOST_CHANCE = 1e-6

@@ -164,7 +164,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print the medians of the figures of several visits.
+    """Print the median of every measured figure over several visits.
 
     Raises OSError if the site does not start.
     """
@@ -220,7 +220,7 @@ def middle(visits: Sequence[dict[str, float]], name: str) -> float:
 def visit(
     address: str, repeat: int, *, phone: bool = False, film: Path | None = None
 ) -> Iterator[dict[str, float]]:
-    """Yield the figures of `repeat` visits, each with an empty cache; the last one is filmed.
+    """Yield the measured figures of `repeat` visits, all with an empty cache; the last is filmed.
 
     `processor` is the processor time in seconds that the page's main thread has used.
     """

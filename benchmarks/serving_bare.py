@@ -1,4 +1,4 @@
-"""Reference server for `serving`: gunicorn without Django, sending the same bytes from memory."""
+"""Reference server for `serving`: gunicorn without Django, sending a site's file from memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BODY = Path(os.environ["DPGEO_BARE_BODY"]).read_bytes()
 
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """Answer every request with the same bytes (WSGI, PEP 3333)."""
+    """Answer every request with the bytes of BODY (WSGI, PEP 3333)."""
     del environ
     start_response("200 OK", [("Content-Length", str(len(BODY)))])
     return [BODY]

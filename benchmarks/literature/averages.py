@@ -61,6 +61,6 @@ def chance_of_less_noise(noise: Floats, scale: float) -> float:
     """Return the probability that n Laplace variables all stay within the largest |noise|.
 
     The variables have this `scale`. A tiny probability shows that the published `noise` (n,) was
-    not drawn as its source claims.
+    not drawn as its author claims.
     """
     return float((-math.expm1(-float(np.abs(noise).max()) / scale)) ** len(noise))

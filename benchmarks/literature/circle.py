@@ -1,7 +1,7 @@
-"""Radius within which workers are asked, as the source prints it (Zhu et al. 2017, section 13.3.3).
+"""Radius within which workers are asked, as printed by Zhu et al. 2017, section 13.3.3.
 
 Equations 13.9 to 13.13 give r^2 h(r) = a, with h(r) = ln((e^(3cw/r) + 1)/2) and a = -ln(1 - E)/ (pi
-den). This is dpgeo's circle model, solved exactly (`dpgeo.postprocess.tasks.radius`). The source
+den). This is dpgeo's circle model, solved exactly (`dpgeo.postprocess.tasks.radius`). The book
 then prints two equations that do not follow from it:
 
 Equation 13.14 has lost the factor r^2 and reads h(r) = a. Since h decreases with r, the radius
@@ -37,13 +37,13 @@ def expanded_radius(target: float, density: Floats, pull: Floats) -> Floats:
 
 
 def printed_radius(target: float, density: Floats, pull: Floats) -> Floats:
-    """Return the radius (n,) by the source's equation 13.14, which lacks the factor r^2."""
+    """Return the radius (n,) by the book's equation 13.14, which lacks the factor r^2."""
     wanted = -math.log1p(-target) / (math.pi * density)
     # With z = 3 pull/r, ln((e^z + 1)/2) = wanted, so z = ln(2 e^wanted - 1).
     return np.asarray(3 * pull / (wanted + np.log(2 - np.exp(-wanted))))
 
 
 def circle_success(radius: Floats, density: Floats, pull: Floats) -> Floats:
-    """Return the success probability of the source's model (13.9) within the radius (n,)."""
+    """Return the success probability within the radius (n,) by the book's model, equation 13.9."""
     refusal = math.log(2) - np.logaddexp(3 * pull / radius, 0)
     return np.asarray(-np.expm1(math.pi * radius**2 * density * refusal))

@@ -1,6 +1,6 @@
 """Correlated sensitivity (Zhu et al. 2017, chapter 14), and what remains of its promised epsilon.
 
-The source's mechanism. A matrix of correlated degrees, in [-1, 1], says how strongly records move
+The authors' mechanism. A matrix of correlated degrees, in [-1, 1], says how strongly records move
 together; degrees below a threshold count as 0. The record sensitivity of i (definition 14.6) is the
 sum over j of |degree_ij| |f(D^j) - f(D^-j)|, and the correlated sensitivity CS (14.7) is the
 largest record sensitivity among records that respond to the query. Noise of scale CS/epsilon is
@@ -32,7 +32,7 @@ HOUSEHOLDS = (2, 4, 8)
 DEGREES = (1.0, 0.6, 0.2)
 
 THRESHOLD = 0.5
-"""Smallest degree of correlation that is not taken as 0; the source calls it delta_0."""
+"""Smallest degree of correlation that is not taken as 0; Zhu et al. 2017 call it delta_0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def household_loss(people: int, degree: float, epsilon: float, least: float = 0.
     """Return the privacy loss of a household whose people are all in one count, or all absent.
 
     The noise has scale CS/epsilon. In both cases the scale is computed from the data with the
-    household, which favours the source.
+    household, which favours the authors' mechanism.
     """
     sensitivity = correlated_sensitivity(degrees_of(people, degree), np.ones(people), least)
     scale = sensitivity / epsilon

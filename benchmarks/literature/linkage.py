@@ -33,7 +33,7 @@ def linked(
 
     `label` (n,) is the block of every cell, and `first` and `second` are the cells of the parties'
     records; the first `pairs` records of both belong to the same people. `told` are the noisy
-    counts (k,) of blocks that the two parties publish. `reduction` is the source's ratio, for true
+    counts (k,) of blocks that the two parties publish. `reduction` is the authors' ratio, for true
     counts; `padded` is the same ratio for the comparisons that are really made, including those
     with dummies; `kept` is the share of the `pairs` that are compared.
     """

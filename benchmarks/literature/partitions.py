@@ -1,4 +1,4 @@
-"""DPCube as its source describes it, in any number of dimensions (Xiao et al. 2014, section 4.3).
+"""DPCube as its authors describe it, in any number of dimensions (Xiao et al. 2014, section 4.3).
 
 Cells are counted with a part of epsilon. The noisy cells are divided by a kd-tree: a box is cut
 where the sum of squared deviations from the means of its two parts is least, as long as the
@@ -114,7 +114,7 @@ def _cut(inside: Floats, box: tuple[slice, ...]) -> list[tuple[slice, ...]]:
 def unevenness(counts: Floats, label: Ints) -> tuple[float, float]:
     """Return two sums of the variances of true counts in boxes, weighted by people and by cells.
 
-    The source's measure of partitions (section 6.2) weights the variance of a box by its people. A
+    DPCube's authors (section 6.2) measure partitions with the variance of a box times its people. A
     v-optimal histogram has the least sum with the number of cells as weights, which is the squared
     error of even shares without noise.
     """

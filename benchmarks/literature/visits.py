@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 DAYS = 7
 CELLS = 64
 PEOPLE, VENUES, MOST = 45_289, 17_967, 1_303
-"""Numbers of people and venues, and the most visits of a person, in the source's table 4."""
+"""Numbers of people and venues, and the most visits of a person, in table 4 of Fan and Jin 2015."""
 
 FAVOURITES = 3
 """Number of venues that a person visits again and again."""
@@ -99,7 +99,7 @@ def read(file: Path | None) -> Visits:
 
 
 def _generated() -> Visits:
-    """Return as many people, venues and visits as in the source's Foursquare data.
+    """Return as many people, venues and visits as in the Foursquare data of Fan and Jin 2015.
 
     Half of a person's visits are to a few venues of his or her own, the others to venues that are
     popular by Zipf's law. People with few visits go out at week-ends more often than the others.

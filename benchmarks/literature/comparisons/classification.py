@@ -1,8 +1,8 @@
 """Decision trees that predict one of two classes from four attributes of invented people.
 
 The trees learn from 30,162 people and are tested with 15,060 others. There are 7 x 7 x 5 x 2
-combinations of attributes, as in the source's Adult data; how often each value and class occurs is
-invented. `accuracy` is the share of the tested people whose class is predicted.
+combinations of attributes, as in the DPCube paper's Adult data; how often each value and class
+occurs is invented. `accuracy` is the share of the tested people whose class is predicted.
 """
 
 from __future__ import annotations

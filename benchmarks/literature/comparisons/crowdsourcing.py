@@ -6,7 +6,7 @@ limit, `success` (ASR) the share of tasks that some worker accepts, with workers
 positions, and `asked` (ANW) the mean number of workers asked to do a task; all three are computed
 over all tasks. `rejected` (RejR) is the share of tasks to which nobody would travel. Over the
 planned tasks, `travel` (WTD) is the mean distance in metres of the nearest worker who accepts,
-`spread` the distance between the quartiles of 2r/3 (the source's boxplot), `distance_error` (DE)
+`spread` the distance between the quartiles of 2r/3 (the authors' boxplot), `distance_error` (DE)
 the mean difference between 2r/3 and the true mean distance of those asked, in metres, and `cost`
 (EC) the rewards paid and 0.01 for each worker asked, for each task.
 """

@@ -1,4 +1,4 @@
-"""Errors of a count within one partition of DPCube, as its source computes them (section 6.1).
+"""Errors of a count within a partition of DPCube, as Xiao et al. (2014, section 6.1) compute them.
 
 A query asks for `size` of the `cells` of a partition. Cells have Laplace noise of the rate alpha_1,
 a share of epsilon, and the count of the partition has Laplace noise of the rate alpha_2, the rest
@@ -31,9 +31,9 @@ SIZES = (1, 5, 10)
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query within a partition, see the module docstring; defaults are of the source's table II.
+    """A query within a partition, see the module docstring; defaults are of DPCube's table II.
 
-    `share` is alpha_1 / epsilon; the source calls `smooth` gamma and `apart` eta.
+    `share` is alpha_1 / epsilon; the authors call `smooth` gamma and `apart` eta.
     """
 
     size: int = 5
@@ -56,7 +56,7 @@ def compare(options: Options) -> Iterator[Line]:
 def varied(options: Options, **changed: float) -> Iterator[Line]:
     """Yield a line with the error of each estimate for a query in which `changed` fields differ.
 
-    All other fields have the source's values.
+    All other fields have the values of DPCube's authors.
     """
     query = replace(Query(), **changed)  # type: ignore[arg-type]
     yield from _lines({"error": query}, options)
@@ -102,7 +102,7 @@ def _lines(queries: Mapping[str, Query], options: Options) -> Iterator[Line]:
 
 
 def smooth_bound(query: Query, epsilon: float) -> float:
-    """Return the source's bound (equation 33) on the error of an even share."""
+    """Return the bound of DPCube's authors (equation 33) on the error of an even share."""
     _, rate = query.rates(epsilon)
     share = query.size / query.cells
     return query.smooth * min(query.size, query.cells - query.size) + share / rate

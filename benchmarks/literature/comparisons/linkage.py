@@ -1,10 +1,10 @@
 """Blocks of a city, to find the same people in two lists of 10,000 positions.
 
 Half of the people in each list are in both; their position in the second list is off by half a
-cell (standard deviation, in each direction). `reduction` is the source's reduction ratio, `padded`
-the same ratio for the comparisons made if parties hide their counts by dummies, and `kept` the
-share of the people in both lists whose two positions are still compared. The file is a .npy array
-of square counts.
+cell (standard deviation, in each direction). `reduction` is the share of pairs that need not be
+compared (the DPCube paper's equation 36), `padded` the same if parties hide their counts by
+dummies, and `kept` the share of the people in both lists whose two positions are still compared.
+The file is a .npy array of square counts.
 """
 
 from __future__ import annotations

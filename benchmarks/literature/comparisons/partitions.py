@@ -1,7 +1,7 @@
 """DPCube's two parameters, the threshold and the share of epsilon for the cells, on a city.
 
 The city is generated, with 64 x 64 cells and 10,000 people. `boxes` is the number of partitions.
-`by_people` is the source's measure of their unevenness, and `by_cells` the measure of a v-optimal
+`by_people` is the authors' measure of their unevenness, and `by_cells` the measure of a v-optimal
 histogram (both in thousands; see `unevenness`). `uniform` and `least_squares` are the mean absolute
 errors of 2,000 random boxes, for two methods of estimating cells. The file is a .npy array of
 square counts.

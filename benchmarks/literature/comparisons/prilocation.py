@@ -3,7 +3,7 @@
 The data are 200 people with 16 records each around their own homes, and 32 x 32 places, or the
 records of a Parquet file with columns user, lon and lat, whose places are its `poi`, or else 64 x
 64 cells. Errors are shares of the largest distance of two places, and means over people. `de` is
-the error as the source's equation defines it, `de_true` as its text does, and `honest` the distance
+the error by the equation of Zhu et al. 2017, `de_true` that by their text, `honest` the distance
 of every drawn place, fakes included, from the nearest true place of its virtual user (see
 `benchmarks.prilocation`); for the other methods, which publish no fakes, it equals `de`. `fakes` is
 the number of fakes for each virtual user. Epsilon is for one record.
