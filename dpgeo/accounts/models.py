@@ -37,7 +37,7 @@ class User(AbstractUser):
 
 
 class Sector(models.TextChoices):
-    """A publisher's sector, in terms of the Differential Privacy Deployments Registry."""
+    """A publisher's sector, as named in the Differential Privacy Deployments Registry."""
 
     GOVERNMENT = "Government", "Government"
     INDUSTRY = "Industry", "Industry"

@@ -26,7 +26,7 @@ from dpgeo.audit.services import event_record
 logger = logging.getLogger(__name__)
 
 RIGHTS = ("username", "email", "is_active", "is_staff", "is_superuser", "vouched")
-"""Fields of an account of which the audit list says that they changed, but not their values."""
+"""Account fields whose changes are recorded in the audit list, but without the values."""
 
 
 def record_sign_in(sender: object, user: User, request: Any = None, **_: Any) -> None:

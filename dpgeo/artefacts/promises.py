@@ -191,11 +191,12 @@ class Bound:
 
     @property
     def figure(self) -> int | None:
-        """The most right guesses in 100, or None if a guess can be almost certain."""
+        """The largest number of right guesses in 100, or None if a guess can be almost certain."""
         return self.right if self.right < CERTAIN else None
 
     def line(self, template: str, certain: str) -> Phrase:
-        """Return `template`, filled in with the verdict and the most right guesses in 100.
+        """Return `template`, filled in with the verdict and the largest number of right guesses in
+        100.
 
         If a guess can be almost certain, return `certain` instead, filled in with the verdict.
         """

@@ -103,7 +103,7 @@ TOTALS = {
         "further zone that contains it."
     ),
 }
-"""Sentence on what a release's totals count: people, sightings or visits."""
+"""Sentences that say what a release's totals count: people, sightings or visits."""
 
 TOTALS_STEP = (
     "Totals of all rows that the map is about: measured beside it, with a share of the cost and "
@@ -172,7 +172,7 @@ CHOICE = {
         "epsilon paid for"
     ),
 }
-"""Phrases on which contributions are kept if a person has more than the bound."""
+"""Phrases that say which contributions are kept if a person has more than the bound."""
 
 
 def bound(

@@ -76,7 +76,7 @@ FEW = 5
 """If a search finds fewer results than this, it also looks for words with typing errors."""
 
 MOST_RANKED = 100_000
-"""Number of the most important places, among which a box's largest places are looked for."""
+"""The largest places in a box are looked for only among this many most important places."""
 
 SCHEMA = """
 CREATE TABLE place (

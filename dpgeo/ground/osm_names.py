@@ -23,7 +23,7 @@ FURTHER_NAME = re.compile(
     r'"(?:(?:alt_|old_|official_)?name:[a-z]{2,3}(?:[-_][^"]*)?|official_name)"'
     r'=>"((?:[^"\\]|\\.)*)"'
 )
-"""A name in another language among the further tags of a feature, in the syntax of hstore."""
+"""Pattern of a name in another language in the text of a feature's further tags (hstore)."""
 
 OUTLINE_TOLERANCE = 2e-5
 """Largest distance in degrees (about 2 m) between an outline and its simplification."""

@@ -63,7 +63,7 @@ class TimeTotal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flows:
-    """The flows that a page shows without scripts, of the slice that the map shows first.
+    """The tables of flows on a page, which need no script, for the slice that the map shows first.
 
     `listed` is the number of flows that stand out from the noise. The matrix contains the listed
     flows between the `regions` with the most departures and arrivals, and `arrivals` holds the

@@ -110,7 +110,7 @@ def _digits(widths: NDArray[np.float64]) -> int:
 
 
 def _sentences(layer: Layer, order: list[int]) -> tuple[Phrase, ...]:
-    """Return sentences on which regions surely have the highest and the lowest values.
+    """Return sentences that name the regions which surely have the highest and the lowest values.
 
     `order` lists the regions whose value is shown, highest first.
     """

@@ -39,7 +39,7 @@ class LengthRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TripTables:
-    """The tables that a page shows of made-up trips, without scripts.
+    """The tables of made-up trips on a page, which need no script.
 
     `drawn` is the number of made-up trips on the map. `listed` is the number of pairs
     whose noisy counts are at least `least`, and `pairs` has the largest of them. `lengths` has a

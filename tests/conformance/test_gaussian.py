@@ -41,7 +41,10 @@ ABOUT = {"title": "A made-up city", "publisher": "Nobody", "licence": "CC0-1.0"}
 GAUSSIAN = [mechanism for mechanism in MECHANISMS.values() if mechanism.gaussian]
 
 SUMS = {flows.LEAVING, flows.ARRIVING, dpcube.PARTITIONS}
-"""Labels of measurements that add up a person's counts by region."""
+"""Labels of measurements whose values are sums over several pairs or cells.
+
+One person can therefore add up to BOUND to a single value.
+"""
 
 DRAWS = 12
 

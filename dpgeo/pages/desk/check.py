@@ -50,7 +50,7 @@ replace the area by another place.
 
 
 FIRST_ROLES = (*(Role.GEOMETRY, Role.LONGITUDE, Role.LATITUDE, Role.PERSON, Role.TIME, Role.CLOCK),)
-"""Roles that the page lists first, in this order."""
+"""Roles of the columns that the page lists first, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +278,7 @@ def order(role: str) -> int:
 
 
 def role_words(role: str) -> str:
-    """Return the readable name of a role."""
+    """Return the readable name of a column's role."""
     return say(role_name(Role(role)))
 
 

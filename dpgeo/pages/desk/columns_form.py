@@ -176,7 +176,7 @@ class ColumnsForm(DeskForm):
         field.choices = list(offered.items())
 
     def field_of(self, name: str) -> str:
-        """Return the form field of a role, given as "columns.longitude" or as "longitude"."""
+        """Return the field of a column's role, given as "columns.longitude" or as "longitude"."""
         return name.removeprefix("columns.")
 
     def clean_measures(self) -> list[dict[str, Any]]:

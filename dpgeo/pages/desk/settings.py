@@ -81,7 +81,7 @@ with larger bounds were hardly better, or were worse (docs/decisions/2026-11-24-
 
 
 GROUPED = re.compile(r"[0-9]{1,3}(?:[,.' \u2019\u00a0\u202f][0-9]{3})+|[0-9]+")
-"""A whole number, which may be written in groups of three digits, as in 50,000 or 50.000."""
+"""Pattern of a whole number, which may have groups of three digits, as in 50,000 or 50.000."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ OUTCOMES = {
     Outcome.NO_ANSWER: _("no answer"),
     Outcome.NO_TLS: _("no valid certificate"),
 }
-"""Sentences on why a message got no response with a status."""
+"""Words that say why a message got no response with an HTTP status."""
 
 
 class WebhookForm(DeskForm):

@@ -55,13 +55,13 @@ def manages_members(user: User) -> bool:
 
 @register.filter
 def role_word(label: object) -> str:
-    """Return a role's name from its label, in the page's language and without the explanation."""
+    """Return a member's role in the page's language: its label without the explanation."""
     return gettext(str(label)).partition(":")[0]
 
 
 @register.filter
 def organisation_in(pk: int | None, organisations: Mapping[int, Organisation]) -> str:
-    """Return the name of an organisation; "" for none and for one that was deleted."""
+    """Return the name of the organisation with a primary key; "" for None or if it was deleted."""
     return str(organisations.get(pk or 0, ""))
 
 

@@ -267,7 +267,7 @@ def total_words(summary: Summary) -> str:
 
 
 def _between(summary: Summary, figures: Figures) -> str:
-    """Return the sentence on the number of people that the counts stand for; "" for none."""
+    """Return the sentence on how many people the counts stand for; "" if that is not known."""
     if figures.people is None:
         return ""
     low, high = map(figure, outward(*figures.people))
