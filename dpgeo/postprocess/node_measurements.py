@@ -52,10 +52,10 @@ class NodeMeasurements:
         self.precision = [np.zeros_like(size) for size in sizes]
 
     def add(self, nodes: Masks, counts: NDArray[np.int64], scale: float) -> None:
-        """Add the counts (n,) of the n nodes where `nodes` is true, with Laplace noise of `scale`.
+        """Add the counts (n,) of the n nodes where `nodes` is true.
 
-        The counts are ordered by level, row and column. The nodes must be disjoint and together
-        cover every cell that intersects the study area.
+        The variance of their noise is 2 `scale`^2. The counts are ordered by level, row and column.
+        The nodes must be disjoint and together cover every cell that intersects the study area.
         """
         start = 0
         precision = 1 / (2 * scale**2)

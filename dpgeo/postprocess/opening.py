@@ -4,12 +4,12 @@ Everything follows from released figures alone. The page, pictures, embedded map
 use the same rules, so they show the same figure for the same place:
 
 - The first layer is the finest one whose coloured boxes hold at least the share ENOUGH of the
-  total. If there is none, it is the finest layer that shows nearly the largest total of any layer.
-  A layer marked with `Layer.opens` takes precedence.
+  total, or at least the share NEARLY of what the coloured boxes of any other layer hold. A layer
+  marked with `Layer.opens` takes precedence. Of slices, the one with the largest sum is first.
 - Counts of boxes are stated per square on the ground, of the same size on all layers. The square's
-  side is the side of the smallest coloured box, rounded up to a round length. A longer round length
-  is taken if the legend would print fractions, but at most the longest that fits in the typical
-  coloured box.
+  side is the side of the smallest box that stands out from the noise, rounded up to a round length.
+  A longer round length is taken if the legend would print fractions, but at most the longest that
+  fits in the typical box that stands out.
 - Edges of colour classes are a constant factor apart, unless one class would then hold nearly all
   of the map. Edges below 1 are left out where enough classes remain.
 """
@@ -33,8 +33,8 @@ ENOUGH = 0.6
 """A layer may be shown first if its coloured boxes hold at least this share of the total."""
 
 NEARLY = 0.75
-"""If no layer shows ENOUGH, the finest layer is chosen that shows at least this share of the
-largest total that any layer shows.
+"""A layer may also be shown first if its coloured boxes hold at least this share of the largest sum
+that the coloured boxes of any layer hold.
 """
 
 STEPS = 7

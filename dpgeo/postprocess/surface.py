@@ -30,8 +30,8 @@ from dpgeo.postprocess.row_column_model import RowColumnModel
 ROUNDS = 3
 
 NEXT_TO_NOTHING = 1e-9
-"""Tiny count added to each node's guess, so that a parent's count can be divided in proportion to
-its children's guesses even if all of them are 0.
+"""Tiny count added to each node's estimate, so that a parent's count can be divided in proportion
+to its children's estimates even if all of them are 0.
 """
 
 CLEARLY, NOT_UNLIKELY = 10.0, -2.0

@@ -159,7 +159,7 @@ def _ends(content: TripsRelease, inside: NDArray[np.bool_], total: float) -> Flo
 def _lengths(content: TripsRelease) -> Floats:
     """Return the weights (m,) with which trips have each number of moves, from released counts.
 
-    Counts within the noise scale of 0 are replaced by a small weight.
+    Counts up to the noise scale, and negative ones, are replaced by a small weight.
     """
     kept = np.where(content.lengths > 1 / float(content.length_noise.rate), content.lengths, 0)
     if not kept.any():
