@@ -37,7 +37,7 @@ OVERLAP = timedelta(days=7)
 SHOWN = 12
 """Number of characters of a key's secret that lists show.
 
-The other 35 characters hold 210 random bits.
+The other 35 characters hold 208 random bits.
 """
 
 

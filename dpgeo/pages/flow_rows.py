@@ -65,10 +65,10 @@ class TimeTotal:
 class Flows:
     """The tables of flows on a page, which need no script, for the slice that the map shows first.
 
-    `listed` is the number of flows that stand out from the noise. The matrix contains the listed
-    flows between the `regions` with the most departures and arrivals, and `arrivals` holds the
-    number of arrivals of each of these regions. `total_margin` is the margin of one region's
-    departures or arrivals in the slice.
+    `listed` is the number of flows that stand out from the noise, and `regions` the number of the
+    map's regions. The matrix contains the listed flows between the busiest regions, whose names are
+    `names`, and `arrivals` holds the number of arrivals of each of these. `total_margin` is the
+    margin of one region's departures or arrivals in the slice.
     """
 
     title: str

@@ -43,9 +43,10 @@ class MeanRow:
 class MeanTable:
     """Means or, if `medians` is true, medians of named regions.
 
-    `untold` is the number of regions with too few records for a value, and `left_out` the number of
-    regions with a value that the table omits. `sentences` say which regions surely have the highest
-    and the lowest values. `digits` is the number of decimals that the widest interval justifies.
+    `untold` are the names of regions with too few records for a value, and `left_out` is the number
+    of regions with a value that the table omits. `sentences` say which regions surely have the
+    highest and the lowest values. `digits` is the number of decimals that the widest interval
+    justifies.
     """
 
     unit: str

@@ -18,7 +18,7 @@ SCALE = 44.0
 
 MIDDLE = 160.0
 LEAST_SHIFT = 2.5
-"""Smallest distance between two curves, in SVG units, at which they visibly differ."""
+"""Smallest distance between two curves, in SVG units; closer ones are drawn this far apart."""
 
 SCALE_WIDTH = 340
 """Width of the scale of correct guesses in SVG units."""
@@ -38,7 +38,7 @@ CHART_WIDTH, CHART_HEIGHT = 344, 56
 class Curves:
     """SVG paths of a noisy count's distribution, with and without one person's data.
 
-    At no point is one curve more than e^shift times as high as the other.
+    At no point is one density more than e^shift times as high as the other.
     """
 
     without: str
@@ -108,7 +108,10 @@ class Scale:
 
 
 def curves(shift: float) -> Curves:
-    """Draw two Laplace densities that are `shift` noise scales apart."""
+    """Draw two Laplace densities that are `shift` noise scales apart.
+
+    They are drawn at least LEAST_SHIFT and at most 150 SVG units apart.
+    """
     drawn = min(max(shift * SCALE, LEAST_SHIFT), 150.0)
     return Curves(
         without=_laplace(MIDDLE - drawn / 2),

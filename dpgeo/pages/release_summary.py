@@ -377,7 +377,7 @@ class Summary:
             return 0.0
         whole = float(self.epsilon)
         if self.moved:
-            return 0.0  # A map of moved points has no counts that one person could change.
+            return 0.0  # The noise moves points instead of being added to counts.
         if not self.figures or self.flows or not all(layer.measured for layer in self.layers):
             return whole
         in_cells = self.has_cells and not self.figures.boxes

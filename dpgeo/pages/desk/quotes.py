@@ -28,7 +28,7 @@ from dpgeo.releases.services import Quote, release_quote
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """The quoted map at a different epsilon, and so with other noise."""
+    """An epsilon for the quoted map, and the margin it gives; `chosen` marks the quoted epsilon."""
 
     epsilon: Fraction
     margin: int

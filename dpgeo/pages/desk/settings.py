@@ -115,7 +115,7 @@ class Card:
 
 
 class MapSettings:
-    """Choices made so far: kind, method, detail and, for the first map, the lifetime total."""
+    """Choices made so far, such as kind, method, detail and, for a first map, lifetime total."""
 
     def __init__(self, dataset: Dataset, given: Mapping[str, Any]) -> None:
         self.dataset = dataset
@@ -168,7 +168,7 @@ class MapSettings:
 
     @cached_property
     def bound(self) -> int:
-        """The number of places that one person may count in; the default if it is not valid."""
+        """The number of places that one person may count in; 1 if the typed one is not valid."""
         return 1 if self.places_problem or not self.asks_places else self._parsed_bound()
 
     @cached_property
@@ -236,7 +236,10 @@ class MapSettings:
 
     @cached_property
     def others(self) -> list[Ledger]:
-        """Budgets of the organisation's other datasets, which may be about the same people."""
+        """Budgets of the organisation's other datasets with the same privacy unit.
+
+        Their data may be about the same people.
+        """
         ledgers = Ledger.objects.filter(
             datasets__organisation=self.dataset.organisation_id,
             datasets__unit=self.dataset.unit,
@@ -316,7 +319,8 @@ class MapSettings:
     def people(self) -> int:
         """The number of people that a simulated map invents.
 
-        This is the owner's estimate or a default. The number is never looked up in the data.
+        This is the owner's estimate or a default, from LEAST_INVENTED to MOST_INVENTED. It is never
+        looked up in the data.
         """
         return min(max(self.guessed_people, LEAST_INVENTED), MOST_INVENTED)
 
