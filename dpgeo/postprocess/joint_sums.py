@@ -23,7 +23,7 @@ from dpgeo.spatial.grid import Grid
 
 
 class JointSums:
-    """Sums over boxes and profiles, from the inferred surface of one release.
+    """Total and profiles of one release, from counts that were inferred from all measurements.
 
     If the release is divided into time slices, all of them are added up, or one is chosen.
     """
@@ -33,7 +33,7 @@ class JointSums:
 
     @classmethod
     def of(cls, released: Released, layer: str = "") -> JointSums | None:
-        """Prepare the sums of a release; None if it has no surface inferred from several phases.
+        """Prepare the sums of a release; None if it has no inferred counts (`make_inferred`).
 
         `layer` is the name of a time slice; if it is empty, all slices are added up.
         """

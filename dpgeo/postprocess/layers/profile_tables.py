@@ -51,10 +51,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class ZoneProfile:
-    """The counts of a zone. `rows` holds the hours of each day; it is empty without days or hours.
+    """The counts of a zone. `rows` holds each day with its hours.
 
-    `days` and `hours` are sums of measured counts; if time is divided by only one of them, the
-    other is empty.
+    `days` and `hours` are sums of measured counts. If time is divided by days alone, `rows` and
+    `hours` are empty; if by hours alone, `rows` and `days`.
     """
 
     name: str
@@ -96,7 +96,7 @@ def profile_of(content: Content) -> Profile | None:
 def _edges(values: NDArray[np.float64], content: ProfileRelease) -> tuple[int, ...]:
     """Return the lower edges of the colour classes.
 
-    Edges are a constant factor apart, and start above the threshold.
+    Edges are a constant factor apart, from the threshold on, and rounded.
     """
     low = max(float(content.noise.threshold()), 1.0)
     high = max(float(values.max(initial=0.0)), low)

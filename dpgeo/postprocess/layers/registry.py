@@ -16,7 +16,7 @@ from dpgeo.spatial.area import StudyArea
 
 
 def layers(released: Released) -> list[Layer]:
-    """Return the layers of a release, measured layers first."""
+    """Return the layers of a release, measured layers first except in a release of trips."""
     return make_layers(released.content, released.area)
 
 

@@ -29,7 +29,7 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import to_degrees
 
 SAMPLE = 200
-"""Number of made-up trips on the map."""
+"""Largest number of made-up trips on the map."""
 
 TRIPS_NAME, MOVES_NAME, ENDS_NAME, LENGTHS_NAME = "trips", "moves", "starts-ends", "lengths"
 
@@ -64,7 +64,7 @@ def _trip_layers(content: TripsRelease, area: StudyArea) -> list[Layer]:
 
 
 def _sample(content: TripsRelease, area: StudyArea) -> ShapeLayer:
-    """Return the first SAMPLE of the release's made-up trips as lines."""
+    """Return the layer of at most SAMPLE made-up trips of a release, as lines."""
     trips = made_up_trips(content, area, SAMPLE)
     return ShapeLayer(
         name=TRIPS_NAME,
