@@ -66,7 +66,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line of time and memory for each stage of a release, and one for all of it."""
+    """Print a line of time and memory for each stage of a release, and a line of its sizes."""
     with tempfile.TemporaryDirectory(prefix="dpgeo-benchmark-") as folder:
         write(Path(folder) / "trips.parquet", rows=options.trips, people=options.people)
         # Use a separate process, so that its peak memory does not include generating the trips.

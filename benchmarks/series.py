@@ -60,7 +60,7 @@ FEWEST = 50
 """Weeks with no more people than this are left out when the busiest cells are compared."""
 
 LENGTHS = (26, 52, 104, 365)
-"""Lengths of series, in periods, for which the errors of sums over periods are compared."""
+"""Lengths of series, in periods, for which the variances of sums over periods are compared."""
 
 RANGES = 400
 """Number of sums that are compared, each over a box of cells and a run of weeks."""
@@ -277,7 +277,7 @@ def schemes(epsilon: Fraction, weeks: int) -> Iterator[Scheme]:
 def read(path: Path, box: tuple[float, ...], cells: int, folder: Path) -> Weeks:
     """Write each week's rows inside the box (west, south, east, north) to a canonical file.
 
-    Weeks are counted from the file's first minute. The true counts of each week are counts of
+    Weeks are counted from minute 0 of the file. The true counts of each week are counts of
     `cells` x `cells` cells.
     """
     import pyarrow as pa

@@ -5,14 +5,14 @@ chapter 5. Values are in [0, high], and each person has one record.
 
 Perturb and then compose is private: a person adds at most `high` to the sum of one region and 1 to
 one count, so noise of scale high/e1 on sums and 1/e2 on counts costs epsilon = e1 + e2. The
-source's result 1, that the ratio is unbiased, is false: the mean of a quotient is not the quotient
+author's result 1, that the ratio is unbiased, is false: the mean of a quotient is not the quotient
 of means, and with continuous noise in the denominator, the mean of the quotient does not exist.
 
 Compose and then perturb is not private with any finite noise scale that works for all data: the
 mean of an empty region is undefined, so of two neighbouring datasets, one with a single record in
 the region and one with none, only the former has an answer. If the mean of an empty region is
 declared to be 0, the sensitivity is `high`, since one record can be the whole mean. The version
-with this declaration is implemented here, for comparison; the source uses `high` (10) but prints no
+with this declaration is implemented here, for comparison; the author uses `high` (10) but prints no
 answer for an empty region.
 """
 

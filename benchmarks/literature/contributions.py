@@ -1,6 +1,6 @@
 """Counts of places that people visit often: LPA, DFT (FPA) and GS.
 
-A person has at most M visits in all, at any places. The sources take M from the data, which
+A person has at most M visits in all, at any places. The authors take M from the data, which
 violates privacy; here the caller passes it. All visits are counted, unlike with a contribution
 bound.
 """

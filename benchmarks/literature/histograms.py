@@ -45,11 +45,11 @@ def structure_first(
     """Return StructureFirst's histogram with `parts` parts (Xu et al. 2013).
 
     Half of epsilon is spent on choosing the edges between parts, from the last edge to the first,
-    each by the exponential mechanism; the score of an edge is the least squared error of the bins
-    before it. `most` is F, a public limit on the count of a bin. For the scores, counts are clipped
-    to F. Adding a person then changes a bin x among m to x + 1, hence a sum of squared deviations
-    by at most (1 - 1/m)(2 (x - mean) + 1), and every score by at most 2 F + 1. The noisy sums of
-    the parts cost the other half of epsilon.
+    each by the exponential mechanism. An edge is scored by the least squared error, with a part
+    that begins there, of all bins before the edge chosen before. `most` is F, a public limit on
+    the count of a bin. For the scores, counts are clipped to F. Adding a person then changes a bin
+    x among m to x + 1, hence a sum of squared deviations by at most (1 - 1/m)(2 (x - mean) + 1),
+    and every score by at most 2 F + 1. The noisy sums of the parts cost the other half of epsilon.
 
     The authors take F to be the largest count in the data. That count is itself private: in a
     neighbouring dataset it may differ, and then so does the noise of the choice.

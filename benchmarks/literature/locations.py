@@ -10,7 +10,7 @@ that one.
 
 Laplace noise on each coordinate. With the scale (width of the area)/(epsilon/2) for both
 coordinates, the log-odds of an outcome differ by at most epsilon for any two places of the area.
-This is the "plain" mechanism with which the source compares PriLocation. With scale
+This is the "plain" mechanism with which PriLocation's authors compare it. With scale
 sqrt(2)/epsilon, for epsilon per metre, the ratio is e^(epsilon (|dx| + |dy|)/sqrt(2)) <= e^(epsilon
 d): the same guarantee as planar noise, with larger displacements (Dewri 2012 has independent
 coordinates).

@@ -12,9 +12,9 @@ person is added or removed. y^2 does not move the minimum and is left out. Nothi
 the coefficient n of the squared intercept gets noise too, because the number of people n is
 private.
 
-The source has the sensitivity 16 for d = 1. In the source, neighbouring datasets differ in the
-values of one record, so n is public, and each of y^2, x^2, 2 x y, 2 x and 2 y changes by up to
-twice its bound.
+Srivastava has the sensitivity 16 for d = 1. There, neighbouring datasets differ in the values of
+one record, so n is public, and each of y^2, x^2, 2 x y, 2 x and 2 y changes by up to twice its
+bound.
 
 `simplex_regression` is ours and has the sensitivity 1. With u = (1 + x)/2 and v = (1 + y)/2, the
 six products of (1 - u)^2, 2u(1 - u), u^2 with 1 - v, v are not negative and add up to 1. So a
