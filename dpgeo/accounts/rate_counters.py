@@ -3,8 +3,9 @@
 The counters are in the cache named "throttle", which all processes share. By default it consists of
 files next to the database, which need no additional server and no database write per request. If
 several machines serve the site, the cache is Redis. IP addresses are stored only as keyed hashes,
-for two windows. If the cache fails, requests are not limited, so that the failure does not take the
-site down; even then, each password guess takes a tenth of a second of CPU time.
+which change with each window; counters expire after two windows. If the cache fails, requests are
+not limited, so that the failure does not take the site down; even then, each password guess takes a
+tenth of a second of CPU time.
 """
 
 from __future__ import annotations

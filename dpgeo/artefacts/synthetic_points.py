@@ -1,7 +1,7 @@
 """Synthetic points made up from a release's counts, for tools that read points.
 
-The files have the columns longitude, latitude, the weight of each point, its time slice if the
-release has time slices, and `made_up`, which is always true.
+The files have the columns longitude, latitude, the weight of each point, its slice if the map is
+divided into slices, and `made_up`, which is always true.
 """
 
 from __future__ import annotations

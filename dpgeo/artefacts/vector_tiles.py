@@ -3,9 +3,9 @@
 GDAL needs a second for 1,500 cells, so tiles are encoded here instead, with all features of a tile
 at once: each feature becomes a row of numbers, which are encoded as protocol-buffer varints. A
 feature's id is its row in the other files. Its estimate, margin and threshold are exact at every
-zoom level; only shapes are rounded, to 1/4096 of a tile. No feature is dropped or merged at any
-zoom level; instead, zoom levels at which a tile would have too many features are omitted, except
-the largest one.
+zoom level; only shapes are rounded, to 1/4096 of a tile. No feature is dropped or merged to make a
+tile smaller; instead, zoom levels at which a tile would have too many features are omitted, except
+the largest one. Only shapes that vanish when rounded are left out.
 """
 
 from __future__ import annotations

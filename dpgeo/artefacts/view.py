@@ -218,7 +218,7 @@ class View:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Return the labels of the classes, such as "20 to 50"; the lowest has no lower limit."""
+        """Return labels of the classes, such as "20 to 50" or, for the lowest, "less than 5"."""
         digits = 3 if self.column else 6
         edges = [f"{float(f'{edge:.{digits}g}'):,.6g}" for edge in self.edges]
         if self.column == DENSITY:

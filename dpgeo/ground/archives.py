@@ -56,7 +56,7 @@ def convert(source: Path, target: Path, bounds: Bounds | None = None) -> tuple[B
 def write(tiles: Iterable[Tile], target: Path, bounds: Bounds, metadata: Any) -> int:
     """Write an archive of tiles and return their number.
 
-    Tiles that are not compressed by gzip yet are compressed.
+    Tiles that are not compressed by gzip yet are compressed. Raises InvalidInput if there are none.
     """
     count = 0
     with target.open("wb") as file:

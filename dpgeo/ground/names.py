@@ -126,7 +126,7 @@ class Place:
 
     @property
     def rank(self) -> float:
-        """Importance of the place, from about 1 (low) to 16 (high)."""
+        """Importance of the place, from about 1 (low) to 17 (high)."""
         return RANKS.get(self.kind, 1.0) + math.log10(max(self.population, 1.0))
 
 

@@ -1,7 +1,7 @@
 """Basemap regions of an installation: vector tiles and names, side by side in one folder.
 
 A region is a JSON file that refers to its tiles and its names by their checksums. It is replaced in
-one step. A file that no region refers to any more is deleted by `sweep` once it is three days old.
+one step. A file that no region refers to any more is deleted by `sweep` three days later.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Search by name among the world's countries and cities, which every site knows.
 
-It is used where no basemap region is installed. Like the search in a region, it matches the
-beginnings of words and tolerates one typing error, but it knows no streets and no outlines. The
-names in other languages are known once the operator has added a table of GeoNames.
+It adds to the search in the installed basemap regions. Like that search, it matches the beginnings
+of words and tolerates one typing error, but it knows no streets and no outlines. The names in other
+languages are known once the operator has added a table of GeoNames.
 """
 
 from __future__ import annotations
