@@ -30,7 +30,7 @@ SIZE, HALO, SMALL = 20, 3, 15
 """Sizes in pixels: letters of names, the halo around them, and letters of the credit."""
 
 ROOM = 8
-"""Least distance in pixels between two names."""
+"""Smallest distance in pixels between two names."""
 
 PER_NAME = 60_000
 """Number of pixels of the map for each name; with more names, they would hide the map."""

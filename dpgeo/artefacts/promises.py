@@ -466,9 +466,9 @@ def in_places_and_groups(
 
     If the privacy unit is a person, these cases are that somebody was in one place rather than in
     another, and that a group of people is in the data; if it is a record, that several rows of one
-    person are. `noun` is the owner's noun for rows, or "". If households
-    are protected, the sentence on groups is about a household of `household` people and all maps
-    together, of which each person loses at most `total`; `of_household` covers a single map.
+    person are. `noun` is the owner's noun for rows, or "". If households are protected, the
+    sentence on groups is about a household of `household` people and all maps together, of which
+    each person loses at most `total`; `of_household` covers a single map.
     """
     moved, group = (bound_of(*cost.of_changes(number)).words for number in (2, FAMILY))
     in_rho = isinstance(cost, ZCDP)

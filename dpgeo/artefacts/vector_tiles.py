@@ -386,7 +386,7 @@ def _paths(shapes: NDArray[np.object_]) -> _Paths:
     """Return the paths of shapes (n,), rounded to whole tile units.
 
     A shape is drawn by its polygons, or by its lines if it has none. Outer rings are clockwise on
-    screen, and holes counterclockwise. What vanishes when rounded is left out.
+    screen, and holes counterclockwise. Paths that vanish when rounded are left out.
     """
     shapes, shape = shapely.get_parts(shapes, return_index=True)
     parts, within = shapely.get_parts(shapes, return_index=True)

@@ -37,7 +37,7 @@ SHORE_METRES is for water in basemaps, and COARSE_SHORE_METRES for the sea of Na
 """
 
 MOST_TILES = 300
-"""Most tiles read from a region; larger areas use a lower zoom."""
+"""Largest number of tiles read from a region; for larger areas, tiles of a lower zoom are read."""
 
 TILE_UNITS = 4096
 COARSENESS = 8

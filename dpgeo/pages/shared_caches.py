@@ -1,8 +1,8 @@
 """Public pages in caches that visitors share, such as the cache of the proxy.
 
-Privacy argument. An answer may be shared only if the request carried no cookie and no
-authorisation, the answer sets no cookie and the page has no token against forged requests. Such an
-answer is the same for everybody, so that nothing about a person can be stored. Caches revalidate
+Privacy argument. A response may be shared only if the request had no cookie and no Authorization
+header, the response sets no cookie and the page has no token against forged requests. Such a
+response is the same for everybody, so that nothing about a person can be stored. Caches revalidate
 after DPGEO_CACHE_SECONDS, as they do for files, so that withdrawn maps disappear; browsers
 revalidate each time, because a page changes when its reader signs in.
 """

@@ -30,7 +30,7 @@ from tests.views import ArrayView
 AREA = StudyArea.from_geojson(
     {"type": "Polygon", "coordinates": [[[0, 0], [0.1, 0.02], [0.08, 0.1], [0.01, 0.07], [0, 0]]]}
 )
-"""The study area. It is not a rectangle, so every grid has cells outside it."""
+"""The study area. It is not a rectangle, so a grid over it has cells outside it."""
 
 WARDS = Zones(
     keys=("west", "middle", "east", "centre"),
@@ -62,7 +62,7 @@ APP = Attribute("app", ("walker", "rider"))
 """A public attribute of every report."""
 
 SPEED = Measure("speed", "Speed", "km/h", 0.0, 50.0)
-"""A measure: every report has a speed, and mechanisms for averages release its mean."""
+"""A measure of the reports, of which mechanisms for averages release means."""
 
 MODE = Category("mode", "Mode of transport", ("walk", "bike"))
 """A private category of each report, by which maps are divided."""

@@ -19,7 +19,7 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import ground_scale, to_mercator
 
 MOST_FUTURE_RELEASES = 12
-"""Most future releases that a budget bar shows as dashes; more could not be told apart."""
+"""Largest number of future releases shown as dashes in a budget bar; more would blur together."""
 
 
 @dataclass(frozen=True, slots=True)

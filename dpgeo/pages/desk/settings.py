@@ -93,10 +93,10 @@ class Card:
     with which a mean is shown, `margin` is None, since it would be the margin of a number of rows,
     and `means` says how exact means are. If households are protected, `asked` is the epsilon of a
     whole household; otherwise it equals `amount`. If the data decide how finely the map is divided,
-    `usual` is the side in metres of the square in which the median person would be counted if there
-    were as many people as guessed, and `metres` only that of the smallest square there can be; else
-    `usual` is None.
-    `totals` are the noisy totals of all the data that part of the cost would pay for.
+    `metres` is the side of the smallest possible square, and `usual` the side in metres of the
+    square in which the median person would be counted if there were as many people as guessed;
+    otherwise `usual` is None. `totals` are noisy totals of all the data, for which part of the cost
+    would pay.
     """
 
     key: str
