@@ -20,10 +20,10 @@ from dpgeo.releases.selectors import release_public
 from dpgeo.releases.series_maps import newest_public, series_public
 
 PAGE = re.compile(r"(?:/[a-z]{2}(?:-[a-z]{2})?)?/(?:maps|embed)/([^/]+)/?(?:still/)?")
-"""Matches the path of a map's page in any language."""
+"""Matches the path of a map's page or frame, in any language."""
 
 SERIES_PAGE = re.compile(r"(?:/[a-z]{2}(?:-[a-z]{2})?)?/series/([0-9a-f-]{36})/(?:embed/)?")
-"""Matches the path of a series' page in any language."""
+"""Matches the path of a series' page or frame, in any language."""
 
 WIDTH, HEIGHT = 800, 560
 """Usual size of an embedded map in pixels."""

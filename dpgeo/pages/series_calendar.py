@@ -1,7 +1,7 @@
 """Calendar file (iCalendar, RFC 5545) of the days after the last days of a series' periods.
 
-The file follows from the declared first day and period alone, so it reveals neither anything about
-the data nor which maps exist.
+The file follows from the declaration of the series alone, so it reveals neither anything about the
+data nor which maps exist.
 """
 
 from __future__ import annotations

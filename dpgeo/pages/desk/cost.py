@@ -88,9 +88,9 @@ renderer in the scripts. On public pages, this object is in the HTML.
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """Another mechanism for the same kind of map at the same cost.
+    """A mechanism for the chosen kind of map, with the URL of its map of invented people.
 
-    It comes with the URL of its map of invented people.
+    `query` is the query string of the page with this mechanism chosen.
     """
 
     key: str
@@ -259,7 +259,7 @@ def together(settings: MapSettings, total: Bound) -> Phrase:
 
 
 def pictures(settings: MapSettings) -> dict[str, Any]:
-    """Return the URLs of maps of invented people: by the chosen method, and by the other ones."""
+    """Return the URL of the chosen method's map of invented people, and all methods if several."""
     if settings.left is None and not settings.is_points:
         # Until a total is chosen, the picture shows the map for the middle one of the suggested
         # totals.
@@ -290,7 +290,7 @@ def pictures(settings: MapSettings) -> dict[str, Any]:
 
 
 def picture_address(settings: MapSettings, **changes: str) -> str:
-    """Return the URL of a map of invented people, which contains all of the map's settings."""
+    """Return the URL of a map of invented people; it contains the settings in ADDRESSED."""
     values: dict[str, str] = {
         "kind": settings.kind.key,
         "method": settings.method,

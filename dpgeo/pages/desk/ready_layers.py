@@ -167,7 +167,7 @@ def _polygons(shape: shapely.Geometry) -> shapely.Geometry:
 
 
 def _named(area: StudyArea) -> list[Region]:
-    """Return the basemap regions that cover an area and whose place names can be read."""
+    """Return the basemap regions that overlap an area and whose place names can be read."""
     return [
         region
         for region in regions(Path(settings.GROUND_DIR))
