@@ -1,7 +1,8 @@
 """Line charts as SVG, for the documentation.
 
 A chart has a title and a description for people who hear it, and colours of its own for readers who
-prefer a dark page. Curves differ in their dashes and marks, too, not in colour alone.
+prefer a dark page. Successive curves also differ in their marks, not in colour alone; from the
+seventh curve on, the lines are dashed.
 """
 
 from __future__ import annotations

@@ -101,7 +101,10 @@ def write(path: Path, *, rows: int, people: int) -> None:
 
 
 def squares(number: int) -> Zones:
-    """Return `number` zones that cover the area in rows of equal squares, wider in the last row."""
+    """Return `number` rectangular zones that cover the area in rows of equal height.
+
+    The zones of a row have equal widths; some rows have one zone more than others.
+    """
     west, south, east, north = trips.AREA.bounds
     rows = int(np.sqrt(number))
     ends = np.linspace(0, number, rows + 1).astype(int)

@@ -32,7 +32,7 @@ def earth_movers_distance(
         ),
         shape=(first.size, start.size),
     ).tocsr()
-    # The equation of the last cell is left out, because it follows from the others; with it,
+    # The equation of the first cell is left out, because it follows from the others; with it,
     # rounding could make the equations contradict each other.
     solution = linprog(
         np.ones(start.size), A_eq=flow[1:], b_eq=excess[1:], bounds=(0, None), method="highs"

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 AREA = StudyArea.from_bounds(10.0, 50.0, 10.5, 50.3)
 
-# Each person has a home, and every trip ends within a few kilometres of it. Some people travel far
-# more than others.
+# Each person has a home, and every trip ends within a few kilometres of it. Some people make far
+# more trips than others.
 _TRIPS = """
 WITH people AS (
     SELECT i, floor($people * pow((hash(i, 1) % 1000000007) / 1000000007.0, 2))::UBIGINT AS who
@@ -137,7 +137,7 @@ def _run(query: str, path: Path, grid: Grid, **more: int) -> NDArray[np.int64]:
 
 
 def city(cells: int, *, people: int) -> NDArray[np.int64]:
-    """Return counts (cells, cells) of people in districts and streets of very unequal density."""
+    """Return counts (cells, cells) of people in districts and blocks of very unequal density."""
     random = np.random.default_rng(1)
     districts = random.lognormal(0, 1, (cells // 16, cells // 16)).repeat(16, 0).repeat(16, 1)
     blocks = random.pareto(1.1, (cells // 4, cells // 4)).repeat(4, 0).repeat(4, 1)

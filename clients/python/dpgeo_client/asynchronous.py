@@ -1,7 +1,7 @@
 """Asynchronous version of the catalogue, which runs each call in a thread.
 
-If a call is cancelled, its thread stops at the server's next response. Whatever the call has sent
-to the server by then remains in effect.
+If a call is cancelled, its thread goes on until the call is done or the catalogue is closed.
+Whatever the call has sent to the server by then remains in effect.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class AsyncRelease:
         destination: Sequence[float] | None = None,
         layer: str | None = None,
     ) -> types.Answer:
-        """Return the trips from one box to another; see Release.query_flow."""
+        """Return the trips from one region to another; see Release.query_flow."""
         return await _run(self.release.query_flow, origin, destination, layer)
 
     async def top(self, k: int = 20, context: str | None = None) -> types.Top:
