@@ -113,7 +113,8 @@ PEERS: dict[str, Peer] = {
 
 
 def _largest_memory() -> int:
-    # `ru_maxrss` includes the memory of the process that started this one, of which it was a copy.
+    # `ru_maxrss` would include the memory of the process that started this one, since this process
+    # began as a copy of it.
     status = Path("/proc/self/status").read_text().splitlines()
     lines = dict(line.split(":", 1) for line in status)
     return int(lines["VmHWM"].split()[0]) >> 10

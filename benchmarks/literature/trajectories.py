@@ -33,7 +33,7 @@ def walk_and_jump(
     out, and so are its defences against attacks on single trips, which have no proof). Each trip
     adds 1 to one pair and 1/(number of its moves) to each of its moves, which is 1 in all. So noise
     of scale 2/epsilon on both tables is epsilon-differentially private. A generated trip walks from
-    its start until it meets its end, for at most `most` moves; AdaTrace then jumps to the end.
+    its start until it meets its end, or jumps to the end after `most` moves, as in AdaTrace.
     """
     cells, scale = side * side, 2 / epsilon
     moves, ends = np.zeros((cells, cells)), np.zeros((cells, cells))
@@ -66,7 +66,10 @@ def neighbouring(side: int) -> NDArray[np.bool_]:
 
 
 STAY, STOP = 0, 9
-"""Tokens of a prefix tree. 1 to 8 are moves, STOP ends a trip, and STAY, no move, never occurs."""
+"""Tokens of a prefix tree: 1 to 8 are moves to the neighbouring cells, and STOP ends a trip.
+
+STAY stands for no move: no trip contains it, and `_drawn` uses it before a trip's first move.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +101,13 @@ def prefix_trees(
 
     DPT describes each stretch of a trip in the grid (reference system) whose cells match its speed.
     Here a whole trip is described in the one grid in which it has the fewest moves of at least two,
-    so it adds to the counts of a single tree. Of every trip the first `most` tokens count: it adds
-    1 to `first`, and at most `most` + 1 to each of `second` and `third`. DPT pays for the length in
-    this way, too. With a third of epsilon for each of the three, noise of scale 3/epsilon, and 3
-    (`most` + 1)/epsilon twice, is epsilon-differentially private. Counts below the scale are set to
-    0 (DPT prunes its trees). A trip is drawn token by token, given the last one, so that a trip
-    tends to keep its direction (DPT's direction weights), and its points are the cells' middles in
-    the fine grid.
+    so it adds to the counts of a single tree. Of every trip the first `most` + 1 tokens count: it
+    adds 1 to `first`, and at most `most` + 1 to each of `second` and `third`. DPT pays for the
+    length in this way, too. With a third of epsilon for each of the three, noise of scale
+    3/epsilon, and 3 (`most` + 1)/epsilon twice, is epsilon-differentially private. Counts not above
+    the scale are set to 0 (DPT prunes its trees). A trip is drawn token by token, given the last
+    one, so that a trip tends to keep its direction (DPT's direction weights), and its points are
+    the cells' middles in the fine grid.
     """
     systems = [1, *(each for each in coarser if side % each == 0)]
     told: dict[int, list[Way]] = {each: [] for each in systems}
@@ -188,7 +191,8 @@ def _pruned(counts: Floats, scale: float) -> Floats:
 def _drawn(tree: Tree, most: int, random: Generator) -> Way:
     """Return one trip, drawn token by token from a tree's counts.
 
-    Where the tree has no counts, all moves and the end are equally likely.
+    If no token has a count after the current cell and last token, the counts after the cell alone
+    are used; without these, the trip ends. If no first cell has a count, all are equally likely.
     """
     weights = tree.first if tree.first.any() else np.ones(len(tree.first))
     cell = int(random.choice(len(weights), p=weights / weights.sum()))

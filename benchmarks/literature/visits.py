@@ -99,9 +99,10 @@ def read(file: Path | None) -> Visits:
 
 
 def _generated() -> Visits:
-    """Return as many people, venues and visits as in the Foursquare data of Fan and Jin 2015.
+    """Return invented visits like the Foursquare data of Fan and Jin 2015.
 
-    Half of a person's visits are to a few venues of his or her own, the others to venues that are
+    The numbers of people and of venues and the most visits of a person are those of the paper. Half
+    of a person's visits are to a few venues of his or her own, the others to venues that are
     popular by Zipf's law. People with few visits go out at week-ends more often than the others.
     """
     random = np.random.default_rng(11)

@@ -99,9 +99,10 @@ def popular_places(visits: Visits, epsilon: Fraction, random: Generator) -> Floa
 def sampled(
     visits: Visits, bound: int, epsilon: Fraction, random: Generator, *, popular: bool
 ) -> tuple[Visits, Fraction]:
-    """Return the visits that are kept, and the epsilons for counts of places and of edges.
+    """Return the visits that are kept, and the epsilon for counts of places.
 
-    Visits are kept at random (SRA in Fan and Jin 2015) or, if `popular`, by popular places (HPA).
+    The epsilon for edges is the same. Visits are kept at random (SRA in Fan and Jin 2015) or, if
+    `popular` is true, those to popular places are kept (HPA).
     """
     if not popular:
         return visits.bounded(bound, random), epsilon / 2
