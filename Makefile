@@ -30,8 +30,10 @@ RECORDED := --recorded-one-in 40
 QUICK_TESTS := tests/unit tests/conformance tests/web -m "$(QUICK)" $(PARALLEL) $(RECORDED)
 STATISTICAL_TESTS := tests/statistical -m statistical $(PARALLEL)
 BROWSER_TESTS := tests/browser -m browser $(BROWSERS)
-# On PostgreSQL and Redis; and what is skipped by `make test`, for it lacks packages.
-SERVER_TESTS := tests/web tests/unit/benchmarks
+# On PostgreSQL and Redis; and those unit tests that `make test` skips because it lacks packages.
+LACKING = $(sort $(shell grep -lrE --include='test_*.py' \
+  'need.*packages-full|need.*pip install|need.*apt-get install' tests/unit))
+SERVER_TESTS = tests/web $(LACKING)
 SERVICES_TESTS := tests/services -m services $(SERVERS)
 # One test in how many of the services and browser suites `make test-rest` runs.
 SAMPLE ?= 1

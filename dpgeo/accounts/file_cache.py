@@ -65,6 +65,14 @@ class CountsInFiles(BaseCache):
             _write(path, counter[0] + delta, counter[1])
         return counter[0] + delta
 
+    def delete_expired(self) -> None:
+        """Delete the files of expired counters."""
+        for path in self._paths():
+            # Lock one file at a time, so that no request has to wait for all.
+            with self._locked():
+                if _read(path) is None:
+                    path.unlink(missing_ok=True)
+
     def clear(self) -> None:
         """Delete all counters."""
         with self._locked():

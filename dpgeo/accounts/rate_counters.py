@@ -3,9 +3,9 @@
 The counters are in the cache named "throttle", which all processes share. By default it consists of
 files next to the database, which need no additional server and no database write per request. If
 several machines serve the site, the cache is Redis. IP addresses are stored only as keyed hashes,
-which change with each window; counters expire after two windows. If the cache fails, requests are
-not limited, so that the failure does not take the site down; even then, each password guess takes a
-tenth of a second of CPU time.
+which change with each window; counters expire after two windows, and the reaper deletes the files
+of expired ones. If the cache fails, requests are not limited, so that the failure does not take the
+site down; even then, each password guess takes a tenth of a second of CPU time.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from typing import Any
 from django.core.cache import caches
 from django.utils.crypto import salted_hmac
 from rest_framework.throttling import BaseThrottle
+
+from dpgeo.accounts.file_cache import CountsInFiles
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +57,13 @@ def counted(who: str, *, window: int) -> int:
     except Exception as error:  # no failure of the cache may take the site down
         logger.warning("Requests are not counted: %s", type(error).__name__)
         return 0
+
+
+def counters_forget() -> None:
+    """Delete expired counters, if they are in files; Redis deletes its own."""
+    cache = caches["throttle"]
+    if isinstance(cache, CountsInFiles):
+        cache.delete_expired()
 
 
 def requests_of(organisation: int) -> str:

@@ -28,7 +28,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from dpgeo.accounts.devices import device_of
 from dpgeo.accounts.models import User
@@ -67,11 +67,14 @@ class CountedForm(AuthenticationForm):
                 if count(f"told of {caller}", 1, window=WINDOW) is None:
                     record_attempt(EventKind.LOCKED_OUT, name)
                 minutes = math.ceil(self.wait / 60)
-                raise ValidationError(
-                    f"Too many attempts to sign in from here or with this name; try again in "
-                    f"{minutes} minute{'s'[: minutes != 1]}.",
-                    code="too_many",
+                words = ngettext(
+                    "Too many attempts to sign in from here or with this name; "
+                    "try again in {minutes} minute.",
+                    "Too many attempts to sign in from here or with this name; "
+                    "try again in {minutes} minutes.",
+                    minutes,
                 )
+                raise ValidationError(words.format(minutes=minutes), code="too_many")
         cleaned = super().clean()
         for caller, limit in limits.items():
             count(caller, limit, window=WINDOW, more=-1)

@@ -9,6 +9,7 @@ from dpgeo.config.logs import logging_settings
 from dpgeo.config.places import usual_var
 
 worker_class = "dpgeo.config.worker.SharingWorker"
+preload_app = True  # load the site once: workers are copies that start at once and share its memory
 workers = 2
 threads = 4
 worker_connections = 1000

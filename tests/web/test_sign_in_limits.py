@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from django.core.cache import caches
+from django.core.management import call_command
 from django.http import HttpResponse
 from django.test import Client, RequestFactory
 
@@ -228,6 +229,27 @@ def test_a_count_expires_on_time_however_often_it_grows(
     assert counts.get("one") is None
     with pytest.raises(ValueError, match="one"):
         counts.incr("one")
+
+
+def test_the_refusal_is_translated() -> None:
+    for number in range(6):
+        attempt(f"nobody-{number}", "wrong")
+    refused = attempt("ann", PASSWORD, f"/de{DESK}")
+    assert "Zu viele Anmeldeversuche" in refused.content.decode()
+
+
+def test_the_reaper_deletes_expired_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    backend = "dpgeo.accounts.file_cache.CountsInFiles"
+    settings.CACHES = {**settings.CACHES, "throttle": {"BACKEND": backend, "LOCATION": tmp_path}}
+    caches["throttle"].add("short", 0, 60)
+    caches["throttle"].add("long", 3, 3600)
+    in_a_while = time.time() + 120
+    monkeypatch.setattr("dpgeo.accounts.file_cache.time.time", lambda: in_a_while)
+    call_command("reap", "--once")
+    assert len(list(tmp_path.glob("*.count"))) == 1
+    assert caches["throttle"].get("long") == 3
 
 
 def test_attempts_with_many_names_delete_no_count(

@@ -16,6 +16,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import Error as DatabaseError
 from django.db import close_old_connections
 
+from dpgeo.accounts.rate_counters import counters_forget
 from dpgeo.datasets.orphan_files import uploads_sweep, work_sweep
 from dpgeo.jobs.services import jobs_reap
 from dpgeo.pages.cards import cards_make
@@ -88,6 +89,7 @@ class Command(BaseCommand):
                 done = asdict(releases_sweep())
                 done["files"] += uploads_sweep()
                 deliveries_forget()
+                counters_forget()
             if sweeps_work:
                 done["files"] = done.get("files", 0) + work_sweep()
             done["series"] = series_draw_due()
