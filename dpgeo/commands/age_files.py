@@ -28,7 +28,10 @@ def read_recipients(texts: Sequence[str]) -> list[Any]:
 
 
 def read_identities(path: Path) -> list[Any]:
-    """Return the identities in a file made by age-keygen or `new_identity`. Raises InvalidInput."""
+    """Return the identities (age's private keys) in a file of age-keygen or `new_identity`.
+
+    Raises InvalidInput if there is none.
+    """
     from pyrage import IdentityError, x25519
 
     lines = [line.strip() for line in path.read_text().splitlines()]

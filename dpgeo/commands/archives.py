@@ -117,7 +117,7 @@ def archive_members(
 
 
 def archive_verify(path: Path, identities: Sequence[Any]) -> dict[str, Any]:
-    """Read an archive from end to end, and return the content of its member ABOUT.
+    """Read an archive from end to end, and return the facts in its member about.json.
 
     Raises InvalidInput if the archive is damaged, incomplete, or of another format.
     """
@@ -133,7 +133,7 @@ def archive_verify(path: Path, identities: Sequence[Any]) -> dict[str, Any]:
 def _verify(path: Path, identities: Sequence[Any]) -> dict[str, Any]:
     """Check all members of an archive against the list at its end.
 
-    Returns the content of the member ABOUT. Raises InvalidInput if they differ.
+    Returns the facts in the member about.json. Raises InvalidInput if members and list differ.
     """
     about: dict[str, Any] = {}
     seen: dict[str, dict[str, Any]] = {}

@@ -51,7 +51,7 @@ ATTEMPTS = 5
 """Number of snapshots after which a backup gives up because files vanish."""
 
 ARCHIVE = re.compile(r"dpgeo-(?P<time>\d{8}T\d{6}Z)(?P<keys>-keys)?\.tar(\.age)?(?P<part>\.part)?")
-"""Matches the names of archives, complete or not."""
+"""Pattern of the file names of archives, both of complete ones and of those still being written."""
 
 PRIVATE, PUBLIC, ROWS, KEYS = "private/", "releases/", "database/", "keys/"
 """Prefixes of the names of an archive's members, one for each kind of member."""
@@ -215,8 +215,8 @@ def _add_files(archive: ArchiveWriter, named: Iterable[tuple[bool, str]], missin
 def _add_file(archive: ArchiveWriter, public: bool, name: str, missing: set[str]) -> bool:
     """Add a stored file to the archive.
 
-    Returns False for an absent file that `missing` names. Raises FileVanished for any other
-    absent file.
+    If the file does not exist, returns False if its name is in `missing`, the names of files known
+    to be missing, and raises FileVanished otherwise.
     """
     storage: Storage = public_storage() if public else private_storage()
     try:

@@ -179,9 +179,9 @@ class Demo:
             publish(release)
 
     def _campaign(self, declared: Declared) -> None:
-        """Store a campaign from the demo's declaration, unless one of its name exists.
+        """Store a campaign (paid tasks on a map) as the demo declares it, unless its name is taken.
 
-        It is open to all who know its id.
+        Everybody who knows the campaign's id can open it.
         """
         release = releases_public().filter(title=declared["map"]).first()
         if release is None or self.organisation.campaigns.filter(name=declared["name"]).exists():

@@ -92,7 +92,10 @@ LOST = Phrase(
 REJECTION = "Withdrawn or rejected before a backup was restored."
 
 LONGEST_DECISION = timedelta(hours=1)
-"""Upper limit to the duration of a transaction that adds a decision to the journal."""
+"""Upper limit to the duration of a transaction that decides a budget's total.
+
+Decisions in the journal that are older than the backup by more than this are in its rows.
+"""
 
 CHUNK = 1 << 20
 
@@ -123,8 +126,9 @@ def restore_run(
 
     `keys` is None if the keys are already in place. `draws_complete` is explained in the module
     docstring. `say` is called with lines on the progress. Raises Conflict, before anything is
-    changed, if the database is not empty or has other migrations, or if another person key is in
-    place; InvalidInput if an archive is damaged or cannot be opened.
+    changed, if the database is not empty or its migrations are not the archive's, or if another
+    person key (which encrypts the keys by which persons' ids are hashed) is in place; InvalidInput
+    if an archive is damaged or cannot be opened.
     """
     check_empty()
     say("Reading the archives from end to end")

@@ -36,13 +36,15 @@ clipping shapes, because sums along a row would be too inaccurate.
 """
 
 MOST_PIECES = 900_000
-"""Largest number of pieces that a request's outlines may be cut into by grid lines.
+"""Largest number of pieces into which grid lines may cut the outlines of a request's regions.
 
 This many pieces take about 0.2 s of CPU time.
 """
 
 COUNTS_A_PIECE = 10
-"""Number of counts of cells that can be added up in the time of clipping one piece of outline."""
+"""Number of cells' counts that are added up in about the time that it takes to clip one piece of an
+outline, the unit of MOST_PIECES.
+"""
 
 TOO_FINE = (
     "Counting along its outline would take {work:,} steps, of at most {most:,}; simplify it to "
@@ -126,7 +128,7 @@ def squares(grid: Grid, boxes: NDArray[np.integer[Any]]) -> Shapes:
 
 
 def snapped(share: Shares) -> Shares:
-    """Round the shares (n,) that are within NEGLIGIBLE of 0 or 1 to 0 or 1."""
+    """Return shares (n,) of ground, with those within NEGLIGIBLE of 0 or 1 set to 0 or 1."""
     share = np.clip(share, 0.0, 1.0)
     share[share > 1 - NEGLIGIBLE] = 1.0
     share[share < NEGLIGIBLE] = 0.0
@@ -189,7 +191,7 @@ def covers_of(
     for numbers in set(map(tuple, wholes.tolist())):
         whole = counted[numbers] = {}
         for each, number in zip(noises, numbers, strict=True):
-            if number:  # Levels of a tree may have the same noise, so numbers are added up.
+            if number:  # Two levels of a tree may have equal noise: add up their regions.
                 whole[each] = whole.get(each, 0) + int(number)
     result = []
     for index, (total, numbers) in enumerate(zip(totals.tolist(), wholes.tolist(), strict=True)):
@@ -243,7 +245,7 @@ class Areas:
 
 
 def check_work(work: int, most: int) -> None:
-    """Raise InvalidInput if a request needs more than `most` steps."""
+    """Raise InvalidInput if a request's work is more than `most`, in the same unit."""
     if work > most:
         raise InvalidInput(TOO_FINE, work=work, most=most)
 
@@ -257,8 +259,8 @@ class Covering:
     def of(self, regions: Shapes, times: int = 1) -> Coverage:
         """Return the cells that each query region covers.
 
-        Raises InvalidInput if the work, `times` the number of pieces of outline, would take too
-        long.
+        Raises InvalidInput if the work would take too long; each piece of an outline between grid
+        lines counts `times` times.
         """
         edges = edges_of(regions)
         check_work(times * edges.pieces(self.lines), MOST_PIECES)
@@ -290,7 +292,7 @@ class Covering:
         """Return the share (n,) of each box (n, 4) that its region covers.
 
         `region` (n,) holds, for each box, the index of its region in `regions`. To save time, each
-        region is first clipped to the rows of the box.
+        region is first clipped to the strip of grid rows that the box spans.
         """
         rows = np.column_stack([region, boxes[:, :2]])
         rows, which = np.unique(rows, axis=0, return_inverse=True)
@@ -307,8 +309,8 @@ class _Touched:
     The arrays with an entry for each cut cell (n,) are `polygon`, the index of the query region,
     `number`, the index of the cell's count, and `share`, the share of the cell's ground in the
     region. The arrays with an entry for each run of covered cells (m,) are `run`, the index of the
-    query region, and `first` and `after`, the numbers of counted cells before the run's first cell
-    and before the run's end.
+    query region, and `first` and `after`, the range of the run's cells among all counted cells,
+    `first` included and `after` excluded.
     """
 
     regions: int
@@ -366,7 +368,7 @@ class Cells(Areas):
         self.complete = cells is None
 
     def covers(self, regions: Shapes) -> list[Cover]:
-        """Return the cover of each region by cells, with the counts of a cell added up."""
+        """Return the cover of each query region by cells; a cell's several counts are added up."""
         touched = self._touched(regions, len(self._counts))
         return self._covers(touched, self._counts, self._before)
 
@@ -418,11 +420,11 @@ class Cells(Areas):
         return covers_of([self._noise], totals, wholes, parts, self._notes)
 
     def _ranks(self, cell: Ints) -> Ints:
-        """Return the number of counted cells before each cell (n,)."""
+        """Return how many counted cells have a lower index than each cell (n,)."""
         return cell if self._cells is None else np.searchsorted(self._cells, cell)
 
     def _numbers(self, cell: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-        """Return the index (n,) of each cell's count, and a mask (n,) of the counted cells."""
+        """Return the index (n,) of each cell's count, and a mask (n,) of the cells with a count."""
         if self._cells is None:
             return cell, np.ones(len(cell), dtype=np.bool_)
         if not len(self._cells):
@@ -457,8 +459,8 @@ class Boxes:
         """Return the covered cells, and the boxes that the outline of a region intersects.
 
         The boxes are given by three arrays: the index of the region, the index of the box, and the
-        share of the box that the region covers. Raises InvalidInput if the work, multiplied by
-        `weight`, would take too long.
+        share of the box that the region covers. Raises InvalidInput if the work would take too
+        long; a piece of outline between grid lines counts `weight` times.
         """
         covered = self._covering.of(regions, weight)
         region, box, ground = self._touched(covered)
@@ -476,7 +478,8 @@ class Boxes:
         """
         pieces, edges, lines = covered.pieces, covered.edges, self._lines
         label = self._image[pieces.row, pieces.column].astype(np.int64)
-        # Pieces of an edge that follow each other in the same box count as one, to save work.
+        # Grid lines cut edges of outlines into pieces; successive pieces of an edge in the same box
+        # count as one, to save work.
         change = (np.diff(pieces.edge) != 0) | (np.diff(label) != 0)
         first = np.concatenate([[0], np.flatnonzero(change) + 1])
         last = np.concatenate([first[1:] - 1, [len(label) - 1]])
@@ -494,9 +497,9 @@ class Boxes:
         return polygon, box, ground + self._to_the_left(covered, polygon, box)
 
     def _to_the_left(self, covered: Coverage, polygon: Ints, box: Ints) -> NDArray[np.float64]:
-        """Return the area (n,) swept by moving the covered part of each box's left edge across it.
+        """Return, for n pairs of a polygon and a box, a first estimate (n,) of the covered area.
 
-        This is the length of the left edge that the polygon covers, times the width of the box. If
+        It is the length of the box's left edge that the polygon covers, times the box's width. If
         no outline crosses the box, it is the covered area; otherwise `_touched` adds a correction.
         """
         rows = covered.key // self._lines.grid.columns % self._lines.grid.rows
@@ -535,11 +538,11 @@ class Listed(Areas):
         self._before = np.concatenate([[0], np.cumsum(self._values)])
 
     def covers(self, regions: Shapes) -> list[Cover]:
-        """Return the cover of each region by the listed boxes."""
+        """Return, for each query region, the listed boxes that lie in it wholly or in part."""
         covered, region, box, share = self._boxes.covered(regions)
         totals, wholes = np.zeros(len(regions)), np.zeros((len(regions), 1))
-        # First add each box whose first cell lies in a run of cells inside a query region; then
-        # correct this for the boxes that a region's outline intersects.
+        # First add each box whose first cell lies in a run of cells inside a query region. This is
+        # right for boxes off the region's outline; then correct it for boxes that it intersects.
         where, start, end = covered.runs
         anchors = self._boxes.anchors
         first, after = np.searchsorted(anchors, start), np.searchsorted(anchors, end)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dpgeo.core.noise import CountNoise
 
 COARSEST = 8
-"""Smallest ratio of the map's side to the side of a square within which boxes are added up.
+"""Boxes are added up within squares whose sides are at most 1/COARSEST of the map's side.
 
 Larger squares would no longer show where people are.
 """
@@ -65,8 +65,8 @@ def coloured_from(
 
 
 def _share(cells: NDArray[np.generic]) -> Array:
-    """Return 1/c for each number of cells c (n,), rounded up to a power of 4 first.
+    """Return 1/c for each number of cells c (n,), where c is rounded up to a power of 4.
 
-    Few distinct values result, so files compress well.
+    Rounding leaves few distinct values, so files compress well.
     """
     return np.asarray(4.0 ** -np.ceil(np.log2(np.maximum(cells, 1)) / 2), dtype=np.float64)

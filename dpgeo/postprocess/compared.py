@@ -47,15 +47,19 @@ class Table:
 
     @property
     def by_noise(self) -> int:
-        """The largest difference between two maps that noise may cause in any possible feature."""
+        """The largest difference between two maps' counts of a feature that noise alone may cause.
+
+        The limit holds for all possible features together.
+        """
         return largest_by_noise(self.noise, self.possible)
 
     def facts(self) -> dict[str, Any]:
         """Return what a page needs to distinguish counts and changes from noise, as JSON values.
 
-        The margin of a listed count (`selected_margin`) is `reach` if the count is at least `reach`
-        above the threshold, else the larger of the count and `margin`. Margins with `change_` in
-        their names fail half as often, so that the sum of two of them is a margin of the change.
+        In maps that list counts, the margin of a count (`sparse.selected_margin`) is "reach" if the
+        count is at least "reach" above the threshold, else the larger of the count and "margin".
+        "change_reach" and the listed "change_margin" give margins that fail half as often, so that
+        the sum of two of them is a margin of the change from one map to another.
         """
         listed = {
             "least": self.least,

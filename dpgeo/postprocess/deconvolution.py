@@ -69,8 +69,8 @@ If cells are much wider than the noise scale, more fine cells would not improve 
 """
 
 TAIL = 1e-3
-"""Share of reports that noise moves further than the margin around the fine cells, where the kernel
-is cut off.
+"""Share of reports that noise moves further than the kernel reaches, which is the width of the
+margin around the fine cells.
 """
 
 BAND = 0.01
@@ -83,8 +83,8 @@ MORE = 2
 """
 
 STRENGTHS = tuple(4.0**power for power in range(-4, 6))
-"""Strengths of the smoothing that are tried, ascending; with strength s, the base density has the
-weight of s points.
+"""Strengths of the smoothing that are tried, ascending; with strength s, the density towards which
+each square is smoothed weighs as much as s points in the square.
 """
 
 FIRST_STRENGTH = 3
@@ -106,8 +106,8 @@ because a legend cannot state them, and computing a legend from the smallest wou
 """
 
 PATIENCE = 6
-"""Fitting stops after this many updates in a row fail to raise the likelihood of the other half
-of the points.
+"""Fitting to one half of the points stops after this many updates in a row that do not raise the
+likelihood of the other half.
 """
 
 
@@ -164,9 +164,9 @@ class Channel:
         return np.asarray(counted, dtype=np.float64).reshape(self.fine.shape)
 
     def backward(self, ratio: Floats) -> Floats:
-        """Return the mean of `ratio` over the cells to which reports of each fine cell move.
+        """Return, for reports of each fine cell, the mean of `ratio` over the cells they move to.
 
-        This is A' r, where A is the matrix of the probabilities of moving.
+        This is A' r, where A is the matrix of the probabilities of moving and r is `ratio`.
         """
         side = self.fine.rows + 2 * self.margin
         framed = np.zeros(self._shape)
@@ -197,9 +197,9 @@ class Channel:
     def _published_cells(
         self, area: StudyArea, noise: PlanarLaplace, side: int
     ) -> NDArray[np.int64]:
-        """Return the fine cell in which truncation puts reports from each cell of the framed grid.
+        """Return the fine cell to which truncation moves points in each cell of a larger grid.
 
-        The framed grid has `side` rows and columns: the fine cells and the margin around them.
+        The larger grid has `side` rows and columns: the fine cells and the margin around them.
         """
         centre = np.arange(side) - self.margin + 0.5
         x = self.fine.west + centre * self.fine.cell
@@ -232,7 +232,7 @@ def recover(
 
     The estimate sums to the number of points. If `prior`, a public density of the grid's shape, is
     not None, the iteration starts from it or from a uniform density, whichever the points support.
-    `progress(done, most)` is called after each update of a search for the best number.
+    `progress(done, most)` is called after each update, while the best number of updates is sought.
     """
     if not len(longitude):
         return Recovered(np.zeros(grid.shape), 0)
@@ -263,10 +263,9 @@ def update(channel: Channel, density: Floats, observed: Floats) -> Floats:
 
 
 class Smoothing:
-    """Moves a density towards the density `base`, both of a square grid's shape, as in the module
-    docstring.
+    """Smoothing of the module docstring: moves a density towards the density `base`.
 
-    Cells in which `base` is 0 must have no points.
+    Both densities have the shape of a square grid. Cells in which `base` is 0 must have no points.
     """
 
     def __init__(self, base: Floats, strength: float) -> None:
@@ -278,7 +277,7 @@ class Smoothing:
         """Return the density after one smoothing; it sums to 1.
 
         `density` sums to 1 and was estimated from `points` points in the EM update `number`. That
-        number decides how the frame of squares is shifted.
+        number decides how the square frame of the module docstring is shifted.
         """
         turns = range(TURNS * number, TURNS * number + TURNS)
         smoothed = sum(self._step(points * density, _turn(each, self._frame)) for each in turns)
@@ -297,7 +296,7 @@ class Smoothing:
         return back[: self._side, : self._side]
 
     def _turned(self, values: Floats, turn: tuple[int, int]) -> Floats:
-        """Return the values, padded with zeros to the frame, then shifted cyclically.
+        """Return cells' values in a square frame, padded with zeros and then shifted cyclically.
 
         The side of the frame is a power of 2. `turn` is the shift in rows and in columns.
         """
@@ -307,9 +306,10 @@ class Smoothing:
 
 
 def _turn(number: int, frame: int) -> tuple[int, int]:
-    """Return the rows and columns by which a frame of side `frame` is shifted for turn `number`.
+    """Return shift `number` of the smoothing's frame of squares, in rows and in columns.
 
-    The shifts are an evenly spread sequence (Roberts 2018); each update takes TURNS of them.
+    `frame` is the frame's side. Shifts are an evenly spread sequence (Roberts 2018), of which each
+    update takes the next TURNS.
     """
     across, along = number * 0.7548776662466927 % 1, number * 0.5698402909980532 % 1
     return int(frame * across), int(frame * along)
@@ -375,9 +375,9 @@ def _best(
     watched: Floats,
     progress: Callable[[int, int], None] | None,
 ) -> Fit:
-    """Return the fit to `fitted` with the number of updates that is likeliest for `watched`.
+    """Return the best number of updates with `fitted`, the points of one half in each fine cell.
 
-    Each of the two holds counts of one half of the points in fine cells.
+    It is the number after which `watched`, the points of the other half, are likeliest.
     """
     if not (fitted.any() and watched.any()):
         return Fit(-math.inf, 1, smoothing)

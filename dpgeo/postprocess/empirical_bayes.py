@@ -140,9 +140,10 @@ class _Model:
         return pseudo_counts, np.tile(start, (len(self.priors), 1))
 
     def fitted(self, seen: Floats) -> Floats:
-        """Return mixture weights (guesses, components) fitted to a histogram `seen` (guesses, y).
+        """Return the weights (guesses, components) of the mixture for each bin of prior guesses.
 
-        `seen` counts noisy counts by bin of guesses and by value. Each row of weights sums to 1.
+        They are fitted to `seen` (guesses, y): how many noisy counts there are by bin of their
+        guess and bin of their value. Each row of weights sums to 1.
         """
         zeros = float(np.clip(ZERO_SHARE * seen.sum(), *ZERO_LIMITS))
         pseudo_counts, weights = self.initial_weights(zeros)
@@ -220,7 +221,10 @@ def _model(kind: NoiseKind) -> _Model:
 
 
 def _components(guess: float, x: Floats) -> Floats:
-    """Return the mixture components (components, x) for a guess: the mass at 0, then the gammas."""
+    """Return the distributions (components, x) that are mixed for a guess.
+
+    They are the point mass at 0, then gamma distributions, or zeros for those not used.
+    """
     components = [np.where(x == 0, 1.0, 0.0)]
     for shape in SHAPES:
         for ratio in RATIOS:

@@ -15,8 +15,8 @@ DECIMALS = 7
 """Decimal places of coordinates in degrees, enough for about a centimetre on the ground."""
 
 TRIES = 24
-"""Number of rounds of rejection sampling in a region's box and, for points still missing after
-them, in the box around the region's part of the study area.
+"""Number of rounds of rejection sampling in the box of a region. For points that are still missing
+afterwards, there are as many in the box around the region's part of the study area.
 """
 
 Floats = NDArray[np.float64]

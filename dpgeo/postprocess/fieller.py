@@ -71,8 +71,8 @@ CHUNK = 1000
 class Means:
     """Means (n,) as fractions of the range, with 95 % intervals and noisy numbers of records (n,).
 
-    Where `told` is false, the mean is withheld, and `share`, `low` and `high` are NaN.
-    `records_margin` (n,) is the half-width of the numbers' 95 % intervals.
+    `share` holds the means. Where `told` is false, the mean is withheld, and `share`, `low` and
+    `high` are NaN. `records_margin` (n,) is the half-width of the numbers' 95 % intervals.
     """
 
     share: Floats
@@ -188,9 +188,9 @@ class ShareNoise:
         """
         m = np.linspace(0, 1, SHARES)
         single = self.noise.tail(0.025)
-        # `scale` is in records, and `spread` is the scale of a query region's noise. The noise of
-        # its upper or lower sum alone, in records, has a standard deviation of sqrt(2) times
-        # `spread`.
+        # `spread`, like `scale` in records, is the scale of the noise in a query region: the noise
+        # of either of its two sums, divided by the number of steps, has a standard deviation of
+        # sqrt(2) times `spread`.
         spread = self.scale * np.sqrt(squares)
         deviation = self.steps * spread[:, None] * np.sqrt(2 * ((1 - m) ** 2 + m**2))
         limit = single * deviation + largest[:, None]

@@ -72,9 +72,9 @@ class FlowAnswers:
         return self._added(values, shares, self._content.noise, answer_notes, single=single)
 
     def _work(self, area: Any, touched: Ints) -> int:
-        """Return the work of clipping the regions `touched` to `area`, as a number of vertices.
+        """Return the work of clipping the regions with the indices `touched` to `area`.
 
-        For each region it is the number of its own vertices and those of `area`.
+        It is counted in vertices: for each region, its own and those of `area`.
         """
         corners = shapely.get_num_coordinates(self._shapes[touched]).sum()
         return int(corners + len(touched) * shapely.get_num_coordinates(area))
@@ -97,8 +97,10 @@ class FlowAnswers:
         return values, np.tile(shares[used], len(counts))
 
     def _pairs(self, origin: Floats, destination: Floats) -> tuple[Floats, Floats]:
-        """Return the noisy counts (m,) of pairs between two areas, and their weights (m,) in the
-        sum.
+        """Return the noisy counts (m,) of pairs between two areas, and their weights (m,).
+
+        `origin` and `destination` (n,) are the shares of the regions' ground in the two areas; a
+        pair's weight is the product of its two shares.
         """
         n = len(self._shapes)
         if not self._content.sparse:
@@ -115,7 +117,10 @@ class FlowAnswers:
         return np.concatenate(values), np.concatenate(shares)
 
     def _dense(self, origin: Floats, destination: Floats) -> tuple[Floats, Floats]:
-        """Return the counts (m,) and weights (m,) if the counts of all pairs are released."""
+        """Return the counts and weights of `_pairs` for a release with the counts of all pairs.
+
+        `origin` and `destination` (n,) are the shares of the regions' ground in the two areas.
+        """
         n, rows, columns = len(self._shapes), np.flatnonzero(origin), np.flatnonzero(destination)
         counts = self._content.pairs.reshape(-1, n, n)[:, rows[:, None], columns]
         shares = np.outer(origin[rows], destination[columns])

@@ -76,7 +76,9 @@ class Rule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tables:
-    """Summed-area tables: cells in the study area, noisy counts of cells, and their squares."""
+    """Summed-area tables of cells: their number in the study area, noisy counts, and the squares of
+    these counts.
+    """
 
     inside: NDArray[np.integer[Any]]
     sums: NDArray[np.integer[Any]]
@@ -162,7 +164,7 @@ class _Runs:
 
     @classmethod
     def of(cls, boxes: Boxes, width: int) -> _Runs:
-        """Build the runs of splits of boxes (n, 4), for summed-area tables of `width` columns."""
+        """Build the two runs of each box (n, 4), for summed-area tables with `width` columns."""
         top, bottom, left, right = boxes.T
         height, breadth, one = bottom - top, right - left, np.ones_like(top)
         pairs = (
@@ -355,10 +357,11 @@ def _uneven(tables: _Tables, level: _Level, rule: Rule) -> NDArray[np.bool_]:
 def _imbalance(
     cuts: _Cuts, cut: NDArray[np.intp], level: _Level, rule: Rule
 ) -> tuple[Floats, Floats]:
-    """Return each box's expected total of the first half, and its expected square imbalance.
+    """Return, for the split `cut` of each box, two expectations about its first half.
 
-    The imbalance is how far the first half's true total is from its even share of the box's true
-    total; the module docstring has the formulas.
+    They are the first half's total, and the square of its imbalance: of how far its true total is
+    from its share, by number of cells, of the box's true total. The module docstring has the
+    formulas.
     """
     share = cuts.size[cut] / level.size
     observed = cuts.total[cut] - share * level.total

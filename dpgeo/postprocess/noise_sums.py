@@ -38,7 +38,7 @@ from dpgeo.core.noise import CountNoise, DiscreteGaussian, DiscreteLaplace
 FEWEST_PANELS, MOST_PANELS, NODES = 16, 128, 32
 """Fewest and most quadrature panels, and nodes per panel.
 
-They give at least ten nodes per wave of the integrand.
+They give at least ten nodes per period of the integrand, a sine.
 """
 
 LEAST_LOG = 30.0
@@ -104,8 +104,8 @@ def _margin(terms: Terms) -> int:
 def _quadrature(terms: Terms, deviation: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the quadrature nodes u, and the weight of sin((m + 1/2) u) at each of them."""
     last = _last_node(terms)
-    # Number of waves of sin((m + 1/2) u) up to the last node. The margin m is not known yet, but
-    # it is at most 2.12 standard errors.
+    # Number of periods of sin((m + 1/2) u) over the range of integration. The margin m is not known
+    # yet, but it is at most 2.12 standard errors.
     waves = 2.2 * deviation * last / (2 * math.pi)
     panels = min(max(FEWEST_PANELS, math.ceil(2 * waves)), MOST_PANELS)
     # Panels get wider outwards, since the integrand is steep near 0.

@@ -30,7 +30,7 @@ from dpgeo.postprocess.layers.slices import stacked
 from dpgeo.spatial.grid import Grid
 
 ENOUGH = 0.6
-"""A layer may be shown first if its coloured boxes hold at least this share of the total."""
+"""A layer may be shown first if its coloured boxes hold at least this share of the map's total."""
 
 NEARLY = 0.75
 """A layer may also be shown first if its coloured boxes hold at least this share of the largest sum
@@ -164,7 +164,8 @@ def _reaching(
 def map_metres(shown: Sequence[Layer]) -> int:
     """Return the side in metres of the square that counts are stated for; 0 without boxes.
 
-    If no box stands out, the side follows from the first layer, which holds what was measured.
+    If no box stands out in any layer, the side follows from the first layer of boxes, a measured
+    one.
     """
     boxes = [layer for layer in shown if isinstance(layer, BoxLayer) and len(layer)]
     clear = [layer for layer in boxes if standing(layer).any()] or boxes[:1]
@@ -179,7 +180,11 @@ def map_metres(shown: Sequence[Layer]) -> int:
 
 
 def _metres(layer: BoxLayer) -> tuple[int, int]:
-    """Return the shortest and longest side, in metres, of squares to state a layer's counts for."""
+    """Return the smallest and largest square to which a layer's counts may be converted.
+
+    Both are round side lengths in metres: the smallest is about the side of the smallest box that
+    stands out, and the largest at most that of the median one.
+    """
     clear, cells = standing(layer), visible_cells(layer)
     cells = cells[clear] if clear.any() else cells
     sides = layer.grid.ground_cell_metres * np.sqrt(cells.astype(np.float64))
@@ -229,9 +234,9 @@ def class_edges(values: Array, weights: Array, most: float = math.inf) -> tuple[
     """Return the lower edges of at most STEPS classes; the first edge is the lowest value.
 
     At first, edges are a constant factor apart. They are then moved step by step towards edges that
-    give all classes equal shares of the weights (n,), until no class holds more than FULLEST of
-    them. If a few large boxes hold most of the weight, the same is tried with equal weights. No
-    edge except the first is above `most`.
+    give all classes equal shares of the weights (n,) of the values (n,), until no class holds more
+    than the share FULLEST. If a few large boxes hold most of the weight, the same is tried with
+    equal weights. No edge except the first is above `most`.
     """
     if not values.size:
         return ()
@@ -249,9 +254,9 @@ def class_edges(values: Array, weights: Array, most: float = math.inf) -> tuple[
 
 @dataclass(frozen=True, slots=True)
 class _Spread:
-    """Weights by value: ascending `values` (n,) and cumulative weights `below` (n + 1,).
+    """Weighted distribution of a layer's values: `values` (n,), ascending, each with a weight.
 
-    The last entry of `below` is the total weight.
+    `below` (n + 1,) holds the sum of the weights before each value, and last the total weight.
     """
 
     values: Array
@@ -267,10 +272,11 @@ class _Spread:
         return cls(values[order], np.concatenate([[0.0], np.cumsum(weights[order])]))
 
     def edges(self, evenness: float, most: float) -> tuple[float, ...]:
-        """Return the lower edges of classes, each of which contains at least one value.
+        """Return the lower edges of colour classes, each of which contains at least one value.
 
-        With an `evenness` of 0 the edges are a constant factor apart; with 1, classes have equal
-        weights.
+        With an `evenness` of 0 the edges are a constant factor apart; with 1, the values in each
+        class have about the same total weight; in between, edges are between these two. No edge
+        but the first is above `most`.
         """
         low, last = float(self.values[0]), float(self.values[-1])
         high = max(low, self._quantile(HIGH_QUANTILE))
@@ -362,10 +368,10 @@ def _held(layer: BoxLayer, total: float) -> float:
 
 
 def visible_cells(layer: BoxLayer) -> NDArray[np.int64]:
-    """Return, for each feature (n,), the number of cells in the box that the map shows there.
+    """Return, for each box (n,) of a layer, how many cells appear as one box around it on the map.
 
-    If the count of every partition is spread evenly over its cells, each partition appears as one
-    box.
+    If each feature is a cell, and every partition's count is spread evenly over its cells, each
+    partition appears as one box.
     """
     partition = layer.columns.get("partition")
     if partition is None or not layer.is_cells or not len(layer):

@@ -36,10 +36,10 @@ CHANCE = 0.05
 def smoothed(
     counts: NDArray[np.float64], variance: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return each period's level, never negative, and its standard deviation in the model.
+    """Return smoothed counts, never negative, and their standard deviations in the model.
 
-    `counts` (periods, ...) are noisy counts, and `variance` is the variance of the noise of each. A
-    level depends on the counts of its period and of earlier ones.
+    They are the levels of the module docstring, and depend on the counts of their period and of
+    earlier ones. `counts` (periods, ...) are noisy counts, each with noise of variance `variance`.
     """
     level, total = np.zeros(counts.shape[1:]), np.zeros(counts.shape[1:])
     doubt = np.full(counts.shape[1:], variance)

@@ -26,7 +26,7 @@ CONFIDENCE = 0.95
 
 
 def joint_margin(noise: CountNoise, counts: int) -> int:
-    """Return the smallest t that, with probability 95 %, the absolute noise of no count exceeds."""
+    """Return the smallest t such that, with probability 95 %, no noise is larger in size than t."""
     return noise.margin(CONFIDENCE ** (1 / max(counts, 1)))
 
 

@@ -11,7 +11,7 @@ from dpgeo.postprocess.areas import Areas, Cover, Parts, Shapes, check_work, cov
 from dpgeo.spatial.prepared import prepared_copies
 
 MOST_TESTED = 40_000_000
-"""Largest number of vertices that a request may test against places.
+"""Limit on the work of testing which places lie in a request's outlines, in vertices.
 
 An outline's vertices count once for each place within its bounding box.
 """

@@ -54,7 +54,10 @@ class Profiles:
 
 
 def profiles(layer: BoxLayer) -> Profiles | None:
-    """Return a measured layer's sums along both axes; None if it is empty or omits low counts."""
+    """Return sums of a measured layer's counts over strips of columns and over strips of rows.
+
+    Returns None if the layer is empty or omits low counts.
+    """
     if layer.least_listed is not None or not len(layer):
         return None
     top, bottom, left, right = np.asarray(layer.boxes, dtype=np.int64).T

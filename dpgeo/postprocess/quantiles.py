@@ -90,7 +90,7 @@ class Quartiles:
 
 @dataclass(frozen=True, slots=True)
 class HistogramNoise:
-    """Noise of each count of a region's histogram of `bins` bins."""
+    """Noise of a measure's histogram in a region: `bins` counts, each with the noise `noise`."""
 
     noise: CountNoise
     bins: int
@@ -166,8 +166,8 @@ class HistogramNoise:
         """
         told = self.quartiles(counts, regions).told
         joint = self.quartiles(counts, regions, ERROR / max(1, regions))
-        # A bin does not contain its upper edge, so two intervals that share only an edge are
-        # disjoint.
+        # Ends of intervals are edges of bins, and a bin does not contain its upper edge. So two
+        # intervals that share only an edge are disjoint.
         low, high = joint.low[:, MEDIAN], joint.high[:, MEDIAN] - 1e-9
         return ranks_between(np.where(joint.told, low, 0.0), np.where(joint.told, high, 1.0), told)
 
@@ -286,10 +286,11 @@ def _limits(bins: int, p: float, error: float) -> Floats:
 
 
 def _terms(bins: int, p: float) -> tuple[Floats, NDArray[np.int64]]:
-    """Return the weights (m, 3) of bins in the noise of T(v), and how many bins (m, 3) have each.
+    """Return the weights of bins in the noise of T(v), and how many bins have each, both (m, 3).
 
-    T is the test statistic of the module docstring. There is a row for each of PARTS points v of
-    each bin, and one for the last bin's end.
+    T is the test statistic of the module docstring; the three weights are those of bins below v,
+    of the bin of v, and of bins above v. The m rows are for PARTS points v of each bin, and for the
+    last bin's end.
     """
     whole, rest = np.divmod(np.arange(PARTS * bins + 1), PARTS)
     own = rest > 0

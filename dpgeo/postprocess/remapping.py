@@ -189,11 +189,11 @@ class Medians:
 
 
 def _mean(weight: Floats, steps: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Return the mean column (n,) and mean row (n,) of n windows of cells, weighted by `weight`.
+    """Return the weighted mean column (n,) and row (n,) of the cells in each of n square windows.
 
-    `weight` has the shape (n, rows, columns), and `steps` holds the positions of both rows and
-    columns. The means are 0 for a window in which all weights are 0, such as one outside the study
-    area.
+    `weight` (n, rows, columns) holds the cells' weights. `steps` holds the positions of a window's
+    rows, and also of its columns, relative to its middle. The means are 0 for a window in which all
+    weights are 0, such as one outside the study area.
     """
     columns, rows = weight.sum(axis=1), weight.sum(axis=2)
     total = rows.sum(axis=1)

@@ -44,7 +44,7 @@ class RowColumnModel:
         self._weights = _weights(side)
         own = self._weights[np.arange(side) * len(self._weights) // side, np.arange(side)]
         self._own = own if alone else None
-        # These factors turn weighted sums of counts into densities, in counts per cell.
+        # Multiplied by these factors, weighted sums of nodes' counts become densities per cell.
         row, column, both = self._sums(sizes)
         self._row, self._column = (
             ratio(np.ones_like(sizes), row),
@@ -53,7 +53,7 @@ class RowColumnModel:
         self._both = ratio(np.ones_like(sizes), both)
 
     def expected(self, values: Floats) -> Floats:
-        """Return the counts (side, side) that the model expects, given `values` (side, side)."""
+        """Return the nodes' counts (side, side) that the model expects from counts `values`."""
         row, column, both = self._sums(values)
         both *= self._both
         both += NEXT_TO_NOTHING
@@ -92,10 +92,10 @@ def _strips(values: Floats, number: int) -> Floats:
 
 
 def _weights(side: int) -> Floats:
-    """Return the weights (strips, side) with which strips count in averages at each position.
+    """Return the weights (strips, side) of strips of rows or columns in each node's averages.
 
-    Positions are those of nodes along an axis. Weights follow a Gaussian in the distance between
-    the middles of strip and node.
+    There are `side` nodes along an axis. Weights follow a Gaussian in the distance between the
+    middles of strip and node.
     """
     strips = min(side, STRIPS)
     strip = (np.arange(strips) + 0.5) / strips

@@ -81,8 +81,8 @@ class Scaling:
     """Factor that scales a release's counts, with its 95 % interval from `low` to `high`.
 
     `counted` says what is counted, sightings or visits, and `most` is the most that one person adds
-    to the noisy total. If the counts cannot be scaled, `why` says why, and the three numbers are
-    NaN.
+    to the noisy total. If the counts cannot be scaled, `why` says why, and the factor and both
+    ends of its interval are NaN.
     """
 
     counted: Counted

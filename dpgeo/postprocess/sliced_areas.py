@@ -21,7 +21,7 @@ class SlicedAreas(Areas):
         self._slices = slices
 
     def covers(self, regions: Shapes) -> list[Inferred]:
-        """Return an inferred sum for each region, added up over all time slices."""
+        """Return the sum over each query region of the inferred surfaces of all time slices."""
         found = zip(*(each.covers(regions) for each in self._slices), strict=True)
         return [
             Inferred(

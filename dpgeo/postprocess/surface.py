@@ -83,7 +83,10 @@ class Surface:
 
 
 def infer(measurements: NodeMeasurements) -> Surface:
-    """Infer the surface, with the kind of guess that the likelihoods favour; see CLEARLY."""
+    """Infer the surface from guesses of the kind that makes the noisy counts likelier.
+
+    The two kinds are in the module docstring; CLEARLY says how much likelier.
+    """
     leaves = measurements.leaves()
     neighbour_rounds = list(_rounds(measurements, leaves, crossed=False))
     cells = neighbour_rounds[-1].cells
@@ -101,9 +104,9 @@ def infer(measurements: NodeMeasurements) -> Surface:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Round:
-    """The surface after a round of inference, and the log-likelihood of the noisy counts.
+    """The surface `cells` after a round of inference, and how likely its guesses make the counts.
 
-    The log-likelihood is that under the guesses of the round.
+    `log_likelihood` is that of the leaves' noisy counts, given the guesses of this round.
     """
 
     cells: Floats
@@ -152,8 +155,9 @@ def _guess(
 ) -> Floats:
     """Guess the counts (2^level, 2^level) of all nodes of a level.
 
-    If `bent` is None, the guess comes from nearby cells of the surface `cells`. Otherwise it is the
-    geometric mean of that guess and the guess of the row-column model from the surface `bent`.
+    `cells` and `bent` are surfaces of expected counts of cells. If `bent` is None, the guess comes
+    from nearby cells in `cells`. Otherwise it is the geometric mean of that guess and that of the
+    row-column model for `bent`.
     """
     near = _surroundings(measurements, cells, level)
     if bent is None:
@@ -197,10 +201,10 @@ def _shrunk(
     scales: list[Floats],
     guesses: list[Floats | None],
 ) -> tuple[list[Floats], list[Floats], float]:
-    """Return the leaves' posterior means and variances by level, and the log-likelihood of the
-    counts.
+    """Return the leaves' posterior means and variances by level, and their noisy counts'
+    log-likelihood.
 
-    `guesses` has one array for each level, or None for a level without leaves.
+    `guesses` has an array of prior guesses for each level, or None for a level without leaves.
     """
     noisy, guess, scale = [], [], []
     for level, level_guess in enumerate(guesses):
@@ -289,7 +293,7 @@ def smooth(measurements: NodeMeasurements, surface: Surface) -> Floats:
 
 
 def _bend(measurements: NodeMeasurements, leaves: Masks, cells: Floats, *, crossed: bool) -> Floats:
-    """Return the surface after repeated smoothing; each time, each leaf is rescaled to its count.
+    """Return the surface `cells`, smoothed again and again, each leaf always rescaled to its count.
 
     If `crossed`, each of CROSSINGS repetitions replaces the surface by the row-column model's
     expected counts (iterative proportional fitting: Deming and Stephan 1940). Otherwise each of

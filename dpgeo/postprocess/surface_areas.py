@@ -53,14 +53,14 @@ the exponent is 1 instead of POWER.
 """
 
 WORK = 2
-"""Work for a piece of outline, as a multiple of the work for a piece on a plain grid."""
+"""Work that a piece of a query's outline causes, as a multiple of that on a plain grid."""
 
 
 def measurements_of(content: PhasedRelease, area: StudyArea) -> NodeMeasurements:
     """Return the measurements of a release's boxes as measurements of quadtree nodes.
 
-    A box at the edge of the grid is clipped, so several nodes may have the same cells; the smallest
-    of them is taken, in every phase alike.
+    A box at the edge of the grid is clipped, so several nodes may have the same cells. The smallest
+    of them is taken, so that counts of the same cells in several phases belong to one node.
     """
     measurements = NodeMeasurements(
         padded(content.grid.inside(area)), noise_kind(content.noises[0])

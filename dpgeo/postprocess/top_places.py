@@ -76,11 +76,13 @@ class TopPlaces:
 
     @property
     def joint_margin(self) -> int:
-        """The smallest t that, with probability 95 %, the absolute noise of no place exceeds."""
+        """The smallest t such that, with probability 95 %, no place's noise is larger in size."""
         return joint_margin(self.noise, len(self))
 
     def among(self, k: int) -> tuple[int, int]:
-        """Return how many places are surely among the k busiest, and how many others may be."""
+        """Return how many places must be among the k busiest by their rank intervals, and how many
+        others may be.
+        """
         best, worst = (self.layer.columns[name] for name in RANKS)
         surely = int(np.count_nonzero(worst <= k))
         return surely, int(np.count_nonzero(best <= k)) - surely

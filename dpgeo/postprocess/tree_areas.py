@@ -30,7 +30,7 @@ from dpgeo.spatial.coverage import Coverage, distinct
 from dpgeo.spatial.grid import Grid
 
 TREE_WEIGHT = 6
-"""Work for a piece of outline, as a multiple of the work for a piece on a plain grid.
+"""Work that a piece of a query's outline causes, as a multiple of that on a plain grid.
 
 It is larger because every level of the tree is visited.
 """
@@ -42,7 +42,7 @@ NOISE_ERRORS = 2.0
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Visited:
-    """Pairs (n,) of a query region and a tree node that may be used for the region.
+    """Pairs (n,) of a query region and a tree node that may contribute to the region's sum.
 
     `key`, int64 ascending, is the region's index times the number of nodes, plus the node's index.
     `touched` says whether the region's outline intersects the node, and `inside` whether the node
@@ -77,8 +77,8 @@ class BoxTree:
     """Tree of boxes, with methods that return the share of each box that polygons cover.
 
     The boxes (n, 4) are ordered by `level` (n,), from 0 for the roots; `parent` (n,) holds the
-    index of each box's parent, or -1. `weight` is the work for a piece of outline, as a multiple of
-    that on a plain grid.
+    index of each box's parent, or -1. `weight` is how many times as much work as on a plain grid a
+    piece of a polygon's outline is.
     """
 
     def __init__(
@@ -159,8 +159,8 @@ class BoxTree:
         )
 
     def _visited(self, covered: Coverage, region: Ints, leaf: Ints) -> _Visited:
-        """Return the nodes to consider for each region: roots, and children of inner nodes that the
-        region's outline cuts.
+        """Return the nodes whose counts may be used for each query region: roots, and the children
+        of inner nodes that the region's outline intersects.
 
         `region` (n,) and `leaf` (n,) list all pairs of a region and a leaf that the region's
         outline intersects.
@@ -177,8 +177,8 @@ class BoxTree:
         below, which = self._children_of(inner % size)
         roots = np.flatnonzero(self.parent < 0)
         start = np.add.outer(np.arange(covered.polygons) * size, roots).ravel()
-        # `key` holds all roots, and the children of all nodes that an outline intersects. So it
-        # contains every node that an outline intersects.
+        # `key` holds, for each region, all roots, and the children of all nodes that the region's
+        # outline intersects. So it contains every node that the outline intersects.
         key = np.sort(np.concatenate([start, (inner - inner % size)[which] + below]))
         is_touched = np.zeros(len(key), dtype=np.bool_)
         is_touched[np.searchsorted(key, touched)] = True
@@ -219,7 +219,7 @@ class Tree(Areas):
         """Return the cover of each region by tree nodes; only leaves can be used in part."""
         touched = self._boxes.touched(regions)[1]
         where, nodes, shares = touched.region, touched.node, touched.share
-        # A node may be used unless one of its ancestors is used whole, which counts it already.
+        # A node's count may be used unless that of an ancestor is used whole, which includes it.
         free = np.ones(len(nodes), dtype=np.bool_)
         for each in touched.levels[1:]:
             above = touched.above[each]
@@ -258,7 +258,7 @@ class Reconciled(Areas):
         self._leaves = self._boxes.up(self._boxes.leaf.astype(np.int64))
 
     def covers(self, regions: Shapes) -> list[Inferred]:
-        """Add up the inferred counts of the leaves in each region.
+        """Add up the reconciled counts of the leaves in each query region.
 
         A leaf that an outline cuts adds its count times the share of its ground in the region.
         """

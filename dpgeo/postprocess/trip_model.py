@@ -56,7 +56,9 @@ any trip.
 ENDS_FACTOR, MOVES_FACTOR = 0.6, 1.5
 
 CANDIDATES, FEWEST = 4, 4_000
-"""Number of candidate trips drawn for each trip that is chosen, and least number drawn in all."""
+"""Number of candidate trips drawn for each trip that is chosen, and the smallest number of
+candidates drawn for a whole release.
+"""
 
 STEPS = 5
 """Number of steps in which the weights of drawn trips are fitted.
@@ -141,7 +143,7 @@ def _total(content: TripsRelease, inside: NDArray[np.bool_], ways: NDArray[np.bo
 
 
 def _ends(content: TripsRelease, inside: NDArray[np.bool_], total: float) -> Floats:
-    """Return the weights (n, n) with which trips have each pair of a start and an end."""
+    """Return the weights (n, n) of trips by start and end, as the module docstring describes."""
     scale, cells = 1 / float(content.noise.rate), int(inside.sum())
     noisy = content.ends.astype(np.float64)
     least = ENDS_FACTOR * scale * math.log(max(cells**2 / 2, 1))
@@ -177,10 +179,10 @@ def bits_of(content: TripsRelease) -> np.random.Philox:
 
 
 def make_ways(model: TripModel, number: int, generator: np.random.Generator) -> Ways:
-    """Draw more trips than needed, and return `number` of them that fit the model.
+    """Draw more trips from the model than needed, and choose `number` of them.
 
-    They are chosen so that about `model.moving_on` trips move on from each cell. The result is
-    empty if no trip is possible.
+    They are chosen so that the numbers of trips that move on from each cell are about in proportion
+    to `model.moving_on`. The result is empty if no trip is possible.
     """
     drawn = draw_ways(model, max(CANDIDATES * number, FEWEST) if number else 0, generator)
     if not len(drawn):
@@ -257,7 +259,7 @@ def draw_ways(model: TripModel, number: int, generator: np.random.Generator) -> 
 
 
 def _arrivals(model: TripModel) -> Floats:
-    """Return the chances (m + 1, n, n): at [k, a, e], that k moves from cell a lead to cell e."""
+    """Return, at [k, a, e] of an array (m + 1, n, n), how likely k moves lead from cell a to e."""
     cells = len(model.ends)
     powers = np.zeros((model.lengths.size + 1, cells, cells))
     powers[0] = np.eye(cells)

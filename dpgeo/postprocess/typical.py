@@ -62,7 +62,7 @@ class ValuedAreas:
     areas: Areas
 
     def typical(self, regions: Shapes) -> Iterator[tuple[Cover, Typical]]:
-        """Yield, for each query region (n,), its cover and its mean or quartiles.
+        """Yield each query region's cover by measured regions, and its mean or quartiles.
 
         The query regions lie in the study area. Raises InvalidInput if the work would take too
         long.

@@ -75,7 +75,11 @@ class ZoneAreas(Areas):
         return covers, np.array(sums).reshape(len(chosen), len(sets)).T
 
     def _chosen(self, regions: Shapes) -> list[tuple[Ints, Shares, tuple[str, ...]]]:
-        """Choose each region's cover; return its zones, their shares in the region, and notes."""
+        """Choose disjoint zones for each query region.
+
+        Returns, for each region, the zones' indices, the shares of their ground in the region, and
+        sentences to show with the answer.
+        """
         region, zone = self._tree.query(regions)
         corners = shapely.get_num_coordinates(regions)
         check_work(int((corners[region] + self._corners[zone]).sum()), MOST_CLIPPED)
@@ -88,9 +92,10 @@ class ZoneAreas(Areas):
         ]
 
     def _choose(self, region: Any, number: Ints) -> tuple[Ints, Shares, tuple[str, ...]]:
-        """Return the zones of a region's cover, each zone's share inside the region, and notes.
+        """Choose disjoint zones among those with the indices `number` for a query region.
 
-        There is at most one note: that zones do not cover the whole region.
+        Returns their indices, the share of each zone's ground in the region, and notes, of which
+        there is at most one: that zones do not cover the whole region.
         """
         regions = as_array([prepared(region)] * len(number))
         shares = clipped_shares(self._shapes[number], regions, self._area)
@@ -105,7 +110,9 @@ class ZoneAreas(Areas):
         whole = float(ground_of(as_array([region]))[0])
 
         def covered(choice: NDArray[np.bool_]) -> tuple[float, float]:
-            """Return the covered share of the region, and the ground area of zones wholly in it."""
+            """Return the share of the region that the chosen zones cover, and the ground area of
+            those that lie wholly in it.
+            """
             in_whole = float(ground[choice & (shares == 1.0)].sum())
             return round(float(ground[choice].sum()) / whole, 6), in_whole
 
@@ -137,8 +144,9 @@ class ZoneAreas(Areas):
         return overlapping_pairs(self._shapes, self._tree)
 
     def _overlaps_among(self, number: Ints) -> Ints:
-        """Return the overlapping pairs (m, 2) among the zones in `number`, as indices into
-        `number`.
+        """Return the overlapping pairs (m, 2) among the zones with the indices `number`.
+
+        The pairs hold positions in `number`.
         """
         rank = np.full(len(self._shapes), -1)
         rank[number] = np.arange(len(number))

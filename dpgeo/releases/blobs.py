@@ -145,7 +145,10 @@ def _set_drawing(release: Release, lease: JobLease | None) -> None:
 
 
 def is_anothers(release: Release, name: str) -> bool:
-    """Return whether a blob, stored under the id of a release's job, belongs to another request."""
+    """Return whether a blob under the id of a release's job was drawn for another request.
+
+    Returns False for a blob that cannot be read.
+    """
     with private_storage().open(name, "rb") as file:
         blob = file.read()
     try:

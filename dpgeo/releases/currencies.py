@@ -115,7 +115,7 @@ class UsualMargins:
 
     @property
     def pairs(self) -> tuple[Margins, Margins]:
-        """The margins for one map, then those for several maps, as in the desk's table."""
+        """The margins for one map, then those for `SEVERAL` maps, as in the desk's table."""
         return self.one, self.several
 
 
@@ -125,10 +125,11 @@ USUAL_BOUNDS = (1, 8, 20, 55)
 
 
 def usual_margins(total: Fraction, delta: Fraction) -> list[UsualMargins]:
-    """Return the margins of counts of people in a grid, for some contribution bounds.
+    """Return the margins of counts of people in a grid, for each bound in USUAL_BOUNDS.
 
-    Each contribution of a person adds 1 to a different count, so the squared sensitivity that
-    Gaussian noise needs is the bound (`privacy.law`). `total` is at least `SEVERAL` millionths.
+    Each contribution of a person adds 1 to a different count, so the squared L2 sensitivity is the
+    contribution bound (`privacy.law`). `total` is the budget's epsilon, at least `SEVERAL`
+    millionths.
     """
     nano_rho = nano_rho_for(total, delta)
 

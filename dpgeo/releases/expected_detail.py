@@ -50,12 +50,12 @@ class ExpectedTotal:
 
     @property
     def lost(self) -> bool:
-        """Whether the total is below its margin of error for any data."""
+        """Whether the total is below its margin of error even if everybody adds `most`."""
         return self.needed > self.most
 
     @property
     def unsure(self) -> bool:
-        """Whether the total may exceed its margin of error or not, depending on the data."""
+        """Whether it depends on the data if the total exceeds its margin of error."""
         return 1 < self.needed <= self.most
 
 

@@ -84,7 +84,7 @@ def file_run(*, job_id: UUID) -> bool:
 
 
 def _work_on(lease: JobLease) -> None:
-    """Make the file of the leased job, unless the file's release has ended."""
+    """Make the file that a leased job is for, unless it is made, or its release has ended."""
     file = (
         ReleaseFile.objects.filter(job_id=lease.job_id, stored_name="")
         .select_related("release")

@@ -56,7 +56,8 @@ Row = tuple[Any, ...]
 """The selected columns of one release or dataset, as a named tuple."""
 
 Texts = Iterable[tuple[bytes, bool]]
-"""Pairs of a text, and whether it may be cached: only a text that depends on its row alone may be.
+"""Pairs of a list item's text, and whether the text may be cached: only if it depends on nothing
+but the item's database row.
 """
 
 
@@ -67,7 +68,7 @@ class TextCache:
     """
 
     def __init__(self, most: int | None = None) -> None:
-        """Make a cache of at most `most` texts, by default MOST_KEPT."""
+        """Make a cache that keeps at most `most` texts, or MOST_KEPT if `most` is None."""
         self._most = most or MOST_KEPT
         self._texts: dict[bytes, bytes] = {}
         self._lock = threading.Lock()
@@ -75,10 +76,10 @@ class TextCache:
     def texts(
         self, rows: Sequence[Row], make: Callable[[Sequence[Row]], Texts], *, beside: object = ""
     ) -> list[bytes]:
-        """Return the texts of all rows, leaving out empty texts.
+        """Return the text of each of a list's rows, leaving out empty texts.
 
-        `make` writes the texts of rows that are not cached. `beside` holds anything else that
-        the texts depend on, such as the server's URL.
+        `make` writes the texts of rows that are not cached. `beside` holds anything besides the
+        rows that texts depend on, such as the server's URL.
         """
         keys = [_digest((beside, *row)) for row in rows]
         known = {key: self._texts.get(key) for key in keys}
@@ -144,9 +145,9 @@ def make_of_releases(
 
 
 def make_of_datasets(write: Callable[[Dataset], bytes]) -> Callable[[Sequence[Row]], Texts]:
-    """Return a function that writes the texts of any number of datasets, using one query.
+    """Return a function that writes the list items of any number of datasets, using one query.
 
-    A text may be cached only if the dataset still matches the row from the list.
+    The text of an item may be cached only if the dataset still matches the row from the list.
     """
 
     def make(rows: Sequence[Row]) -> Texts:

@@ -84,11 +84,11 @@ class Series(models.Model):
     """A declared series of releases, one for each period, drawn in order and each once.
 
     `drawn` is the number of periods whose draws are committed. `state_name` names the private file
-    that says how much each person has used of the allowance in these periods
-    (`releases.series_state`); it is empty before the first draw, and if the protection needs no
-    state. Both change only in the transaction that commits a draw. `salt` is used for all periods.
-    If a person is protected over the whole series, the series has the id of the debit that pays for
-    it.
+    that says how many of the contributions allowed in the series each person has used in these
+    periods (`releases.series_state`); it is empty before the first draw, and if the protection
+    needs no state. Both change only in the transaction that commits a draw. `salt` is used for all
+    periods. If a person is protected over the whole series, the series has the id of the debit that
+    pays for it.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

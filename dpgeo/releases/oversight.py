@@ -62,8 +62,9 @@ class People:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What was spent from one ledger in a year and until the end of that year, and the ledger's
-    budget now.
+    """What was spent from one ledger: in one year, and in total until that year's end.
+
+    `ledger` has the budget as it is now.
     """
 
     ledger: Ledger
@@ -228,8 +229,9 @@ def report_of(organisation: Organisation, year: int) -> Report:
 
 
 def first_year(organisation: Organisation) -> int:
-    """Return the year in which an organisation's first dataset was declared; without one, this
-    year.
+    """Return the year, in UTC, in which an organisation declared its first dataset.
+
+    It is the present year if there is no dataset.
     """
     first = organisation.datasets.order_by("created_at").first()
     return (first.created_at if first else timezone.now()).astimezone(datetime.UTC).year

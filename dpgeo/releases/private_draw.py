@@ -133,7 +133,8 @@ def read_and_draw(
     """Return the result of `work(view, params, entropy)` on a version of the private data.
 
     `upload` names the version (`datasets.versions`). The view contains only the rows of the
-    request's window. With a `division`, rows that are read in place are counted in shards.
+    request's window. With a `division`, rows of registered folders or tables, which are read in
+    place, are counted in shards by several workers.
     Errors that `work` raises before noise is drawn are passed on unchanged. After that, only
     LeaseLost, DataChanged and DatabaseError are passed on; any other error becomes Conflict,
     because drawing again is not allowed.
@@ -214,8 +215,8 @@ def _counted_rows(
 def _copied_rows(upload: Upload, window: Window | None, folder: Path) -> Path:
     """Return the path of a temporary file with the rows of registered folders in the window.
 
-    A period of a series is counted from such a copy: only `SeriesView`, which reads a single file,
-    also finds out how much of the allowance each person has used.
+    A period of a series is counted from such a copy, because the only view that also finds out how
+    many of the series' contributions each person has used, `SeriesView`, reads a single file.
     """
     target = folder / "gathered.parquet"
     write_rows(rows_in_place(upload, window), target)

@@ -163,7 +163,7 @@ class Quote:
         return f"epsilon {format_epsilon(self.epsilon)}, {words}"
 
     def words(self, amount: Fraction) -> str:
-        """Format a part of the cost in words; a rho as "rho 0.015"."""
+        """Format an amount of what the request costs, such as a part of it: "rho 0.015"."""
         if self.cost.notion is Notion.PURE_DP:
             return f"epsilon {format_epsilon(amount)}"
         if self.cost.notion is Notion.ZCDP:
@@ -177,7 +177,7 @@ class Quote:
 
     @property
     def rest_after(self) -> str:
-        """The largest epsilon, rho or level left to request once this one is paid, as text."""
+        """The largest epsilon, rho or level that could be requested after this request, as text."""
         return self.ledger.rest(self.units_left - self.price)
 
 
@@ -280,7 +280,7 @@ def _currencies(
 
 
 def _asked_in_both(request: ReleaseRequest, delta: Fraction) -> tuple[Fraction, int]:
-    """Return the cost of the request per person, once as an epsilon and once in nano-rho.
+    """Return what the request costs as the guarantee of one person: as an epsilon, and in nano-rho.
 
     If a household of k people is protected, these are the k-th part of the requested epsilon
     (`requests.share_of`), and the k^2-th part of the rho that amounts to that epsilon at delta.

@@ -67,7 +67,7 @@ def work_on(release_id: str, lease: JobLease) -> None:
                 commit(release, draw(release, lease), lease)
         except UnwritableRelease:
             if has_stored_blob(release.job_id):
-                # From here on there is no refund, since an earlier attempt may have drawn noise.
+                # Prevent a refund of this job, since an earlier attempt may have drawn noise.
                 lease.set_drawing()
             raise
     sharding.discard_shards(release, lease)

@@ -408,10 +408,10 @@ def parse_household(value: int | str | None, unit: Unit, mechanism: Mechanism) -
 
 
 def parse_choice(value: int | str | None, unit: Unit, mechanism: Mechanism) -> int:
-    """Parse the share in per cent for a private choice of the bound; 0 if None or empty.
+    """Parse the share of the cost, in per cent, for a private choice of the contribution bound.
 
-    Raises InvalidInput if it is out of its limits, or if the bound cannot be chosen: if records are
-    protected, or nothing is counted in public places.
+    It is 0 if the value is None or empty. Raises InvalidInput if it is out of its limits, or if the
+    bound cannot be chosen: if records are protected, or nothing is counted in public places.
     """
     percent = _whole(value, "choose_bound", 0)
     if percent == 0:

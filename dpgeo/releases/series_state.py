@@ -51,8 +51,8 @@ def lineage_of(release: Release) -> str:
     series = release.series
     if series is None or not series.is_paid_once:
         return ""
-    # A committed draw has advanced the series to its next state. The letters that stand for the
-    # previous state are in the draw's name.
+    # A committed draw has advanced the series to its next state, so the digits that identify the
+    # previous state can only be read from the draw's name.
     if release.blob_name:
         return release.blob_name.split("-")[5][len(release.upload_id.hex) :]
     return hashlib.sha256(series.state_name.encode()).hexdigest()[:LINEAGE_LETTERS]
@@ -98,7 +98,7 @@ def _fetch(name: str, folder: Path) -> Path:
 
 
 def _keep(name: str, path: Path) -> None:
-    """Store a state, unless an earlier attempt has stored it completely."""
+    """Store the series' state in the file `path`, unless an earlier attempt stored all of it."""
     storage = private_storage()
     if storage.exists(name):
         with storage.open(name, "rb") as stored:

@@ -90,7 +90,7 @@ logger = logging.getLogger(__name__)
 SHARD_TASK = "releases.part"
 
 FOLDER = "parts"
-"""Folder in the private storage for the outputs of shards."""
+"""Folder in the private storage for shards' outputs and for the questions that shards answer."""
 
 MAX_SHARDS = 64
 
@@ -312,7 +312,10 @@ def _content(shard: ReleaseShard) -> bytes:
 
 
 def encode_shard(shard: mechanisms.PerturbedShard) -> bytes:
-    """Encode a shard's perturbed points and its trace of measurements as .npz without pickles."""
+    """Encode a shard's perturbed points, and the record of what was spent on them, as .npz.
+
+    Nothing is pickled.
+    """
     perturbed = shard.perturbed
     arrays: dict[str, Any] = {"longitude": perturbed.longitude, "latitude": perturbed.latitude}
     if perturbed.time is not None:
@@ -345,8 +348,8 @@ def discard_shards(release: Release, lease: JobLease | None = None) -> None:
     """Delete all shards of a release, with their jobs and files.
 
     The worker that runs the release's job passes its `lease`; once that job has ended,
-    reconciliation passes None. Workers that are perturbing a shard lose their lease, because the
-    shard's job is deleted. Raises LeaseLost if `lease` is lost.
+    reconciliation passes None. Workers that are perturbing or counting a shard lose their lease of
+    the shard's job, because that job is deleted. Raises LeaseLost if `lease` is lost.
     """
     with transaction.atomic():
         if lease:

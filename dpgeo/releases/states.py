@@ -234,4 +234,7 @@ ENDED = tuple(state for state, rules in STATES.items() if not rules.served)
 """Final states, in which releases have no files."""
 
 GONE = tuple(rules.gone for rules in STATES.values() if rules.gone)
-"""Responses to requests for a release in a final state, for states that have a response."""
+"""Responses, with HTTP status 410, to requests for a release that has ended.
+
+There is one for each final state in which a request is not answered by a plain 404.
+"""

@@ -95,7 +95,7 @@ class Case:
 
     @property
     def claim(self) -> Fraction:
-        """Claimed upper bound on the epsilon of what the attacker sees."""
+        """Upper bound on epsilon that the mechanism claims for what the attacker sees."""
         if self.rho is not None:
             return epsilon_at(self.rho, DELTA)
         if not self.total or self.totals is None:
@@ -111,7 +111,10 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """Result of one audit of a case, with noise for `factor` times the claimed epsilon or rho."""
+    """Result of one audit of a case: how often the attacker guessed right and wrong.
+
+    Noise was drawn for `factor` times the claimed epsilon or rho; above 1, it is a planted fault.
+    """
 
     case: str
     factor: float
@@ -248,7 +251,7 @@ class Target:
 
     @staticmethod
     def of(pair: Pair, folder: Path, case: Case) -> Target:
-        """Upload a pair's files into a folder and count them with the engine."""
+        """Write a pair's two datasets to files in `folder`, ready for mechanisms to count."""
         *views, difference = (
             torn(folder)
             if pair.name == TORN.name
@@ -271,10 +274,11 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Converts releases to arrays, with a column for each of their numbers and one for a score.
+    """Converts releases to arrays: a row for each release, a column for each number in it.
 
-    The last column is the score of a release's structure, that is, of which parts it has: how much
-    more often one of two neighbouring datasets had releases of that structure than the other.
+    A further, last column is the score of the release's structure, that is, of which parts it has:
+    how much more often the second of two neighbouring datasets had releases of that structure than
+    the first, in the releases from which this was learned.
     """
 
     width: int

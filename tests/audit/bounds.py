@@ -56,7 +56,10 @@ class Guesses:
 
     @property
     def log_odds(self) -> float:
-        """Log-odds of a right guess; half a guess is added to either number, as one may be 0."""
+        """Log-odds of a right guess, with half a guess added to the right and to the wrong ones.
+
+        Without this, they would be infinite if there were no right or no wrong guesses.
+        """
         return math.log((self.right + 0.5) / (self.wrong + 0.5))
 
     def __add__(self, other: Guesses) -> Guesses:

@@ -26,8 +26,9 @@ PEOPLE: dict[str, object] = {"counting": Counting.PEOPLE, "pairs": IN_TEN_CELLS}
 ONCE: dict[str, object] = {"counting": Counting.PEOPLE, "pairs": IN_ONE_CELL, "bound": 1}
 """Fields for the cases with zones and flows: the added person has records in one cell only.
 
-The attacker cannot add up the counts of zones or flows over ten cells. With one cell, the whole rho
-is spent on one zone, or on one flow and its two ends.
+If records were in ten cells, the rho would be divided among as many zones or flows, whose counts
+the attacker cannot add up. With one cell, the whole rho is spent on one zone, or on one flow and
+its two ends.
 """
 
 VISITS: dict[str, object] = {"pairs": IN_ONE_CELL}
@@ -75,7 +76,7 @@ CASES = (
         wanted=GRID,
         most=24_000,
         counting=Counting.PEOPLE,
-        bound=1,  # each person counts in one zone only, and the whole epsilon is spent on it
+        bound=1,  # each person counts in one zone only, whose noise is that of the whole epsilon
         chosen={"zones": "tiles"},
     ),
     Case(name="quartiles", key="quartiles", wanted=GRID, most=24_000),
@@ -100,7 +101,7 @@ CASES = (
         key="flows",
         wanted=TREE,
         most=20_000,
-        bound=BOUND - 1,  # the added person has BOUND records, which make one trip fewer than that
+        bound=BOUND - 1,  # the added person's BOUND records make BOUND - 1 trips
         chosen={"trips": "consecutive rows", "within": True, "gap_hours": 168},
     ),
     Case(
@@ -122,8 +123,8 @@ CASES = (
         wanted=TREE,
         most=24_000,
         counting=Counting.PEOPLE,
-        # With this bound, the added person adds to one place in the map of all days and in that of
-        # one day, to both as much as any person can.
+        # With a bound of 1, the added person adds to one count of all days and to one of a single
+        # day. To each of these two measurements, that is as much as any person can add.
         bound=1,
         chosen={"places": "spots", "reach": 2000, "slices": "days of the week"},
     ),

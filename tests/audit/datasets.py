@@ -71,7 +71,7 @@ KEY = bytes(range(32))
 SALT = bytes(range(16))
 
 CELL = 6
-"""The grid cell of the added person's ten records, unless a pair says otherwise."""
+"""Index of the grid cell with the added person's ten records, in pairs that name no other."""
 
 
 @dataclass
@@ -113,7 +113,9 @@ class Pair:
 
     name: str
     others: Callable[[], tuple[Floats, Floats, Ints]]
-    """Returns longitudes and latitudes in degrees, and the number of each record's person."""
+    """Returns the records of everybody but the added person: longitudes and latitudes in degrees,
+    and the number of each record's person.
+    """
     added: Callable[[], tuple[Floats, Floats]]
 
 

@@ -1,4 +1,7 @@
-"""An attacker's guessing rule, chosen on separate draws, and the game that tests it."""
+"""An attacker's rule for guessing the dataset of a release, and the game that tests the rule.
+
+The rule is chosen on draws that do not count in the game (`tests.audit.bounds`).
+"""
 
 from __future__ import annotations
 
@@ -40,10 +43,10 @@ class Rule:
     low: float
     high: float
     promise: float
-    """Log-odds of right guesses, less the numbers of standard errors in CAUTION."""
+    """How good the rule looks: log-odds of a right guess, less the standard errors in CAUTION."""
 
     def guesses(self, side: int, releases: Floats) -> Guesses:
-        """Return the guesses on releases (n, columns) of dataset `side`, 0 or 1."""
+        """Return how many guesses on releases (n, columns) of dataset `side`, 0 or 1, are right."""
         scores = self.score(releases)
         first = int(np.sum(scores <= self.low))
         second = int(np.sum(scores >= self.high))
@@ -52,7 +55,7 @@ class Rule:
 
     @property
     def event(self) -> str:
-        """A description in words of the releases on which this rule guesses."""
+        """A text that says for which scores this rule guesses; otherwise it abstains."""
         return f"{self.name}: at most {self.low:.4g}, or at least {self.high:.4g}"
 
 
@@ -86,7 +89,7 @@ def _thresholds(name: str, score: Score, sides: list[Floats], draws: int) -> Rul
     # Shares of right and of wrong guesses, as arrays (low thresholds, high thresholds).
     right = _share(first, low)[:, None] + _share(-second, -high)[None, :]
     wrong = _share(second, low)[:, None] + _share(-first, -high)[None, :]
-    # A wrong guess that never happened in this sample is still possible, so count it once.
+    # Where there were no wrong guesses in this sample, assume one: they are still possible.
     wrong = np.maximum(wrong, 1 / len(first))
     with np.errstate(divide="ignore"):
         error = np.sqrt(1 / right + 1 / wrong)
@@ -97,7 +100,7 @@ def _thresholds(name: str, score: Score, sides: list[Floats], draws: int) -> Rul
 
 
 def _share(scores: Floats, thresholds: Floats) -> Floats:
-    """Return the share of scores at or below each threshold."""
+    """Return, for each threshold, the share of the scores that are at or below it."""
     return np.asarray(np.searchsorted(np.sort(scores), thresholds, side="right") / len(scores))
 
 

@@ -31,7 +31,9 @@ PEOPLE = 100_000
 """Number of people in a file; each reports once."""
 
 MOST, MOST_PADDED = 2_000_000, 2_000_000
-"""Largest numbers of points counted from both places together, without and with padding."""
+"""Largest numbers of published points on which the attacker guesses, from both places together,
+without and with padding.
+"""
 
 CATCH = Fraction(11, 10)
 """Smallest factor on epsilon, planted as a fault, that the audit must detect."""
@@ -47,14 +49,14 @@ cell.
 """
 
 METRES = 400
-"""Distance between the two places at which people are: twice the radius in LEVEL."""
+"""Distance between the two places at which people are: twice the radius of the audited level."""
 
 LEVEL = {"level": "ln 4", "radius": 200, "cells": 1}
 
 
 @dataclass
 class Points:
-    """Points from repeated releases in which everybody is at the same place."""
+    """Source of perturbed points, by repeated releases in which everybody is at the same place."""
 
     folder: Path
     bound: int
@@ -140,9 +142,10 @@ def audit_points(
 
 
 def _learned(points: Points, scale: float, most: int) -> Rule:
-    """Return a rule that guesses from a point's cell; `scale` is the mean distance of the noise.
+    """Return a rule that guesses, from a point's cell, at which place its person is.
 
-    Half of the draws count points in the cells; the other half choose the rule.
+    `scale` is the mean distance by which noise moves points. Half of the draws are counted by cell
+    to learn each cell's odds; the other half choose the rule.
     """
     runs = max(20_000, most // 10)
     taught = [points.places(side, runs, first_seed=0) for side in (0, 1)]
@@ -180,7 +183,7 @@ def _noise(points: Points) -> PlanarLaplace:
 def padded_numbers() -> Iterator[int]:
     """Yield the number of published points if everybody has one report, and if everybody has two.
 
-    With padding, the two numbers must be equal.
+    Releases are padded, so the two numbers must be equal.
     """
     mechanism = planar_laplace.MECHANISM
     params = parse_parameters(mechanism.params, LEVEL | {"padded": True})

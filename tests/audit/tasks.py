@@ -24,9 +24,10 @@ def audited_points(effort: float, *, padded: bool) -> list[Finding]:
 
 
 def tasks(only: str, effort: float) -> list[Task]:
-    """Return the audits whose names contain `only`, the slowest first.
+    """Return the audits of the mechanism with the key `only`, the slowest first.
 
-    If `only` is the key of a mechanism, they are the audits of this mechanism instead.
+    If there is no such mechanism, they are the audits with `only` in their names. Audits of
+    perturbed points are selected by their names in any case, and come last.
     """
     cases = sorted(CASES, key=lambda case: case.seconds, reverse=True)
     wanted = [case for case in cases if only == case.key]

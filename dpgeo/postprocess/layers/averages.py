@@ -44,10 +44,10 @@ NOTE = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Regions:
-    """The regions (n,) of a layer.
+    """The regions (n,) of a layer: declared zones, or the cells of a grid in the study area.
 
-    `shapes` are their polygons, `columns` hold their names, and `index` selects them from an array
-    of all of the release's regions, in the order of the layer.
+    `shapes` are their polygons, and `columns` holds their names. Applied to an array of all the
+    release's counts, `index` gives those of these regions, in the order of `shapes`.
     """
 
     shapes: Shapes
@@ -174,8 +174,8 @@ class Pairs(ValuedAreas):
     def typical(self, regions: Shapes) -> Iterator[tuple[Cover, Typical]]:
         """Yield each query region's cover and its mean.
 
-        The counts in a cover are not numbers of records, but the noisy sums of steps from the lower
-        limit, `above` of the content.
+        The counts in a cover are not numbers of records, but noisy sums over records: of the steps
+        of each value from the measure's lower limit (`above` of the content).
         """
         covers, (above, below) = self.areas.sums_of_each(regions, self._sums)
         measure = self._content.measure
@@ -217,9 +217,9 @@ def _grid_pairs(content: GridAverages, area: StudyArea) -> Pairs:
 
 
 def _each_slice(sums: NDArray[np.int64], dimensions: int) -> list[NDArray[np.int64]]:
-    """Return a list of each slice's sums, or of `sums` alone if the release has no slices.
+    """Return a list with an array of noisy sums for each slice, or `sums` alone without slices.
 
-    An array of sums without slices has `dimensions` axes.
+    The sums of one slice have `dimensions` axes; with slices, `sums` has one more, its first.
     """
     return [sums] if sums.ndim == dimensions else list(sums)
 

@@ -230,7 +230,10 @@ def _lines(part: Slice, number: int) -> ShapeLayer:
 
 
 def _sums(content: FlowsRelease, slices: list[Slice], *, arriving: bool) -> ShapeLayer:
-    """Return the departures of each region, or with `arriving` the arrivals, over all slices."""
+    """Return a layer of each region's departures, added up over all slices.
+
+    With `arriving`, these are arrivals.
+    """
     zones, n = content.zones, len(content.zones)
     counts = (content.arriving if arriving else content.leaving).sum(axis=0)
     terms = {content.sum_noise: len(slices)}
@@ -324,9 +327,7 @@ def _can_compare(content: FlowsRelease) -> bool:
 
 @slim.register
 def _slim(content: FlowsRelease) -> Content:
-    """Leave out the counts below the threshold, which maps do not list, and of which there are
-    many.
-    """
+    """Leave out the many counts of pairs below the threshold, which maps do not list."""
     if content.sparse or not can_compare(content):
         return content
     pair = np.flatnonzero(content.pairs >= content.threshold)

@@ -26,7 +26,8 @@ NO_MARGIN = "none"
 """Label of layers without values, or whose values have no noise of their own."""
 
 STEPS = 1000
-"""A map rounds the values of an inferred layer to multiples of at most the largest value / STEPS.
+"""A map rounds the values of an inferred layer to steps no larger than the largest value divided
+by STEPS.
 """
 
 Numbers = NDArray[np.int64] | NDArray[np.float64]
@@ -131,7 +132,7 @@ class PointLayer(Layer):
     longitude: NDArray[np.float64]
     latitude: NDArray[np.float64]
     shift: float = 0.0
-    """Median distance in metres that noise moves the points; 0 if they are not perturbed."""
+    """Median distance in metres by which noise moved the points; 0 if they are not perturbed."""
     features: Features = POINTS
 
     def __len__(self) -> int:

@@ -36,11 +36,11 @@ def calibrated(
 
     `value` (n,) holds the cells' values, not negative; `sizes` (n,) the number of cells in each
     cell's partition, and `counts` (n,) that partition's noisy count. In the formula, value and
-    margin are in units of the noise scale. A cell's count also lies, in 95 of 100 draws of the
-    noise, in a certain interval. If the cell is the whole partition, the interval is the noisy
-    count plus or minus its margin. Otherwise the interval reaches from 0 to the partition's noisy
-    count plus the one-sided 95 % quantile of its noise. The margin is at most the distance from the
-    value to the further end of the interval.
+    margin are in units of the noise scale. A second limit needs no calibration. In 95 of 100 draws,
+    the cell's true count lies in this interval: if the cell is the whole partition, the noisy count
+    plus or minus its margin; otherwise from 0 to the partition's noisy count plus the one-sided
+    95 % quantile of its noise. The margin is at most the distance from the value to the further end
+    of that interval.
     """
     scale = noise.scale
     most = np.maximum(counts + noise.margin(0.9), 0)

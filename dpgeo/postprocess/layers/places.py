@@ -155,8 +155,9 @@ def _layer(
 
 
 def _likely(counts: Ints, noise: CountNoise, guess: Floats | None = None) -> Floats:
-    """Return posterior means (n,) of counts; `guess` holds prior means, by default the counts'
-    mean.
+    """Return empirical Bayes estimates (n,) of the true counts behind noisy ones.
+
+    `guess` (n,) holds prior guesses of the true counts, by default the mean of the noisy ones.
     """
     scale = noise.scale
     if guess is None:

@@ -60,7 +60,7 @@ def _points(content: PointsRelease) -> PointLayer:
 
 
 def _columns(content: PointsRelease) -> dict[str, NDArray[Any]]:
-    """Return the columns with published times and public attributes."""
+    """Return the layer's columns with the points' published times and public attributes, if any."""
     columns: dict[str, NDArray[Any]] = {}
     if content.time.size:
         columns["time"] = _times(content.time)
@@ -110,7 +110,10 @@ def _density(content: PointsRelease, area: StudyArea) -> BoxLayer:
 def _carried(
     content: PointsRelease, area: StudyArea
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return each cell's expected published points, and how many of them noise moved there."""
+    """Return how many published points each cell is expected to have, by the estimated density.
+
+    The second array says how many of these are from other cells, and were moved there by noise.
+    """
     channel = Channel(content.grid, area, content.noise, factor=1)
     carried = channel.forward(content.density)
     return carried, np.maximum(carried - channel.staying * content.density, 0)

@@ -180,7 +180,7 @@ def _names(paths: Sequence[tuple[str, ...]]) -> NDArray[np.object_]:
 
 
 class _Summed:
-    """Counts of bins summed by group; a bin is the part of a cluster within one unit.
+    """Counts of bins summed by group; a bin is the part of a cluster within one unit (district).
 
     `group` (b,) holds the index of each bin's group. The sums, margins and thresholds have the
     shape (groups,).

@@ -51,10 +51,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class ZoneProfile:
-    """The counts of a zone. `rows` holds each day with its hours.
+    """The counts of a zone by day and hour of the week. `rows` holds each day with its hours.
 
-    `days` and `hours` are sums of measured counts. If time is divided by days alone, `rows` and
-    `hours` are empty; if by hours alone, `rows` and `days`.
+    `days` and `hours` hold the sum of the measured counts of each day and of each hour. If time is
+    divided by days alone, `rows` and `hours` are empty; if by hours alone, `rows` and `days`.
     """
 
     name: str

@@ -120,7 +120,10 @@ class Histograms(ValuedAreas):
         self._bins = [[counts[..., number]] for number in range(content.bins)]
 
     def typical(self, regions: Shapes) -> Iterator[tuple[Cover, Typical]]:
-        """Yield each query region's cover and quartiles; covers add up the first bin's counts."""
+        """Yield each query region's cover and quartiles.
+
+        The counts in a cover are only those of the first bin of each histogram.
+        """
         covers, sums = self.areas.sums_of_each(regions, self._bins)
         _, squares = squared_shares(covers)
         noise = HistogramNoise(self._content.noise, self._content.bins)

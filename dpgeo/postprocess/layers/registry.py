@@ -74,7 +74,10 @@ def no_slices() -> InvalidInput:
 
 @singledispatch
 def slice_of(content: Content, layer: str) -> Content:
-    """Return the content of the slice with this layer name; raise InvalidInput if it is unknown."""
+    """Return one slice as a release's content of its own; `layer` is the name of its layer.
+
+    Raises InvalidInput if there is no such layer.
+    """
     raise InvalidInput("This release has no slices to choose from; leave this out.", field="layer")
 
 
@@ -96,7 +99,8 @@ def slim(content: Content) -> Content:
 def compared(contents: Sequence[Content], area: StudyArea) -> Compared | None:
     """Return the counts of maps of one series, or None if they cannot be compared.
 
-    `contents` are the maps' contents as `slim` reduces them, which is all that a comparison needs.
+    `contents` are the contents of the maps, from which `slim` may have left out what a comparison
+    does not need.
     """
     first = contents[0]
     if any(type(each) is not type(first) or not can_compare(each) for each in contents):

@@ -20,7 +20,7 @@ from dpgeo.spatial.area import StudyArea
 
 
 def slice_names(content: SlicesRelease) -> list[str]:
-    """Return the layer name of each slice."""
+    """Return the name of each slice's layer of cells."""
     return [f"cells-{key}" for key in content.keys]
 
 

@@ -155,7 +155,7 @@ class DensitySurface:
     def _place(self, x: Floats, y: Floats, level: int) -> tuple[Floats, Floats]:
         """Return fractional columns and rows of Web Mercator positions at one level of the pyramid.
 
-        Both are 0 at the centre of the first cell of the padding around the level's cells.
+        They index the level's padded array: both are 0 at the centre of its first cell.
         """
         cell = self.grid.cell * 2**level
         return (x - self.grid.west) / cell + 0.5, (self.grid.north - y) / cell + 0.5

@@ -32,8 +32,8 @@ SAMPLES = 4
 """The acceptance probability is averaged over this many points along each side of a region."""
 
 MOST_REGIONS = 2_000
-"""Largest number of regions that the search visits; after that, the target counts as
-unreachable.
+"""Largest number of regions that the search visits; after that, the required task success
+probability counts as unreachable.
 """
 
 OUTSIDE = -1

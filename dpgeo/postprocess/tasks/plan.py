@@ -313,9 +313,10 @@ def _planned(
 def _rewards(
     reach: Reach, fixed: Floats, settings: Settings, allocation: Allocation
 ) -> Floats | None:
-    """Return the rewards (n,) for the tasks in `reach`, or None if the total reward is too low.
+    """Return the rewards (n,) for the tasks in `reach`.
 
-    `fixed` (n,) holds the rewards set by the operator, and NaN for tasks without one.
+    Returns None if the total reward does not pay for the fixed rewards and the least reward for all
+    other tasks. `fixed` (n,) holds the rewards set by the operator, NaN for tasks without one.
     """
     free = np.isnan(fixed)
     tasks = int(np.count_nonzero(free))

@@ -39,7 +39,7 @@ PRECISION = 1e-12
 MOST_STEPS = 80
 
 CURVE_POINTS = 1000
-"""Number of radii that `FieldReach.curves` interpolates between."""
+"""Number of radii at which `FieldReach.curves` computes people; it interpolates in between."""
 
 TOGETHER = 1024
 """Number of tasks computed at once, so that arrays stay in the processor's cache."""
@@ -68,9 +68,9 @@ class Reach(Protocol):
         """Return the radius at which each task meets the target, or inf above the travel limit."""
 
     def stretch(self, reward: Floats) -> Floats:
-        """Return `radius`, but finite where the target cannot be met within the travel limit.
+        """Return each task's radius in proportion to which rewards are divided among tasks.
 
-        Rewards can then be divided among all tasks in proportion to it.
+        It is `radius`, but finite even where the target cannot be met within the travel limit.
         """
 
     def notified(self, radius: Floats) -> Floats:
@@ -163,7 +163,7 @@ class FieldReach:
         unmet = ~np.isfinite(radius)
         within = np.where(unmet, self.edges[-1], radius)
         people = self.notified(within)
-        # By definition, `needed` people are expected to accept within the radius.
+        # The radius is defined as that within which `needed` people are expected to accept.
         accepting = np.full(len(reward), self.needed)
         accepting[unmet] = self.part(unmet).accepting(within[unmet], reward[unmet])
         share = np.divide(accepting, people, out=np.zeros(len(people)), where=people > 0)

@@ -269,7 +269,10 @@ def _reach_limit(settings: Settings) -> float:
 
 
 def _upper_limit(highest: float, reach: float) -> float:
-    """Return the next level at or above the highest radius, but at most the limit `reach`."""
+    """Return the first of the levels 1, 2, 5, 10, ... metres at or above the highest radius.
+
+    It is at most the limit `reach`.
+    """
     power = math.floor(math.log10(highest))
     above = [float(f"{digit}e{power}") for digit in (1, 2, 5, 10)]
     return min(next(level for level in above if level >= highest), reach)
@@ -317,7 +320,10 @@ def _halved(axis: Floats) -> Floats:
 
 
 def _placed(lattice: Lattice, values: Floats) -> Floats:
-    """Return an array (rows, columns) of the values (n,) at computed points, NaN elsewhere."""
+    """Return an array (rows, columns) with the values (n,) at the lattice points marked in `near`.
+
+    It is NaN at all other points.
+    """
     placed = np.full(lattice.near.shape, np.nan)
     placed[lattice.near] = values
     return placed
@@ -378,9 +384,9 @@ def _turned_back(shape: Any) -> Any:
 
 
 def _multiple(shapes: Sequence[Any], kind: type[Any]) -> Any:
-    """Return those parts of shapes that fit `kind` as a single geometry of that class.
+    """Return one geometry of class `kind` (MultiPolygon or MultiLineString) from shapes' parts.
 
-    Other parts, such as points where a band touches the border, are dropped.
+    Parts of another type, such as points where a band touches the border, are dropped.
     """
     single = "Polygon" if kind is shapely.MultiPolygon else "LineString"
     parts = shapely.get_parts(shapely.get_parts(np.array(shapes, dtype=object))).tolist()

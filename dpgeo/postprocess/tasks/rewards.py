@@ -26,7 +26,7 @@ from dpgeo.postprocess.tasks.radius import Reach
 Floats = NDArray[np.float64]
 
 REWARDS = 40
-"""Number of rewards at which N_i is evaluated, the number of people to notify for task i."""
+"""Number of rewards at which the number of people to notify for a task is computed."""
 
 TOGETHER = 512
 """Number of tasks whose hulls are computed at once, so that arrays stay in the processor's cache.
@@ -57,8 +57,8 @@ def optimised(reach: Reach, tasks: int, total: float, least: float) -> Floats:
 def optimal(reach: Reach, tasks: int, total: float, least: float, pull_limit: float) -> Floats:
     """Compute the rewards (tasks,) for which the fewest people have to be notified.
 
-    `pull_limit` is the largest useful reward; see SATISFIED. A task gets `least` if the total
-    cannot pay for the reward that its success probability needs.
+    `pull_limit` is the largest useful reward (SATISFIED). A task gets the `least` reward if the
+    total cannot pay for the one at which it reaches the required success probability.
     """
     most = max(min(total - least * (tasks - 1), pull_limit), least)
     if most <= least * (1 + 1e-9):
@@ -80,11 +80,11 @@ def _from_nothing(most: float) -> Floats:
 def _affordable(
     rewards: Floats, first: NDArray[np.intp], spare: float, least: float
 ) -> NDArray[np.intp]:
-    """Return the index of the reward with which each task starts, or 0 if the total cannot pay for
-    it.
+    """Return the index in `rewards` of each task's starting reward.
 
-    `first` holds, for each task, the index of the lowest reward that meets the target. `spare` is
-    what remains of the total after every task has received `least`.
+    It is that in `first`, the lowest reward that meets the task's target, for as many tasks as the
+    total can pay for, those with the lowest rewards first; it is 0 for the others. `spare` is what
+    remains of the total after every task has received the reward `least`.
     """
     dearness = rewards[first] - least
     order = np.argsort(dearness, kind="stable")
@@ -94,10 +94,11 @@ def _affordable(
 
 
 def _hull(rewards: Floats, people: Floats) -> NDArray[np.bool_]:
-    """Return a mask (n, g) of the points that are vertices of their task's lower convex hull.
+    """Return a mask (n, g) of the vertices of the lower convex hulls of n tasks' curves.
 
-    This is Andrew's monotone chain for all tasks at once: points on or above the line between their
-    neighbours on the hull are removed until no such point is left.
+    A task's curve has g points: the people to notify at each of g rewards. This is Andrew's
+    monotone chain for all tasks at once: points on or above the line between their neighbours on
+    the hull are removed until no such point is left.
     """
     corner = np.isfinite(people)
     row = np.arange(len(people))

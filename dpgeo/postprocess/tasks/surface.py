@@ -45,7 +45,7 @@ def density_surface(released: Released) -> DensitySurface:
     last, measured = box_layers[-1], box_layers[0]
     step = -(-max(last.grid.shape) // MOST_CELLS)
     people = expected_people(last)
-    # If some cells were not measured, there is no total to scale to.
+    # If some cells were not measured, no measured total of all people is known to scale to.
     if measured.cells.sum() == last.cells.sum():
         people = reconciled(people, last.cells, measured.value, _variance(measured))
     densities = [each.columns[DENSITY] for each in drawn if DENSITY in each.columns]

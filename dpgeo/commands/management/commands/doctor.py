@@ -210,7 +210,7 @@ def check_mail() -> Iterator[Finding]:
         server.open()
         server.close()
     except Exception as error:
-        # Catch all errors, since a mail library raises many types; the type tells what is wrong.
+        # Catch all errors, since mail libraries raise many types; the report names the type alone.
         remedy = "Check DPGEO_EMAIL_URL, and whether the server can be reached from here."
         yield Finding("mail", type(error).__name__, remedy)
     else:

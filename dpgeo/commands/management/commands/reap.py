@@ -32,7 +32,9 @@ again.
 """
 
 CARD_SECONDS = 2.0
-"""Seconds of each round for storing the facts that lists show about maps (`pages.cards`)."""
+"""Most seconds that each round spends on storing the facts that lists show about maps
+(`pages.cards`).
+"""
 
 WORK_SWEEP_SECONDS = 60.0
 """Seconds between two searches for the work folders of processes that were killed."""

@@ -78,7 +78,9 @@ class Greeting:
         self.greeted = False
 
     def look(self) -> None:
-        """Print the messages whose condition has become true since the last call."""
+        """Print a message if the site has begun to respond, or the demo is finished, since the last
+        call.
+        """
         if self.greeted or not (self.responded or can_connect(self.host, self.port)):
             return
         address = f"http://{self.host}:{self.port}/"
