@@ -103,7 +103,7 @@ def measure(options: argparse.Namespace) -> None:
 def trial(
     view: ArrayView, cells: int, epsilon: str, number: int, figures: dict[str, list[Any]]
 ) -> None:
-    """Append the errors and the coverage of one release of `view` to the lists in `figures`."""
+    """Append the errors of one release of `view`, and its intervals' coverage, to `figures`."""
     (measured,) = view.measures
     params = averages.Params(cells=cells, zones=next(iter(view.declared), ""))
     regions, steps = DividedRegions.of(params, view.domain), measured.steps
@@ -133,7 +133,7 @@ def others(
     truth: Floats,
     number: int,
 ) -> None:
-    """Add the errors of the baselines, whose noise protects one record at an epsilon of `rate`.
+    """Add the baselines' errors to `figures`; their noise protects one record with epsilon `rate`.
 
     The baselines are: a sum and a count, with half or three quarters of epsilon for the sum; a sum
     of differences from the middle of the range, and a count; and noise on exact means, whose
@@ -161,8 +161,8 @@ def covers(
 def by_size(figures: dict[str, list[Any]], means: Means, thresholds: Floats, truth: Floats) -> None:
     """Add to `figures` whether published intervals hold the true means, by classes of regions.
 
-    `thresholds` (n,) are the regions' true numbers of records, as multiples of the number from
-    which a mean is shown; SIZES divides it into classes.
+    `thresholds` (n,) are the regions' true numbers of records, divided by the number from which a
+    mean is shown. SIZES are the limits between the classes.
     """
     held = (means.low <= truth) & (truth <= means.high)
     for low, high in zip((0, *SIZES), (*SIZES, np.inf), strict=True):

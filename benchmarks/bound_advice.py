@@ -53,11 +53,11 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for each row, and the geometric mean and the largest multiple of each rule.
+    """Print a line for each row; for each rule, print the geometric mean and maximum over all rows.
 
     Each row is a combination of a dataset, what is counted (people or visits), cells a side,
     epsilon, and an error: the root mean square error over all cells, or the error of the busiest
-    cell.
+    cell. A rule's figure is the error at the bound that it advises, divided by the least error.
     """
     multiples: dict[tuple[str, str], list[float]] = {}
     sources: list[Path | int] = [*options.data, *([options.invented] if options.invented else [])]
@@ -103,7 +103,7 @@ class People:
 
     @classmethod
     def of(cls, pairs: Ints, cells: int) -> People:
-        """Return the people with contributions `pairs` (n, 2) of a person and a cell."""
+        """Return the people whose contributions are `pairs` (n, 2), each of a person and a cell."""
         pairs, times = np.unique(pairs, axis=0, return_counts=True)
         person = np.unique(pairs[:, 0], return_inverse=True)[1]
         truth = np.zeros(cells)
@@ -129,10 +129,10 @@ class People:
 
 
 def rows(people: People, epsilon: Fraction) -> dict[str, dict[str, str | float]]:
-    """Return, for each kind of error, the bound with the smallest error, and that error.
+    """Return the best bound and its error, for errors over all cells and in the busiest cell.
 
-    For each rule that advises a bound, its bound and its error are included, the error as a
-    multiple of the smallest.
+    For each rule that advises a bound, that bound is included, and its error divided by the best
+    bound's error.
     """
     busiest = int(people.truth.argmax())
     measures: dict[str, tuple[int, Callable[[Floats], float]]] = {

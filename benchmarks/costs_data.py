@@ -50,7 +50,7 @@ def fill(cells: int, releases: int) -> dict[str, str]:
         "quartiles": quartiles(),
     }
     published = {kind: _publish(dataset, kind, content) for kind, content in contents.items()}
-    # The reaper of a site makes the maps' cards for lists within seconds; here no reaper runs.
+    # On a site, the reaper soon makes each map's card (its facts in lists); here no reaper runs.
     cards_make(seconds=600)
     return published
 

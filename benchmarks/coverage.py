@@ -90,7 +90,7 @@ def _covered(
         )
         for layer in box_layers(released):
             true = range_counts(counts, layer.boxes.astype(np.int64))
-            # The tolerance allows for rounding errors in counts that are spread evenly.
+            # 1e-9 allows for floating-point errors where a count is spread evenly over cells.
             covered = np.abs(layer.value - true) <= layer.margin + 1e-9
             seen.setdefault(layer.name, []).append(_Drawn(layer, true, covered))
     return {name: _summary(layers) for name, layers in seen.items()}

@@ -59,7 +59,10 @@ TABLES: Mapping[str, tuple[Columns, Sequence[tuple[float, str]]]] = {
         [(0.9, "circle"), (0.9, "field")],
     ),
 }
-"""Tables of docs/crowdsourcing.md, by name: their columns, and the target and model of each row."""
+"""Tables of docs/crowdsourcing.md, by name: their columns, and each row's target and model.
+
+The target is the task success probability that plans aim at.
+"""
 
 REWARD_A_TASK, LEAST_REWARD = 4.0, 1.0
 LOOP_TASKS = 200
@@ -91,7 +94,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for each combination of epsilon, target, model and reward allocation."""
+    """Print a line for each epsilon, target (of task success), model and allocation of rewards."""
     if options.speed:
         for line in _speed():
             report(line, options.json)
@@ -148,8 +151,8 @@ def _lines(options: argparse.Namespace) -> Iterator[dict[str, str | float]]:
 def table(lines: Sequence[Mapping[str, str | float]], name: str) -> list[str]:
     """Return one of TABLES in Markdown, a row for each epsilon, target and model.
 
-    Its cells have the figures of the three allocations, in the order of `Allocation`. Rows in which
-    an allocation has no plan at all are left out.
+    Its cells have the figures of the three ways to allocate rewards, in the order of `Allocation`.
+    Rows in which one of these ways has no plan at all are left out.
     """
     columns, wanted = TABLES[name]
     cells: dict[tuple[str, float, str], dict[str, Mapping[str, str | float]]] = {}
@@ -192,9 +195,9 @@ def _settings(options: argparse.Namespace) -> Iterator[Settings]:
 
 
 def _source_limit(even: Plan) -> float:
-    """Return the radius that nine in ten tasks do not exceed if all tasks get the same reward.
+    """Return the notification radius that nine in ten tasks do not exceed if rewards are equal.
 
-    `even` is the plan with these rewards. Zhu, Li, Zhou and Yu (2017, figure 13.9a) choose their
+    `even` is the plan with equal rewards. Zhu, Li, Zhou and Yu (2017, figure 13.9a) choose their
     travel limit from such radii, which they compute without any limit. To measure the share of
     rejected tasks (RejR) as they do, set a large --travel.
     """
@@ -210,7 +213,10 @@ def _casts(
     longitude: Floats,
     latitude: Floats,
 ) -> dict[str, float]:
-    """Return figures of geocasts and of circles, for the same tasks at the same rewards."""
+    """Return figures of task regions that are boxes of the map (geocasts) and that are circles.
+
+    Both are for the same tasks at the same rewards.
+    """
     casts = {}
     for task in np.flatnonzero(plan.planned).tolist():
         cast = partition.geocast(
@@ -301,10 +307,10 @@ def _release(
 
 
 def _speed() -> Iterator[dict[str, str | float]]:
-    """Yield the times of solving ten thousand tasks, vectorised and in a loop over tasks.
+    """Yield the times of planning ten thousand tasks, vectorised and in a loop over tasks.
 
-    The loop uses the same rings and finds the same radii with scipy's brentq. The times are
-    processor times, so other work on the machine does not count.
+    The loop uses the same rings of distance around each task, and finds the same radii with scipy's
+    brentq. The times are processor times, so other work on the machine does not count.
     """
     from scipy.optimize import brentq
 
@@ -416,7 +422,10 @@ def _seconds(work: Any) -> float:
 
 
 def _draw(lines: list[dict[str, str | float]], options: argparse.Namespace) -> None:
-    """Write charts of success, notified workers and cost against epsilon, at the highest target."""
+    """Write charts of success, notified workers and cost against epsilon.
+
+    They are for the highest of TARGETS, the task success probabilities aimed at.
+    """
     options.figures.mkdir(parents=True, exist_ok=True)
     name = f"{options.file.stem}{'-records' if options.records else ''}-{options.mechanism}"
     wanted = [line for line in lines if line["target"] == TARGETS[-1]]

@@ -49,11 +49,11 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line of ratios for each map, and one of their geometric means and largest values.
+    """Print a line of error ratios for each map, and one of their geometric means and maxima.
 
-    "ratio" is the error of `auto` divided by the error of the best peer, for all boxes; "middle"
-    and "cell" are the same for boxes of medium size and for cells. Each comes with its standard
-    error.
+    "ratio" is the error of `auto` divided by that of the best published mechanism, over random
+    boxes of all sizes; "middle" and "cell" are the same for boxes of medium size and for cells.
+    Each comes with its standard error.
     """
     rows = []
     for each in HALVES[options.half]:

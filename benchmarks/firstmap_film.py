@@ -201,7 +201,7 @@ def _check(film: Film) -> bool:
 
 
 def _rows(words: str) -> int:
-    """Return the number of rows that an answer to a question about the file states, or 0."""
+    """Return how many rows can be read, as an answer button says; 0 if it states no number."""
     found = re.search(r"reads ([\d,]+) of", words)
     return int(found[1].replace(",", "")) if found else 0
 

@@ -300,7 +300,7 @@ def _limits(
 ) -> dict[str, float]:
     """Return the lowest errors with which a generated map could be recovered.
 
-    Both ratios are L1 errors divided by the L1 error of the perturbed positions' histogram.
+    A ratio is a density's L1 error, divided by that of the perturbed positions' histogram.
     "best_l1_ratio" is for the number of updates with the lowest error, "best_updates", which can
     only be chosen if the truth is known. "density_l1_ratio" is for the density from which the true
     positions were drawn.
@@ -335,7 +335,7 @@ def _limits(
 
 
 def _generated_points(kind: str, map_seed: int, reports: int, cells: int) -> Places:
-    """Return positions drawn from a generated map, with cells as wide as those used for files."""
+    """Return positions drawn from a generated map; cells are SIDE_METRES/128 wide, as for files."""
     return _drawn_points(generated(kind, MAP_CELLS, map_seed), reports, cells, map_seed)
 
 

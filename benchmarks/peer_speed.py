@@ -104,7 +104,7 @@ def _release(path: Path, cells: int) -> None:
 def _numbered(path: Path, target: Path, cells: int, fewer: int) -> int:
     """Write rows with the numbers of their persons and cells; return the number of rows.
 
-    Of every `fewer` persons, one is kept, so each person has as many rows as in the whole file.
+    Only one in `fewer` persons is kept, with all rows of that person.
     """
     import pyarrow.parquet as pq
 

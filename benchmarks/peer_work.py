@@ -24,7 +24,7 @@ Only the second one is timed. It returns the number of counts that it has releas
 
 
 def opendp_polars(path: str, cells: int, bound: int) -> Callable[[], int]:
-    """OpenDP's context on Polars, which bounds rows by an identifier."""
+    """OpenDP's Context interface on Polars, which bounds each person's rows itself."""
     import opendp.prelude as dp
     import polars as pl
     from opendp.extras.polars import dp_len

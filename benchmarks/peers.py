@@ -43,8 +43,9 @@ TOTAL_SHARE = 0.05
 STARTS, WORTH = 8, 0.95
 """HDMM's optimisation runs from up to STARTS random starting points.
 
-It ends as soon as the error is less than WORTH times the identity strategy's. From some starting
-points, as from the first one with 64 cells, the optimisation ends at the identity.
+It ends as soon as the error is less than WORTH times that of the identity strategy, which measures
+each cell by itself. From some starting points, as from the first one with 64 cells, the
+optimisation ends at the identity.
 """
 
 
@@ -115,10 +116,10 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def _stored(options: argparse.Namespace) -> Mapping[str, float]:
-    """Return each mechanism's stored mean absolute error for this array, size, scale and epsilon.
+    """Return each mechanism's mean absolute error, as stored in the file --stored.
 
-    A line of the file is [array, cells, scale, epsilon, {peer: [scaled L2 error, mean absolute
-    error, ...]}].
+    It is for the options' array, cells a side, scale (number of records) and epsilon. A line is
+    [array, cells, scale, epsilon, {peer: [scaled L2 error, mean absolute error, ...]}].
     """
     if not options.stored:
         return {}
@@ -183,7 +184,7 @@ def _second_level(task: Task, counts: NDArray[np.int64], coarse: float, epsilon:
 
 
 def hierarchy(task: Task) -> Floats:
-    """Return HB's estimate: a tree with the best branching factor, solved by least squares.
+    """Return HB's estimate: least squares from a tree of counts with the best branching factor.
 
     All levels have equal shares of epsilon.
     """
@@ -221,10 +222,10 @@ def hierarchy(task: Task) -> Floats:
 
 
 def _best_branching(cells: int) -> int:
-    """Return the number of children along each axis that minimises the mean variance of intervals.
+    """Return how many children along an axis minimise the mean variance of sums over intervals.
 
     With b children and h levels, the variance is proportional to (b - 1) h^3 - 2 (b + 1) h^2/3
-    (HB).
+    (the paper on HB).
     """
 
     def cost(branching: int) -> float:
@@ -286,7 +287,7 @@ def box_strategy(cells: int) -> Floats:
 
 
 def _edges(cells: int, parts: int) -> NDArray[np.intp]:
-    """Return the edges of equal parts of the cells.
+    """Return the edges that divide a side of `cells` cells into equal parts.
 
     The last part may be smaller, as in the authors' own code.
     """
@@ -294,7 +295,7 @@ def _edges(cells: int, parts: int) -> NDArray[np.intp]:
 
 
 def _nested_edges(cells: int, branching: int, height: int) -> NDArray[np.intp]:
-    """Return the edges, in cells, of the tree's nodes at a given height above its leaves."""
+    """Return the edges along an axis, in cells, of tree nodes `height` levels above the leaves."""
     step = branching**height
     return np.append(np.arange(0, cells, step), cells).astype(np.intp)
 

@@ -199,7 +199,10 @@ def errors(truth: Ints, counts: NDArray[Any]) -> dict[str, float]:
 
 
 def pair_errors(truth: Ints, counts: NDArray[Any]) -> dict[str, float]:
-    """Return the errors of counts (7, n) by weekday and place; precision is a mean over days."""
+    """Return the errors of counts (7, n) by weekday and place.
+
+    The precision among the ten busiest places is a mean over weekdays.
+    """
     days = [precision_at(one, other, 10) for one, other in zip(truth, counts, strict=True)]
     return {
         "pairs mse": float(np.mean(np.square(counts - truth, dtype=np.float64))),

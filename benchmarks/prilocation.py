@@ -123,7 +123,7 @@ def read(file: Path, every: int = 1, cells: int = 0) -> Records:
 
 
 def _distinct(table: Any, held: NDArray[np.bool_]) -> Places:
-    """Return one place for each point of interest in a table's rows that `held` marks."""
+    """Return a place for each point of interest in those rows of `table` where `held` is true."""
     found = table[held].groupby("poi")[["lon", "lat"]].first()
     return Places(
         levels=("street",),

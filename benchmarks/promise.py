@@ -40,11 +40,11 @@ CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A lower bound on the log-ratio of a set's probabilities under two places.
+    """A lower bound on the log-ratio of the probabilities of a set of outcomes at two places.
 
-    `estimate` is the log-ratio of the set's shares in the testing half, and `lower` the bound.
-    `draws` outcomes were drawn from each place for the test; `more` of them were in the set for the
-    favoured place, and `less` for the other place.
+    `estimate` is the log-ratio of the set's shares in the half of the outcomes that tests the set,
+    and `lower` the bound. `draws` outcomes were drawn from each place for the test; `more` of them
+    were in the set for the place that the set favours, and `less` for the other place.
     """
 
     estimate: float
@@ -95,7 +95,7 @@ def _choose(
     best: tuple[float, NDArray[np.int64], int] = (-math.inf, np.arange(west.size), 0)
     for first, (more, less) in enumerate([(west, east), (east, west)]):
         # Cells are ordered by the ratio of their two counts. 1/sqrt(count) is added to move nearly
-        # empty cells to the end, and half an outcome to both counts to avoid division by 0.
+        # empty cells to the end, and 0.5 is added to both counts to avoid division by 0.
         order = np.argsort((less + 0.5) / (more + 0.5) + 1 / np.sqrt(more + 0.5), kind="stable")
         lower = least_log_ratio(
             np.cumsum(more[order]), np.cumsum(less[order]), int(west.sum()), chance

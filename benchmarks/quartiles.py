@@ -62,7 +62,7 @@ def trial(
     number: int,
     figures: dict[str, list[Any]],
 ) -> None:
-    """Append the errors and the coverage of one release of `view` to the lists in `figures`."""
+    """Append the errors of one release of `view`, and its intervals' coverage, to `figures`."""
     (measured,) = view.measures
     grid, bins = Grid.over(view.area, options.cells), options.bins
     counts = view.value_histogram(grid, measured, bins)._read_by_meter().reshape(-1, bins)
@@ -95,8 +95,8 @@ def trial(
 def exact(fine: NDArray[np.int64]) -> Floats:
     """Return the exact quartiles (n, 3) from counts (n, K) by step, as shares of the range.
 
-    A quartile is the smallest step such that at least 1/4, 1/2 or 3/4 of the records are not above
-    it.
+    The K steps divide the range of the measure evenly. A quartile is the smallest step such that at
+    least 1/4, 1/2 or 3/4 of the records are not above it.
     """
     below = fine.cumsum(axis=1)
     least = np.array(QUARTILES)[:, None] * below[:, -1]

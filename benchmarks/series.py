@@ -89,7 +89,7 @@ class Scheme:
 
     @property
     def scale(self) -> float:
-        """Scale of the noise of each count."""
+        """Scale of the Laplace noise of each count, if all counts get the whole epsilon."""
         return float((self.allowance or self.each) / self.epsilon)
 
 
@@ -234,7 +234,7 @@ def true_counts(kind: KindOfMap, weeks: Weeks, folder: Path) -> Floats:
 
 
 def exact_counts(scheme: Scheme, weeks: Weeks, kind: KindOfMap, folder: Path, seed: int) -> Floats:
-    """Return the bounded counts of a scheme without noise."""
+    """Return the counts of all weeks as `scheme` bounds them, with practically no noise."""
     epsilon = Fraction(EXACT * (scheme.allowance or scheme.each))
     return draw(dataclasses.replace(scheme, epsilon=epsilon), weeks, kind, folder, seed)
 
@@ -377,7 +377,7 @@ def sums_error(drawn: Floats, truth: Floats) -> float:
 
 
 def rmse(drawn: Floats, truth: Floats) -> float:
-    """Return the root mean square error of a cell."""
+    """Return the root mean square error over all counts and weeks."""
     return float(np.sqrt(np.mean((drawn - truth) ** 2)))
 
 
@@ -399,9 +399,9 @@ def absorbed(exact: Floats, scheme: Scheme, *, weeks: int, seed: int) -> tuple[F
 
     `exact` holds bounded counts and has the shape of the maps. A week whose counts hardly differ
     from the last published map repeats that map, and a later week spends its shares. A share is
-    half of the scheme's epsilon divided by `weeks`; any `weeks` in a row spend at most as many
-    shares. One person changes the mean absolute difference of a map from the last published one by
-    at most `each` divided by the number of cells.
+    half of the scheme's epsilon divided by `weeks`; any `weeks` weeks in a row spend at most
+    `weeks` shares. One person changes the mean absolute difference of a map from the last published
+    one by at most `scheme.each` divided by the number of cells.
     """
     random, size = np.random.default_rng(seed), exact[0].size
     unit = float(scheme.epsilon) / (2 * weeks)
@@ -442,9 +442,9 @@ def tree_drawn(exact: Floats, *, scale: float, seed: int, fitted: bool) -> Float
     """Return weekly maps from a binary tree over bounded counts (weeks, ...).
 
     `scale` is the scale that the noise would have if every week were measured once. Each
-    contribution is in one node of every level, so the noise is larger by the number of levels. With
-    `fitted`, weeks are estimated by least squares from all nodes; otherwise, the noisy leaves are
-    returned.
+    contribution is in one node of every level, so the noise scale is `scale` times the number of
+    levels. With `fitted`, weeks are estimated by least squares from all nodes; otherwise, the noisy
+    leaves are returned.
     """
     random, periods = np.random.default_rng(seed), len(exact)
     nodes = tree_nodes(periods)
@@ -467,12 +467,12 @@ def nodes_in(first: int, last: int) -> int:
 
 
 def tree_variances(periods: int) -> dict[str, float]:
-    """Return expected variances at epsilon 1, for a person who counts once.
+    """Return variances of the noisy count of a period, and of sums over periods, at epsilon 1.
 
-    "flat" has one count a period. "tree" is the binary tree with least squares: a person is in one
-    node of each level, so each count has the noise of as many levels. "p-sums" is the same tree
-    without least squares: the fewest nodes are added up. Ranges are all runs of two or more
-    periods, on average.
+    A person counts once. "flat" has one count a period. "tree" is the binary tree with least
+    squares: a person is in one node of each level, so each node's noise scale is the number of
+    levels. "p-sums" is the same tree without least squares: the fewest nodes are added up. A range
+    is a run of two or more periods; its variance is a mean over all runs.
     """
     nodes, levels = tree_nodes(periods), levels_of(periods)
     covariance = np.linalg.inv(nodes.T @ nodes) * 2 * levels**2

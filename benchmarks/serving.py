@@ -39,7 +39,9 @@ SITE, BARE = "dpgeo.config.wsgi", "benchmarks.serving_bare:application"
 NGINX = "/usr/sbin/nginx"
 
 AT_A_TIME = 2
-"""Number of pages of features that a process computes at a time (`dpgeo.api.heavy_work`)."""
+"""Number of the OGC API's pages of features that a process computes at a time
+(`dpgeo.api.heavy_work`).
+"""
 
 COST = "processor_ms_per_request"
 
@@ -250,7 +252,7 @@ def _processor_seconds(group: int) -> float:
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:  # the process has ended meanwhile
+        except OSError:  # this process has ended since it was listed
             continue
         if int(fields[2]) == group:
             ticks += int(fields[11]) + int(fields[12])

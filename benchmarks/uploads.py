@@ -18,7 +18,7 @@ KEY = bytes(64)
 
 # The rows of `trips` with positions in degrees, and with text for persons and times. They are in
 # the order of their times, as in a log. In a canonical file each person's rows are together; an
-# upload in that order would spare almost all hashing, and the times would be too short.
+# upload in that order would need almost no hashing, and the measured times would be too short.
 _CSV = """
 COPY (
     SELECT 'user-' || person_high % ($people::UBIGINT * 20) AS person,
@@ -51,8 +51,8 @@ COPY (
 
 
 def ingested(canonical: Path, options: argparse.Namespace) -> Iterator[Line]:
-    """Yield the times to read CSV, compared with DuckDB's, and line-delimited GeoJSON, compared
-    with CSV.
+    """Yield the time to read CSV, compared with DuckDB's time, and the time to read line-delimited
+    GeoJSON, compared with that for CSV.
 
     Times are processor times. The transfer of the file and its preview are left out.
     """

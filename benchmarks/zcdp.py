@@ -67,8 +67,8 @@ HEADS = {
     "paid": "Laplace, paid in rho",
     "none": "no noise",
 }
-"""Column heads for figures such as `rmse_laplace`, by the part of the name after the first
-underscore.
+"""Column heads, by what follows the first underscore in a figure's name: "laplace" in
+`rmse_laplace`.
 """
 
 
@@ -135,9 +135,10 @@ def cells_of(line: Mapping[str, Any]) -> dict[str, str]:
 
 
 def exponent(value: float) -> int:
-    """Return the power of ten of a number's first significant digit, from which rounding follows.
+    """Return the power of ten of a number's first significant digit, by which figures are rounded.
 
-    It is at most 2, also for integers, so numbers of three or more digits are rounded to integers.
+    It is at most 2, and 2 for all integers, so numbers of three or more digits are rounded to
+    integers.
     """
     return 2 if isinstance(value, int) or value >= 1000 else math.floor(math.log10(value))
 
@@ -212,11 +213,12 @@ def clusters(
     bounds: Sequence[int],
     trials: int,
 ) -> Iterator[dict[str, float]]:
-    """Yield how far centres are from people at each bound, and the margins of the clusters' counts.
+    """Yield, at each contribution bound, how far people are from centres, and the margins of the
+    clusters' counts.
 
     `laplace` is the mechanism private clusters for epsilon, `gaussian` the same for rho, and `paid`
     the pure mechanism with the epsilon to which the rho converts. The distance is the mean over
-    people, from their cell to the nearest centre, in per cent of the frame's side; `none` is the
+    people, from their cell to the nearest centre, in per cent of the map's side; `none` is the
     distance without noise.
     """
     truth = exact(view_of(path, EVERYTHING).histogram(grid)).ravel()
@@ -251,7 +253,7 @@ def clusters(
 
 
 def distance(grid: Grid, counts: Floats, centres: Centres) -> float:
-    """Return the mean distance of people, counted by cell, from centres, in % of a side."""
+    """Return the mean distance from people's cells to the nearest centre, in % of the map side."""
     cells = np.flatnonzero(counts)
     row, column = np.divmod(cells, grid.columns)
     x = grid.west + (column + 0.5) * grid.cell
