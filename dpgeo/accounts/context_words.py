@@ -19,7 +19,10 @@ LEAST = 8
 """Least length of a password once all easily guessed words (`context_words`) are removed."""
 
 SHORTEST = 4
-"""Length of the shortest words that are removed; shorter ones, such as "www" or "of", stay."""
+"""Length of the shortest words that are removed from a password before its length is checked.
+
+Shorter ones, such as "www" or "of", stay.
+"""
 
 
 class ContextWordsValidator:

@@ -60,7 +60,7 @@ def remember_device(request: HttpRequest, response: HttpResponse, user: User) ->
 
 
 def _read(request: HttpRequest) -> tuple[User, int] | None:
-    """Return the account and the number of its failure counter that the request's cookie names.
+    """Return the account that the device's cookie names, and the number of its failure counter.
 
     Returns None if the cookie is missing or not valid.
     """

@@ -143,10 +143,11 @@ def membership_change(*, membership: Membership, role: Role, by: User) -> Member
 
 @transaction.atomic
 def membership_end(*, membership: Membership, by: User) -> None:
-    """End a membership, one's own or, as an administrator, another's; its API keys stop working.
+    """End one's own membership or, as an administrator, somebody else's.
 
-    Raises NotAllowed if `by` is neither the member nor an administrator, or Conflict if nobody
-    would administer the organisation afterwards.
+    The member's API keys in this organisation stop working. Raises NotAllowed if `by` is neither
+    the member nor an administrator, or Conflict if nobody would administer the organisation
+    afterwards.
     """
     if membership.user_id != by.pk:
         _check_administers(by, membership.organisation)

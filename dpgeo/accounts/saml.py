@@ -232,7 +232,7 @@ def read_answer(request: HttpRequest, facts: Facts, answer: str) -> Confirmed:
 
 
 def sealed(confirmed: Confirmed) -> str:
-    """Return the signed value of the cookie that carries an accepted assertion to the next page."""
+    """Return the signed cookie value that carries an accepted assertion to the site's next page."""
     return signing.dumps(asdict(confirmed), salt=SALT, compress=True)
 
 

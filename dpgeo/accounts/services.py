@@ -142,7 +142,7 @@ def _today() -> date:
 
 @transaction.atomic
 def key_rotate(*, key: ApiKey, by: User) -> tuple[ApiKey, str]:
-    """Create a key that replaces another one, which works for OVERLAP longer at most.
+    """Create a key to replace the old `key`; let the old one end after OVERLAP at the latest.
 
     The new key has the same name, scopes and number of days. Raises NotAllowed if the user does not
     administer the organisation, or Conflict if the key no longer works.

@@ -124,7 +124,7 @@ class RegionTotals:
 class TaskRow:
     """One task, with its plan for each allocation of rewards.
 
-    `geocast` is None for a task without a reward.
+    `geocast` is the task region; it is None if none was requested or the task has no reward.
     """
 
     name: str
@@ -137,7 +137,7 @@ class TaskRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskPlans:
-    """Plans of all tasks under each allocation; `geocast` is None if it was not requested."""
+    """Plans of all tasks under each allocation; `geocast` sums up task regions, if requested."""
 
     release: str
     lines_per_km2: Sequence[float]

@@ -53,7 +53,7 @@ class RadiusFeature:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatticeValues:
-    """Rounded radii and numbers of people notified at a lattice's points; None if there is none.
+    """Rounded radius and number of people notified at each lattice point; None if no radius.
 
     `reason` holds, for each point without a radius, the index of the reason in `reasons`.
     """
@@ -94,7 +94,7 @@ def radius_map_of(release: Release, request: RadiusRequest) -> RadiusMap:
 
 
 def radius_facts(release: Release, request: RadiusRequest) -> dict[str, Any]:
-    """Return facts about a radius map: the release, reward and settings it was made from."""
+    """Return what a radius map was made from: the release's id, the reward and the settings."""
     settings = dataclasses.asdict(request.settings)
     del settings["total_reward"]
     return {"release": release.pk, "reward": request.reward, "settings": settings}

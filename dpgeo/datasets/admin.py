@@ -86,7 +86,7 @@ class DatasetAdmin(OrganisationScoped):
         )
 
     def get_readonly_fields(self, request: HttpRequest, obj: Dataset | None = None) -> Any:
-        """Return the fields that cannot change, with the covered days once a dataset is frozen."""
+        """Return the read-only fields; the covered days are among them once a dataset is frozen."""
         return (*self.readonly_fields, *(PERIOD if obj and obj.frozen_at else ()))
 
     @admin.display(description="Upload")
@@ -226,7 +226,7 @@ class UploadAdmin(OrganisationScoped):
 
     @method_decorator(csrf_protect)
     def _received(self, request: HttpRequest) -> HttpResponse:
-        """Show the form, or store the submitted file and redirect to the page of its columns."""
+        """Show the form, or store the file and redirect to the page for confirming its columns."""
         if request.method != "POST":
             form = UploadAddForm(
                 initial={"dataset": request.GET.get("dataset")}, **self._options(request)
@@ -329,14 +329,14 @@ def upload_address(dataset: Dataset) -> str:
 
 
 def _may_upload(request: HttpRequest, chosen: str) -> None:
-    """Raise PermissionDenied unless the user may upload to the dataset with the key `chosen`."""
+    """Raise PermissionDenied unless the user may upload to the dataset with the id `chosen`."""
     dataset = Dataset.objects.filter(pk=chosen).first() if chosen.isdecimal() else None
     if dataset is None or not may(request.user, dataset, "upload"):
         raise PermissionDenied
 
 
 def _member_of(request: HttpRequest, chosen: str) -> None:
-    """Raise PermissionDenied unless the user belongs to the organisation with the key `chosen`."""
+    """Raise PermissionDenied unless the user belongs to the organisation with the id `chosen`."""
     mine = organisations_of(request.user)
     if not chosen.isdecimal() or not mine.filter(pk=chosen).exists():
         raise PermissionDenied

@@ -31,7 +31,7 @@ CATEGORIES = ColumnList(
 
 
 def clean_categories(declared: object) -> list[dict[str, Any]]:
-    """Return valid categories as documents of `Category.to_json`. Raises InvalidInput.
+    """Return the declared categories as JSON (`Category.to_json`). Raises InvalidInput.
 
     A column whose name says that it is an identifier is refused; one that has another role is
     refused when the columns are confirmed (`ingest.schema`).

@@ -41,10 +41,10 @@ from dpgeo.phrases import Phrase
 logger = logging.getLogger(__name__)
 
 BUDGETS = ("budget", "points_budget")
-"""Declared facts that are stored in ledgers, not with the dataset."""
+"""Names of the declared facts that are stored in ledgers, not in the dataset's row."""
 
 ACCOUNTING = "accounting"
-"""Field that changes what the budget is counted in, epsilon or rho, as an `Accounting`."""
+"""Name of the field that says whether the budget is in epsilon or rho (an `Accounting`)."""
 
 
 def own_ledger(
@@ -295,7 +295,10 @@ def _set_accounting(stored: Dataset, accounting: Accounting) -> None:
 
 
 def record_totals(dataset: Dataset) -> None:
-    """Record the totals of a dataset's budgets, which a restored database must not exceed."""
+    """Record the totals of a dataset's budgets beside the database (`decisions`).
+
+    A database that is restored from a backup must not exceed them.
+    """
     ledger = Ledger.objects.get(pk=dataset.ledger_id)
     points = points_ledger(ledger)
     decision_record(

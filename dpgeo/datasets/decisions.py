@@ -29,7 +29,7 @@ from dpgeo.datasets.storage import private_storage
 JOURNAL = "journal"
 
 ERASED, READMITTED, TOTAL, MERGED = "erased", "readmitted", "total", "merged"
-"""Kinds of decisions that are recorded, besides the final states of releases."""
+"""Kinds of decisions that are recorded; the final states of releases are further kinds."""
 
 
 @dataclass(frozen=True, slots=True)

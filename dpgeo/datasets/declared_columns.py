@@ -37,7 +37,7 @@ class Column(Protocol):
 class ColumnList:
     """A list of columns in a declaration: its input field and its maximum length.
 
-    `wrong` is the error for input that is not such a list.
+    `wrong` is the text of the error for input that is not such a list.
     """
 
     field: str
@@ -61,7 +61,7 @@ class ColumnList:
         return [each.to_json() for each in columns]
 
     def refusal(self) -> InvalidInput:
-        """Return the error for a list that does not have the right form."""
+        """Return the error for input that is not a list of columns in the right form."""
         return InvalidInput(self.wrong, field=self.field)
 
     def names(self, column: object, title: object) -> tuple[str, str]:

@@ -21,7 +21,7 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.land import land_polygons
 
 WITHOUT_WATER = "without_water"
-"""The member of a dataset's `area_choice` that names the sources of the water."""
+"""The member of a dataset's `area_choice` that names the sources of the water's outlines."""
 
 SWITCH = "leave_out_water"
 """Name of the input that asks for the water to be left out."""
@@ -38,7 +38,7 @@ def leave_out_water(
     """Return an area without the sea and large lakes, and how it was chosen.
 
     Only public geometry is used. Raises InvalidInput if the area is invalid or all water. `choice`
-    says how the area was chosen so far; the sources of the water are added to it.
+    says how the area was chosen so far; the sources of the water's outlines are added to it.
     """
     folder = Path(settings.GROUND_DIR)
     area = StudyArea.from_geojson(clean_area(study_area))

@@ -174,8 +174,8 @@ def _replace(upload: Upload, current: Upload, lease: JobLease, **result: Any) ->
     older = dataset.uploads.filter(created_at__lte=upload.created_at) | dataset.uploads.filter(
         state=UploadState.READY
     )
-    # Do not end other uploads that wait to erase a person, which exist only after a restore: their
-    # jobs run after this one.
+    # Leave other queued uploads that erase a person as they are, since their jobs run after this
+    # one. There are such uploads only after a restore.
     older = older.exclude(pk=upload.pk).exclude(state=UploadState.QUEUED, erasing__isnull=False)
     names = list(older.exclude(canonical_name="").values_list("canonical_name", flat=True))
     dataset.releases.filter(blob_name="").update(upload=upload)

@@ -22,11 +22,11 @@ MAX_BYTES = 32 * 1024 * 1024
 
 
 BARE_SHAPES = b"\x00\x00\x27\x0a"
-"""First bytes of a .shp file, which lacks the other files of a shapefile."""
+"""First bytes of a .shp file, which may have been sent without the rest of the shapefile."""
 
 
 def read_document(file: BinaryIO, choices: LayerChoices) -> dict[str, Any]:
-    """Read a file as a GeoJSON document in degrees, with the chosen levels of places.
+    """Read a file as a GeoJSON document in degrees; `choices` may name the levels of places.
 
     Raises ValueError if the file is too large or in a format that is not supported, InvalidInput if
     it cannot be read in the sandbox or an option does not apply to it, or Conflict if this machine

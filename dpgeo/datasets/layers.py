@@ -67,13 +67,13 @@ def public_layer_add(
 
     `key_property` and `name_property` name the properties that hold a feature's key and name; in a
     density layer, the key is the expected number of people. `levels`, such as "country, city,
-    street", are the properties that hold the units of places. If a layer of zones has the name of a
-    level, each place must lie in the zone of its unit. `file_layer` is the layer of a GeoPackage,
-    and `file_crs` the coordinate system of a file that does not state one. `provenance` is required
-    once a file has been uploaded; only `releases.released_layers` passes a release as the
-    provenance. `created_by` is None for the operator at the console. Raises NotAllowed,
-    InvalidInput with the name of the field, or Conflict if there are too many layers or this
-    machine is too busy.
+    street", are the properties that say in which country, city and street a place lies. If a layer
+    of zones has the name of a level, such as "city", each place must lie in the zone of its city.
+    `file_layer` is the layer of a GeoPackage, and `file_crs` the coordinate system of a file that
+    does not state one. `provenance` is required once a file has been uploaded; only
+    `releases.released_layers` passes a release as the provenance. `created_by` is None for the
+    operator at the console. Raises NotAllowed, InvalidInput with the name of the field, or Conflict
+    if there are too many layers or this machine is too busy.
     """
     _check_may(dataset, created_by)
     slug = _clean_name(dataset, name)
@@ -129,7 +129,7 @@ def _layer_of(dataset: Dataset, file: BinaryIO, choices: LayerChoices) -> domain
 
 
 def _levels(levels: str, kind: str) -> tuple[str, ...]:
-    """Return the names of the levels of places.
+    """Return the names of the levels of places, such as ("country", "city").
 
     The result is empty if the levels are to be inferred from the file, or if the layer has none.
     """

@@ -13,7 +13,7 @@ from dpgeo.datasets.sources import OBJECT_STORE, Location
 from dpgeo.datasets.spark_folders import SparkLocation
 
 DATABASES = ("postgresql://", "postgres://")
-"""Beginnings of addresses of databases (`datasets.postgresql`), which may hold a password."""
+"""Beginnings of the URLs of databases (`datasets.postgresql`); a URL may hold a password."""
 
 
 SPARK = "spark:"

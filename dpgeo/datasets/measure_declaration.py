@@ -52,7 +52,7 @@ PLACES = frozenset(
 
 
 def clean_measures(declared: object) -> list[dict[str, Any]]:
-    """Return valid measures as documents of `Measure.to_json`. Raises InvalidInput.
+    """Return the declared measures as JSON (`Measure.to_json`). Raises InvalidInput.
 
     A column whose name says that it is a place or an identifier is refused; one that has another
     role is refused when the columns are confirmed (`ingest.schema`).
@@ -61,7 +61,7 @@ def clean_measures(declared: object) -> list[dict[str, Any]]:
 
 
 def _clean_measure(declared: object) -> Measure:
-    """Return one measure, parsed from a caller's document or from a result of `Measure.to_json`."""
+    """Return one measure, parsed from its declaration or from a stored `Measure.to_json`."""
     if not isinstance(declared, Mapping) or not isinstance(declared.get("column"), str):
         raise MEASURES.refusal()
     facts = dict(declared)

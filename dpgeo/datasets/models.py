@@ -1,4 +1,4 @@
-"""Datasets, their uploaded files, the private reports and the public layers."""
+"""Tables of datasets, of their uploads with private reports, and of their public layers."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ MOST_DRAWN = 24
 
 @cache
 def world_places() -> WorldPlaces:
-    """Return the countries and cities that come with the software."""
+    """Return the world's countries and cities, from the files that come with the software."""
     built = Path(settings.BASE_DIR) / "frontend" / "dist"
     zones = Path(str(resources.files("tzdata"))) / "zoneinfo"
     version = metadata.version("tzdata")
@@ -36,7 +36,7 @@ def world_names() -> WorldNames:
 
 
 def world_search() -> NameSearch:
-    """Return the search among the world's countries and cities.
+    """Return an object that finds the world's countries and cities by name.
 
     It finds the towns in the operator's table or, without such a table, the cities that come with
     the software.
@@ -45,7 +45,7 @@ def world_search() -> NameSearch:
 
 
 def added_towns() -> IndexedSearch | None:
-    """Return a search in the operator's table of additional towns; None if there is none."""
+    """Return an object that finds towns in the operator's table; None without such a table."""
     added = world_file(Path(settings.GROUND_DIR))
     return IndexedSearch(added) if added.exists() else None
 

@@ -43,7 +43,8 @@ def uploads_sweep() -> int:
     }
     swept = uploads_forget_old_raw() + transfers_sweep(safe_time())
     for folder, names in named.items():
-        # List files before rows, so that a file stored in between is not on the list.
+        # List the files before querying which of them rows name: a file stored in between is then
+        # not on the list, and stays.
         stored = list(stored_names(private_storage(), folder))
         swept += sweep(private_storage(), stored, keep=set(names))
     return swept + _sweep_local()
@@ -76,7 +77,7 @@ def stored_names(storage: Storage, folder: str) -> Iterator[str]:
 
 
 def sweep(storage: Storage, names: Collection[str], keep: Collection[str]) -> int:
-    """Delete the files in `names` that are old and not in `keep`; return how many."""
+    """Delete files of `names` older than `safe_time` and not in `keep`; return how many."""
     before = safe_time()
     abandoned = [name for name in names if name not in keep and _older(storage, name, before)]
     for name in abandoned:
@@ -103,8 +104,8 @@ def _sweep_local() -> int:
     """Delete abandoned files in this machine's work folders and queue; return how many."""
     oldest = time.time() - SAFE_AGE.total_seconds()
     left = [path for base in _work_bases() for path in base.iterdir()]
-    # A message of the embedded queue has another suffix while it is written, and once a worker has
-    # taken it. If that process is killed, the file stays.
+    # A message that waits in the embedded queue ends in .msg. It has another suffix while a process
+    # writes it, and after a worker has taken it. If that process is killed, the file stays.
     messages = Path(settings.QUEUE_DIR) / "messages"
     left += [path for path in messages.glob("*") if path.suffix != ".msg"]
     abandoned = [path for path in left if _touched(path) < oldest]

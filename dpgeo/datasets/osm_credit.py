@@ -8,7 +8,7 @@ OPEN_STREET_MAP_CREDIT = "Boundaries © OpenStreetMap contributors, ODbL 1.0"
 
 
 def credited(attribution: str, sources: Iterable[str]) -> str:
-    """Return an attribution with OpenStreetMap's credit added, if one of the sources is its data.
+    """Return an attribution, with OpenStreetMap's credit added if a source names OpenStreetMap.
 
     An attribution that names OpenStreetMap already is returned unchanged.
     """

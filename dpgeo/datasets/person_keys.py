@@ -34,7 +34,9 @@ OTHERS = 0o077
 
 
 def new_sealed_key(*, first: bool) -> bytes:
-    """Return a new encrypted key for a dataset. A new key file may be created if `first` is true.
+    """Return a new encrypted key for a dataset.
+
+    For the `first` dataset, the installation's key file is created if there is no key yet.
 
     Raises Conflict if the installation's key is missing or cannot be used.
     """
@@ -44,7 +46,7 @@ def new_sealed_key(*, first: bool) -> bytes:
 
 
 def make_key_file() -> None:
-    """Create the installation's key file if there is neither such a file nor a setting."""
+    """Create the installation's key file unless it exists or DPGEO_PERSON_KEY is set."""
     path = Path(settings.PERSON_KEY_FILE)
     if settings.PERSON_KEY or path.exists():
         return
@@ -108,7 +110,7 @@ def hashing_key(dataset: Dataset) -> bytes:
 
 
 def organisation_key(purpose: bytes, organisation_id: int) -> bytes:
-    """Return an organisation's key for one kind of comparison, and for no other purpose."""
+    """Return an organisation's key for one purpose, such as comparing files, and no other."""
     return derived_key(b"%s of organisation %d" % (purpose, organisation_id))
 
 

@@ -1,4 +1,4 @@
-"""Practice files about invented people in a dataset's own study area."""
+"""Files of invented people in a dataset's own study area, to try the site without real data."""
 
 from __future__ import annotations
 

@@ -157,7 +157,8 @@ def _with_named(seen: Preview, named: Mapping[str, str | None]) -> Preview:
 def declared_columns(dataset: Dataset, seen: Preview) -> Columns | None:
     """Return the dataset's fixed columns if the file has all of them, or None otherwise.
 
-    If the file's format is not that of the first file, the layout of the file is guessed anew.
+    If the file's format is not that of the first file, its layout (such as the encoding and the
+    delimiter) is guessed anew.
     """
     if not dataset.columns:
         return None
@@ -195,7 +196,7 @@ def upload_look(*, upload: Upload) -> Upload:
 def header_format(upload: Upload) -> str:
     """Return the format that a file's name, or the names in its archive, indicate.
 
-    Returns "" if they indicate none, or one that has its column names in the rows.
+    Returns "" if they indicate none, or a format without a header, such as GeoJSON.
     """
     named = form_by_name(upload.file_name)
     if not named and upload.file_name.lower().endswith(".zip"):

@@ -13,8 +13,8 @@ from dpgeo.datasets.models import Dataset
 def lifetime_of(dataset: Dataset, unit: Unit | None = None, noun: str | None = None) -> Lifetime:
     """Return the most that may ever be spent on a dataset's people, as a `Lifetime`.
 
-    `unit` and `noun` replace those of the dataset, for a release that was drawn before they
-    changed.
+    `unit` and `noun`, the owner's word for a row, replace those of the dataset for a release that
+    was drawn before they changed.
     """
     points = points_ledger(dataset.ledger)
     total = (

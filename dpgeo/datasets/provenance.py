@@ -35,7 +35,7 @@ class PublicSource:
 
     @classmethod
     def read(cls, stated: Mapping[str, object], *, field: str) -> Self:
-        """Read a source with the members name, url and date.
+        """Read the source that a publisher `stated`, from the members name, url and date.
 
         Raises InvalidInput if a member is missing or invalid.
         """

@@ -28,7 +28,7 @@ from dpgeo.phrases import Figure
 MIB = 1 << 20
 
 CAPPED_RADIUS = 200
-"""Radius in metres within which `Organisation.most_level` limits the level of points."""
+"""Radius in metres for which `Organisation.most_level` states the largest level of points."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +111,12 @@ def _jobs_of(organisation: int) -> str:
 def check_cap(organisation: Organisation, ledger: Ledger) -> None:
     """Raise Conflict if a budget exceeds what may be published about one set of people.
 
-    Call this after the total was set, in the same transaction.
+    Call this after the budget's total was set, in the same transaction.
 
-    Points tell that somebody is in the data, which no epsilon bounds. So an organisation with a cap
-    on epsilon may have no budget for points, unless the operator has also set the largest level. A
-    level holds within a radius that members choose; levels are compared within `CAPPED_RADIUS`.
+    Published points tell that somebody is in the data, which no epsilon bounds. So an organisation
+    with a cap on epsilon may have no budget for points, unless the operator has also set the
+    largest level. Members choose the radius of their level; before it is compared with the largest
+    one, it is converted to `CAPPED_RADIUS`.
     """
     if ledger.radius is not None:
         _check_points_cap(organisation, ledger)

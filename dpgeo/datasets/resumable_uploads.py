@@ -95,7 +95,7 @@ def _announced(dataset: Dataset, transfer_id: UUID) -> Transfer | Upload | None:
 
 
 def files_open(dataset: Dataset, key: ApiKey | None) -> list[Transfer | Upload]:
-    """Return the files that are arriving or wait for their columns, newest first.
+    """Return the files that are arriving or whose columns are to be confirmed, newest first.
 
     There are at most MOST_LISTED. With a `key`, they are only the files begun with that key,
     because the names and sizes of members' files are private. A file's entry does not show a key

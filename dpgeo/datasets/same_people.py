@@ -9,9 +9,10 @@ private facts of both datasets see the warning.
 
 What API keys see: if a file was confirmed while the organisation had another budget, a key's
 requests for releases are refused until an approver has answered on the members' pages (the desk),
-whatever the comparison found. Keys know both of these facts anyway. Members are refused only if
-something was found, and with the same words. How long the comparison takes depends on the size of
-the organisation's files, not on what they have in common.
+whatever the comparison found. Keys know anyway that a file was confirmed, and that there was
+another budget. Members are refused only if something was found, and with the same words. How long
+the comparison takes depends on the size of the organisation's files, not on what they have in
+common.
 """
 
 from __future__ import annotations
@@ -157,7 +158,7 @@ class Comparison:
         self._own: People | None = None
         self._seen: set[object] = set()
         self.found: set[int] = set()
-        """Ids of the other datasets that have many people in common with this one."""
+        """Ids of the datasets found so far that have many people in common with this one."""
 
     def moved_to(self, path: Path) -> None:
         """Use a new path for the file, which has been moved."""
@@ -210,7 +211,7 @@ class Comparison:
 
     @contextmanager
     def _own_paths(self) -> Iterator[tuple[Path, ...]]:
-        """Yield paths to the file and, in a dataset that grows, to its earlier ready files."""
+        """Yield paths to the file being read and, if the dataset grows, to earlier ready ones."""
         if self._before is None:
             yield (self._canonical,)
         else:
@@ -218,9 +219,10 @@ class Comparison:
                 yield (*earlier, self._canonical)
 
     def _same_file(self, other: Upload, rows: int) -> bool:
-        """Return whether the other dataset has received the same file.
+        """Return whether the other dataset has received the very file that is being read.
 
-        Always False if there are fewer than `FEWEST` people, or rows where records are protected.
+        Always False if that file, and those it is added to, have fewer than `FEWEST` people (rows,
+        where records are protected).
         """
         checksum = self._upload.checksum
         known = Upload.objects.filter(dataset=other.dataset_id, checksum=checksum)

@@ -20,7 +20,7 @@ Box = tuple[float, float, float, float]
 """West, south, east, north in degrees."""
 
 TABLES = ("organisation", "ledger__geo", "data_protection")
-"""Tables related to datasets, fetched with them because every list of datasets shows values."""
+"""Tables fetched together with datasets, because every list of datasets shows values of them."""
 
 
 def datasets_visible_to(user: Visitor) -> QuerySet[Dataset]:
@@ -65,7 +65,7 @@ def uploads_visible_to(user: Visitor) -> QuerySet[Upload]:
 
 
 def ready_upload(dataset: Dataset) -> Upload | None:
-    """Return the upload that stands for the newest version of the data (`datasets.versions`)."""
+    """Return the newest ready upload; it stands for the newest version (`datasets.versions`)."""
     ready = dataset.uploads.filter(state=UploadState.READY)
     return ready.order_by("-version", "-created_at").first()
 

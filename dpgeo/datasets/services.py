@@ -65,10 +65,10 @@ SIDES = ("west", "south", "east", "north")
 """Field names for the sides of the study area's bounding box."""
 
 PERIOD = ("covers_from", "covers_until")
-"""First and last day of the survey, as its owner declares them.
+"""Fields for the first and the last day that the data cover, as the owner declares them.
 
-They are frozen as well, because days declared after looking at the rows could be chosen to fit
-them.
+Like those in FROZEN, they are fixed by the first confirmed upload, because days declared after
+looking at the rows could be chosen to fit them.
 """
 
 FROZEN = (
@@ -286,8 +286,9 @@ def _check_frozen(stored: Dataset, facts: Mapping[str, Any]) -> None:
 def _left_out(
     dataset: Dataset, changes: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return changes, with water left out of the study area if requested, and how the area was
-    chosen.
+    """Return a dataset's changes, after leaving water out of the new area if requested.
+
+    Also returns a record of how the area was chosen, or {} if that was not requested.
 
     Raises InvalidInput if water is to be left out but there is no new area, or a file has been
     uploaded.

@@ -45,7 +45,7 @@ def upload_shown(*, upload: Upload) -> None:
 
 
 def seen_before(organisation_id: int, study_area: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the number of other study areas under which an organisation opened files, as `times`.
+    """Return under how many areas but `study_area` an organisation opened files, as `times`.
 
     An area counts once for each dataset that had it. `on` is the last day on which a file was
     opened under one of them. Returns {} if there are none.

@@ -14,7 +14,7 @@ key of the dataset, which does not leave this process. Rows of erased persons ar
 the folder is read: those on the dataset's list now, and those that were on it when the snapshot was
 taken. A readmitted person therefore returns with the next snapshot, as with the next upload. A file
 is left out of a window's count if the snapshot recorded that none of its rows are in the window,
-which changes no count. Sizes and times are private, like a report.
+which changes no count. The recorded sizes and times are private, like the report on a file.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ READING = Phrase("Reading rows")
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Files of a snapshot that are read with the same declaration.
+    """Files of a snapshot that are read with the same declared columns and closed periods.
 
-    `closed` holds spans of time, in seconds, as pairs of the first and the one after the last; rows
-    of these times are refused.
+    `closed` holds spans of time whose rows are refused, each as its first second and the second
+    after its last.
     """
 
     files: tuple[SourceFile, ...]
@@ -88,13 +88,13 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Content of `Upload.source`: a registered folder, and the files in it by `parts`.
+    """Content of `Upload.source`: a registered folder, and in `parts` the files it had.
 
-    `parts` is empty until the folder has been read.
+    `parts` is empty until the folder has been read; a table is recorded as a single file.
 
     `suppressed` are the hashes of the persons who had been erased when the snapshot was taken, and
-    `people` is the private number of persons. `as_of` names the table's column whose values only
-    ever grow from row to row, or is "" if none is declared.
+    `people` is the private number of privacy units in the rows. `as_of` names the table's column
+    whose values only ever grow from row to row, or is "" if none is declared.
     """
 
     location: str
@@ -161,7 +161,7 @@ def first_file(upload: Upload) -> Iterator[tuple[Path, dict[str, str | None]]]:
 
 @dataclass
 class SourceRows:
-    """The rows of a version of the data, read in place (`engine.in_place.Rows`)."""
+    """Rows of a version of the data, read from the source itself (`engine.in_place.Rows`)."""
 
     readers: Sequence[PartReader]
     number: int
@@ -169,7 +169,7 @@ class SourceRows:
     between: tuple[int, int] | None = None
 
     def counter(self) -> Counter | None:
-        """Return an object that counts the rows at their source; None if that is not possible."""
+        """Return an object by which Spark or the database counts the rows; None if neither can."""
         if all(isinstance(reader.location, SparkLocation) for reader in self.readers):
             return SparkCounter(self._spark_parts(), self.between)
         if len(self.readers) != 1 or len(self.readers[0].part.files) != 1:
@@ -209,8 +209,8 @@ class SourceRows:
     def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
         """Yield the rows of persons whose marks are from `first` to `last`, file by file.
 
-        `person_marks` computes a mark from a person's identifier. Where records are the privacy
-        unit, all rows of a file have the file's mark.
+        A mark is a number of 64 bits that `person_marks` computes from a person's identifier. Where
+        records are the privacy unit, all rows of a file share a mark, given by the file's position.
         """
         people = None if (first, last) == EVERYBODY else (first, last)
         files = [(reader, file) for reader in self.readers for file in reader.part.files]
@@ -245,7 +245,7 @@ class PartReader:
     ) -> Iterator[pa.RecordBatch]:
         """Yield the canonical rows of a file or of a table.
 
-        Raises Conflict if it was changed or is unusable.
+        Raises Conflict if it was changed since it was recorded, or cannot be read.
         """
         if isinstance(self.location, TableLocation):
             yield from self.location.rows(
@@ -270,7 +270,7 @@ class PartReader:
         people: tuple[int, int] | None = None,
         between: tuple[int, int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the canonical rows of a file that is open at `path`."""
+        """Yield the canonical rows of `file`, read from the local `path`."""
         from dpgeo.ingest.source_rows import hive_columns, source_rows
 
         try:
@@ -361,9 +361,9 @@ def snapshot_take(
 ) -> Taken:
     """List a registered folder's files and read each once, to report on its rows.
 
-    `closed` are the times of closed periods of series, and `folder` is a temporary folder. Raises
-    Conflict if a file cannot be used or changes meanwhile, or if a growing dataset's folder has no
-    new file.
+    `closed` holds the closed periods of series (see `Part`), whose rows are refused, and `folder`
+    is a temporary folder. Raises Conflict if a file cannot be used or changes meanwhile, or if a
+    growing dataset's folder has no new file.
     """
     dataset = upload.dataset
     named = Snapshot.of(upload)
@@ -410,7 +410,7 @@ def _new_files(dataset: Dataset, listed: Sequence[SourceFile]) -> list[SourceFil
 
 
 def _read_once(dataset: Dataset, snapshot: Snapshot, lease: JobLease, folder: Path) -> Taken:
-    """Read all files; return the snapshot, completed with the facts of each file, as `Taken`."""
+    """Read all files once; in the result, `snapshot` states the rows and times of each file."""
     from dpgeo.ingest.source_rows import schema_of_rows
 
     tally, found = Tally(), []

@@ -148,7 +148,7 @@ class Location:
         """Return the local path of the file or folder `path` in the folder `base`.
 
         Raises InvalidInput if it does not exist or, once symbolic links are followed, is not below
-        `root`.
+        `root`, the folder that the setting names.
         """
         found = Path(self.root, base, path)
         if not found.exists() or not self._is_inside(found):
@@ -224,7 +224,7 @@ def is_shown(name: str) -> bool:
 
 
 def is_parquet(name: str) -> bool:
-    """Return whether a file's name is that of a Parquet file with data."""
+    """Return whether a file's name ends in .parquet and does not begin with "." or "_"."""
     return is_shown(name) and name.lower().endswith(".parquet")
 
 

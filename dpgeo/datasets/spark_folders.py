@@ -58,7 +58,7 @@ class SparkLocation(Location):
 
 @dataclass(frozen=True, slots=True)
 class SparkPart:
-    """Files that are read with the same declaration.
+    """Files whose rows are read by the same `schema`.
 
     `erased` are the hashes, made with `key`, of persons whose rows are refused.
     """
@@ -92,7 +92,7 @@ class SparkCounter:
         return not (by_record and isinstance(whole, Zones))
 
     def reports(self, bound: int, draw: int) -> None:
-        """Return None, because Spark only counts: this process reads the reports."""
+        """Return None: Spark only counts rows, so this process reads and chooses the reports."""
 
     def answer(self, asked: Asked) -> Iterator[Answer]:
         """Yield the bounded counts of the occupied regions.

@@ -103,10 +103,10 @@ def record_first_upload(dataset_id: int) -> None:
 
 
 def offered_columns(upload: Upload, seen: Preview) -> Columns:
-    """Return the columns to offer: the upload's or the dataset's, or else a guess.
+    """Return the columns to propose for confirmation: the upload's or dataset's, or else a guess.
 
-    The dataset's columns are offered if the file has them. A guess uses the dataset's person column
-    if the file has it.
+    The dataset's columns are proposed if the file has them. A guess uses the dataset's person
+    column if the file has it.
     """
     if upload.columns:
         return confirmed_columns(upload)
@@ -162,7 +162,7 @@ def upload_confirm(*, upload: Upload, columns: Columns, by_key: bool = False) ->
 
 
 def with_format(upload: Upload, columns: Columns, *, by_key: bool = False) -> Columns:
-    """Return columns with their format: the declared one, or else that of the file's name.
+    """Return columns with the file's format: the declared one, or else that of the file's name.
 
     The file's content has no influence (`ingest.forms`). Raises InvalidInput if the declared format
     is unknown, or if the name indicates none.
@@ -310,7 +310,7 @@ class _Present(NamedTuple):
 
 
 def _present_columns(upload: Upload, columns: Columns, by_key: bool) -> _Present | None:
-    """Return the columns of a file in a declared format; None if its rows contain their names.
+    """Return the columns of a file in its declared format; None if only its rows tell them.
 
     A file that is declared to have no header is not read. For an API key, a file is read only if
     its name indicates a format with a header: the caller chooses the format, and in the wrong one
@@ -325,7 +325,7 @@ def _present_columns(upload: Upload, columns: Columns, by_key: bool) -> _Present
 
 
 def _fix_columns(dataset: Dataset, upload: Upload, columns: Columns, by_key: bool) -> list[str]:
-    """Fix the dataset's columns; return the outdated canonical files of other uploads.
+    """Freeze the dataset's columns; return the canonical files of other uploads that are outdated.
 
     The ledgers for counts and for points are both locked. Every release is charged to one of them,
     so no release can start with the old columns meanwhile. Raises Conflict if releases depend on
@@ -421,9 +421,10 @@ def _same_meaning(dataset: Dataset, upload: Upload, columns: Columns, by_key: bo
 
 
 def _outdate(others: QuerySet[Upload]) -> list[str]:
-    """Reset other ready uploads, which were read with columns that are about to change.
+    """Let other ready uploads be confirmed again, since their columns are about to change.
 
-    Returns the names of their canonical files. Raises Conflict while one of them is being read.
+    Those whose file is not kept become failed. Returns the names of their canonical files. Raises
+    Conflict while one of them is being read.
     """
     if others.filter(state=UploadState.QUEUED).exists():
         raise Conflict("Another file is being read; change the columns when that is done.")

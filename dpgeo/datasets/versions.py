@@ -29,7 +29,7 @@ def files_of(version: Upload) -> QuerySet[Upload]:
 
 
 def next_version(dataset: Dataset) -> int:
-    """Return the number of the next file to become ready; 0 if files replace each other.
+    """Return the version number for the next file to become ready; 0 if files replace each other.
 
     Call it with the dataset locked.
     """

@@ -48,7 +48,7 @@ TOTAL = {
     BOOLEAN: "{0}",
     BYTES: f"substr({{0}}, 1, {MAX_FIELD_BYTES + 1})",
 }
-"""For each kind of column, SQL that reads it and raises an error for no value."""
+"""For each kind of column, SQL that reads it without an error, whatever the value."""
 
 DEGREES = {
     WHOLE: "{0}::float8",
@@ -65,7 +65,7 @@ Decimal numbers too small for float64 become 0, because the database would raise
 TRIMMED = "btrim({0}::text COLLATE \"C\", E' \\t\\n\\r\\v\\f')"
 
 SHORT = f"octet_length({{0}}::text) <= {MAX_FIELD_BYTES}"
-"""SQL condition that a text is short enough to be passed to other functions."""
+"""SQL condition that a text is at most MAX_FIELD_BYTES long; other functions get no longer one."""
 
 PERSONS = {
     WHOLE: "{0}::bigint",
@@ -119,17 +119,18 @@ def bounded(column: Column) -> str:
 
 
 def step_of(column: Column, measure: Measure) -> str:
-    """Return SQL for the number of the step nearest to a value, between the measure's limits.
+    """Return SQL for the number of the step, from 0 on, to which a value is rounded.
 
-    The result is that of `Measure.to_steps`, also halfway between two steps (half to even); it is
-    null if the value is missing or not finite.
+    Equal steps divide the range between the measure's limits; values beyond it are moved to its
+    ends. The result is that of `Measure.to_steps`, also halfway between two steps (half to even);
+    it is null if the value is missing or not finite.
     """
     value = VALUES[column.kind].format(column.quoted)
     low, high = (f"{limit!r}::float8" for limit in (measure.low, measure.high))
     span = measure.high - measure.low
     above = f"(least(greatest({value}, {low}), {high}) - {low})"
-    # PostgreSQL raises an error for a quotient that is too small for float64, so only values of at
-    # least a quarter of a step are divided.
+    # PostgreSQL raises an error for a quotient that is too small for float64, so only values that
+    # are at least a quarter of a step above the lower limit are divided.
     least = f"{span / (4 * measure.steps)!r}::float8"
     step = f"round({measure.steps} * ({above} / {span!r}::float8))::bigint"
     finite = f"{value} > '-Infinity'::float8 AND {value} < 'Infinity'::float8"

@@ -69,9 +69,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_POSITIONS = 20_000_000
-"""Largest number of positions for which this process finds the regions for one query.
+"""Largest number of positions near borders whose regions this process finds for one query.
 
-The regions are parameters of the query, and PostgreSQL allows parameters of up to a gibibyte.
+They and their regions are parameters of the query, and PostgreSQL allows parameters of up to a
+gibibyte.
 """
 
 
@@ -91,9 +92,10 @@ class TableCounter:
     def can_answer(self, asked: Asked) -> bool:
         """Return whether the database can determine the regions, slices and values of rows.
 
-        Times must be of a type that stands for moments, because the database has no other rule for
-        clocks that change. The database cannot determine places that rows name by a key, nor zones
-        whose outlines are too long to be stored as a raster (`engine.source_zones`).
+        For slices of time, times must be of a type that stands for moments: where clocks change,
+        the database may take a local time for another moment than this process does. The database
+        cannot determine places that rows name by a key, nor zones whose outlines are too long to be
+        stored as a raster (`engine.source_zones`).
         """
         regions, slices = _divided(asked.regions)
         if slices and slices.times and self._kind(self.schema.columns.time) != MOMENT:
@@ -153,7 +155,7 @@ class TableCounter:
             # workers.
             found = connection.cursor(binary=True).execute(text.encode(), query.values)
             names = [column.name for column in found.description or ()]
-            # Pairs of a person and a region are fetched all at once, because whoever receives them
+            # Pairs of a person and a region are fetched as a single block, because the caller
             # numbers the persons of each block anew.
             most = max(found.rowcount, 1) if asked.wanted is Wanted.PAIRS else ROWS
             for some in iter(partial(found.fetchmany, most), []):
@@ -161,9 +163,10 @@ class TableCounter:
                 yield dict(zip(names, numbers.T, strict=True))
 
     def reports(self, bound: int, draw: int) -> Iterator[pa.RecordBatch] | None:
-        """Return an iterator over at most `bound` reports of each person, in batches of rows.
+        """Return an iterator over canonical rows: at most `bound` of each person, to be perturbed.
 
-        None if records are the privacy unit.
+        They come in batches, whatever their positions. Returns None if records are the privacy
+        unit.
         """
         return self._reports(bound, draw) if self.schema.unit is Unit.PERSON else None
 
@@ -232,7 +235,7 @@ class TableCounter:
         also: Sequence[str],
         regions: Listed,
     ) -> str:
-        """Return SQL for rows with their zones: the columns person, cell and those in `also`."""
+        """Return SQL for rows with their zones: columns person, cell (zone) and those in `also`."""
         ground = Ground.of(regions)
         if ground is None:
             raise ValueError("These regions have no raster.")
@@ -247,10 +250,10 @@ class TableCounter:
         also: Sequence[str],
         ground: Ground,
     ) -> str:
-        """Return SQL for rows with their regions.
+        """Return SQL for `rows` with their regions: one row for each region in which a row lies.
 
-        The database finds most regions. For positions near borders, this process finds them and
-        passes them to the query.
+        The database finds most regions in a raster. For positions near the regions' borders, this
+        process finds the regions, and passes them to the query.
         """
         before = Query(list(query.values))
         open_ = ground.open_query(rows, before.give_list, POSTGRESQL.fence)
@@ -346,7 +349,7 @@ class TableCounter:
         return f"{len(slices.times) if slices.times else 1} * {code} + {number}"
 
     def _code(self, connection: psycopg.Connection, query: Query, category: Category) -> str:
-        """Return SQL for the code of a row's value of a category.
+        """Return SQL for the code of a row's value of a category: its index in the declared values.
 
         The column's distinct values are fetched and read as `ingest.categories` reads them. Those
         that are declared become parameters of the query, with their codes.
@@ -442,7 +445,7 @@ def table_counter(
 
 
 def _divided(regions: ValuedRegions) -> tuple[Grid | Listed, Slicing | None]:
-    """Return the regions of one slice, and the slices; None as the slices if there are none."""
+    """Return the regions that all slices have, and the slices, or None if there are none."""
     if isinstance(regions, SlicedGrid):
         return regions.grid, regions.slices
     if isinstance(regions, SlicedZones):

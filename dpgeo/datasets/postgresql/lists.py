@@ -26,7 +26,7 @@ class NumbersDumper(Dumper):
     format = Format.BINARY
 
     def get_key(self, obj: Any, form: Any) -> Any:
-        """Return a key; arrays with equal keys can share a dumper."""
+        """Return the key by which psycopg finds a dumper; arrays with equal keys can share it."""
         return (self.cls, obj.dtype.kind)
 
     def upgrade(self, obj: Any, form: Any) -> NumbersDumper:

@@ -1,4 +1,4 @@
-"""Databases whose tables can be registered, and the rows of the tables' snapshots."""
+"""Databases whose tables can be registered as data, and reading of the rows that were recorded."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class TableLocation(Location):
         return f"{self.name}/{folder}"
 
     def check_growing(self, folder: str, as_of: str) -> None:
-        """Raise Conflict unless the table has a column `as_of` whose type is one of GROWING."""
+        """Raise Conflict unless the table has a column `as_of` of whole numbers, days or times."""
         with self.reading(folder, PREVIEW_SECONDS) as connection:
             growing_column(columns_of(connection, quoted_table(folder)), as_of)
 

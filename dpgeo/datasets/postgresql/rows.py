@@ -165,7 +165,7 @@ def tables_of(
 def batches_of(
     tables: Iterator[pa.Table], schema: Schema, tally: Tally, total: int
 ) -> Iterator[Batch]:
-    """Yield each table as a batch, and add its rows to `tally.read`.
+    """Yield each table as a batch, and add its number of rows to `tally.read`.
 
     Columns are named by what they hold, such as "longitude", not by their names in the source.
     """

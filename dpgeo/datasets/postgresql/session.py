@@ -45,7 +45,7 @@ SESSION = {
     "cursor_tuple_fraction": "1.0",
     "idle_in_transaction_session_timeout": f"{MOST_SECONDS}s",
 }
-"""Settings of each database session, under which values always have the same texts.
+"""Settings of each database session, which fix how the database writes values as text.
 
 A checksum is computed from these texts.
 """
