@@ -112,10 +112,10 @@ def _merge_points(source: Ledger, target: Ledger, who: str) -> None:
 def _close_points(points: Ledger, promised_at: datetime) -> None:
     """Close a budget for points: nothing more can be paid from it, but past debits still count.
 
-    `promised_at` is when a release was published that the other of the two merged budgets paid for;
-    it promised that no points would be published. The total becomes 1 unit: if it became the spent
-    amount, a refund would leave room for more points. Raises Conflict if the budget never paid for
-    anything.
+    The budget for counts on the other side of a merger promises that no points are published, since
+    a release that it paid for was published at `promised_at`. The total becomes 1 unit: if it
+    became the spent amount, a refund would leave room for more points. Raises Conflict if the
+    budget never paid for anything.
     """
     debited = debited_units(points)
     if not debited:

@@ -245,7 +245,7 @@ class Ledger(models.Model):
         return units_in(Notion(self.notion), cost)
 
     def guarantee_of(self, units: int, unit: Unit) -> Guarantee:
-        """Return the guarantee that these units pay for in the ledger's own notion of privacy."""
+        """Return the guarantee that so many units pay for, in the ledger's notion of privacy."""
         notion = Notion(self.notion)
         return guarantee(notion, from_units(notion, units), unit, self.delta)
 

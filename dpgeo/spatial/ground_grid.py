@@ -33,12 +33,13 @@ equator.
 
 
 STEPS = 100
-"""Number of steps per radius in the output grid; a step is never shorter than a metre."""
+"""Steps of the grid for perturbed positions in one radius of a level; none is below a metre."""
 
 INPUT_STEPS = 200
-"""Number of steps per radius in the input grid.
+"""Steps of the grid for true positions in one radius of a level.
 
-Snapping adds at most 1.5 steps to a distance, which is less than 1 % of the radius.
+Snapping two positions adds at most 1.5 steps to their distance, which is less than 1 % of the
+radius.
 """
 
 

@@ -28,8 +28,8 @@ def hilbert_order(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.
     for bit in range(BITS - 1, -1, -1):
         right, up = (column >> bit) & 1, (row >> bit) & 1
         index += ((3 * right) ^ up) << (2 * bit)
-        # The quadrant is rotated, so that its part of the curve begins where the previous part
-        # ends.
+        # Positions in the lower quadrants are rotated, so that the part of the curve in each
+        # quadrant begins where the previous part ends.
         flipped = (up == 0) & (right == 1)
         column = np.where(flipped, most - column, column)
         row = np.where(flipped, most - row, row)

@@ -29,7 +29,7 @@ from dpgeo.spatial.projection import (
 )
 
 STRIP = math.pi / 3
-"""Distance from the real axis to the edge of the strip in which MODULUS is used."""
+"""Distance from the real axis up to which MODULUS bounds the Gudermannian function."""
 
 MODULUS = 2.1
 """Upper bound on the modulus of the Gudermannian function in the strip around the real axis."""
@@ -38,7 +38,7 @@ HIGHEST_DEGREE = 12
 """Largest degree of a polynomial; beyond it, exact latitudes take about as long to compute."""
 
 BEYOND = 0.1
-"""Degrees by which a polynomial's interval may extend beyond MAX_LATITUDE, north or south."""
+"""Degrees beyond MAX_LATITUDE, north or south, up to which a polynomial may be valid."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -61,11 +61,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedPlace:
-    """A public place: its full `name`, what kind of place it is, and the source of its
-    outline.
+    """A public place: its full `name`, what kind of place it is, and the source of its outline.
 
-    `time_zone` is the time zone of the place according to the tables. If no boundary is known,
-    `area` is a square around the place, with sides of `square_kilometres`; if one is known,
+    `time_zone` is the time zone of the place according to the tables of places. If no boundary is
+    known, `area` is a square around the place, with sides of `square_kilometres`; if one is known,
     `square_kilometres` is 0.
     """
 
@@ -361,7 +360,7 @@ def fold(text: str) -> str:
 
 
 def is_town(name: str, wanted: str) -> bool:
-    """Return whether a name consists of the words of `wanted` and otherwise only words for a town.
+    """Return whether a name has all words of `wanted` and, beyond these, only words in TOWN_WORDS.
 
     For example, this is true of "New York City" and "new york".
     """

@@ -72,8 +72,7 @@ class NearLocator:
         beyond = math.degrees(near.reach / EARTH_RADIUS_METRES)
         latitude = float(np.abs(near.places.latitude).max()) + beyond
         self.most = SLACK * near.reach / ground_scale(min(latitude, 89.0))
-        """Upper bound on the distance, in the projection, between a position and a place within
-        reach.
+        """Upper bound on the distance, in Mercator metres, of a place within reach from a position.
         """
 
     def locate(

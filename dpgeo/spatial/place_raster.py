@@ -72,7 +72,7 @@ class PlaceRaster:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Nearest:
-    """Finds the places nearest to positions (n,), which are given in units of cells."""
+    """Finds the places nearest to positions (n,), which are columns and rows with fractions."""
 
     low: NDArray[np.float64]
     scale: NDArray[np.float64]

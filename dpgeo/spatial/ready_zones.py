@@ -70,9 +70,8 @@ def square_sides(area: StudyArea, grid: NationalGrid) -> list[int]:
 def grid_squares(area: StudyArea, grid: NationalGrid, side: int) -> Document:
     """Return the squares of a grid that intersect an area as GeoJSON, with names as keys.
 
-    Names follow the grid's own system, such as 1kmE4295N2662.
-
-    `side` is in metres. Raises ValueError if there are too many.
+    Names follow the grid's own system, such as 1kmE4295N2662. `side` is in metres. Raises
+    ValueError if there are too many squares.
     """
     from pyproj import Transformer
 

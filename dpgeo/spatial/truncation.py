@@ -56,16 +56,16 @@ class Truncation:
     @property
     def step(self) -> int:
         """The step in metres of the grid whose points replace those outside the area."""
-        # This loses nothing: the grids of published points have steps of whole metres.
+        # Converting to int loses nothing: the grids of published points have steps of whole metres.
         return int(self._grid.step)
 
     def apply(
         self, longitude: Floats, latitude: Floats
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Move points outside the area to the nearest grid point inside it.
+        """Move each point outside the area to a grid point in it, close to the area's outline.
 
-        The points (n,) are grid points too, in degrees. The points that are returned are in units
-        of 1e-7 degrees.
+        The grid point is close to the point of the outline that is nearest to the given point. The
+        points (n,) are in degrees. The points that are returned are in units of 1e-7 degrees.
         """
         # Longitudes that differ by 360 degrees are the same place, so the one closest to the area's
         # centre is used.

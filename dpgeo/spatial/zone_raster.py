@@ -29,7 +29,7 @@ from dpgeo.spatial.latitudes import Latitudes
 from dpgeo.spatial.projection import METRES_PER_DEGREE, to_degrees
 
 Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
-"""Pairs of a position and a zone, as two arrays (m,) of indices, by position, then zone."""
+"""Pairs of a position and a zone: arrays (m,) of their indices, sorted by position, then zone."""
 
 CELLS_PER_ZONE = 20
 """Number of cells along each side of a zone of average size."""
@@ -52,10 +52,9 @@ It is far above the errors of positions, which are below CERTAIN.
 """
 
 CERTAIN = 2.0**-20
-"""Smallest distance in cells from an edge's line at which the computed side of the line is
-certain.
+"""Smallest distance in cells from an edge's line at which a position's side of it is certain.
 
-Half of it is for errors of approximate latitudes, half for rounding.
+Half of it allows for errors of approximate latitudes, half for rounding.
 """
 
 SMALLEST_CELL = 2.0**-20
@@ -112,7 +111,8 @@ class Crossed:
     ) -> NDArray[np.int32]:
         """Return the patch (m,) in which each position lies, or `MARKED` if uncertain.
 
-        `x` and `y` (m,) are the positions, and `cell` (m,) the index of each position's cell here.
+        `x` and `y` (m,) are the positions, and `cell` (m,) the index among these cells of the one
+        that each position is in.
         """
         distance = _distances(self.lines, self.edge[cell], x, y)
         patch = np.where(distance > 0, self.left[cell], self.right[cell])
@@ -127,8 +127,8 @@ class ZoneRaster:
     `patches` holds the number of each cell's patch, `BESIDE - i` for cell i of `crossed`, and
     `MARKED` for other cells near an outline. The zones of patch i are `zones[first[i] : first[i +
     1]]`. If no patch is in several zones, `single` holds the zone of each patch, or a negative
-    number for none; its last two numbers are for `OUTSIDE` and `MARKED`. `latitudes` converts
-    Web Mercator metres, with errors of at most half of `CERTAIN`.
+    number for a patch in none; two more entries at its end are for `OUTSIDE` and `MARKED`.
+    `latitudes` converts Web Mercator metres, with errors of at most half of `CERTAIN`.
     """
 
     low: NDArray[np.float64]
@@ -193,10 +193,11 @@ class ZoneRaster:
         return self._located(x, y)
 
     def locate_projected(self, x: Any, y: Any) -> tuple[Pairs, NDArray[np.int64]]:
-        """Return the zones of positions (n,) in Web Mercator metres, and the positions left open.
+        """Return the zones of positions (n,) in Web Mercator metres, and the positions to test.
 
-        The form of the results is that of `locate`. Latitudes are approximated unless the zones
-        extend over too many of them, so other positions than with `locate` may be left open.
+        The form of the results is that of `locate`. Latitudes are approximated, unless the zones
+        extend too far north and south for that. So other positions than with `locate` may be left
+        to the exact test.
         """
         if self.latitudes is None:
             return self.locate(*to_degrees(x, y))
@@ -210,7 +211,7 @@ class ZoneRaster:
     def _located(
         self, x: NDArray[np.float64], y: NDArray[np.float64]
     ) -> tuple[Pairs, NDArray[np.int64]]:
-        """Return the zones of positions (n,) in units of cells, and the positions left open.
+        """Return the zones of positions (n,) in units of cells, and the positions to test exactly.
 
         The form of the results is that of `locate`. A position with a NaN is in no zone.
         """
@@ -268,10 +269,10 @@ def _edges(shapes: NDArray[np.object_]) -> tuple[NDArray[np.float64], NDArray[np
 
 
 def _marks(edges: Edges, side: int) -> NDArray[np.int32]:
-    """Return for each cell (side, side) which edge is near it.
+    """Return for each cell (side, side) whether edges are near it, and which if there is only one.
 
-    It is `OUTSIDE` for cells that no edge is near, `BESIDE - i` for those that only edge i is near,
-    but neither of its ends, and `MARKED` for all others.
+    The mark is `OUTSIDE` if no edge is near the cell. It is `BESIDE - i` if edge i is near, but no
+    other edge and neither end of edge i. Otherwise it is `MARKED`.
     """
     marks = np.full(side * side, OUTSIDE, dtype=np.int32)
     several = []
@@ -279,8 +280,9 @@ def _marks(edges: Edges, side: int) -> NDArray[np.int32]:
         known = marks[cell]
         several.append(cell[known != OUTSIDE])
         marks[cell] = BESIDE - edge
-        # If several edges in this chunk are near a cell, `marks` keeps only the last one. Its other
-        # edges then differ from the one in `marks`, which shows that the cell has several.
+        # If several edges in this chunk are near a cell, `marks` keeps only the last one. The
+        # cell's pairs with the others then differ from `marks`, which shows that several edges are
+        # near.
         several.append(cell[marks[cell] != BESIDE - edge])
     for cells in several:
         marks[cells] = MARKED
@@ -293,7 +295,7 @@ def _marks(edges: Edges, side: int) -> NDArray[np.int32]:
 
 
 def _near(edges: Edges, side: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int32]]]:
-    """Yield all pairs of a cell and an edge at most `NEAR` apart, each pair once, in chunks.
+    """Yield all pairs of a cell and an edge at most `NEAR` cells apart, each pair once, in chunks.
 
     A chunk is two arrays (m,): the indices of cells, row * side + column, and of edges.
     """
@@ -309,8 +311,8 @@ def _near(edges: Edges, side: int) -> Iterator[tuple[NDArray[np.int64], NDArray[
         edge, index = _repeated(rows[begin:end])
         edge += begin
         row = low[edge] + index
-        # Where an edge is flat, all of it is near each of its rows. Otherwise, only the part
-        # between the two lines of a row is near that row.
+        # If an edge is nearly parallel to the rows, all of it is near each of its rows. Otherwise,
+        # only the part between the two lines that bound a row is near that row.
         flat = np.abs(step_y[edge]) < NEAR
         slope = np.where(flat, 1.0, step_y[edge])
         shares = [np.clip((row + more - y[edge]) / slope, 0, 1) for more in (-NEAR, 1 + NEAR)]
@@ -335,7 +337,7 @@ def _repeated(number: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.
 
 
 def _add_crossed(patches: NDArray[np.int32], marks: NDArray[np.int32], edges: Edges) -> Crossed:
-    """Return the cells with only one edge near them; enter BESIDE - i for cell i into `patches`."""
+    """Return the cells with only one edge near them; enter cell i as BESIDE - i in `patches`."""
     row, column = np.nonzero(marks <= BESIDE)
     lines, edge = edges.lines(), BESIDE - marks[row, column]
     left, right = np.full((2, len(edge)), MARKED, dtype=np.int32)

@@ -39,7 +39,8 @@ RASTER_POSITIONS = 10_000
 NEAR_CELLS = 256
 """Number of cells along each side of a raster over the bounding boxes of the zones.
 
-No position is in more boxes than the most that intersect one cell of this raster.
+The largest number of boxes that intersect one cell bounds the number of boxes that any position is
+in.
 """
 
 
@@ -154,7 +155,7 @@ class Zones:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document of `to_geojson`, as releases' files of version 1 hold it."""
+        """Return the zones as `to_geojson` does, as release files of version 1 store them."""
         return self.to_geojson()
 
     @classmethod
@@ -423,9 +424,10 @@ def _column(properties: Sequence[dict[str, str]], wanted: str) -> tuple[str, ...
 
 
 def _usual(properties: Sequence[dict[str, str]], usual: str) -> tuple[str, ...] | None:
-    """Return the value of a property for each feature, or None if a feature lacks it.
+    """Return each feature's value of a property, or None if any feature lacks the property.
 
-    `usual` is the property's name in lower case; features may spell it in upper case.
+    `usual` is the property's name in lower case; the features may spell it in upper case, all
+    alike.
     """
     name = next((each for each in properties[0] if each.lower() == usual), None)
     if name is None or not all(each.get(name) for each in properties):

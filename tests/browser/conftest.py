@@ -40,7 +40,7 @@ NO_WEBGL = ["--disable-gpu", "--disable-3d-apis"]
 
 @pytest.fixture(scope="session")
 def django_db_setup(request: pytest.FixtureRequest) -> None:
-    """Let the test database begin with all tables."""
+    """Start the test database as a migrated copy; running all migrations would take ten seconds."""
     with copied_into_memory():
         request.getfixturevalue("django_db_setup")
 

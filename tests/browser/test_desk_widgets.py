@@ -133,7 +133,8 @@ def test_a_rehearsal_shows_the_noise_before_it_is_paid_for(
     page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
     noisy = screenshot(page, ".rehearsal canvas")
     assert ramp_share(noisy, theme) < 0.5 * ramp_share(precise, theme)
-    # The bound is low: how many pixels have the hatch's pure colour depends on the canvas's offset.
+    # The limit is low: how many pixels have exactly the hatch's colour depends on the canvas's
+    # offset.
     assert share(noisy, "map-hatch", theme) > 0.01
 
 

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 COMPONENT = settings.BASE_DIR / "dpgeo/pages/static/dp-map.js"
 
 ALONE = "default-src 'none'; base-uri 'none'; require-trusted-types-for 'script'; "
-"""A policy that allows nothing on the page, not even parsing text as markup."""
+"""A Content Security Policy that allows nothing on the page, not even parsing text as HTML."""
 
 Elsewhere = Callable[[str, str], str]
 

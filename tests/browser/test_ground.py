@@ -222,7 +222,8 @@ def test_the_picture_file_has_the_streets_and_their_credit(
     settings.GROUND_DIR = tmp_path / "nothing"
     cache.clear()
     bare = picture_of(open_page(path)).astype(int)
-    # Both pictures have one line of credit, for the basemap or for the names of the world's cities.
+    # With and without a basemap, the picture has one line of credit: for the basemap, or for the
+    # names of the world's cities.
     assert with_ground.shape == bare.shape
     above = slice(60, 1000)
     changed = (np.abs(with_ground[above] - bare[above]).max(axis=2) > 12).mean()

@@ -43,7 +43,7 @@ def noted() -> Release:
 
 
 def pins_in(image: Any, theme: str) -> int:
-    """Return the number of pixels in the accent colour, which marks what a publisher has added."""
+    """Return the number of pixels in the accent colour, in which a publisher's pins are drawn."""
     return int(where(image, "accent", theme).sum())
 
 

@@ -105,7 +105,7 @@ def test_a_file_becomes_a_ranking_by_day(
 
 
 def pieces(patch: Any, theme: str) -> int:
-    """Return the number of arcs into which the ink-coloured ring around the middle is broken."""
+    """Count the dashes of the ink-coloured ring around the middle of a patch; 0 if unbroken."""
     y, x = np.nonzero(np.abs(patch.astype(int) - token("ink", theme)).max(axis=2) < 90)
     angle = np.arctan2(y - patch.shape[0] / 2, x - patch.shape[1] / 2)
     drawn = np.histogram(angle, bins=60, range=(-np.pi, np.pi))[0] > 0

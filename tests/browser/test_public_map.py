@@ -38,8 +38,9 @@ ASKED_AT_ONCE = """
         return getProgramParameter.call(this, program, name);
     };
 """
-"""Script that counts the shader programs that a page links, and those among them whose result it
-asks for at once, which makes it wait for the linking."""
+"""Script that counts the shader programs that a page links, and those of them whose result it asks
+for at once, so that it has to wait until they are linked.
+"""
 ANSWERS = """
     window.steps = [];
     const { getContext } = HTMLCanvasElement.prototype;

@@ -1,4 +1,4 @@
-"""The planner's radius map in a real browser: bands, hatching, tooltip, file and campaign."""
+"""The planner's radius map in a real browser: bands, hatching, tooltip, file and saved tasks."""
 
 from __future__ import annotations
 

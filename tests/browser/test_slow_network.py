@@ -43,7 +43,7 @@ SWATCH = """() => {
     const style = getComputedStyle(document.querySelector(".legend .hatch"));
     return [style.backgroundImage, style.backgroundColor];
 }"""
-"""Script that returns how the legend paints counts that are too few."""
+"""Script that returns the legend's background image and colour for counts below the threshold."""
 THIN = {"offline": False, "latency": 400, "downloadThroughput": 50_000, "uploadThroughput": 50_000}
 """A connection of 400 kbit/s on which each response begins after 0.4 seconds."""
 

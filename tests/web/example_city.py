@@ -271,7 +271,7 @@ def play() -> dict[str, Any]:
         **{name: BODIES["dataset_create"][name] for name in DECLARED},
     )
     published = install(dataset, grid_release(16, area=AREA), pk=RELEASE_ID)
-    # Mark the upload as failed; the job that reads a file without rows would do so, too.
+    # Mark the upload as failed, as the job that reads a file without rows would.
     Upload.objects.filter(pk=published.upload_id).update(state=UploadState.FAILED)
     _public(city)
     _declare(city)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 Field = type | list[Any] | dict[str, Any] | set[str]
-"""The check of a field: a type, a list of one kind of field, a mapping, or the allowed texts."""
+"""What a field must be: a value of a type, a list of a kind of field, a mapping, or a given text.
+"""
 
 TEXTS: dict[str, Any] = {"*": str}
 """A mapping from any names to texts, such as labels."""
@@ -127,7 +128,7 @@ SPECS: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
 }
-"""The API version and the specification of each kind of manifest."""
+"""For each kind of manifest, its API version and the fields of its `spec`."""
 
 
 def schema_of(kind: str) -> dict[str, Any]:

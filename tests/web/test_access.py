@@ -53,7 +53,7 @@ def comer(who: str) -> Client:
 
 
 def told_of_people() -> Released:
-    """Return a release of perturbed points, published with the app of each report."""
+    """Return a release of perturbed points that publishes an attribute of each report, `app`."""
     released = points_release()
     assert isinstance(released.content, PointsRelease)
     counted_release = dataclasses.replace(
@@ -158,7 +158,7 @@ def shown(state: str, who: str) -> int:
 
 
 def awaited(state: str, who: str) -> int:
-    """Return the expected status of the page shown until a file is made, which no job does here."""
+    """Return the expected status of the page that waits for a file, which no job makes here."""
     return 202 if shown(state, who) == 200 else shown(state, who)
 
 

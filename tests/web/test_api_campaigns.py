@@ -1,4 +1,4 @@
-"""Task plans by API: anybody can plan on published maps, and members can save campaigns."""
+"""Task plans by API: anybody plans on published maps, and members save tasks as campaigns."""
 
 from __future__ import annotations
 

@@ -36,16 +36,16 @@ PROSE = {"description", "summary", "examples"}
 
 
 REGISTERED = {"every mechanism": list(MECHANISMS), "every kind": sorted(KINDS)}
-"""Lists of all registered names, by the text that stands for the list in the committed schema.
+"""Lists of all registered names, each by the text that replaces it in the committed schema.
 
 So the committed schema does not change with every new mechanism or kind.
 """
 
 
 def structure(described: Any, *, names: bool = False) -> Any:
-    """Return a schema without its prose; complete registry lists are replaced by their names.
+    """Return a schema without its prose; a list of all mechanisms or kinds is replaced by its name.
 
-    If `names`, the object's keys are field names, not schema keywords.
+    If `names`, the object's keys are names of fields, not keywords of JSON Schema.
     """
     for name, registered in REGISTERED.items():
         if described == registered:
@@ -132,7 +132,7 @@ def takes_json(operation: dict[str, Any]) -> bool:
 
 
 def examples(answers: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema's examples: request bodies, and responses with shortened long lists."""
+    """Return the schema's examples: request bodies, and responses with long lists cut short."""
     return {
         name: {
             **({"sent": sent} if (sent := example_city.BODIES.get(name)) else {}),

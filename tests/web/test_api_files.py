@@ -51,7 +51,7 @@ NAMES = sorted(
     | MADE_UP_POINTS.keys()
     | WHOLE_RELEASE.keys()
 )
-"""Names of the files of a release with a layer in every format."""
+"""Names of the files of a release, with its layers in every format that can hold them."""
 
 RANGE_NAME = "estimate.csv"
 
@@ -91,8 +91,8 @@ def expected_status(state: str, who: str) -> int:
 
 
 def test_every_format_role_and_state_is_tried_here() -> None:
-    # No layer is tried with kepler.gl, which cannot draw layers whose features differ in size or
-    # threshold, or with the formats that only flows have.
+    # No layer in LAYERS can be a file for kepler.gl, which cannot draw features that differ in size
+    # or threshold, or in the two formats for flows alone.
     for each in set(FORMATS) - {kepler.FORMAT, flow_files.MATRIX, flow_files.FLOWMAP}:
         assert any(holds(each, layer) for layer in LAYERS.values()), each.title
     assert {*VISITORS} == {"anonymous", "other", "superuser", *Role.values}

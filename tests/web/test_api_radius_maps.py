@@ -1,4 +1,4 @@
-"""Radius maps by API: bands, lines, unreachable areas, and the file."""
+"""Maps of notification radii by API: bands, lines, areas where no radius suffices, and the file."""
 
 from __future__ import annotations
 

@@ -318,7 +318,7 @@ def test_only_one_expensive_request_waits_for_its_turn() -> None:
     turns = [heavy_work.turn() for _ in range(heavy_work.AT_A_TIME)]
     for each in turns:
         each.__enter__()
-    heavy_work._admitted.acquire()  # another request already waits for its turn
+    heavy_work._admitted.acquire()  # another request already waits to do expensive work
     began = time.monotonic()
     with pytest.raises(Busy), heavy_work.turn():
         pass

@@ -272,7 +272,7 @@ def test_pages_follow_each_other_newest_day_first(client: Client) -> None:
     releases = [install(dataset) for _ in range(5)]
     moment = timezone.now()
     for index, release in enumerate(releases):
-        # Up to two releases are published per day.
+        # Two releases are published on the first day, two on the second, and one on the third.
         at = moment + datetime.timedelta(days=index // 2)
         Release.objects.filter(pk=release.pk).update(published_at=at, day=at.date())
     ids: list[str] = []

@@ -27,7 +27,7 @@ def _three_a_minute(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.DPGEO_REQUESTS_A_MINUTE = 3
     settings.DPGEO_KEY_REQUESTS_A_MINUTE = 5
     monkeypatch.setattr(throttling, "SECONDS_A_REQUEST", 1e9)
-    monkeypatch.setattr("time.time", lambda: 1_790_000_000.0)  # 20 seconds after a full minute
+    monkeypatch.setattr("time.time", lambda: 1_790_000_000.0)  # 20 seconds into a minute
 
 
 def statuses(number: int, **extra: Any) -> list[int]:

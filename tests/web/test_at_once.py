@@ -66,7 +66,7 @@ def empty_storages(tmp_path: Path, settings: Any) -> None:
 
 @pytest.fixture
 def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, str, Callable[[], object]], None]:
-    """Return a function that has another request happen once, just before a function is called."""
+    """Return a function that lets one other request happen, just before a given function runs."""
 
     def arrange(module: Any, name: str, other: Callable[[], object]) -> None:
         real = getattr(module, name)
@@ -180,7 +180,10 @@ def test_a_dataset_that_just_got_a_budget_is_not_moved_to_another() -> None:
 
 
 def test_a_debit_meant_at_a_former_delta_is_refused() -> None:
-    """Otherwise an epsilon computed for the old delta would be stated with the new one."""
+    """The debit of an epsilon that was computed at a former delta is refused.
+
+    Otherwise the epsilon would be stated with the new delta.
+    """
     people = 1_000_000
     former = Accounting(parse_delta("1e-7", people), people)
     ledger = ledger_create(name="people", total=Fraction(4), accounting=former)
@@ -204,7 +207,8 @@ def test_the_day_through_which_data_are_complete_is_never_moved_back(meanwhile: 
     def other() -> None:
         Series.objects.filter(pk=series.pk).update(complete_through=later)
 
-    # The other request comes after this request has checked the day and before it stores it.
+    # Between this request's check of the day and its storing of that day, the other request stores
+    # a later day.
     real = series_module._check_open
     called: list[Series] = []
 
@@ -224,7 +228,10 @@ def test_the_day_through_which_data_are_complete_is_never_moved_back(meanwhile: 
 @pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite has one writer at a time.")
 @pytest.mark.django_db(transaction=True)
 def test_a_budget_for_points_that_was_just_added_is_locked_with_that_for_counts() -> None:
-    """Otherwise a merger at the same moment would lose what is paid from the budget for points."""
+    """Locking a budget for counts also locks a budget for points that was added meanwhile.
+
+    Otherwise a merger at the same moment would lose what is paid from the budget for points.
+    """
     counts = ledger_create(name="people", total=Fraction(4))
 
     def lock() -> set[int]:

@@ -373,7 +373,7 @@ def test_whoever_was_erased_stays_erased_and_what_was_withdrawn_stays_so(
     rows = Upload.objects.get(pk=version.pk).report["accepted"]  # type: ignore[index]
     if lost == "database":
         surviving(tmp_path, "new")
-    else:  # Of the old machine, the new one has only a copy of the ledger's journal.
+    else:  # The new machine gets only the ledger's journal from the old one.
         (tmp_path / "new" / "private").mkdir(parents=True)
         (tmp_path / "old/private/journal").rename(tmp_path / "new/private/journal")
     with new_machine("new"):

@@ -161,7 +161,7 @@ def test_columns_to_average_are_declared_with_the_columns_and_then_fixed(desk: D
     line = {"measures": "speed: 0 to 40 km/h"}
     tried = desk.client.post(address(upload), form | line | {"try": "1"})
     assert "speed: 0 to 40 km/h" in tried.content.decode()
-    # A form that only answers a question of the page posts no measures.
+    # A form that only answers a question of the page does not send the declared measures again.
     desk.client.post(address(upload), form | {"try": "1"})
     assert desk.client.post(address(upload), form | line).status_code == 302
     dataset = Dataset.objects.get()
@@ -256,7 +256,7 @@ def test_a_tighter_area_after_a_file_was_looked_at_is_on_record(desk: Desk) -> N
     dataset_discard(dataset=first.dataset)
     again = received(desk, rows_at(10.2, 50.2))
     assert "200 of 200 rows" in desk.page(address(again))
-    assert again.dataset.area_seen == {}  # files were opened only with this study area
+    assert again.dataset.area_seen == {}  # no file was opened with another study area
     dataset_discard(dataset=again.dataset)
     tight = received(desk, rows_at(10.2, 50.2), area=(10.1, 50.1, 10.3, 50.3))
     assert tight.dataset.area_seen["times"] == 2

@@ -124,8 +124,8 @@ def test_private_categories_and_measures_are_declared_and_divide_a_map(tmp_path:
     path = tmp_path / "trips.csv"
     speeds = {"walk": 5, "bike": 18, "hovercraft": 30}
     rows = [
-        # In no mode is the share of "yes" exactly 0 or 1: at these limits, noise would withhold one
-        # mean in 40.
+        # In no mode is the share of "yes" exactly 0 or 1: because of the noise, one in 40 means at
+        # these limits would be withheld.
         f"p{n}-{mode},50.05,10.05,{mode},{speed},{('no', 'yes')[(mode == 'bike') ^ (n % 10 == 0)]}"
         for mode, speed in speeds.items()
         for n in range(3000)

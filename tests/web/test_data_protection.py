@@ -1,4 +1,4 @@
-"""What the public is told about the processing of a dataset, and the draft of an assessment."""
+"""What the public is told about a dataset's processing, and the draft of its impact assessment."""
 
 from __future__ import annotations
 

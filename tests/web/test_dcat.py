@@ -75,7 +75,8 @@ def test_all_syntaxes_say_the_same(release: Release) -> None:
     for syntax in SYNTAXES:
         read = graph(syntax)
         for view in list(read.subjects(lib.RDF.type, lib.URIRef(f"{HYDRA}PartialCollectionView"))):
-            # The URL of the list's page contains the syntax, so it differs between syntaxes.
+            # Each page of the catalogue has a URL that contains the syntax, so the graphs differ in
+            # it.
             read.remove((None, None, view))
             read.remove((view, None, None))
         graphs.append(read)

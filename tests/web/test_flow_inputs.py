@@ -75,7 +75,11 @@ def mds_file(path: Path) -> None:
 
 
 def visits_file(path: Path) -> None:
-    """Write visits of people in mixed order: some follow within two hours, others a day later."""
+    """Write visits in mixed order.
+
+    Everybody's second visit is two hours after the first. Every other person makes a third one, 28
+    hours later.
+    """
     random, rows, person = np.random.default_rng(4), [], 0
     for (start, end), number in WAYS.items():
         for _ in range(number):
@@ -89,7 +93,7 @@ def visits_file(path: Path) -> None:
 
 
 def published(path: Path, *columns: str, params: tuple[str, ...] = ()) -> FlowsRelease:
-    """Publish a map of flows of a file, with little noise."""
+    """Ingest a file and publish a map of its flows, with little noise."""
     call_command(
         "ingest", str(path), "--create", "--dataset=ways", "--title=Ways", "--organisation=City",
         "--area=10,0,10.1,0.1", "--budget=50", "--row-noun=trip", *columns, stdout=io.StringIO(),
@@ -117,7 +121,7 @@ def planted() -> dict[tuple[str, str], int]:
 
 
 def agrees(found: dict[tuple[str, str], int]) -> bool:
-    """Return whether flows equal the planted ones, up to the noise of epsilon 24."""
+    """Return whether flows equal `planted()` up to noise: at epsilon 24, at most 2 trips each."""
     return found.keys() == planted().keys() and all(
         abs(number - found[way]) <= 2 for way, number in planted().items()
     )

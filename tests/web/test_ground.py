@@ -181,8 +181,8 @@ def test_towns_of_the_world_are_found_in_every_language_once_their_names_are_add
     )
     assert munich.area.covers([11.58], [48.14]).all()
 
-    # An added region has names of its own places; the table of world names adds only names in
-    # languages that the region lacks.
+    # A region added to the basemap has its own place names; the table of the world's place names
+    # adds only names in languages that the region lacks.
     ground("add", TILES, "--name", "here")
     assert [name for name, _ in found("vaduz")].count("Vaduz") == 1
     assert found("fadoz") == [("Vaduz", "capital")]

@@ -52,7 +52,10 @@ FIXED = (
     "dataset__ledger__geo__notion",
     "dataset__ledger__geo__delta_exponent",
 )
-"""Columns that are constant once the release has a blob and its ledger a notion of privacy."""
+"""Columns of a release and its ledgers that are constant once both are complete.
+
+A release is complete with its blob, and a ledger with its notion of privacy.
+"""
 
 JOINS = ("dataset", "dataset__organisation", "dataset__ledger", "dataset__ledger__geo")
 
@@ -104,7 +107,7 @@ def test_a_page_shows_nothing_of_its_rows_but_what_it_is_kept_under(
 ) -> None:
     """No page reads a column outside PAGE_COLUMNS.
 
-    The page is made from rows with these columns only, so another one would need a further query.
+    The page is made from rows with these columns only, so reading another one would cause a query.
     """
     release = install(make_dataset(points_budget=make_level("ln 16", 200)), released)
     seen: list[str] = []

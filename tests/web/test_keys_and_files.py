@@ -43,7 +43,7 @@ ROWS = {
     "rows.dat": TABLE,
     "rows": ALICE,
 }
-"""Contents of files by name. Where column names occur at all, they are within personal rows."""
+"""Contents of files by name. Column names, if there are any, are only in rows about persons."""
 
 PAIRS = {
     "only.jsonl": (b"\n", ALICE),
@@ -188,7 +188,8 @@ def test_a_key_sees_the_same_with_and_without_one_person(desk: Desk, name: str) 
         answers = [answer(program, method, path, body) for method, path, body in requests]
         plain = json.dumps(answers).replace(dataset.slug, "SLUG")
         plain = re.sub(r'(\\"(size|offset)\\":) ?\d+', r"\1 N", plain)
-        # A key may have one job at a time, so the upload of the first file must have none.
+        # A key may have only one job at a time, so the first file's upload is separated from its
+        # job.
         Upload.objects.update(job=None)
         seen.append(plain)
     assert seen[0] == seen[1]

@@ -23,7 +23,7 @@ def desk() -> Desk:
 
 
 def declared(desk: Desk) -> Dataset:
-    """Return a dataset with a measure, a category, times and a district of half its area."""
+    """Return a dataset with a measure, a category, times, and a district that is half its area."""
     dataset = desk.declare(ready=True)
     dataset.measures = [
         {"column": "speed", "title": "Speed", "unit": "km/h", "low": 0, "high": 9, "steps": 1000}

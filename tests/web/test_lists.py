@@ -84,8 +84,8 @@ def test_many_releases_take_no_more_queries_than_few(
     cards_make(seconds=60)
     first, again = queries(address), queries(address)
     assert again <= MOST_QUERIES[address]
-    # Before the catalogue is cached, what it shows is read a second time, and withdrawn maps are
-    # counted twice, in case anything changed while it was written.
+    # Before the catalogue is cached, its content is read a second time, and withdrawn maps are
+    # counted before and after, in case anything changed while it was written.
     assert first <= again + (10 if address == "/" else 3)
     for dataset in datasets:
         install(dataset)

@@ -46,8 +46,8 @@ def test_made_up_trips_of_visits_are_published_with_their_files(tmp_path: Path) 
     released = released_of(Release.objects.get())
     content = released.content
     assert isinstance(content, TripsRelease)
-    # With noise of rate 18, an entry is off by 1 or more with probability 3e-8. Any of the four
-    # entries is off by more than 1 with probability 2e-15.
+    # With noise of rate 18, one count of trips is off by 1 or more with probability 3e-8. At least
+    # one of the four counts is off by 2 or more with probability 2e-15.
     for (start, end), number in WAYS.items():
         assert abs(int(content.ends[start, end]) - number) <= 1
     assert int(content.ends[0, 10]) <= 1, "a visit thirty hours later begins another trip"

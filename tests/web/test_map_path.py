@@ -308,7 +308,7 @@ def test_the_path_says_how_much_of_the_map_will_show_without_reading_the_file(
 
 
 def median_side(dataset: Dataset, settings: MapSettings) -> float:
-    """Run a map's mechanism on as many invented people as are guessed.
+    """Run a map's mechanism on invented people, as many as `settings` assume in the data.
 
     Returns the median, over these people, of the side in metres of the square that a person is in.
     """
@@ -399,7 +399,8 @@ def test_totals_that_so_many_people_cannot_afford_are_said_before(desk: Desk, pe
     noise = DiscreteLaplace(Fraction(1, 2) / 10 * WEIGHTS[request.counting][SIGHTINGS], 100)
     sightings = expected[Counted.SIGHTINGS]
     assert sightings.margin == noise.margin()
-    # `needed` is the least number of sightings per person whose total exceeds the margin.
+    # `needed` is the least number of sightings per person with which the total of sightings exceeds
+    # its margin.
     assert (sightings.needed - 1) * people <= sightings.margin < sightings.needed * people
     assert sightings.lost == (people == 50)
     assert ("too uncertain to be shown" in answer.content.decode()) == (people < 1_000_000)
@@ -703,8 +704,8 @@ def test_places_of_the_sites_own_ground_come_first(tmp_path: Path) -> None:
         elsewhere = search.find(typed)
         assert elsewhere is not None
         assert elsewhere.source.name.startswith(("GeoNames", "Time zone database"))
-    # On its own, "vad" clearly means Vadodara in India, but not after suggestions that begin with
-    # Vaduz.
+    # In the tables alone, "vad" clearly means Vadodara in India. It no longer does where the
+    # basemap suggests Vaduz first.
     assert place_search().find("vad") is not None
     assert search.find("vad") is None
 
@@ -712,7 +713,7 @@ def test_places_of_the_sites_own_ground_come_first(tmp_path: Path) -> None:
 def test_a_town_is_found_by_its_usual_name_where_the_ground_has_its_outline(
     tmp_path: Path,
 ) -> None:
-    """New York and New York City are one place, and only the second has an outline."""
+    """New York and New York City are one place, but only the second name comes with an outline."""
     city, away = shapely.box(-74.3, 40.5, -73.7, 40.9), shapely.box(-73.9, 44, -73, 44.5)
     places = [
         names.Place(name=name, kind="county", shape=shape, others=others, outline=shape)
@@ -747,7 +748,7 @@ def test_mechanisms_are_offered_by_the_subjects_that_they_declare() -> None:
 def test_a_city_without_a_boundary_is_said_to_be_a_square_and_has_names(desk: Desk) -> None:
     vienna = desk.client.get("/desk/place.json", {"name": "Vienna"}).json()
     assert "a square of 40 km around its middle" in vienna["words"]
-    # In a browser without scripts, the page after the form says that it is a square.
+    # In a browser without scripts, the page after the form says that the area is a square.
     organisation = str(desk.organisation.pk)
     sent = {"organisation": organisation, "place": "Vienna"}
     page = desk.client.post("/desk/new/", sent, follow=True).content.decode()

@@ -85,7 +85,7 @@ def test_a_merger_adds_up_what_was_spent_and_keeps_the_smaller_total() -> None:
     Ledger.objects.filter(pk=ledger.pk).update(promised_at=promised)
     merged = ledger_merge(ledger=ledger, into=into, who="ann")
     assert (merged.total_units, merged.spent_units, merged.left_units) == (2_000_000, 3_250_000, 0)
-    # The total would be the smaller one, 2, but more was spent already: 3.25.
+    # Of the totals 2 and 4, the smaller would apply, but more was spent already: 3.25.
     assert merged.total == Fraction(13, 4)
     assert merged.promised_at == promised
     assert_sums(ledger, into)
@@ -361,9 +361,10 @@ def test_only_administrators_merge_and_only_ledgers_of_their_organisation() -> N
 
 
 def test_the_total_of_recovered_points_is_what_was_found_and_makes_no_room() -> None:
-    """The total of a recovered budget for points is what it has already paid, so it pays no more.
+    """The total of a ledger for points found after a restore is what they cost, so it pays no more.
 
-    This holds even after a merger, by which it may become the budget of a dataset that had none.
+    This holds even after a merger, by which it may become the budget for points of people who had
+    none.
     """
     lost = ledger_recovering(
         slug="lost", title="Lost", publisher="city", notion=Notion.GEO_IND, radius=200
@@ -382,7 +383,7 @@ def test_the_total_of_recovered_points_is_what_was_found_and_makes_no_room() -> 
 
 
 def test_a_draw_of_an_unknown_dataset_is_debited_to_a_recovery_ledger(tmp_path: Path) -> None:
-    releases_sweep()  # debits stored draws of other tests, whose database rows are gone
+    releases_sweep()  # this sweep debits draws that other tests have left in the storage
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     slug, publisher = dataset.slug, dataset.organisation.name

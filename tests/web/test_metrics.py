@@ -166,7 +166,7 @@ def received() -> Iterator[tuple[str, list[dict[str, str]]]]:
 
 @pytest.fixture
 def space(monkeypatch: pytest.MonkeyPatch) -> list[Reading]:
-    """Return the list of readings of free space; the last entry is the current one."""
+    """Return a list of readings of free disk space; the site always reads the last one."""
     readings = [Reading(1 << 40, low=False, writable=True)]
     for module in (disk_space, alerts):
         monkeypatch.setattr(module, "read_disk_space", lambda: readings[-1])

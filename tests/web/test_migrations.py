@@ -322,7 +322,8 @@ def test_migration_counts_openings_of_other_datasets_and_drops_what_rested_on_by
         ShownFile.objects.create(
             organisation=first.organisation, dataset=first.pk, area=area, on=day
         )
-    # Opening one of the dataset's own files does not count as an opening in another dataset.
+    # Opening a file of the dataset itself does not count towards `area_seen`, which is about the
+    # files of other datasets.
     ShownFile.objects.create(
         organisation=first.organisation, dataset=second.pk, area="a", on=declared
     )

@@ -56,7 +56,7 @@ def disk(
         monkeypatch.setattr(disk_space, "KEPT_SECONDS", 0)
         yield mounted
         caplog.clear()
-        gc.collect()  # this deletes temporary files before their disk is unmounted
+        gc.collect()  # garbage collection deletes temporary files before their disk is unmounted
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_readiness_fails_before_any_upload_is_refused(disk: Disk, desk: Desk) ->
     program, slug = program_of(desk), desk.declare().slug
     assert Client().get("/readyz").json()["disk"] == "enough space"
     disk.fill(leave=2 * LEAST + 128 * 1024)
-    for _ in range(20):  # readings are blurred at random, so several are taken
+    for _ in range(20):  # readings of free space have random errors, so several are taken
         assert announce(program, slug).status_code == 201
         Transfer.objects.all().delete()
         shown = Client().get("/readyz")

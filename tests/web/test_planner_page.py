@@ -1,4 +1,4 @@
-"""The planner page: which maps it offers, and who may see campaigns."""
+"""The planner page: which maps it offers, and who may see campaigns (saved sets of tasks)."""
 
 from __future__ import annotations
 

@@ -149,7 +149,7 @@ class Both:
         self.here: Any = InPlaceView(rows, **given)
 
     def same(self, name: str, *given: Any, **named: Any) -> Any:
-        """Assert that both views answer alike, and return the answer."""
+        """Call a method of `there` and of `here`, check that the results are equal; return one."""
         expected = getattr(self.here, name)(*given, **named)._read_by_meter()
         found = getattr(self.there, name)(*given, **named)._read_by_meter()
         np.testing.assert_array_equal(found, expected)
@@ -174,7 +174,7 @@ def counts(regions: ValuedRegions) -> str:
 
 @pytest.fixture(autouse=True)
 def coarse(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make rasters so coarse that this process has to locate many positions near borders."""
+    """Make rasters so coarse that this process has to test many positions near borders exactly."""
     monkeypatch.setattr("dpgeo.engine.source_zones.CELLS", 40)
     monkeypatch.setattr("dpgeo.spatial.place_raster.CELLS", 40)
 
@@ -236,8 +236,8 @@ def test_persons_keep_the_same_popular_places_there_as_here(sql: psycopg.Connect
             preferred = _preferring(views, Popularity(listed, order(size) ** 2))
             kept = preferred.same(counts(regions), regions).sum()
             assert kept in range(90, 37 * bound + 1) if bound > 1 else kept == 37
-        # Cells of `fine` in the same cell of `coarse` are equally popular. The two views may keep
-        # different ones of them, but only within the same cell of `coarse`.
+        # Cells of `fine` in the same cell of `coarse` are equally popular. PostgreSQL and this
+        # process may keep different ones of them, but only within the same cell of `coarse`.
         preferred = _preferring(views, Popularity(coarse, order(coarse.size)))
         sums = [
             view.histogram(fine)._read_by_meter().reshape(8, 4, 8, 4).sum(axis=(1, 3))
@@ -289,7 +289,8 @@ def test_bounded_reports_alone_come_here(sql: psycopg.Connection, tmp_path: Path
     positions = few.positions(time_step=1)
     assert positions._count_missing() == 0
     assert views.there.positions(time_step=1)._count_missing() == ALL * 37 - len(everything[0])
-    # The choice of reports depends on their times, not their positions: moving all changes none.
+    # Which reports are kept depends on their times, not on their positions: if all are moved, the
+    # same ones are kept.
     sql.execute("UPDATE trips SET lon = 10.05, lat = 50.05")
     (folder := tmp_path / "moved").mkdir()
     moved = _reports(Both(tables.registered(dataset), folder, bound=4).there)

@@ -77,7 +77,7 @@ def squares_around(rows: bytes, side: float = 0.0005) -> bytes:
 def crowd(
     dataset: Dataset, content: bytes | None = squares_around(CSV), **facts: Any
 ) -> PublicLayer:
-    """Declare a density layer; the default one reveals the positions of the rows."""
+    """Declare a density layer, by default one whose content reveals the positions of the rows."""
     file = None if content is None else io.BytesIO(content)
     fields: dict[str, Any] = {"name": "crowd", "kind": "density", "title": "Crowd"}
     return layer_declare(dataset=dataset, file=file, created_by=None, **{**fields, **facts})
@@ -480,7 +480,7 @@ def test_an_upload_waits_for_a_layer_that_is_being_declared(
 
     Otherwise a layer could claim to be older than an upload that came first.
     """
-    if connection.vendor == "sqlite":  # with SQLite, every transaction waits for all others
+    if connection.vendor == "sqlite":  # in SQLite, transactions that write wait for each other
         assert connection.settings_dict["OPTIONS"]["transaction_mode"] == "IMMEDIATE"
         return
     create = PublicLayer.objects.create

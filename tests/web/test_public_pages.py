@@ -123,7 +123,7 @@ def test_a_release_shows_its_total_with_a_margin_and_the_bound(
     low = (figures.total - figures.total_margin) / 4
     high = figures.total + figures.total_margin
     assert f"± {figures.total_margin:,.0f} sightings" in page
-    # The lower limit is rounded down and the upper one up, to three digits.
+    # The lower limit of the number of people is rounded down and the upper one up, to three digits.
     least, most = math.floor(low / 100) * 100, math.ceil(high / 1000) * 1000
     assert (
         f"People were not counted themselves: they are at least {least:,} and at most {most:,}, as "
@@ -208,7 +208,8 @@ def test_the_squares_that_show_clearly_are_those_that_the_map_colours() -> None:
     assert figures
     assert figures.size == len(seen)
     assert figures.standing == int(coloured(seen).sum())
-    # Every box stands out from the noise, but `standing` counts only boxes that the map colours.
+    # Every box's count stands out from the noise, but `figures.standing` counts only the boxes that
+    # the map colours.
     assert 0 < figures.standing < figures.size
 
 

@@ -98,7 +98,7 @@ def quantile(noise: DiscreteGaussian) -> int:
 
 
 def counted(released: Released) -> list[Layer]:
-    """Return the measured layers that have one margin, which layers of averages do not have."""
+    """Return the measured layers with one margin for all values, which layers of averages lack."""
     shown = layers(released)
     return [each for each in shown if each.kind == "measured" and each.margin is not None]
 

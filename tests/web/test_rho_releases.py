@@ -241,7 +241,7 @@ def test_the_currency_is_fixed_with_the_first_upload(tmp_path: Path) -> None:
     with pytest.raises(Conflict) as refused:
         dataset_update(dataset=dataset, changes={"accounting": Accounting()})
     assert refused.value.field == "accounting"
-    # declaring a budget in rho that already is one is allowed
+    # a budget that is in rho may be declared in rho again
     dataset_update(dataset=dataset, changes={"accounting": RHO})
 
 
@@ -253,7 +253,7 @@ def test_a_restore_repeats_the_last_currency_alone() -> None:
     before = ledger.values().get()
     restoration._set_currencies(journal)
     assert ledger.values().get() == before
-    ledger.update(delta_exponent=9)  # the rows are as in a backup made before the second change
+    ledger.update(delta_exponent=9)  # as in a backup made before the second change of currency
     restoration._set_currencies(journal)
     assert ledger.values().get() == {**before, "total_units": 0}
 
@@ -330,7 +330,8 @@ def test_a_mechanism_without_gaussian_noise_is_compared_by_what_rho_pays_for() -
     compared = quote_release(dataset, **asked, totals=0).currencies
     assert compared is not None
     assert compared.alone.better is None
-    # A budget in rho would pay for only epsilon 0.12 for each of two such maps, instead of 0.5.
+    # A budget in rho would give each of two such maps, which have no Gaussian noise, only epsilon
+    # 0.12 instead of 0.5.
     assert compared.better is Notion.PURE_DP
 
 

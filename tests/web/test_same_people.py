@@ -218,7 +218,7 @@ def test_an_answer_is_about_the_files_read_before_it(
     with caplog.at_level(logging.WARNING, logger="dpgeo"):
         read(second, rows(range(300)))
         read(second, rows(range(300)))
-    # The second time, the warning was already open, so it is logged only once.
+    # At the second file, the first one's warning is still unanswered, so nothing is logged again.
     assert caplog.text.count("many of the same people") == 1
     assert warned(second)
     with pytest.raises(Conflict, match="The same people"):
@@ -288,7 +288,7 @@ def test_confirmations_are_limited_where_there_are_several_budgets(
     settings.DPGEO_CONFIRMATIONS_AN_HOUR = 1
     steward = make_user(first.organisation)
     read(first, rows(range(300)), steward)
-    read(first, rows(range(300)), steward)  # there is only one budget, so files are not compared
+    read(first, rows(range(300)), steward)  # no other budget to compare people with yet
     second = make_dataset(first.organisation)
     read(second, rows(range(300)), steward)
     with pytest.raises(Conflict, match="within an hour"):

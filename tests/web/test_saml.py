@@ -117,7 +117,9 @@ class Visitor:
         return self.client.get(got["Location"])
 
     def enters(self, lie: Lie | None = None, subject: str = "p-7") -> Any:
-        """Post a signed answer, which `lie` may change; return the site's last response."""
+        """Post the provider's signed answer, changed by `lie`, if any; return the site's last
+        reply.
+        """
         return self.posts(self.server.signed(self.answer(lie, subject)))
 
     def is_in(self) -> bool:
@@ -420,7 +422,7 @@ def wrap_inside(response: Any) -> Any:
 
 
 def wrap_in_object(response: Any) -> Any:
-    """Forge the assertion, and move the true signature into it, with the signed content inside."""
+    """Forge the assertion; put the true signature into it, and the true assertion into that."""
     true = assertion_of(response)
     signature = true.find("ds:Signature", NAMES)
     evil = forged(response)
@@ -613,7 +615,8 @@ def test_strangers_store_nothing_and_are_slowed_down(
     # on this site can still be finished.
     visitor = Visitor(server)
     assert visitor.enters()["Location"] == "/desk/"
-    # The ticket (RelayState) of a sign-in allows only a few answers, a forged or old one none.
+    # The ticket (RelayState) of a begun sign-in allows only a few answers; a forged or old ticket
+    # allows none.
     asked = Visitor(server).asked.ticket
     assert junk(5, asked) == [403, 403, 403, 429, 429]
     assert junk(1, f"{asked}x") == [429]
@@ -651,7 +654,8 @@ def test_an_open_session_at_the_provider_confirms_nothing(
         assert visitor.asked.again
 
     for lie, subject in (
-        # somebody at the visitor's computer told the provider not to ask for a password again
+        # somebody at the visitor's computer changed the request, so that no password was asked for
+        # again
         (says(proved=-3), "p-7"),
         (says(proved=None), "p-7"),
         (None, "p-9"),  # a passer-by signs in as somebody else

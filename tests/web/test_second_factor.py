@@ -180,7 +180,7 @@ def test_a_first_factor_ends_all_other_sessions(desk: Desk, clock: Clock) -> Non
 
 
 def test_a_session_that_began_in_anothers_is_listed_and_ends(desk: Desk, clock: Clock) -> None:
-    """A session that began in another account's session is listed and can be ended.
+    """A session that began by signing in over another account's session is listed and can be ended.
 
     Django replaces the other account's session, so the new one has no key yet when it is listed.
     """

@@ -520,7 +520,7 @@ def test_other_protections_pay_for_each_map(dataset: Dataset) -> None:
     one = declare(dataset, protection="one", most="", epsilon="300")
     complete(one, 3)
     releases = draw_all(one)
-    # Each map is protected by itself, so contributions to earlier maps use up nothing.
+    # Each map is protected by itself, so contributions to one map do not limit those to later ones.
     assert [counted(release) for release in releases] == [20, 20, 20]
 
 
@@ -611,7 +611,7 @@ def test_a_series_may_have_all_files_of_each_map_made_when_it_is_published(
     series = declare(dataset, all_files=all_files)
     complete(series, 1)
     [release] = draw_all(series)
-    assert not Job.objects.filter(task=MAKE_TASK).exists()  # files of a draft are not made
+    assert not Job.objects.filter(task=MAKE_TASK).exists()  # no job makes files of a draft
     release_publish(release=release, by=None)
     assert release.all_files == all_files
     unmade = release.files.filter(stored_name="")
@@ -683,8 +683,9 @@ def test_a_series_of_zones(dataset: Dataset) -> None:
 
 
 CALENDAR = {"person": [10, 10, 10, 0], "any": [10, 10, 10, 10]}
-"""For each kind of protection of a series: the contributions counted in each of four weeks, if ten
-people make one a week.
+"""Contributions that the map of each of four weeks counts, by kind of protection of a series.
+
+Ten people make one contribution a week, and `most` is 3.
 """
 
 

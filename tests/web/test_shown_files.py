@@ -178,7 +178,7 @@ def test_the_order_of_an_area_counts_files_of_the_same_budget(desk: Desk) -> Non
 
 
 def said(choice: str) -> str:
-    """Return the wording for a recorded choice of the study area."""
+    """Return the sentences that say how a study area was chosen, made from the stored choice."""
 
     class Drawn:
         about = {declarations.CHOICE: choice}

@@ -1,4 +1,4 @@
-"""Single sign-on by OpenID Connect, with a provider from another project that runs in the test."""
+"""Single sign-on by OpenID Connect, with another project's provider, which the test starts."""
 
 from __future__ import annotations
 
@@ -280,7 +280,7 @@ def test_strangers_cannot_fill_the_audit_list(
     provider: Provider, desk: Desk, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.DPGEO_FAILED_SIGN_INS = 3
-    # The time over which failures are counted is longer than the test.
+    # Failures are counted over a time that is longer than the test, so none of them expires.
     monkeypatch.setattr(single_sign_on, "WINDOW", 10**10)
     caches["throttle"].clear()
     client = Client(REMOTE_ADDR="198.51.100.1")

@@ -300,7 +300,7 @@ def test_a_folder_is_counted_by_spark_from_its_declaration_to_a_map(
     written = (logs / "spark.log").read_text(errors="replace")
     for path in (logs / "events").rglob("*"):
         written += path.read_text(errors="replace") if path.is_file() else ""
-    # The check works: a number that is in a query or a plan is found.
+    # The search of the logs works: a number that is in a query or a plan is found.
     assert str(planted) in written
     assert "row_number" in written
     assert "MapInArrow" in written

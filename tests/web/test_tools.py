@@ -21,7 +21,7 @@ GUIDE = (Path(__file__).parents[2] / "docs" / "tools.md").read_text()
 
 
 def typed(language: str, release: Release, server: str = "http://testserver") -> str:
-    """Return the guide's example in a language, with the server and release filled in."""
+    """Return the guide's example in a programming language, with server and release filled in."""
     (block,) = re.findall(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)
     return str(block).replace("SERVER", server).replace("ID", release.pk)
 

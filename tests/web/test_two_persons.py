@@ -150,7 +150,7 @@ def invited(by: User, organisation: Organisation, name: str) -> User:
 def test_whoever_invites_accounts_stays_one_person(
     desk: Desk, second: User, tmp_path: Path
 ) -> None:
-    """Accounts stay one person with their inviter until an operator vouches for them.
+    """An account counts as the same person as its inviter until an operator vouches for it.
 
     This holds along any chain of invitations.
     """

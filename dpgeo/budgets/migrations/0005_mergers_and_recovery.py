@@ -1,4 +1,4 @@
-"""Ledgers can be merged, and ledgers can be for draws from datasets that the database lacks."""
+"""Fields for mergers of ledgers, and for ledgers of draws whose dataset the database lacks."""
 
 import django.db.models.deletion
 from django.apps.registry import Apps

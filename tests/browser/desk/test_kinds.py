@@ -1,4 +1,4 @@
-"""An owner makes maps of flows, places and averages from files in public formats, with defaults."""
+"""An owner maps flows, places and averages from files in public formats, with default settings."""
 
 from __future__ import annotations
 
