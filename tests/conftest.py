@@ -28,7 +28,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--one-in", type=int, default=1, help="run the first and every Nth further test"
     )
     parser.addoption(
-        "--every-file", action="store_true", help="with --one-in: the first and so on of each file"
+        "--every-file", action="store_true", help="with --one-in: also the first test of each file"
     )
     parser.addoption(
         "--recorded-one-in",

@@ -4,8 +4,9 @@
 the same copy, and stops at the first that fails. `test` and `test-python` pass the options on to
 pytest. With `run`, the demo must be published and the data of every map must be available over
 HTTP; then the site is stopped. `built` is no target of the Makefile: it takes over what `make
-frontend` has built here. `python -m tests.fresh_copy newest` prints the newest Python
-on this machine if it is newer than this one. Only the standard library is used.
+frontend` has built here, and the migrated database that the tests have made. `python -m
+tests.fresh_copy newest` prints the newest Python on this machine if it is newer than this one. Only
+the standard library is used.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.migrated import KEPT
 from tests.servers import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -98,7 +100,10 @@ def fresh_copy() -> Iterator[Path]:
 
 
 def take_built(folder: Path) -> int:
-    """Copy the frontend that is built here: it is the same for every version of Python."""
+    """Copy the built frontend, and the migrated database if the tests have made it.
+
+    They are the same for every version of Python.
+    """
     here, copy = ROOT / "frontend", folder / "frontend"
     assert (here / "dist" / "manifest.json").exists(), "Nothing is built here: make frontend"
     # copytree also copies modification times. make compares these, finds the build up to date, and
@@ -107,6 +112,10 @@ def take_built(folder: Path) -> int:
     (copy / "node_modules").mkdir()
     installed = Path("node_modules", ".package-lock.json")
     shutil.copy2(here / installed, copy / installed)
+    kept = folder / KEPT.relative_to(ROOT)
+    kept.mkdir(parents=True)
+    for path in KEPT.glob("*.sqlite3"):
+        shutil.copy2(path, kept)
     return 0
 
 

@@ -80,9 +80,9 @@ def migrate(settings: Mapping[str, str]) -> None:
 def _fingerprint() -> str:
     """Return a hash of all that determines the migrated database.
 
-    These are dpgeo's code and the versions of Python, SQLite and the packages with migrations.
+    These are dpgeo's code and the versions of SQLite and the packages with migrations.
     """
-    digest = hashlib.sha256(f"{sys.version} {sqlite3.sqlite_version}".encode())
+    digest = hashlib.sha256(sqlite3.sqlite_version.encode())
     for package in ("django", "django-allauth"):
         digest.update(f"{package} {version(package)}\n".encode())
     for path in sorted((ROOT / "dpgeo").rglob("*.py")):

@@ -1,7 +1,8 @@
 """Real PostgreSQL and Redis servers for tests, from Debian's packages.
 
 `python -m tests.servers COMMAND...` runs a command while both servers run. Their addresses are in
-DATABASE_URL and CELERY_BROKER_URL. They listen on free ports of 127.0.0.1 and have passwords.
+DATABASE_URL and CELERY_BROKER_URL. They listen on free ports of 127.0.0.1 and have passwords. The
+database has all tables; Django's test databases are copies of it (`tests.settings`).
 """
 
 from __future__ import annotations
@@ -289,7 +290,7 @@ def main(command: Sequence[str]) -> int:
         return 1 if needed else 0
     with running_servers() as servers:
         return subprocess.run(
-            command, env={**os.environ, **servers.environment()}, check=False
+            command, env={**os.environ, **servers.migrated_environment()}, check=False
         ).returncode
 
 
