@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Find out once, for all test processes, which suites may be sampled."""
+    """Find out once, for all test processes, of which suites a sample of the tests is enough."""
     if hasattr(config, "workerinput"):
         config.stash[FRESH] = config.workerinput["fresh"]
     elif config.getoption("--recorded-one-in") > 1:
@@ -74,7 +74,7 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def imported_first(arguments: Sequence[str], number: int, of: int) -> list[Path]:
-    """Return the test files that process `number`, from 0, of `of` processes imports first."""
+    """Return the files that the process `number` (from 0) of `of` test processes imports first."""
     places = [Path(argument.partition("::")[0]).absolute() for argument in arguments]
     files = [
         path
@@ -106,7 +106,7 @@ def keep_one_in(
     *,
     every_file: bool = False,
 ) -> None:
-    """Sample one test in `every` of those in `own`, and remove the rest of them from `items`."""
+    """Keep a sample of one in `every` of the tests `own`; remove their rest from `items`."""
     chosen = sample([item.nodeid for item in own], every, every_file=every_file)
     left_out = [item for item, is_chosen in zip(own, chosen, strict=True) if not is_chosen]
     if left_out:

@@ -65,7 +65,7 @@ def parse(text: str) -> list[list[Step]]:
 
 @dataclass
 class Image:
-    """The folder of a stage that is being built, or of a container that runs from it."""
+    """The folder of a Dockerfile's stage while it is built, or of a container made from it."""
 
     root: Path
     path: Sequence[Path]
@@ -219,7 +219,10 @@ def _copy(words: list[str], image: Image, context: Path, stages: Mapping[str, Pa
 
 
 def context_of(project: Path, target: Path, files: Sequence[str]) -> Path:
-    """Copy the tracked files that .dockerignore allows, readable only by this account."""
+    """Copy those of `files` that .dockerignore allows to `target`; return `target`.
+
+    Only this account can read the copies.
+    """
     lines = (project / ".dockerignore").read_text().split()
     allowed = {line[1:] for line in lines if line.startswith("!")}
     for name in files:

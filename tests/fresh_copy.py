@@ -207,7 +207,7 @@ def stop(process: subprocess.Popen[Any]) -> None:
 
 
 def main(words: list[str]) -> int:
-    """Run the command line `words` of the module docstring, and return its exit code."""
+    """Run the command line `words`, as in the module docstring, and return the exit code."""
     if words == ["newest"]:
         sys.stdout.write(f"{newest_python() or ''}\n")
         return 0

@@ -51,7 +51,7 @@ _numbers = itertools.count(1)
 
 
 def ask_for(release: Release, *names: str) -> Release:
-    """Make the named files of a release that are otherwise made on request; without names, all."""
+    """Make files of a release that are otherwise made on request: the named ones, or else all."""
     unmade = release.files.filter(stored_name="")
     for file in unmade.filter(name__in=names) if names else unmade:
         file_make(file)
@@ -156,7 +156,7 @@ def request_release(dataset: Dataset, **asked: Any) -> Release:
 
 
 def quote_release(dataset: Dataset, guess: Guess | None = None, **asked: Any) -> Quote:
-    """Return what a requested release would cost and show."""
+    """Return the quote for a request: its cost and the noise to expect."""
     return release_quote(dataset=dataset, request=read_request(dataset, **asked), guess=guess)
 
 

@@ -1,4 +1,4 @@
-"""Releases of an invented city, stored with rows and files but made without data or a job.
+"""Releases of an invented city, stored as a job would, but made without data or a job.
 
 Their noise comes from a seeded generator, which only tests may use.
 """
@@ -195,7 +195,7 @@ def partition_release(area: StudyArea, cells: int = 128) -> Released:
 def install(
     released: Released, title: str, *, state: str = ReleaseState.PUBLISHED, files: bool = True
 ) -> Release:
-    """Store a release's rows, blob and, if wanted, files as its job would have done."""
+    """Store a release as its job does: database rows, the blob and, if `files`, its files."""
     organisation, _ = Organisation.objects.get_or_create(
         slug="vessby-transport", defaults={"name": "Vessby Transport"}
     )

@@ -34,7 +34,7 @@ def migrated_database(kept: Path = KEPT) -> bytes:
         migrate({"DPGEO_VAR": str(folder)})
         made = folder / DATABASE
         with closing(sqlite3.connect(made)) as database:
-            # In WAL mode, a copy in memory would look for the log file beside itself.
+            # Turn off WAL mode: a copy in memory would look for its log in a file beside itself.
             database.execute("PRAGMA journal_mode=DELETE")
         return made
 
@@ -42,10 +42,10 @@ def migrated_database(kept: Path = KEPT) -> bytes:
 
 
 def kept_content(suffix: str, make: Callable[[Path], Path], kept: Path = KEPT) -> bytes:
-    """Return the content of the file that `make(folder)` returns, from the copy in `kept` if any.
+    """Return the content of the file that `make(folder)` makes, or of its copy in `kept`.
 
-    The copy's name ends with `suffix`. The first process that needs it calls `make`, while others
-    wait.
+    The copy's name ends with `suffix`. If there is no copy yet, the first process that needs one
+    calls `make`, while others wait.
     """
     kept.mkdir(parents=True, exist_ok=True)
     path = kept / f"{_fingerprint()}{suffix}"

@@ -36,7 +36,7 @@ class ZeroNoise:
     """Entropy that makes all noise 0, to test mechanisms without noise."""
 
     def stream(self) -> ZeroWords:
-        """Return a stream of zeros, which select the first entry of every sampling table."""
+        """Return a stream of zeros, which select a sampling table's first entry: 0 for noise."""
         return ZeroWords()
 
 

@@ -31,7 +31,7 @@ RECORD = Path("tests/audited.json")
 PACKAGES = ("dpgeo", "tests", "fixtures", "benchmarks")
 
 PARSER = hashlib.sha256(sys.version.encode() + Path(__file__).read_bytes()).hexdigest()
-"""Hash of what parses sources: this file and Python."""
+"""Hash of what decides how a source is parsed: this file and Python's version."""
 
 PARSED = ROOT / ".pytest_cache" / f"sources-{PARSER[:16]}.json"
 """File in which test processes store the imports and hash of each source for later processes."""
@@ -93,7 +93,7 @@ WEB_TREES = (
 def unit(
     name: str, *files: str, trees: tuple[str, ...] = (), reads_docstrings: bool = False
 ) -> Suite:
-    """Return the suite of the unit tests in a folder, which also read the given files and trees."""
+    """Return the suite of the unit tests in `name`, which also read `files` and all `trees`."""
     return Suite(
         name=name,
         folder=Path("tests/unit") / name,

@@ -12,7 +12,7 @@ import pytest
 
 
 def need(condition: object, what: str) -> None:
-    """Continue if `condition` holds; otherwise skip the test, or fail if everything is required.
+    """Continue if `condition` holds; otherwise skip the test, or fail it if DPGEO_REQUIRE_ALL=1.
 
     `what` names the missing thing and how to get it: "Chromium: apt-get install chromium". The
     function can be called in a test, in a fixture or at the top of a module.

@@ -30,9 +30,10 @@ FIRST = date(2026, 1, 5)
 def install_series(first: Released, maps: int, *, title: str = "Week by week") -> Series:
     """Store a series of weekly maps; all count in the regions of the first.
 
-    Every second map has the same true counts as the first; in the maps between, some people have
-    moved from the fullest region to the last one, or from the last to the first. All maps have
-    independent noise. Only the newest map has files.
+    Apart from noise, maps with odd numbers have the counts of the first. In maps with even numbers,
+    half of the people in the fullest region have moved to the last one (to the first one if the
+    fullest is the last); of flows, the largest is halved. All maps have independent noise. Only the
+    newest map has files.
     """
     newest = _install(None, first, 1, title, files=maps == 1)
     series = Series.objects.create(
@@ -100,7 +101,7 @@ def _changed(first: Released, number: int) -> Released:
 
 
 def _changed_flows(content: FlowsRelease, number: int) -> FlowsRelease:
-    """Return the flows for map `number`, with new noise; if it is even, the largest is halved."""
+    """Return the flows of map `number`, with new noise; in even maps, the largest is halved."""
     pairs, arriving = content.pairs.copy(), content.arriving.copy()
     if number % 2 == 0:
         largest = int(np.argmax(pairs))

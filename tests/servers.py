@@ -99,7 +99,7 @@ class Servers:
         return self._environment(self._migrated)
 
     def _dump(self, folder: Path) -> Path:
-        """Migrate an empty database, and write all that it holds to a file in a folder."""
+        """Migrate an empty database, and return the path of a dump of it, written to `folder`."""
         settings = self.environment()
         migrate({**settings, "DPGEO_VAR": str(folder)})
         path = folder / "dump.sql"

@@ -21,7 +21,7 @@ from dpgeo.commands.supervisor import tie_to_parent
 
 
 def run_together(commands: Sequence[str], at_once: int | None = None) -> int:
-    """Run the commands, at most `at_once` at the same time, and return the worst exit code."""
+    """Run the commands, at most `at_once` at the same time; return the highest exit code."""
     with ThreadPoolExecutor(at_once or len(commands)) as pool:
         ended = as_completed([pool.submit(_run, command) for command in commands])
         return max(future.result() for future in ended)

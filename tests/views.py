@@ -1,4 +1,4 @@
-"""A private view of arrays, for testing mechanisms without an engine."""
+"""A dataset held in arrays, as mechanisms see private data; for tests without an engine."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ArrayView:
     """The value of each record, used for every measure; NaN for a record without a value."""
     categories: tuple[Category, ...] = ()
     codes: ArrayLike = ()
-    """The code of each record, used for every category."""
+    """For each record, the index of its value (its code), the same in every category."""
 
     place_keys: tuple[str, ...] = ()
     """For each record, the key of the place that it names."""
@@ -96,7 +96,7 @@ class ArrayView:
         return PrivateCounts(counts, sensitivity=self.bound, distinct=self._distinct)
 
     def sliced_histogram(self, sliced: SlicedGrid | SlicedZones) -> PrivateCounts:
-        """Return the counts of slices and regions, with L1 sensitivity `bound` over all of them."""
+        """Return the count of each region in each slice, with L1 sensitivity `bound` over all."""
         size = int(np.prod(sliced.shape))
         counts = np.bincount(self._cells(sliced), minlength=size).reshape(sliced.shape)
         return PrivateCounts(counts, sensitivity=self.bound, distinct=self._distinct)
@@ -134,7 +134,7 @@ class ArrayView:
         )
 
     def visits(self, grid: Grid) -> PrivateVisits:
-        """Return the persons and their counted cells, as pairs; persons are renumbered from 0."""
+        """Return pairs of a person, renumbered from 0, and a cell in which the person counts."""
         persons, cells = self._kept(grid)
         _, persons = np.unique(persons, return_inverse=True)
         return PrivateVisits(persons, cells, size=grid.size, sensitivity=self.bound)
@@ -145,10 +145,10 @@ class ArrayView:
         return PrivateCounts(counts, sensitivity=self.bound, distinct=self._distinct)
 
     def value_shares(self, regions: ValuedRegions, measure: Measure) -> PrivateShares:
-        """Return the number of records and the sum of their values, in steps, in each region.
+        """Return the number of records in each region, and the sum of their values there.
 
-        At most `bound` records of each privacy unit are counted, over all regions. `measure` says
-        how large a step is.
+        Values are in steps from 0 to `measure.steps`. At most `bound` records of each privacy unit
+        are counted, over all regions.
         """
         cells, steps = self._valued(regions, measure)
         shape = (len(regions),) if isinstance(regions, Listed) else regions.shape
@@ -163,7 +163,7 @@ class ArrayView:
         )
 
     def value_histogram(self, regions: ValuedRegions, measure: Measure, bins: int) -> PrivateCounts:
-        """Return the counts by region and by bin, of the records that `value_shares` counts."""
+        """Count the records of `value_shares` by region and bin (a part of the values' range)."""
         cells, steps = self._valued(regions, measure)
         shape = (len(regions),) if isinstance(regions, Listed) else regions.shape
         binned = cells * bins + measure.to_bins(steps, bins)
@@ -175,7 +175,7 @@ class ArrayView:
     def _valued(
         self, regions: ValuedRegions, measure: Measure
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the region of each counted value, and the value in steps of `measure`."""
+        """Return the region of each counted value, and the value as a step of `measure`, from 0."""
         lon = np.asarray(self.longitude, dtype=np.float64)
         lat = np.asarray(self.latitude, dtype=np.float64)
         values = np.asarray(self.values, dtype=np.float64)
@@ -257,9 +257,9 @@ class ArrayView:
         )
 
     def trip_features(self, paths: TripPaths) -> PrivateTripFeatures:
-        """Return counts of the features of trips, as `engine.trip_rows` describes them.
+        """Count the features of trips: their ends, moves and lengths (`privacy.trip_features`).
 
-        If trips are made of consecutive records, these are put in order by their hours.
+        If trips are made of consecutive records, the records are ordered by their hours.
         """
         lon, lat = (np.asarray(each, dtype=np.float64) for each in (self.longitude, self.latitude))
         hours = np.asarray(self.hours, dtype=np.int64)
@@ -314,27 +314,27 @@ class ArrayView:
         )
 
     def contributions(self, regions: ValuedRegions, most: int) -> PrivateContributions:
-        """Return the number of people with each number of contributions.
+        """Return the numbers of people with 0, 1, 2, ... contributions in the regions.
 
-        People with more than `most` contributions are counted together.
+        People with more than `most` contributions are counted together, in the last number.
         """
         persons, _ = replace(self, bound=1 << 30, preferred=None)._kept(regions)
         _, each = np.unique(persons, return_counts=True)
         return PrivateContributions(np.bincount(np.minimum(each, most + 1), minlength=most + 2))
 
     def with_bound(self, bound: int) -> ArrayView:
-        """Return the view with another contribution bound."""
+        """Return a copy of this view with another contribution bound."""
         return replace(self, bound=bound)
 
     def popularity(self, regions: Regions) -> PrivateCounts:
-        """Return the number of people in each region; each person counts in one of their places."""
+        """Return the number of people in each region; a person counts in only one of them."""
         view = replace(self, bound=1, preferred=None)
         if isinstance(regions, Listed):
             return view.zone_counts(regions)
         return view.histogram(regions).flat()
 
     def preferring(self, popularity: Popularity) -> ArrayView:
-        """Return the view in which a person's places in the most popular regions are counted."""
+        """Return a copy of this view that prefers to count people in the most popular regions."""
         return replace(self, preferred=popularity)
 
     def _cells(self, regions: ValuedRegions) -> NDArray[np.int64]:
@@ -365,9 +365,10 @@ class ArrayView:
         lat: NDArray[np.float64],
         rows: NDArray[np.int64],
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the records in regions, as indices of `lon`, and the region of each.
+        """Return which of the records at `lon` and `lat` are in regions, and the region of each.
 
-        `rows` holds, for each record in `lon` and `lat`, the record's index in the view's arrays.
+        Records are returned as indices of `lon`. `rows` holds the indices of the same records in
+        the view's own arrays.
         """
         if isinstance(regions, NearPlaces) and regions.by_key:
             named = [number_of_key(self.place_keys[row]) for row in rows.tolist()]
@@ -403,7 +404,8 @@ class ArrayView:
             persons, cells = np.unique(np.stack([persons, cells]), axis=1)
             key = _hash(self.salt, persons, cells)
         else:
-            # If the privacy unit is a record, the hash must not depend on the record's number.
+            # If the privacy unit is a record, the hash must not depend on the record's number,
+            # which would change if an earlier record were removed.
             who = persons if self.unit is Unit.PERSON else np.zeros_like(persons)
             key = _hash(self.salt, who, x.view(np.int64), y.view(np.int64), cells)
         ranks = np.zeros_like(cells)
@@ -429,7 +431,7 @@ def _region(
 
 
 def _ranks(persons: NDArray[np.int64], key: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the rank of each record by its key among the records of the same person."""
+    """Return each record's rank, from 0, among those of the same person in the order of `key`."""
     order = np.lexsort((key, persons))
     starts = np.flatnonzero(np.r_[True, persons[order][1:] != persons[order][:-1]])
     if not persons.size:
@@ -440,9 +442,9 @@ def _ranks(persons: NDArray[np.int64], key: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _hash(salt: int, *columns: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return a well-mixed 64-bit hash of each row.
+    """Return a well-mixed 64-bit hash of `salt` and each row of `columns`.
 
-    It applies the finaliser of SplitMix64 (Steele et al. 2014) to each column.
+    It applies the finaliser of SplitMix64 (Steele et al. 2014) for each column in turn.
     """
     state = np.full(columns[0].size, salt, dtype=np.uint64)
     for column in columns:

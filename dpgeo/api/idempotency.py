@@ -53,9 +53,10 @@ def id_named(dataset: Dataset, what: str, name: str) -> UUID:
 
     The id is computed from the dataset, the kind of object `what` and the client's `name` for the
     request. Since the id depends on the dataset, no name can refer to another organisation's job. A
-    draw of noise is looked up by the id of its job, even after a backup was restored. After a
-    restore, a new dataset may get the primary key of a lost one, but must not get the lost
-    dataset's draws. The id therefore also depends on the time at which the dataset was declared.
+    draw of noise is looked up by the id of its job, even after the database was restored from a
+    backup. A new dataset may then get the primary key of a dataset that was declared after the
+    backup and lost, but must not get that dataset's draws. The id therefore also depends on the
+    time at which the dataset was declared.
     """
     facts = f"dpgeo {what} {dataset.pk} {dataset.created_at.isoformat()} {name}"
     digest = hashlib.sha256(facts.encode()).digest()

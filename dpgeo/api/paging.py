@@ -85,7 +85,7 @@ def read_cursor(text: str, order: Order) -> list[Any]:
 def _value(name: str, value: object) -> Any:
     if not isinstance(value, str) or "\0" in value:
         raise ValueError
-    value.encode()  # raises ValueError for a lone surrogate, which no database can store
+    value.encode()  # encode() raises ValueError for a lone surrogate, which no database stores
     return date.fromisoformat(value) if name == "day" else value
 
 

@@ -316,7 +316,7 @@ def takes_file(request: Any) -> bool:
 
 
 def of_status(status: int) -> Problem:
-    """Return the kind of problem with a status, or a generic kind if KINDS has none."""
+    """Return the kind of problem with a status; if KINDS has none, one named like the status."""
     known = HTTPStatus(status)
     if known in OF_STATUS:
         return OF_STATUS[known]

@@ -19,7 +19,7 @@ from dpgeo.releases.selectors import published_file
 ADDRESS = re.compile(r"/api/v1/releases/([-\w]{1,32})/files/([\w.-]{1,100})", re.ASCII)
 
 HEADERS = {**OPEN_HEADERS, "Allow": "GET, HEAD, OPTIONS", "X-Frame-Options": "DENY"}
-"""The headers that ReleaseFileView would add to its responses."""
+"""The headers added to each file's response, the same as ReleaseFileView adds."""
 
 GetResponse = Callable[[HttpRequest], HttpResponseBase]
 
@@ -36,7 +36,7 @@ def published_files(get_response: GetResponse) -> GetResponse:
             return get_response(request)
         try:
             answer = serve(request, file)
-        except FileNotFoundError:  # the release was withdrawn in the meantime; the view says so
+        except FileNotFoundError:  # withdrawn in the meantime: ReleaseFileView says so
             return get_response(request)
         for name, value in HEADERS.items():
             answer.headers[name] = value

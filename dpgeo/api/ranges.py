@@ -48,7 +48,7 @@ CONFIDENCE = 0.95
 POLYGONS = ("Polygon", "MultiPolygon")
 
 SHAPES = ("bbox", "polygon", "regions")
-"""The fields in which a request can give regions; it must use exactly one."""
+"""The fields for a request's regions; a request must use exactly one of the fields."""
 
 BOX = Query(
     name="bbox",
@@ -303,7 +303,10 @@ def _ranges(release_id: str, sha256: str, layer: str) -> Ranges:
 
 @lru_cache(maxsize=4)
 def _flows(release_id: str, sha256: str, layer: str) -> FlowAnswers:
-    """Return an object that computes trips from the flows of a release. The object is cached."""
+    """Return an object that estimates numbers of trips from the flows of a release.
+
+    The object is cached.
+    """
     return FlowAnswers(drawn_release(release_id, sha256), layer=layer)
 
 

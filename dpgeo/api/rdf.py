@@ -43,8 +43,8 @@ NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 class Syntax:
     """One RDF syntax, with the functions that write it.
 
-    `write` returns a node in this syntax. `page` returns a node that contains a list of other
-    nodes, whose texts are given.
+    `write` returns the text of a node. `page` returns the text of a node, such as a page of the
+    catalogue, with a list of other nodes, whose texts are given.
     """
 
     title: str
@@ -144,7 +144,7 @@ def _with(node: Node, name: str, members: list[Node]) -> Node:
 
 def _properties(node: Node) -> Iterable[tuple[str, list[Any]]]:
     for name, value in node.items():
-        if not name.startswith("@") and value != []:  # Turtle has no property without values
+        if not name.startswith("@") and value != []:  # Turtle needs a value
             yield name, value if isinstance(value, list) else [value]
 
 

@@ -49,7 +49,7 @@ MEDIA_TYPES = (map_array.MEDIA_TYPE, *(each.media_type for each in LONG.values()
 
 
 def public_or_404(series_id: UUID) -> tuple[Series, Shown]:
-    """Return a series that has published maps, and the ids of these maps. Raises Http404."""
+    """Return a series and its published maps' ids. Raises Http404 if no map is published."""
     series = series_public(series_id)
     shown = shown_maps(series) if series else ()
     if series is None or not shown:
@@ -127,7 +127,7 @@ class Region(Body):
 
 
 class PeriodAnswer:
-    """What was counted in a region in one period."""
+    """A map of one period, and the count that it gives for the requested region."""
 
     def __init__(self, one: PeriodMap, answer: RangeAnswer) -> None:
         self.map, self.answer = one, answer

@@ -57,7 +57,10 @@ def _key_of(request: Request) -> ApiKey | None:
 
 
 def count_time(request: Request, seconds: float) -> None:
-    """Count the processor time of a request without an API key as further requests."""
+    """Count a request's processor time towards the rate limit, unless it has an API key.
+
+    Every SECONDS_A_REQUEST count as one more request.
+    """
     more = int(seconds / SECONDS_A_REQUEST)
     if not more:
         return

@@ -113,14 +113,15 @@ class StyleView(DocumentView):
         try:
             with open_span(stored.storage, stored.name, 0, stored.size - 1) as file:
                 style = json.loads(file.read(stored.size))
-        except FileNotFoundError:  # moved or deleted since `file_of` found it
+        except FileNotFoundError:  # the file was moved or deleted since `file_of` found it
             raise Http404 from None
         source = style["sources"][layer]
         if self.query["source"] == "tiles":
             source["url"] = address_of(request, "api:tilejson", release.pk, layer)
         else:
             name = layer + geojson.FORMAT.suffix
-            # Raise BeingMade if the file is not made yet, because the styled map would be empty.
+            # Raise BeingMade if the GeoJSON file is not made yet: without it, the map would be
+            # empty.
             file_of(request, release, name)
             address = address_of(request, "api:release-file", release.pk, name)
             credit = source["attribution"]
@@ -191,7 +192,7 @@ def _opened(stored: StoredFile) -> Iterator[Any]:
     """
     try:
         yield Reader(_ranges(stored))
-    except FileNotFoundError:  # moved or deleted since `file_of` found it
+    except FileNotFoundError:  # the file was moved or deleted since `file_of` found it
         raise Http404 from None
 
 

@@ -69,7 +69,7 @@ class Guess:
 
     @property
     def busy(self) -> float:
-        """Expected number of visits to the busy place that `share` describes, before bounding."""
+        """Expected visits to the busy place, before bounding: people * records * share."""
         return self.people * self.records * self.share
 
 

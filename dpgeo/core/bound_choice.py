@@ -7,7 +7,7 @@ from fractions import Fraction
 PARTS = 10
 
 QUANTILE = Fraction(9, PARTS)
-"""Share of the people whose contributions are to be kept in full."""
+"""Share of the people of whom the privately chosen bound should keep all contributions."""
 
 USUAL_PERCENT = 5
 """Default share of epsilon or rho, in per cent, that pays for a private choice of the bound."""

@@ -64,7 +64,7 @@ def to_micro(epsilon: Fraction) -> int:
 
 
 def format_epsilon(epsilon: Fraction) -> str:
-    """Format as the shortest exact decimal ("0.25"), or as a fraction ("1/3") if there is none."""
+    """Format an epsilon as the shortest exact decimal ("0.25"), or else a fraction ("1/3")."""
     decimal = Decimal(epsilon.numerator) / Decimal(epsilon.denominator)
     if Fraction(decimal) != epsilon:
         return f"{epsilon.numerator}/{epsilon.denominator}"

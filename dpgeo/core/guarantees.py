@@ -200,7 +200,7 @@ def from_units(notion: Notion, units: int) -> Fraction:
 
 
 def units_in(notion: Notion, cost: Guarantee) -> int:
-    """Return what a guarantee costs in a ledger of a notion, in that ledger's units.
+    """Return what a guarantee costs in a ledger that counts in `notion`, in that ledger's units.
 
     A pure epsilon costs a rho of epsilon^2/2 in a ledger for zCDP, rounded up. Raises TypeError for
     any other pair of different notions.

@@ -97,8 +97,8 @@ class DiscreteLaplace:
     def sum_threshold(self, terms: int) -> int:
         """Return a value that a sum of `terms` noises reaches with probability at most 0.001.
 
-        For several terms, the value is the smallest that a Chernoff bound for Laplace variables
-        gives over a range of tilts.
+        For several terms, a Chernoff bound for Laplace variables gives such a value for each tilt
+        (exponent) between 0 and 1; of 99 tilts, the smallest value is returned.
         """
         if terms == 1:
             return self.threshold()
@@ -187,7 +187,7 @@ class DiscreteGaussian:
     def variance(self) -> float:
         """The variance: s (`square_scale`) if s >= 2, to within a relative 2 * 10^-15.
 
-        Otherwise, it is computed as a sum over values.
+        For smaller s, it is the sum of k^2 P(k) over the integers k from -64 to 64.
         """
         if self.square_scale >= 2:
             return float(self.square_scale)
@@ -231,16 +231,16 @@ class DiscreteGaussian:
     def sum_threshold(self, terms: int) -> int:
         """Return a value that a sum of `terms` noises reaches with probability at most 0.001.
 
-        The sum has nearly the distribution of noise with the parameter s times `terms`; for small
-        s, its spread is smaller.
+        The sum is distributed nearly like a single noise with the parameter s times `terms`; for
+        small s, the sum varies less than that noise.
         """
         return DiscreteGaussian(self.rho, terms * self.squared_sensitivity).threshold()
 
     def list_threshold(self, cells: int, percent: int) -> int:
-        """Return the smallest T >= 1 that a cell reaches with probability cells^-eta / 2 or less.
+        """Return the smallest T >= 1 with P(noise >= T) <= cells^-eta / 2, for eta = percent/100.
 
-        eta is percent/100. As with Laplace noise, about cells^(1 - eta)/2 of `cells` empty cells
-        are expected to reach the threshold.
+        Cells whose noisy counts reach T are listed. As with Laplace noise, about
+        cells^(1 - eta)/2 of `cells` empty cells are expected to reach it.
         """
         return self.threshold(float(cells) ** (-percent / 100) / 2)
 
@@ -277,13 +277,13 @@ class DiscreteGaussian:
         return 1 - 2 * self.above(1)
 
     def _weights(self, largest: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the values 1, ..., `largest` and the probability of each as noise, float64."""
+        """Return the integers k = 1, ..., `largest` and P(noise = k) for each, float64."""
         values = np.arange(1.0, largest + 1)
         weights = np.exp(-(values**2) / (2 * float(self.square_scale)))
         return values, weights / (1 + 2 * weights.sum())
 
     def _least(self, small: Callable[[float], bool]) -> int:
-        """Return the smallest value >= 1 for which `small` accepts P(noise >= value)."""
+        """Return the smallest value >= 1 for which `small(P(noise >= value))` is true."""
         low, high = 0, 40 * (math.isqrt(math.ceil(self.square_scale)) + 1)
         while high - low > 1:
             middle = (low + high) // 2
@@ -420,9 +420,9 @@ class PlanarLaplace:
     def radius(self, share: float) -> float:
         """Return the radius in metres within which a fraction `share` of displacements lies.
 
-        With R the radius of the sphere, integration by parts gives P(r > s) = (exp(-rate s) (rate R
-        sin(s/R) + cos(s/R)) + exp(-rate pi R)) / (1 + exp(-rate pi R)). This is solved for s by
-        bisection, to a millimetre.
+        For a displacement r and the sphere's radius R, integration by parts gives P(r > s) =
+        (exp(-rate s) (rate R sin(s/R) + cos(s/R)) + exp(-rate pi R)) / (1 + exp(-rate pi R)). The
+        s at which this is 1 - share is found by bisection, to a millimetre.
         """
         low, high = 0.0, math.pi * EARTH_RADIUS_METRES
         while high - low > 1e-3:

@@ -68,7 +68,7 @@ class DividedRelease(Content):
 
     `keys` (s,) are the names of the slices in files, `titles` (s,) are their titles on pages, and
     `time_zone` is the time zone in which the slices are defined. `values`, `times` and `category`
-    are as in `SliceNames`; all are empty in releases by time alone.
+    are as in `SliceNames`; releases by time alone leave them empty, and `titles` names the times.
     """
 
     keys: tuple[str, ...]
@@ -385,12 +385,13 @@ class TripsRelease(Content):
     """Noisy counts of the features of trips, from which trips are made up.
 
     `ends`, int64 (n, n), are the noisy numbers of trips by the cell in which they start and the
-    cell in which they end, for the n cells of the grid. `moves`, int64 (n, 8), are noisy numbers of
-    units of moves by cell and direction (`core.trip_paths`); each trip divides UNITS of them among
-    its moves. Entries of cells that do not intersect the study area are exactly 0, without noise,
-    as are moves into such cells. `lengths`, int64 (m,), are the noisy numbers of trips with 1 to m
-    moves; longer trips were cut off. If `gap_minutes` is above 0, consecutive rows of a person that
-    are at most that many minutes apart made a trip; otherwise each row was a trip.
+    cell in which they end, for the n cells of the grid. `moves`, int64 (n, 8), are noisy sums by
+    cell and direction (`core.trip_paths`): however many moves a trip has, it adds UNITS in all,
+    divided among the moves as evenly as possible. Entries of cells that do not intersect the study
+    area are exactly 0, without noise, as are moves into such cells. `lengths`, int64 (m,), are the
+    noisy numbers of trips with 1 to m moves; longer trips were cut off. If `gap_minutes` is above
+    0, consecutive rows of a person that are at most that many minutes apart made a trip; otherwise
+    each row was a trip.
     """
 
     product = "Synthetic data"
@@ -425,8 +426,8 @@ class PointsRelease(Content):
     recomputed, so that a better method changes no release.
     """
 
-    # The limit of other contents is too small for points: this one is enough for about 10^9 of
-    # them, at 8 bytes each, or for half as many with times.
+    # The usual limit on the size of arrays (`Content.most_bytes`) is too small for points: this
+    # one is enough for about 10^9 of them, at 8 bytes each, or for half as many with times.
     most_bytes = 8 * 1024**3
     product = "Dataset"
 
@@ -447,17 +448,17 @@ class PointsRelease(Content):
 class LocationsRelease(Content):
     """Places drawn for virtual users, and noisy counts for pairs of a unit and a cluster.
 
-    The candidate places (m,) are all public: `longitude` and `latitude`, float64, are in degrees;
-    `unit` and `cluster`, int32, are the indices of each place's unit and cluster. `levels` are the
-    names of the visible levels of the hierarchy. `unit_paths` gives, for each unit of the finest
-    visible level, the names of the units that contain it, the widest first, followed by its own
-    name.
+    Places belong to units, such as districts, in a public hierarchy. The candidate places (m,) are
+    all public: `longitude` and `latitude`, float64, are in degrees; `unit` and `cluster`, int32,
+    are the indices of each place's unit and cluster. `levels` are the names of the visible levels
+    of the hierarchy. `unit_paths` gives, for each unit of the finest visible level, the names of
+    the units that contain it, the widest first, followed by its own name.
 
     The clusters (k,) have `centre_longitude` and `centre_latitude`, float64, in degrees.
 
-    There is one bin (b,) for each pair of a unit and a cluster that have a place in common:
-    `bin_unit` and `bin_cluster`, int32, are the indices of the pair, and `counts`, int64, are the
-    noisy numbers of records, as drawn.
+    Each pair of a unit and a cluster that have places in common is a bin (b,): `bin_unit` and
+    `bin_cluster`, int32, are the indices of the pair, and `counts`, int64, are the noisy numbers of
+    records nearest to places of the bin, as drawn.
 
     There is one draw (e,) for each place drawn for a virtual user: `person`, int32, is the virtual
     user's new label, from 0 to `people` - 1, in ascending order, and `place`, int32, is the index
@@ -534,14 +535,14 @@ class Released:
 
     @property
     def window(self) -> Window | None:
-        """The days whose rows were counted, according to `about`; None if rows of all days were."""
+        """The days whose rows were counted, read from `about`; None if rows of all days were."""
         return Window.parse(self.about.get("from_day"), self.about.get("to_day"))
 
     @property
     def household(self) -> int:
-        """Number of people who are protected together as a household, according to `about`.
+        """Number of people who are protected together as a household, read from `about`.
 
-        `guarantee` holds for each of them alone.
+        The release's `guarantee` is for a single one of these people.
         """
         return int(self.about.get("household", "1"))
 
@@ -555,13 +556,13 @@ class Released:
 
     @property
     def most_bound(self) -> int:
-        """The largest bound that a private choice of the bound could have given, from `about`.
+        """The largest contribution bound that the private choice could have given, from `about`.
 
-        It is `bound` itself if there was no private choice.
+        Without a private choice, it is `bound` itself.
         """
         return int(self.about.get("most_bound", self.bound))
 
     @property
     def series(self) -> Part | None:
-        """The release's position in its series, according to `about`; None if it has none."""
+        """The release's position in its series, read from `about`; None if it is in no series."""
         return Part.read(self.about)

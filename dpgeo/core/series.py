@@ -109,7 +109,7 @@ class Terms:
 
     @property
     def epsilon_of_map(self) -> Fraction:
-        """The epsilon with which each map is drawn; 0 if `amount_of_map` is 0."""
+        """The epsilon with which each map is drawn; 0 if `amount_of_map` was rounded down to 0."""
         return self._epsilon(self.amount_of_map)
 
     @property
@@ -121,7 +121,7 @@ class Terms:
 
     @property
     def maps_of_year(self) -> int:
-        """The largest number of maps whose periods begin within a year."""
+        """The largest number of maps whose periods can begin within any one year."""
         return min(self.maps or self.period.in_a_year, self.period.in_a_year)
 
     def _epsilon(self, amount: Fraction) -> Fraction:
@@ -181,7 +181,7 @@ class Part:
         )
 
     def facts(self) -> dict[str, str]:
-        """Return the public facts, for `Released.about`, from which `read` restores this object."""
+        """Return this position as public facts for `Released.about`; `read` restores it."""
         return {
             "series": self.series,
             "series_title": self.title,
@@ -203,8 +203,9 @@ class Part:
 
 
 def _rho(about: Mapping[str, str]) -> dict[str, Fraction]:
-    """Return `rho` and `delta` of `Terms`, read from a release's `about`; {} without Gaussian
-    noise.
+    """Return the fields `rho` and `delta` of `Terms`, read from a release's `about`.
+
+    Returns {} if the release has no Gaussian noise.
     """
     if "series_rho" not in about:
         return {}

@@ -42,14 +42,14 @@ class SliceNames:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Return the names described by `document`, which `to_json` made."""
+        """Return the slice names described by `document`, which `to_json` made."""
         keys, values, times = (
             tuple(map(str, document[name])) for name in ("keys", "values", "times")
         )
         return cls(keys, values, times, str(document["category"]), str(document["time_zone"]))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the names as a JSON object."""
+        """Return the slice names as a JSON object."""
         return {
             "keys": list(self.keys),
             "values": list(self.values),

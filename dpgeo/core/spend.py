@@ -27,7 +27,7 @@ class Spend:
 
     @property
     def amount(self) -> Fraction:
-        """What the spend adds to its plan: its epsilon."""
+        """What the spend adds to the cost of its plan: its epsilon."""
         return self.epsilon
 
 
@@ -48,7 +48,7 @@ class RhoSpend:
 
     @property
     def amount(self) -> Fraction:
-        """What the spend adds to its plan: its rho."""
+        """What the spend adds to the cost of its plan: its rho."""
         return self.rho
 
 
@@ -94,7 +94,7 @@ class Measured:
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Return the line of a release's trace that `document`, made by `to_json`, describes."""
+        """Return the trace line (what was spent, its noise) that `to_json` wrote as `document`."""
         return cls(
             label=document["label"],
             epsilon=Fraction(document["epsilon"]) if "epsilon" in document else None,

@@ -27,7 +27,7 @@ class Need(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What a map is about, as the form asks owners.
+    """What a map is about: a choice in the form with which owners request a map.
 
     A map's title is built from `headline` and the name of the mapped place. `counted_in` is a
     sentence that says in what kind of region people are counted. `common` subjects are offered
@@ -183,4 +183,4 @@ SUBJECTS: Mapping[str, Subject] = {
         REPORTS,
     )
 }
-"""Every subject by its key; forms begin with the first subject selected."""
+"""Every subject by its key; in a new form, the first of them is selected."""

@@ -17,7 +17,10 @@ MOST_MOVES = 40
 """Number of moves after which a path is cut off."""
 
 UNITS = 60
-"""Number of units that each path divides among its moves, so that all paths add equally much."""
+"""Number of units that each path divides among its moves.
+
+So long paths add no more to the counts of moves than short ones.
+"""
 
 DIRECTIONS = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))
 """Steps in rows and columns to the eight neighbours of a cell, clockwise from the north."""

@@ -38,5 +38,5 @@ class TripPairs:
 
     @property
     def size(self) -> int:
-        """Number of pairs in all slices."""
+        """Number of pairs of regions, added up over all slices."""
         return (len(self.slices) if self.slices else 1) * self.size_of_regions**2

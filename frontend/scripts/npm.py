@@ -53,7 +53,7 @@ def tools_of_the_package() -> Tools:
 def run(tools: Tools, arguments: list[str]) -> subprocess.CompletedProcess[str]:
     """Run npm, and return the completed process.
 
-    The folder of its `node` comes first on PATH, so that npm's scripts use the same Node.js.
+    The folder of the `node` in `tools` comes first on PATH, so that npm's scripts use it, too.
     """
     command, folder = tools
     path = os.pathsep.join([str(folder), os.environ.get("PATH", "")])

@@ -62,7 +62,7 @@ APP = Attribute("app", ("walker", "rider"))
 """A public attribute of every report."""
 
 SPEED = Measure("speed", "Speed", "km/h", 0.0, 50.0)
-"""A measure of the reports, of which mechanisms for averages release means."""
+"""A measure, with a value in each report; mechanisms for averages release its means."""
 
 MODE = Category("mode", "Mode of transport", ("walk", "bike"))
 """A private category of each report, by which maps are divided."""
@@ -85,10 +85,10 @@ DOMAIN = Domain(
 LAYERS = {"wards": LayerKind.ZONES, "stops": LayerKind.PLACES, "crowd": LayerKind.DENSITY}
 
 FITTING = {"people": [300, 450], "hidden": [1, 2, 3], "reach": [150, 500]}
-"""Values for parameters that depend on the invented city.
+"""Values to try for parameters whose sensible values depend on the invented city.
 
-They are numbers of people below and above the city's, levels of its hierarchy of places, and metres
-within which places have visits.
+`people` is below and above the city's number of people, `hidden` counts levels of its hierarchy of
+places, and `reach` is a distance in metres from places, within which there are visits.
 """
 
 BOUND = 3
@@ -135,7 +135,7 @@ def choices(cls: type[Any]) -> Iterator[dict[str, object]]:
 
 
 def parsed(cls: type[Any], given: dict[str, object]) -> list[Any]:
-    """Return the parsed parameters in a list, which is empty if their combination is refused."""
+    """Return a list with `given` as parsed parameters; empty if their combination is refused."""
     try:
         named = {"parts": LayerKind.ZONES} if "parts" in given.values() else {}
         return [settle_layers(parse_parameters(cls, given), LAYERS | named)]
@@ -155,10 +155,10 @@ which count pairs of cells, and PEOPLE the value of the parameter `people`.
 def sides(cls: type[Any], side: int = SIDE) -> dict[str, object]:
     """Return small values for a mechanism's parameters that decide how many cells it counts.
 
-    `cls` is the class of its parameters. If they include `cells`, the number of cells along a
-    side, it gets the value `side` (for flows and trips, at most PAIRED_SIDE). If not, every integer
-    parameter whose default is above `side` gets this value, or its lower limit if that is
-    larger. Parameters in FITTING are left out.
+    `cls` is the class of the mechanism's parameters. If there is a parameter `cells`, the number
+    of cells along a side of the grid, it gets the value `side` (for flows and trips, at most
+    PAIRED_SIDE). Otherwise, every integer parameter that is not in FITTING and whose default is
+    above `side` gets the value `side`, or its lower limit if that is larger.
     """
     whole = {each.name: each for each in parameters(cls) if each.kind is int}
     if cls in {MECHANISMS["flows"].params, MECHANISMS["trips"].params}:
@@ -179,7 +179,7 @@ def small(cls: type[Any]) -> dict[str, object]:
 
 
 def fits(mechanism: Mechanism, params: Any) -> bool:
-    """Return whether the mechanism can run: its quote is not refused for these parameters."""
+    """Return whether the mechanism can run: its forecast or price is not refused."""
     try:
         if mechanism.price is None:
             mechanism.forecast(params, Fraction(1), BOUND, DOMAIN)
@@ -215,7 +215,10 @@ def choices_drawn(cls: type[Any]) -> Iterator[dict[str, object]]:
 
 
 def share(cls: type[Any], parameter: Parameter) -> list[int | bool | str]:
-    """Return the values of a parameter that this mechanism's releases are drawn with."""
+    """Return the values of `parameter` with which releases of one mechanism are drawn.
+
+    `cls` is the class of the mechanism's parameters.
+    """
     every = values(parameter)
     users = [
         each.params
@@ -246,7 +249,7 @@ RUNS = [
 def is_form(given: dict[str, object]) -> bool:
     """Return whether these parameters may change which layers and measurements a release has.
 
-    Numbers are assumed not to change them. The audit does not assume this and tries all values.
+    Numbers are assumed not to change either, except in `make audit`, which tries all values.
     """
     return AUDIT or not any(type(value) is int for value in given.values())
 
@@ -257,9 +260,9 @@ def keeps_choices(cls: type[Any], given: dict[str, object]) -> bool:
 
 
 def forms(*, all_choices: bool) -> list[Any]:
-    """Return parameters whose releases may differ in their layers and measurements.
+    """Return, for every mechanism, the parameters that may change its layers or measurements.
 
-    Unless `all_choices`, parameters with a list of choices keep their defaults.
+    Unless `all_choices` is true, parameters with a list of choices keep their defaults.
     """
     return [
         params
@@ -272,17 +275,18 @@ def forms(*, all_choices: bool) -> list[Any]:
 
 
 FORMS = forms(all_choices=True)
-"""Parameters for the test that rebuilds the files of a release from its bytes."""
+"""Parameters with which a test writes the files of a release that was decoded from bytes."""
 
 EXTREME_FORMS = forms(all_choices=AUDIT)
 """Parameters for tests that write files of extreme counts, and of a dataset without rows.
 
-This list is shorter than FORMS, because writing such files takes longest. Whether an encoder copes
-with an extreme count depends on which layers a release has, and this list has every layer.
+In this list, choices keep their defaults (except in the audit), because writing such files takes
+longest. Whether an encoder copes with an extreme count depends on which layers a release has, and
+this list has every layer.
 """
 
 COUNTS = [run for run in RUNS if isinstance(run.values[0], Mechanism) and not run.values[0].price]
-"""The runs of mechanisms that measure counts, unlike those that move points."""
+"""The pairs in RUNS whose mechanisms measure counts; the other mechanisms move points."""
 
 
 def city(*, people: int = 400, counting: Counting = Counting.VISITS, seed: int = 1) -> ArrayView:

@@ -59,15 +59,15 @@ DRAWS = 40 if AUDIT else 16
 """
 
 BESIDE = {"departures", "arrivals"}
-"""Names of layers with measurements of their own, to which the forecast of margins does not apply.
+"""Layers of flows with measurements besides those of trips between two regions.
 
-The tests of flows check these layers.
+Forecasts of margins do not apply to these layers; the tests of flows check their margins.
 """
 
 JUDGED = ("value", "margin", "threshold", "least_listed", "boxes")
 
 COUNTING = {"histogram", "sliced_histogram", "sparse_histogram", "visits", "zone_counts"}
-"""Methods of a private view that count records in regions."""
+"""Methods of `ArrayView`, the tests' private dataset, that count records in regions."""
 
 every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS.keys())
 every_plan = pytest.mark.parametrize(("mechanism", "params"), PLANS)
@@ -101,7 +101,7 @@ drawn_again = drawn.__wrapped__
 
 
 def costs(mechanism: Mechanism, params: Any, epsilon: Fraction, bound: int = BOUND) -> Fraction:
-    """Return the cost of a release: the mechanism's price or, without one, the given epsilon."""
+    """Return a release's cost: the price that the mechanism computes or, without one, epsilon."""
     return mechanism.price(params, bound, AREA) if mechanism.price else epsilon
 
 
@@ -185,7 +185,7 @@ def test_its_schema_is_valid_and_accepts_the_defaults(mechanism: Mechanism) -> N
 def test_its_schema_accepts_what_the_parser_accepts(mechanism: Mechanism, params: Any) -> None:
     document = dataclasses.asdict(params)
     Draft202012Validator(json_schema(mechanism.params)).validate(document)
-    # Forms send every value as text.
+    # HTML forms send every value as text, which the parser must accept, too.
     text = {name: str(value) for name, value in document.items()}
     assert parse_parameters(mechanism.params, text) == params
 
@@ -333,7 +333,8 @@ def test_its_trace_is_its_plan(mechanism: Mechanism, params: Any, counting: Coun
         if line.noise is not None:
             assert not isinstance(line.noise, DiscreteGaussian)
             assert line.noise.epsilon == line.epsilon
-            # For vector sums the sensitivity is the bound times the number of columns.
+            # The sensitivity is the bound or a multiple of it: in k-means, one record adds to
+            # several sums.
             assert line.noise.sensitivity % BOUND == 0
     assert released.guarantee == guarantee(mechanism.notion, epsilon, Unit.PERSON)
     assert (released.bound, released.counting) == (BOUND, counting)
@@ -358,7 +359,7 @@ def test_totals_are_measured_over_the_regions_that_it_counts(
 
 
 class Recorded:
-    """A private view that records the regions in which it counts."""
+    """A view of a private dataset that records the regions in which a mechanism counts."""
 
     def __init__(self, view: ArrayView) -> None:
         self.view, self.regions = view, list[Any]()
@@ -369,8 +370,8 @@ class Recorded:
             return attribute
 
         def counted(regions: Any, *rest: Any) -> Any:
-            # Slices divide the counts of the declared zones completely, so the zones alone are
-            # compared.
+            # Record zones without their slices, as `counted` returns them: slices only divide the
+            # zones' counts.
             self.regions.append(regions.zones if isinstance(regions, SlicedZones) else regions)
             return attribute(regions, *rest)
 
@@ -385,7 +386,7 @@ def test_the_same_seed_gives_the_same_release_and_another_a_different_one(
     first = encode(released)
     assert first == encode(drawn_again(mechanism.key, params, city(), 7))
     if any(len(layer) for layer in measured_layers(released)):
-        # The second draw must differ, unless a high threshold leaves nothing to list.
+        # A draw from another seed must differ, unless a high threshold leaves nothing to list.
         assert first != encode(release(mechanism, params, city(), 8))
 
 
@@ -446,7 +447,7 @@ def test_extreme_budgets_give_whole_releases(
 
 
 def written(released: Released, params: Any, folder: Path) -> object:
-    """Write the release's files if its parameters are in EXTREME_FORMS; else only encode it."""
+    """Write the files of a release with parameters in EXTREME_FORMS; encode any other one."""
     return build_files(released, folder) if params in EXTREME_FORMS else encode(released)
 
 
@@ -547,8 +548,8 @@ def slices_of(layer: BoxLayer, view: ArrayView) -> Iterator[dict[str, np.ndarray
 def measures_as_the_defaults_do(mechanism: Mechanism, params: Any, view: ArrayView) -> bool:
     """Return whether these parameters give the same measurements as the defaults do.
 
-    This holds, for example, for parameters that only say how lines are drawn through a surface. It
-    is decided from two draws for a dataset with people and two for one without.
+    This holds, for example, for parameters that only say how lines are drawn through a surface. For
+    a dataset with people and one without, draws from two seeds are compared.
     """
     defaults = next(run.values[1] for run in COUNTS if run.values[0] is mechanism)
     return params is not defaults and all(
@@ -560,7 +561,7 @@ def measures_as_the_defaults_do(mechanism: Mechanism, params: Any, view: ArrayVi
 
 
 def measured_in(released: Released) -> list[Any]:
-    """Return everything in the measured layers that is needed to judge their margins."""
+    """Return each measured layer's name and the attributes by which its margins are judged."""
     return [
         (layer.name, *(np.asarray(getattr(layer, name, None)).tolist() for name in JUDGED))
         for layer in measured_layers(released)
@@ -601,7 +602,7 @@ def test_its_margins_cover_as_often_as_they_say(mechanism: Mechanism, params: An
     if not can_be_counted(release(mechanism, params, view)):
         pytest.skip("Its own tests look at margins of what is no box.")
     if measures_as_the_defaults_do(mechanism, params, view):
-        # The measurements are those of the default parameters, whose own run checks the margins.
+        # This test checks the margins of the same measurements when it runs with the defaults.
         return
     covered: dict[str, list[bool]] = {}
     exceeded: dict[str, list[bool]] = {}
@@ -621,8 +622,9 @@ def test_its_margins_cover_as_often_as_they_say(mechanism: Mechanism, params: An
         # Seven standard errors: the chance of a false alarm is below 1e-11.
         slack = 7 * (0.05 * 0.95 / len(hits)) ** 0.5
         assert np.mean(hits) > 0.95 - slack, name
-        # A margin twice as wide as necessary would be wrong as well: it covers 99.7 %. (Where a
-        # cell is listed or not depending on its noise, no margin covers exactly 95 %.)
+        # A margin twice as wide as necessary would be wrong as well: with Laplace noise, it covers
+        # 1 - 0.05^2 = 99.75 %. (Where a cell is listed or not depending on its noise, no margin
+        # covers exactly 95 %.)
         assert name in chosen or np.mean(hits) < 0.985 + slack, name
     for name, hits in exceeded.items():
         assert np.mean(hits) <= 1e-3 + 7 * (1e-3 / len(hits)) ** 0.5, name

@@ -1,4 +1,7 @@
-"""Statements of all mechanisms, compared with the three tiers of OpenDP's Deployments Registry."""
+"""Privacy statements of all mechanisms' releases.
+
+They are compared with what the three tiers of OpenDP's Deployments Registry ask for.
+"""
 
 from __future__ import annotations
 

@@ -101,8 +101,8 @@ class SeriesCollection:
     def days(self) -> tuple[date, date]:
         """Return the first and the last day that the collection's maps cover.
 
-        Days are those of the dataset's time zone. Only the MOST_MAPS maps that are in the
-        collection's file count.
+        Days are those of the dataset's time zone. The collection's file, and so this interval,
+        covers only the newest MOST_MAPS maps.
         """
         numbers = maps_public(self.series).values_list("number", flat=True)[:MOST_MAPS]
         known = [each for each in numbers if each is not None]
