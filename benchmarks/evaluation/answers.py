@@ -36,11 +36,12 @@ def answer_errors(
     boxes: NDArray[np.int64],
     truth: NDArray[np.float64],
 ) -> dict[str, float]:
-    """Return measures of the range answers of a release of `counts` (cells, cells), by name.
+    """Return errors of a release's answers to range queries, by the name of the measure.
 
-    "answer_mae" is the mean absolute error over the boxes (n, 4), whose true counts are `truth`
-    (n,). For each class of boxes, "answer_covered_..." is the share of intervals that hold the true
-    count, and "answer_margin_..." the mean half-width.
+    The release is of `counts` (cells, cells). "answer_mae" is the mean absolute error over the
+    boxes (n, 4), whose true counts are `truth` (n,). For each class of box sizes (`size_classes`),
+    "answer_covered_..." is the share of intervals that hold the true count, and
+    "answer_margin_..." the mean half-width of the intervals.
     """
     west, south, east, north = Grid.over(AREA, len(counts)).box_bounds(boxes).T
     regions, ranges = list(shapely.box(west, south, east, north)), Ranges(released)

@@ -52,7 +52,7 @@ class CountsView:
 
     @property
     def domain(self) -> Domain:
-        """The study area, as a domain without layers."""
+        """The public domain: the study area alone, without public layers."""
         return Domain(self.area)
 
     def histogram(self, grid: Grid) -> PrivateCounts:
@@ -107,11 +107,11 @@ class CountsView:
         raise TypeError("There are counts of cells here, and no trips.")
 
     def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
-        """Raise TypeError, because each record is a privacy unit and has only one place."""
+        """Raise TypeError: with one place per person, people, sightings and visits are the same."""
         raise TypeError("Each record is a privacy unit here, and none has more than one place.")
 
     def contributions(self, regions: CountedRegions, most: int) -> PrivateContributions:
-        """Raise TypeError, because each record is a privacy unit and has only one place."""
+        """Raise TypeError: each record is a privacy unit, so nobody has several contributions."""
         raise TypeError("Each record is a privacy unit here, and none has more than one place.")
 
     def with_bound(self, bound: int) -> CountsView:

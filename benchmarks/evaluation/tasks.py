@@ -46,9 +46,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CastOutcome:
-    """The figures of `Outcome` for geocasts, over the tasks that a geocast reaches.
+    """The figures of `Outcome` for geocasts, over the tasks that have a geocast.
 
-    `regions` is the mean number of regions in a geocast.
+    `regions` is the mean number of regions in which the workers are notified of a task.
     """
 
     planned: int

@@ -27,7 +27,7 @@ def expanded_radius(target: float, density: Floats, pull: Floats) -> Floats:
     """Return the radius by equation 13.16, in the density's unit of length.
 
     `target` is the task success probability E, `density` (n,) the workers in a unit of area, and
-    `pull` (n,) the product c w of willingness and reward, a length.
+    `pull` (n,) the length c w: the willingness c times the reward w.
     """
     k = 3 * pull
     log = np.logaddexp(k, 0) - math.log(2)
@@ -37,13 +37,13 @@ def expanded_radius(target: float, density: Floats, pull: Floats) -> Floats:
 
 
 def printed_radius(target: float, density: Floats, pull: Floats) -> Floats:
-    """Return the radius (n,) by the book's equation 13.14, which lacks the factor r^2."""
+    """Return the radius (n,) by equation 13.14 of Zhu et al. 2017, which lacks the factor r^2."""
     wanted = -math.log1p(-target) / (math.pi * density)
     # With z = 3 pull/r, ln((e^z + 1)/2) = wanted, so z = ln(2 e^wanted - 1).
     return np.asarray(3 * pull / (wanted + np.log(2 - np.exp(-wanted))))
 
 
 def circle_success(radius: Floats, density: Floats, pull: Floats) -> Floats:
-    """Return the success probability within the radius (n,) by the book's model, equation 13.9."""
+    """Return the task success probability for the radius (n,): Zhu et al. 2017, equation 13.9."""
     refusal = math.log(2) - np.logaddexp(3 * pull / radius, 0)
     return np.asarray(-np.expm1(math.pi * radius**2 * density * refusal))

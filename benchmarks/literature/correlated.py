@@ -2,16 +2,17 @@
 
 The authors' mechanism. A matrix of correlated degrees, in [-1, 1], says how strongly records move
 together; degrees below a threshold count as 0. The record sensitivity of i (definition 14.6) is the
-sum over j of |degree_ij| |f(D^j) - f(D^-j)|, and the correlated sensitivity CS (14.7) is the
-largest record sensitivity among records that respond to the query. Noise of scale CS/epsilon is
-added. The authors claim that it hides a record together with all records correlated with it.
+sum over j of |degree_ij| |f(D^j) - f(D^-j)|, with the answers f with and without record j. The
+correlated sensitivity CS (14.7) is the largest record sensitivity among records that respond to the
+query. Noise of scale CS/epsilon is added. The authors claim that it hides a record together with
+all records correlated with it.
 
 Why it is not private.
 
 - A degree below 1 is no bound. Records that move together with a degree of 0.6 can all be in a
   count, so that k of them change it by k. But the noise only fits a change of 1 + 0.6 (k-1).
-- The changes are those of the data at hand (a local sensitivity), so the scale is private itself.
-  Without a responding record it is 0, and the answer is exact.
+- The changes of f are those of the data at hand (a local sensitivity), so the noise scale is
+  private itself. If no record responds, the scale is 0, and the answer is exact.
 - Degrees are measured in the data, so the scale depends on who is in them.
 
 All losses here are exact: the largest |ln| of the ratio of two Laplace densities.
@@ -57,7 +58,7 @@ def pearson_of_agreement(share: float) -> float:
 
 
 def correlated_sensitivity(degrees: Floats, changes: Floats, least: float = 0.0) -> float:
-    """Return CS of definition 14.7; 0 if no record responds to the query.
+    """Return the correlated sensitivity (CS, definition 14.7); 0 if no record changes the answer.
 
     `degrees` is (n, n); `changes` (n,) says by how much the answer changes if each record is
     removed. Degrees below `least` count as 0.
@@ -87,8 +88,8 @@ def right_guesses(epsilon: float) -> float:
 def household_loss(people: int, degree: float, epsilon: float, least: float = 0.0) -> float:
     """Return the privacy loss of a household whose people are all in one count, or all absent.
 
-    The noise has scale CS/epsilon. In both cases the scale is computed from the data with the
-    household, which favours the authors' mechanism.
+    The noise has scale CS/epsilon, with the correlated sensitivity CS. Present or absent, CS is
+    computed from the data with the household, which favours the authors' mechanism.
     """
     sensitivity = correlated_sensitivity(degrees_of(people, degree), np.ones(people), least)
     scale = sensitivity / epsilon
@@ -96,9 +97,9 @@ def household_loss(people: int, degree: float, epsilon: float, least: float = 0.
 
 
 def group_loss(people: int, most: int, epsilon: float) -> float:
-    """Return the privacy loss of a household if each person gets epsilon/`most`.
+    """Return the privacy loss of a household of `people` if each person gets epsilon/`most`.
 
-    This is how dpgeo protects households.
+    This is how dpgeo protects households; `most` is their declared largest size.
     """
     scale = most / epsilon
     return loss(Answer(people, scale), Answer(0, scale))

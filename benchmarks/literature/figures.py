@@ -146,11 +146,11 @@ FIGURES: Mapping[str, tuple[Figure, ...]] = {
         ),
     ),
 }
-"""The figures that are drawn, by task; tasks without figures are absent."""
+"""The figures that are drawn, by comparison; comparisons without figures are absent."""
 
 
 def draw(task: str, compare: Compare, options: Options, folder: Path) -> None:
-    """Write the figures of a task into a folder, which is made if it is not there."""
+    """Write the figures of a comparison into a folder, which is made if it is not there."""
     folder.mkdir(exist_ok=True)
     runs: dict[str, dict[float, list[Line]]] = {}
     for figure in FIGURES[task]:

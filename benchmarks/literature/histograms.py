@@ -45,11 +45,12 @@ def structure_first(
     """Return StructureFirst's histogram with `parts` parts (Xu et al. 2013).
 
     Half of epsilon is spent on choosing the edges between parts, from the last edge to the first,
-    each by the exponential mechanism. An edge is scored by the least squared error, with a part
-    that begins there, of all bins before the edge chosen before. `most` is F, a public limit on
-    the count of a bin. For the scores, counts are clipped to F. Adding a person then changes a bin
-    x among m to x + 1, hence a sum of squared deviations by at most (1 - 1/m)(2 (x - mean) + 1),
-    and every score by at most 2 F + 1. The noisy sums of the parts cost the other half of epsilon.
+    each by the exponential mechanism. A possible edge is scored by the least squared error of all
+    bins up to the edge chosen last, if their last part begins at the possible edge. `most` is F, a
+    public limit on the count of a bin. For the scores, counts are clipped to F. Adding a person
+    then changes a bin x among m to x + 1, hence a sum of squared deviations by at most
+    (1 - 1/m)(2 (x - mean) + 1), and every score by at most 2 F + 1. The noisy sums of the parts
+    cost the other half of epsilon.
 
     The authors take F to be the largest count in the data. That count is itself private: in a
     neighbouring dataset it may differ, and then so does the noise of the choice.
@@ -123,10 +124,10 @@ def ascending(values: Floats) -> Floats:
 
 
 def partitions(values: Floats, most: int) -> tuple[Floats, Ints]:
-    """Return the least squared errors of the first j bins in k parts, as entries [k, j].
+    """Return two arrays with entries [k, j] on the best division of the first j bins into k parts.
 
-    Both arrays have the shape (most + 1, n + 1). The second holds the bin at which the last of the
-    k parts begins (Jagadish et al. 1998).
+    The entries are its squared error, the least possible, and the bin at which the last of its
+    parts begins (Jagadish et al. 1998). Both arrays have the shape (most + 1, n + 1).
     """
     inner = _costs(values)
     best = np.full((most + 1, len(values) + 1), np.inf)

@@ -29,13 +29,13 @@ def reduction(first: Floats, second: Floats, people: tuple[int, int]) -> float:
 def linked(
     label: Ints, first: Ints, second: Ints, told: tuple[Floats, Floats], pairs: int
 ) -> Mapping[str, float]:
-    """Return the figures of one blocking.
+    """Return how well one division of cells into blocks serves two parties: three figures.
 
     `label` (n,) is the block of every cell, and `first` and `second` are the cells of the parties'
     records; the first `pairs` records of both belong to the same people. `told` are the noisy
-    counts (k,) of blocks that the two parties publish. `reduction` is the authors' ratio, for true
-    counts; `padded` is the same ratio for the comparisons that are really made, including those
-    with dummies; `kept` is the share of the `pairs` that are compared.
+    counts (k,) of blocks that the two parties publish. `reduction` is the ratio of equation 36 for
+    true counts; `padded` is the same ratio for the comparisons that are really made, including
+    those with dummies; `kept` is the expected share of the `pairs` that are compared.
     """
     blocks = len(told[0])
     of_first, of_second = label[first], label[second]

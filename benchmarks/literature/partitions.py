@@ -23,10 +23,11 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Partitions:
-    """Boxes of cells: `label` is the number of every cell's box, `counts` (p,) the boxes' noisy
+    """Boxes of cells: `label` is the index of every cell's box, `counts` (p,) the boxes' noisy
     counts.
 
-    `cells` are the noisy cells. `of_cells` and `of_counts` are the variances of the noise.
+    `cells` are the cells' own noisy counts. `of_cells` and `of_counts` are the variances of the
+    noise of `cells` and of `counts`.
     """
 
     label: Ints

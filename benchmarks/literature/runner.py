@@ -82,8 +82,8 @@ WITH_FILE = (
 BLOCK = re.compile(r"(<!-- table: ([\w. ]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 """Matches a table in a documentation page, between two comments; the first has its name.
 
-The name is that of the task. If the data come from a file, the names of the file and of epsilon
-follow, since a page may have such tables for several files and epsilons.
+The name is that of the comparison (--task). If the data come from a file, the names of the file and
+of epsilon follow, since a page may have such tables for several files and epsilons.
 """
 
 
@@ -102,7 +102,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for every system of every requested task."""
+    """Print a line for every system in every requested comparison."""
     tasks = options.task or list(WITH_FILE if options.file else TASKS)
     if options.file and set(tasks) - set(WITH_FILE):
         raise ValueError(f"--file is for {', '.join(WITH_FILE)}.")
@@ -135,7 +135,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def table(lines: Sequence[Line]) -> str:
-    """Return lines of one task as a table in Markdown, each error with its standard error."""
+    """Return the lines of a comparison as a Markdown table, each error with its standard error."""
     words = ("system", "source", "promise")
     errors = [
         name
@@ -170,9 +170,9 @@ def _command(task: str, options: argparse.Namespace) -> str:
 
 
 def write(folder: Path, tables: Mapping[str, str]) -> None:
-    """Replace the tables of these tasks in the pages of a folder.
+    """Replace the tables of comparisons, given by name, in the pages of a folder.
 
-    Raises ValueError if no page has the two comments that enclose one of the tables.
+    Raises ValueError if no page has the two comments that enclose a table (BLOCK).
     """
     missing = set(tables)
     for page in sorted(folder.glob("*.md")):

@@ -30,7 +30,7 @@ def sensitivity(strategy: Floats) -> float:
 
 
 def answered(counts: Floats, strategy: Floats, epsilon: float, random: Generator) -> Floats:
-    """Return the least-squares estimate of the counts (n,) from noisy answers to the strategy."""
+    """Return least-squares estimates (n,) of counts from noisy answers to a strategy's queries."""
     answers = strategy @ counts
     noisy = answers + random.laplace(0, sensitivity(strategy) / epsilon, len(answers))
     return np.asarray(np.linalg.lstsq(strategy, noisy, rcond=None)[0])

@@ -101,13 +101,13 @@ def prefix_trees(
 
     DPT describes each stretch of a trip in the grid (reference system) whose cells match its speed.
     Here a whole trip is described in the one grid in which it has the fewest moves of at least two,
-    so it adds to the counts of a single tree. Of every trip the first `most` + 1 tokens count: it
-    adds 1 to `first`, and at most `most` + 1 to each of `second` and `third`. DPT pays for the
-    length in this way, too. With a third of epsilon for each of the three, noise of scale
-    3/epsilon, and 3 (`most` + 1)/epsilon twice, is epsilon-differentially private. Counts not above
-    the scale are set to 0 (DPT prunes its trees). A trip is drawn token by token, given the last
-    one, so that a trip tends to keep its direction (DPT's direction weights), and its points are
-    the cells' middles in the fine grid.
+    so it adds to the counts of a single `Tree`. Of every trip the first `most` + 1 tokens count: it
+    adds 1 to the tree's `first`, and at most `most` + 1 to each of `second` and `third`. DPT pays
+    for the length in this way, too. Each of the three gets a third of epsilon, so noise of scale
+    3/epsilon on `first`, and of 3 (`most` + 1)/epsilon on the others, is epsilon-differentially
+    private. Counts not above the scale are set to 0 (DPT prunes its trees). A trip is drawn token
+    by token, given the last one, so that a trip tends to keep its direction (DPT's direction
+    weights), and its points are the cells' middles in the fine grid.
     """
     systems = [1, *(each for each in coarser if side % each == 0)]
     told: dict[int, list[Way]] = {each: [] for each in systems}
@@ -149,7 +149,7 @@ def _coarse(way: Way, side: int, factor: int) -> Way:
 
 
 def _fine(way: Way, side: int, factor: int) -> Way:
-    """Return the fine cells of a trip of a coarser grid, which leads through all cells' middles."""
+    """Return a coarser grid's trip in fine cells, by way of the middles of its coarse cells."""
     if factor == 1:
         return way
     row, column = np.divmod(way, side // factor)

@@ -39,7 +39,7 @@ def kd_tree(counts: Floats, epsilon: float, random: Generator, *, levels: int) -
 def kd_tree_boxes(
     counts: Floats, epsilon: float, random: Generator, *, levels: int
 ) -> tuple[Ints, Floats]:
-    """Return the number of the leaf of every cell (rows, columns), and the leaves' counts (k,)."""
+    """Return the index of every cell's leaf (rows, columns), and estimated leaf counts (k,)."""
     cut_epsilon = CUT_SHARE * epsilon / levels
     count_epsilon = (1 - CUT_SHARE) * epsilon / (levels + 1)
     boxes = [(0, counts.shape[0], 0, counts.shape[1])]

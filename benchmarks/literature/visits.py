@@ -58,9 +58,9 @@ class Visits:
         return np.bincount(self.day, minlength=DAYS) / max(1, self.day.size)
 
     def largest(self) -> int:
-        """Return the most visits of a person.
+        """Return the largest number of visits of any person.
 
-        The number is private; only the rival methods, which need it, are given it.
+        The number is private; only published methods that need it are given it.
         """
         return int(np.unique(self.person, return_counts=True)[1].max())
 

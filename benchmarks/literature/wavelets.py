@@ -1,7 +1,7 @@
 """Privelet: noise on the Haar coefficients of counts, in one and two dimensions.
 
 Xiao, Wang and Gehrke 2010. For n = 2^h bins, a node of the binary tree over them has the
-coefficient (mean of its left half - mean of its right half)/2, and the root of all has the mean.
+coefficient (mean of its left half - mean of its right half)/2; the mean of all bins is one more.
 A coefficient over m bins gets noise of scale (1 + h)/(epsilon m).
 
 Privacy. A person changes the coefficient of each of the h nodes above the person's bin by at most

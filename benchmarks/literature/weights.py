@@ -20,7 +20,7 @@ from benchmarks.literature.thresholds import above_threshold
 Floats = NDArray[np.float64]
 
 TOTAL_SHARE = 0.05
-"""Share of epsilon that is spent on the total."""
+"""Share of epsilon that is spent on the sum of all counts."""
 
 PASSES = 20
 """Number of passes after each round that fit the estimate to all measurements made so far.

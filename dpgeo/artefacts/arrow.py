@@ -33,7 +33,7 @@ NONE = slice(0, 0)
 
 
 def fields(layer: Layer) -> list[Any]:
-    """Return the Arrow fields of a layer: its columns, margin label and geometry."""
+    """Return the Arrow fields of a layer: its columns, LABEL if it has margins, and geometry."""
     import pyarrow as pa
 
     schema_fields = [pa.field(name, _kind(values)) for name, values in columns(layer, NONE).items()]

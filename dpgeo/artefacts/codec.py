@@ -258,7 +258,8 @@ def _dtype(hint: Any) -> np.dtype[Any] | None:
 
 
 def _write_member(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
-    # Opened by name, a member is always dated 1980, so equal objects give equal bytes.
+    # A member that is opened by its name, not a ZipInfo, is dated 1980 instead of now, so equal
+    # objects give equal bytes.
     with archive.open(name + _SUFFIX, "w", force_zip64=True) as member:
         portable = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
         npy.write_array_header_1_0(member, npy.header_data_from_array_1_0(portable))

@@ -24,7 +24,7 @@ SEEN = "study_area_seen"
 
 BEFORE_UPLOAD = "declared_before_upload"
 """Key, in a release's facts on the choice of its study area, that is true if no file about the
-people in the data had been uploaded by then.
+people in the data had been uploaded when the area was chosen.
 
 Older releases do not have it.
 """
@@ -158,10 +158,10 @@ def area_exchange(released: Released) -> AreaExchange | None:
 
 
 def area_seen(released: Released) -> AreaSeen | None:
-    """Return facts on earlier files that members had opened when they declared this study area.
+    """Return what the organisation's members had seen of files before this study area was declared.
 
-    The facts state how often files of datasets with other study areas had been opened, and when
-    last. Returns None if the release has no such record.
+    `times` is the number of other study areas, counted for each dataset that had one, under which
+    they had opened files, and `on` the last day. Returns None if the release has no such record.
     """
     text = released.about.get(SEEN)
     if text is None:
@@ -196,8 +196,8 @@ def change_words(released: Released) -> list[Phrase]:
 def _exchange(released: Released) -> dict[str, Any]:
     """Return the facts about a change of the study area, or {} if it was not changed.
 
-    Releases drawn between versions 0.1 and 0.2 may also state whether the same file had been
-    opened before. This fact depends on the file's bytes, so it is left out.
+    Releases drawn between versions 0.1 and 0.2 may also state whether members had opened the same
+    uploaded file before. This depends on the file's private bytes, so it is left out.
     """
     facts: dict[str, Any] = json.loads(released.about.get(EXCHANGE, "{}"))
     return {name: value for name, value in facts.items() if name != "seen_before"}

@@ -157,8 +157,8 @@ def build_files(
 ) -> list[BuiltFile]:
     """Write the `wanted` files of a release into `folder`, by default all that can be made.
 
-    The bytes are the same each time. The privacy statement is written last; the files that are not
-    left for a later request must then be in the same folder.
+    The bytes are the same each time. The privacy statement is written last. It states the checksums
+    of the files that are written with the release, so they must be in the folder by then.
     """
     return write_files(filter(wanted, planned_files(released)), folder)
 

@@ -1,10 +1,10 @@
 """map.bin: compact typed arrays from which browsers draw a release.
 
 The file consists of "DPGM", the version (uint32), the length of the header (uint32), a JSON header,
-and arrays. The arrays start at a multiple of 8 bytes, and the header states their offsets from
-there. All numbers are little-endian. Values are rounded to steps of about a quarter of the noise
-scale; the download files are exact. Shapes are drawn from their GeoJSON file, which the header
-names.
+and arrays. The first array starts at a multiple of 8 bytes, and the header states the offset of
+each array from the first. All numbers are little-endian. Values are rounded to steps of about a
+quarter of the noise scale; the download files are exact. Shapes are drawn from their GeoJSON file,
+which the header names.
 """
 
 from __future__ import annotations

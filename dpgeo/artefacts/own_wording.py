@@ -60,7 +60,7 @@ ATTRIBUTES = (
 def not_protected(content: Content, facts: list[str]) -> list[str]:
     """Return the sentences on what a release does not hide.
 
-    They are the sentences `facts`, adapted to the release's content.
+    `facts` are those for its notion of privacy; some types of content replace them or add others.
     """
     return facts
 
@@ -155,7 +155,7 @@ def _binned(content: QuartilesRelease) -> RegionWords:
 
 @singledispatch
 def steps(content: Content, released: Released) -> list[str]:
-    """Return sentences on post-processing steps that no layer's note describes."""
+    """Return sentences on steps of post-processing that are not in a layer's `note`."""
     return []
 
 
@@ -177,7 +177,7 @@ LIMITS = (
     "typed them and may have seen rows before; whether they follow the data the software cannot "
     "know."
 )
-"""Sentence on the limits of a measure, which the publisher chose.
+"""Sentence on the lowest and highest value of a measure, which the publisher chose.
 
 Yes-or-no measures do not need it: their limits are always 0 and 1.
 """
@@ -237,8 +237,8 @@ def _slice_steps(content: SlicesRelease | PhasedSlicesRelease, released: Release
 
 @not_protected.register
 def _slices_not_protected(content: DividedRelease, facts: list[str]) -> list[str]:
-    """Return the sentences `facts`, and one on the category's values, which the publisher
-    listed.
+    """Return `facts` and, if the map is divided by a category, a sentence on the publisher's list
+    of the category's values.
     """
     return [*facts, *_about_category(content.names, LISTED)]
 
@@ -252,8 +252,8 @@ def _about_category(names: SliceNames, sentence: str) -> list[str]:
 def _values_not_protected(
     content: AveragesRelease | QuartilesRelease, facts: list[str]
 ) -> list[str]:
-    """Return the sentences `facts`, and one on the limits of the measure that the publisher
-    chose.
+    """Return `facts`, and sentences on what the publisher chose: a category's values, and the
+    measure's limits.
     """
     facts = [*facts, *_about_category(content.slices, LISTED)]
     if content.measure.is_answer:
@@ -327,7 +327,7 @@ def _trip_steps(content: TripsRelease, released: Released) -> list[str]:
 
 @not_protected.register
 def _trips_not_protected(content: TripsRelease, facts: list[str]) -> list[str]:
-    """Return the sentences `facts`, and one on what made-up trips have in common with real ones."""
+    """Return `facts`, and a sentence on what made-up trips have in common with real ones."""
     return [*facts, NO_TRIP]
 
 
@@ -368,17 +368,18 @@ def _place_steps(content: PlacesRelease, released: Released) -> list[str]:
 
 @not_protected.register
 def _places_not_protected(content: PlacesRelease, facts: list[str]) -> list[str]:
-    """Return the sentences `facts`, and one on the category's values, which the publisher
-    listed.
+    """Return `facts` and, if the contexts are values of a category, a sentence on the publisher's
+    list of them.
     """
     return [*facts, *_about_category(content.slices, LISTED)]
 
 
 @not_protected.register
 def _points_not_protected(content: PointsRelease, facts: list[str]) -> list[str]:
-    """Return the sentences `facts`, adapted to padding and to public attributes.
+    """Return `facts`, adapted if points are padded or have public attributes.
 
-    The first sentence says that the number of a person's reports is visible; padding hides it.
+    The first of `facts` says that the number of a person's reports is visible. Padding hides it, so
+    a sentence on padding takes its place.
     """
     if content.padded:
         across = _across(content.grid) + 2 * Fraction(FURTHEST_SNAP) * content.noise.step

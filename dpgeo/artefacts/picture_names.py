@@ -50,7 +50,7 @@ def draw_names(
     width: int,
     height: int,
 ) -> None:
-    """Write the names that fit on a map of `width` by `height` pixels, and their sources.
+    """Write the place names that fit on a map of `width` by `height` pixels, and credit sources.
 
     `pixels` converts longitudes and latitudes to pixel coordinates (n, 2).
     """

@@ -174,10 +174,11 @@ def _seen(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Find the visible rows of a grid of `size` rows: those in which the centres of pixels lie.
 
-    `lines` (n,) holds the grid row of each of n pixels. The first result (size + 1,) numbers the
-    visible rows; all other rows, and an entry at the end, have the number after the last. The
-    second result holds the indices of the pixels that lie in the grid, and the third the numbers of
-    their rows. The function serves columns as well.
+    `lines` (n,) holds the grid row of each of n pixels. The first result (size + 1,) holds, for
+    each row, its number among the visible rows, from 0. For a row that is not visible, and for an
+    extra entry at the end, it holds how many rows are visible. The second result holds the indices
+    of the pixels that lie in the grid, and the third, for each of them, the number of its row. The
+    function serves columns as well.
     """
     pixels = np.flatnonzero((lines >= 0) & (lines < size))
     rows = np.unique(lines[pixels])
@@ -276,9 +277,9 @@ def _draw_key(pen: Any, view: View, top: int) -> int:
 def margin_words(view: View) -> str:
     """Return the phrase on the margin of error of each value, or "" if the layer has none.
 
-    As on the map, it is the margin of a value per square if all boxes are counted cells, and of a
-    count otherwise. Margins of the cells of a smoothed surface do not add up to the margin of a
-    larger square, so no margin is given for such a surface.
+    As on the map, it is the margin of a count per square if every box is a single cell, and of a
+    box's or feature's own count otherwise. Margins of the cells of a smoothed surface do not add up
+    to the margin of a larger square, so the phrase then refers to the data files.
     """
     layer = view.layer
     if layer.margin is None or not layer.margin.size:

@@ -244,8 +244,8 @@ class Promise:
 class PointsTotal:
     """The lifetime budget for moved points.
 
-    It is stored as pico-epsilon per metre and the radius in metres for which its level is stated.
-    Positions are snapped to grids of at most `input_step` millimetres.
+    `pico` is the epsilon per metre, in units of 10^-12, and `radius` the distance in metres for
+    which the level is stated. Positions are snapped to grids of at most `input_step` millimetres.
     """
 
     pico: int
@@ -254,7 +254,9 @@ class PointsTotal:
 
     @property
     def loss(self) -> Fraction:
-        """The largest log-ratio of the odds for two positions a radius apart before snapping."""
+        """The largest change of the log-odds between two positions that are `radius` metres apart
+        before they are snapped.
+        """
         return Fraction(self.pico, 10**12) * snapped_apart(self.radius, self.input_step)
 
     @property
@@ -355,10 +357,10 @@ class Lifetime:
         return Phrase(SMALL_DELTA_ROW if self.delta else SMALL_ROW, **words)
 
     def small_of_points(self, used: Phrase) -> Phrase:
-        """Return the small print of a map of moved points: its level, and the totals for all points
-        and all counts.
+        """Return the small print of a map of moved points.
 
-        `used` states the level of the map.
+        It gives the map's level (`used`, as a phrase), the total level that all maps of points may
+        use, and the total epsilon for all counts.
         """
         total = Figure(format_epsilon(self.total))
         points = self.points.words if self.points else used
@@ -466,9 +468,9 @@ def in_places_and_groups(
 
     If the privacy unit is a person, these cases are that somebody was in one place rather than in
     another, and that a group of people is in the data; if it is a record, that several rows of one
-    person are. `noun` is the owner's noun for rows, or "". If households are protected, the
-    sentence on groups is about a household of `household` people and all maps together, of which
-    each person loses at most `total`; `of_household` covers a single map.
+    person are. `noun` is the owner's noun for rows, or "". If households are protected, the group
+    is a household of `household` people. The sentence on it is then about all maps together, which
+    have the guarantee `total` for each person; `of_household` returns the one on a single map.
     """
     moved, group = (bound_of(*cost.of_changes(number)).words for number in (2, FAMILY))
     in_rho = isinstance(cost, ZCDP)

@@ -120,7 +120,10 @@ def _raster(root: ET.Element, view: View) -> None:
 
 
 def _shades(pipe: ET.Element, view: View) -> None:
-    """Draw an image in shades of grey, from white for 0 to black for the highest class."""
+    """Add a renderer that draws an image in greys, from white for 0 to black for the highest class.
+
+    That class is black from its lower limit on. Without classes, the highest value is black.
+    """
     drawn = ET.SubElement(
         pipe,
         "rasterrenderer",
@@ -141,8 +144,9 @@ def _shades(pipe: ET.Element, view: View) -> None:
 
 
 def _classes(pipe: ET.Element, stops: list[tuple[float | None, Colour, str]]) -> None:
-    """Draw an image in the colours of classes; `stops` holds each class's upper limit, colour and
-    label.
+    """Add a renderer that draws an image in the colours of classes.
+
+    `stops` holds each class's upper limit, colour and label.
     """
     drawn = ET.SubElement(
         pipe,

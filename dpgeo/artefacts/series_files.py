@@ -84,7 +84,10 @@ def _long(shown: Sequence[Layer]) -> Layer:
 
 
 def _drawn(shown: Sequence[Layer]) -> Layer:
-    """Return the layer that browsers draw from series.bin: for flows, the layer of arrivals."""
+    """Return the layer that browsers draw from series.bin.
+
+    For flows, this is the layer with the number of trips that arrive in each region.
+    """
     return next((each for each in shown if each.features is ARRIVALS), _long(shown))
 
 
@@ -129,7 +132,10 @@ class SeriesMaps:
 
     @cached_property
     def _smoothed(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """Smoothed counts and their standard deviations; None if maps list only large counts."""
+        """Smoothed counts and their standard deviations.
+
+        None if the maps cannot be compared, or list only counts from a threshold on.
+        """
         if self.compared is None or self.compared.main.least:
             return None
         return _smoothed(self.compared.main)
@@ -233,7 +239,7 @@ def _of_totals(table: Table) -> dict[str, int]:
 
 
 def _counts(table: Table, layer: Layer, add: Callable[[NDArray[Any]], Any]) -> dict[str, Any]:
-    """Add a table's counts to the file, and return the header's entries for them.
+    """Add a table's counts of all periods to series.bin; return the header's entries for them.
 
     Smoothed counts are added, too, unless the maps list only counts from a threshold on. If every
     cell of a grid has a count, the arrays have an entry for each cell.
@@ -241,8 +247,8 @@ def _counts(table: Table, layer: Layer, add: Callable[[NDArray[Any]], Any]) -> d
     counts, steps = table.counts, None
     if not table.least:
         levels, deviations = _smoothed(table)
-        # A smoothed count stands out if it is as many standard deviations above 0 as the threshold
-        # of a noisy count, each in terms of its own standard deviation.
+        # A smoothed count stands out if it is as many of its standard deviations above 0 as the
+        # threshold of a noisy count is standard deviations of the noise.
         scores = table.noise.threshold() / np.sqrt(table.noise.variance)
         clear = np.where(levels >= scores * deviations, levels, 0)
         steps = np.rint(clear / SMOOTH_STEP).astype(np.int64)

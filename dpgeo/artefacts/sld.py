@@ -141,7 +141,7 @@ def _grey(view: View) -> ET.Element:
 
 
 def equals(column: str, value: float) -> ET.Element:
-    """Return the condition that a column has a value."""
+    """Return the condition that a column equals `value`."""
     return _compared("EqualTo", _name(column), _number(value))
 
 

@@ -498,7 +498,7 @@ def _expected_error(layer: Layer) -> form.ExpectedError:
 
 
 def _extremes(values: NDArray[np.float64] | None) -> form.Range | None:
-    """Return the smallest and the largest value, or None if there are no values."""
+    """Return the smallest and the largest of `values`, or None if there are none."""
     if values is None or not values.size:
         return None
     return {"smallest": float(values.min()), "largest": float(values.max())}

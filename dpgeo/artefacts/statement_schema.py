@@ -366,7 +366,7 @@ class Statement(Added13, Statement12):
 
 
 class Total(TypedDict):
-    """A noisy total of all the data, which may be negative."""
+    """A noisy total of people, sightings or visits in all regions; it may be negative."""
 
     value: Annotated[int, also(minimum=None)]
     margin_95: int
@@ -431,7 +431,7 @@ class WindowOfTime(TypedDict):
 class Household(Guesses):
     """What the release promises to a household of up to `people` people.
 
-    Each of them has the release's guarantee on their own.
+    Each of them, taken alone, has the release's guarantee.
     """
 
     people: Annotated[int, also(minimum=2)]
@@ -455,11 +455,11 @@ class BoundChoice(TypedDict):
 class OfSeries(TypedDict):
     """The series of which this release is a map; `number` is the map's number in it, from 1.
 
-    `bound_of_series` is the most that one person adds to all maps together, if a person is
-    protected over the whole series. `periods_in_a_row` is the number of consecutive periods that
-    are protected together, if that is the protection. What does not apply is null. `maps` is the
-    declared number of maps, if all of them are protected together. If `rho` is present, the series
-    is paid for in rho, and each epsilon is the one to which a rho converts at `delta`.
+    `bound_of_series` is the most that one person adds to all maps together, or null unless a person
+    is protected over the whole series. `periods_in_a_row` is the number of consecutive periods that
+    are protected together, or null for other protections. `maps`, the declared number of maps, is
+    present if all of them are protected together. If `rho` is present, the series is paid for in
+    rho, and each epsilon is that to which the corresponding rho converts at `delta`.
     """
 
     id: Words

@@ -29,13 +29,13 @@ EVERY = slice(None)
 """Python slice of all of a layer's features."""
 
 MEASURES = ("estimate", "margin", "threshold", "coloured_from")
-"""Names of the columns with a layer's figures. The column "coloured_from" exists only in layers of
-which the map colours some values below the threshold, too.
+"""Names of the columns with a layer's figures. The column "coloured_from" exists only in layers
+in which the map also colours some features whose estimate is below their threshold.
 """
 
 
 def columns(layer: Layer, part: slice = EVERY) -> dict[str, NDArray[Any]]:
-    """Return the columns (n,) of the features in `part`, by name, without geometry and label.
+    """Return the columns (n,) of the features in `part`, by name, except geometry and margin label.
 
     The columns "row" and "column" count from the north-western corner. If boxes may have several
     cells, the columns "rows", "columns" and "cells" give their sizes. Nothing is computed for

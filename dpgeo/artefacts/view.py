@@ -85,8 +85,9 @@ class Rule:
 
 @dataclass(frozen=True)
 class View:
-    """A layer as the site's map draws it. A box's value is a count per
-    square whose side is `metres`.
+    """A layer as the site's map draws it.
+
+    Counts of boxes are converted to counts per square with sides of `metres`.
 
     `edges` holds the lower limits of the colour classes; it is empty if the layer has no classes.
     """
@@ -136,9 +137,9 @@ class View:
 
     @property
     def divisor(self) -> str:
-        """Return the name of the column by which values are divided to get a value per cell, or "".
+        """Return the name of the column with each box's number of cells, or "" if none is needed.
 
-        The result of the division is then multiplied by `factor`.
+        A style divides a box's count by it, and multiplies the count per cell by `factor`.
         """
         layer = self.layer
         return "cells" if isinstance(layer, BoxLayer) and not layer.is_cells else ""
@@ -153,7 +154,7 @@ class View:
 
     @property
     def least(self) -> str:
-        """Return the name of the column with the smallest value that a map colours.
+        """Return the name of the column with the lowest value at which a map colours each feature.
 
         Returns "" if every feature is coloured.
         """
@@ -256,7 +257,7 @@ class View:
 
 
 def views(shown: Sequence[Layer], opens: Opening | None = None) -> list[View]:
-    """Return the view of each layer of a map.
+    """Return a `View` of each layer of a map.
 
     `opens` is the layer, unit and classes that the map shows first, computed here if None.
     """
@@ -289,9 +290,9 @@ def unit_words(released: Released, view: View) -> str:
     counted = nouns.sum.capitalize()
     if isinstance(view.layer, BoxLayer):
         if not view.metres:
-            # No layer has counts per square, so the heading is the title alone.
+            # The map has no layer with counts per square, so the heading is the title alone.
             return view.layer.title
-        # A person is counted once in a cell, but may be counted in several cells of a square.
+        # If a square has several cells, a person may be counted in several of them.
         cells = view.factor
         if cells <= 1:
             counted = nouns.one.capitalize()

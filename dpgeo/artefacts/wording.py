@@ -147,8 +147,8 @@ class RegionWords:
     """Words for the regions in which people are counted, and sentences that depend on them.
 
     `of_record` says to how many regions one record adds, and `of_empty` says which empty regions
-    pass the threshold. `bounded` is the plural noun for what the contribution bound limits if
-    visits are counted.
+    pass the threshold. `bounded` stands for "records" in "adds to at most 3 records": what
+    the contribution bound limits if visits are counted.
     """
 
     one: str

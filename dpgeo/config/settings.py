@@ -49,8 +49,8 @@ def read_secret_key() -> str:
     path = VAR_DIR / "secret-key"
     if not path.exists():
         VAR_DIR.mkdir(parents=True, exist_ok=True)
-        # Name the file by random bytes, not by the process id: processes of several containers that
-        # share the folder may have the same id.
+        # Name the temporary file by random bytes, not by the process id: processes of several
+        # containers that share the folder may have the same id.
         fresh = VAR_DIR / f"secret-key.{secrets.token_hex(8)}"
         fresh.touch(mode=0o600)
         fresh.write_text(secrets.token_urlsafe(50))
@@ -147,8 +147,8 @@ MIDDLEWARE = [
     "dpgeo.config.languages.page_language",
     "dpgeo.audit.origin.audited_request",
     "django.middleware.common.CommonMiddleware",
-    # Middleware that reads a body must come after this one: reading a body stores its files, which
-    # fails during an outage.
+    # Middleware that reads a request's body must come after OutageMiddleware: reading a body stores
+    # its files, which fails during an outage.
     "dpgeo.api.outages.OutageMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -208,8 +208,8 @@ DPGEO_PASSWORD_WORDS = env.list("DPGEO_PASSWORD_WORDS", default=[])
 DPGEO_BREACHED_PASSWORDS = env.str("DPGEO_BREACHED_PASSWORDS", default="")
 """File of SHA-1 hashes of breached passwords, ordered by hash."""
 DPGEO_SECOND_FACTOR = env.str("DPGEO_SECOND_FACTOR", default="")
-"""Lowest role whose members need a second factor in every organisation, or "staff"; if it is
-empty, each organisation decides.
+"""Lowest role whose members need a second factor in every organisation, or "staff" if only the
+site's staff and superusers need one; if it is empty, each organisation decides.
 """
 ACCOUNT_ADAPTER = "dpgeo.accounts.allauth_adapters.AccountAdapter"
 ACCOUNT_EMAIL_VERIFICATION = "none"
@@ -220,8 +220,9 @@ SOCIALACCOUNT_ADAPTER = "dpgeo.accounts.single_sign_on.SocialAdapter"
 MFA_ADAPTER = "dpgeo.accounts.allauth_adapters.FactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
-# The verification of the user is also required where a passkey is only the second factor. Otherwise
-# a challenge for the second factor could be answered to sign in without a password.
+# Require that the user's device verifies who uses it (by a PIN or a fingerprint), even where a
+# passkey is only the second factor. Otherwise a challenge for the second factor could be answered
+# to sign in without a password.
 MFA_WEBAUTHN_USER_VERIFICATION = "required"
 # Users may set up a second factor before they verify their email address. This is safe, since
 # nobody can sign up with another person's address.
@@ -281,7 +282,7 @@ if bucket := env.str("DPGEO_S3_BUCKET", default=""):
                 "region_name": env.str("DPGEO_S3_REGION", default="") or None,
                 "default_acl": None,
                 "file_overwrite": False,
-                "max_memory_size": 16 << 20,  # larger files are buffered on disk
+                "max_memory_size": 16 << 20,  # bytes; larger files are buffered on disk
             },
         }
 # Browsers may keep these files for good: Vite puts a hash of the content into their names.
@@ -378,12 +379,13 @@ DPGEO_ROWS_A_PART is the setting's former name; it is accepted for one more vers
 DPGEO_COUNT_SHARDS = env.int("DPGEO_COUNT_SHARDS", default=8)
 """Largest number of shards in which a registered folder is counted."""
 DPGEO_CONFIRMATIONS_AN_HOUR = env.int("DPGEO_CONFIRMATIONS_AN_HOUR", default=60)
-"""Maximum number of files per hour that an organisation with several budgets may confirm; 0 means
-no limit.
+"""Maximum number of uploaded files per hour that an organisation with several budgets may confirm,
+since each is compared with other datasets for the same people; 0 means no limit.
 """
 DPGEO_TASKS_A_MINUTE = env.int("DPGEO_TASKS_A_MINUTE", default=200_000)
 """Maximum number of tasks planned per minute for one IP address; 0 means no limit. A task counts
-once for each method of dividing the reward, and 200 times more if its region is computed.
+once for each method of dividing the reward, plus 200 times if its task region is computed. A radius
+map counts as one task for each point of its lattice.
 """
 
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://")

@@ -1,6 +1,7 @@
 """Range counts in two dimensions: 64 x 64 cells, 2,000 random boxes.
 
-`box_error` is the mean absolute error of a box. The file is a .npy array of square counts.
+`box_error` is the mean absolute error of a box. If a file is given, people are spread as in its
+square .npy array of counts.
 """
 
 from __future__ import annotations

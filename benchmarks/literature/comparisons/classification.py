@@ -24,7 +24,8 @@ Ints = NDArray[np.int64]
 
 LEARNED, TESTED = 30_162, 15_060
 ATTRIBUTES = ((7, 0.5), (7, 1.3), (5, 0.4), (2, 0.5))
-"""Number of values of each attribute, and how much they matter for the class (logits)."""
+"""Each attribute's number of values, and standard deviation of their effects on the class's logit.
+"""
 
 SELDOM = -1.6
 """Logit (log-odds) of the rarer class for a person whose attributes have no effect on it."""

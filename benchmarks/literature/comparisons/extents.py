@@ -1,7 +1,7 @@
-"""Errors by the size of a box: squares of 1 to 32 cells a side on the map of `boxes`.
+"""Errors by the size of a box: squares of 1 to 32 cells a side, on the same map as in `boxes`.
 
-Columns are the mean absolute errors of 400 squares of that side. The file is a .npy array of square
-counts.
+Each column is the mean absolute error of 400 squares of one size. If a file is given, people are
+spread as in its square .npy array of counts.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def _lines(queries: Mapping[str, Query], options: Options) -> Iterator[Line]:
 
 
 def smooth_bound(query: Query, epsilon: float) -> float:
-    """Return the bound of DPCube's authors (equation 33) on the error of an even share."""
+    """Return the authors' bound (equation 33) on the error of an even share of the noisy count."""
     _, rate = query.rates(epsilon)
     share = query.size / query.cells
     return query.smooth * min(query.size, query.cells - query.size) + share / rate
@@ -111,8 +111,9 @@ def smooth_bound(query: Query, epsilon: float) -> float:
 def worst_smooth(query: Query, epsilon: float) -> float:
     """Return the largest error of an even share if no two cells differ by more than `smooth`.
 
-    An even share of all cells is off by s (n - s)/n times the difference between the means of the
-    cells inside and outside the query, and the noise of the partition's count adds to that.
+    A query of s of the partition's n cells is answered by s/n of its noisy count. Even without
+    noise, this is off by s (n - s)/n times the difference between the means of the cells inside and
+    outside the query. The noise of the count adds to that.
     """
     _, rate = query.rates(epsilon)
     share = query.size / query.cells

@@ -4,7 +4,7 @@ Half of the people in each list are in both; their position in the second list i
 cell (standard deviation, in each direction). `reduction` is the share of pairs that need not be
 compared (the DPCube paper's equation 36), `padded` the same if parties hide their counts by
 dummies, and `kept` the share of the people in both lists whose two positions are still compared.
-The file is a .npy array of square counts.
+If a file is given, people are spread as in its square .npy array of counts.
 """
 
 from __future__ import annotations

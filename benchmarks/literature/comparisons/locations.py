@@ -144,7 +144,7 @@ class _Own:
         return lon / DEGREES, lat / DEGREES
 
     def density(self, random: Generator) -> Mapping[str, float]:
-        """Return the error of the map recovered from the published positions."""
+        """Return `map_metres` of the map recovered from published positions by deconvolution."""
         grid = Grid.over(self._area, CELLS)
         recovered = recover(*self._published(random), self._noise, grid, self._area).density
         # Rows of the grid are in order from north to south, rows of the map from south to north.

@@ -3,7 +3,7 @@ map.
 
 `relative_error` is the mean over the tables of the mean relative error of a table's counts. An
 error is divided by the count, or by the constant SANITY if the count is smaller.
-The file is a .npy array of square counts.
+If a file is given, people are spread as in its square .npy array of counts.
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ def measured_shares(
     """Return the noisy sums (2, n) of regions from which `averages` computes means.
 
     For each region, one sum adds up the values' distances from the lowest value, the other those
-    from the highest. `sums` (n,) are the true sums of values in steps from 0 to NUMBER_STEPS, over
-    `numbers` (n,) records; each person has one record.
+    from the highest. `sums` (n,) are the true sums of values, each of them a whole number from 0 to
+    NUMBER_STEPS, over `numbers` (n,) records; each person has one record.
     """
     shares = PrivateShares(numbers, sums, steps=NUMBER_STEPS, bound=1)
     entropy = SeededEntropy(int(random.integers(1 << 32)))

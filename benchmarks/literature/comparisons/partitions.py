@@ -1,10 +1,11 @@
 """DPCube's two parameters, the threshold and the share of epsilon for the cells, on a city.
 
-The city is generated, with 64 x 64 cells and 10,000 people. `boxes` is the number of partitions.
-`by_people` is the authors' measure of their unevenness, and `by_cells` the measure of a v-optimal
-histogram (both in thousands; see `unevenness`). `uniform` and `least_squares` are the mean absolute
-errors of 2,000 random boxes, for two methods of estimating cells. The file is a .npy array of
-square counts.
+The city is generated, with 64 x 64 cells and 10,000 people; if a file is given, people are spread
+as in its square .npy array of counts. `boxes` is the number of partitions. `by_people` and
+`by_cells` are sums, in thousands, of the variances of true counts within partitions, weighted by
+people (the authors' measure) or by cells (that of a v-optimal histogram; see `unevenness`).
+`uniform` and `least_squares` are the mean absolute errors of 2,000 random boxes, for two methods of
+estimating cells.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ SHARES = (0.25, 0.75)
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line of mean errors for each choice of threshold and share (see `trials.line`)."""
+    """Yield mean errors (`trials.line`) for each threshold and share of epsilon for the cells."""
     whole = counts_of(options.file, CELLS, PEOPLE)
     counts, epsilon, boxes = whole.astype(np.float64), options.budget, random_boxes(CELLS)
     truth = range_counts(counts, boxes)

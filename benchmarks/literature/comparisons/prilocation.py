@@ -1,12 +1,13 @@
 """Distance errors of PriLocation, of plain Laplace noise and of k-anonymity, in a city of 16 km.
 
-The data are 200 people with 16 records each around their own homes, and 32 x 32 places, or the
-records of a Parquet file with columns user, lon and lat, whose places are its `poi`, or else 64 x
-64 cells. Errors are shares of the largest distance of two places, and means over people. `de` is
-the error by the equation of Zhu et al. 2017, `de_true` that by their text, `honest` the distance
-of every drawn place, fakes included, from the nearest true place of its virtual user (see
-`benchmarks.prilocation`); for the other methods, which publish no fakes, it equals `de`. `fakes` is
-the number of fakes for each virtual user. Epsilon is for one record.
+The data are 200 people with 16 records each around their own homes, and 32 x 32 places. If a file
+is given, it is Parquet with columns user, lon and lat; places are its column poi or, without one,
+64 x 64 cells. Errors are shares of the largest distance of two places, and means over people. For
+`de`, the sum of the distances by which places move is divided by the number of published places
+(the equation of Zhu et al. 2017), for `de_true` by the number of true records (their text).
+`honest` is the distance of every drawn place, fakes included, from the nearest true place of its
+virtual user (see `benchmarks.prilocation`); for the other methods, which publish no fakes, it
+equals `de`. `fakes` is the number of fakes for each virtual user. Epsilon is for one record.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Range counts in one dimension: 256 bins of a map's columns, 1,000 random ranges.
+"""Range counts in one dimension: 1,000 random ranges of 256 bins, the columns of a map.
 
 `range_error` is the mean absolute error of a range, and `bin_error` the root mean square error of a
-bin. The file is a .npy array of square counts.
+bin. If a file is given, people are spread as in its square .npy array of counts.
 """
 
 from __future__ import annotations

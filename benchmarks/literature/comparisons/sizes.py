@@ -1,7 +1,7 @@
 """Sizes of bins without their positions: 256 sorted counts, which say how busy the busiest are.
 
-`size_error` is the root mean square error of a sorted count. The file is a .npy array of square
-counts.
+`size_error` is the root mean square error of a sorted count. If a file is given, people are
+spread as in its square .npy array of counts.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Which of 1,024 cells reach a given count: the 20 busiest, and cells that tie with them.
+"""Which of 1,024 cells reach the count of the 20th busiest: the 20 busiest, and any ties.
 
 Cells are queried in a random order, which is public. `precision` and `recall` are the usual
-measures for the cells that a system reports, and `f1` is their harmonic mean. The file is a .npy
-array of square counts.
+measures for the cells that a system reports, and `f1` is their harmonic mean. If a file is
+given, people are spread as in its square .npy array of counts.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ class TripsView:
         self._keys = keys[data.trip]
 
     def trip_features(self, paths: TripPaths) -> PrivateTripFeatures:
-        """Return the counts of trips' ends, moves and lengths on the grid of `paths`.
+        """Return counts of trips by start and end, move and length, on the grid in `paths`.
 
         At most `bound` trips of each privacy unit count.
         """
@@ -195,7 +195,8 @@ SIZES = ((12, 1.0), (12, 0.5), (12, 0.25), (12, 0.125), (8, 0.15), (8, 0.04))
 def sizes(file: Path, trials: int = 2) -> Iterator[str]:
     """Yield lines of the table in docs/mechanisms/trips.md, for ever smaller shares of a file.
 
-    Each trip counts as another person's, except in the last line. Figures are means over trials.
+    Each trip counts as that of a different person, except in the last line, in which BOUND trips of
+    each person count. Figures are means over trials.
     """
 
     def row(title: str, data: Trips, unit: Ints, bound: int, epsilon: Fraction) -> str:

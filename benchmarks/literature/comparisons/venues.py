@@ -1,11 +1,12 @@
 """Visits to places: errors of their counts, and the share of the K busiest that is found.
 
-As in Fan and Jin 2015, half of epsilon is for places and half for `edges`; HPA spends a tenth of
-epsilon on popularity, and 45 % each on places and edges. `top_K` is the share of the K busiest
-places that is found, `kept` the share of visits that are counted. `week` is the largest difference,
-over the days of the week, between a day's share of the counted visits and its share of all visits,
-in percentage points. The line *HPA's popularity* is the noisy count of one visit of each person.
-The file is Parquet with columns user, minute, and poi or lon and lat.
+As in Fan and Jin 2015, half of epsilon pays for counts by place and half for counts by place and
+day (`edges`); HPA spends a tenth of epsilon on popularity, and 45 % on each of the two. `top_K` is
+the share of the K busiest places that is found, `kept` the share of visits that are counted. `week`
+is the largest difference, over the days of the week, between a day's share of the counted visits
+and its share of all visits, in percentage points. The line *HPA's popularity* is the noisy count of
+one visit of each person. If a file is given, it is Parquet with columns user, minute, and poi or
+lon and lat.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from benchmarks.literature.visits import Visits, read
 
 Floats = NDArray[np.float64]
 Estimate = Callable[[Generator], Floats]
-"""Type of a function that returns noisy counts."""
+"""Type of a function that returns noisy counts of visits, with noise from the generator."""
 
 KEPT, GROUP = 20, 64
 """Number of Fourier coefficients that DFT keeps, and of places in a group of GS (grouping and
@@ -101,8 +102,8 @@ def sampled(
 ) -> tuple[Visits, Fraction]:
     """Return the visits that are kept, and the epsilon for counts of places.
 
-    The epsilon for edges is the same. Visits are kept at random (SRA in Fan and Jin 2015) or, if
-    `popular` is true, those to popular places are kept (HPA).
+    The counts by place and day (`edges`) cost as much again. Visits are kept at random (SRA in Fan
+    and Jin 2015) or, if `popular` is true, those to popular places are kept (HPA).
     """
     if not popular:
         return visits.bounded(bound, random), epsilon / 2
