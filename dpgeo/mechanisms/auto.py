@@ -131,7 +131,7 @@ def _count(
     phases: Sequence[Phase],
     later: Fraction = Fraction(0),
 ) -> None:
-    """Divide the unallocated epsilon that has the label `remainder` among phases; count in each.
+    """Divide the unallocated epsilon labelled `remainder` among phases; count each phase's squares.
 
     `later` is the share of the whole epsilon that stays unallocated, under the label LATER.
     """

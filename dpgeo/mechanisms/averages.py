@@ -121,7 +121,7 @@ def release(view: PrivateView, params: Params, meter: CountMeter) -> AveragesRel
 def forecast(
     params: Params, epsilon: Fraction, bound: int, domain: Domain, law: Law = LAPLACE
 ) -> Forecast:
-    """Forecast the noise of a region's two sums (`AveragesRelease`), in steps of the measure.
+    """Forecast the noise of a region's two sums, U and D, in steps to which values are rounded.
 
     Raises InvalidInput if the data lack a named layer, category or measure.
     """

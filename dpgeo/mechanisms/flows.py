@@ -135,7 +135,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 
 def release(view: PrivateView, params: Params, meter: CountMeter) -> FlowsRelease:
-    """Measure pairs, departures and arrivals of one sample of trips."""
+    """Measure pairs, departures and arrivals, all three of the same kept trips."""
     pairs, number = _counted(params, view.domain)
     names, n = pairs.slices.names if pairs.slices else UNDIVIDED, int(number.max()) + 1
     size = max(len(names), 1)
@@ -175,10 +175,10 @@ def release(view: PrivateView, params: Params, meter: CountMeter) -> FlowsReleas
 
 
 def listing_threshold(noise: CountNoise, pairs: int) -> int:
-    """Return the smallest T >= 1 that at most one of `pairs` empty pairs is expected to reach.
+    """Return the smallest T >= 1 that noise is expected to reach in at most one of `pairs` pairs.
 
-    With a = exp(-rate), P(noise >= T) = a^T/(1+a). So T is the smallest integer for which `pairs`
-    times this probability is at most 1.
+    All of them are taken to be empty. T is the smallest integer for which `pairs` times
+    P(noise >= T) is at most 1. For Laplace noise, the probability is a^T/(1+a) with a = exp(-rate).
     """
     return noise.threshold(1 / max(pairs, 1))
 

@@ -220,7 +220,7 @@ def forecast(
 
 
 def serial(params: Params, counting: Counting) -> bool:
-    """Return whether places and pairs are counted from a single sample.
+    """Return whether one sample of contributions serves all counts, as a series requires.
 
     If people are counted by context, the bound applies to places and to pairs of a place and a
     context separately, so there are two samples.

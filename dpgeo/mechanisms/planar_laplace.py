@@ -137,8 +137,8 @@ def price(params: Params, bound: int, area: StudyArea) -> Fraction:
     """Return the epsilon per metre of a privacy unit's reports: `bound` times level/radius.
 
     Raises InvalidInput if the radius exceeds the study area, if the area contains no point of the
-    snapping grid, if padding is combined with times or attributes, or if `bound` is too large for
-    padding.
+    grid to which positions are snapped, if invented points (padding) are combined with times or
+    attributes, or if `bound` is too large for padding.
     """
     if params.padded and bound > MOST_PADDED:
         raise InvalidInput(

@@ -72,7 +72,8 @@ that cell.
 """
 
 MOST_PAIRS = 2_000_000
-"""Largest number of pairs of a virtual user and a bin; each pair takes about 100 bytes of memory.
+"""Largest number of pairs of a virtual user and a bin (the places of one visible unit and one
+cluster); each pair takes about 100 bytes of memory.
 """
 
 MOST_PLACES = 5_000_000
@@ -123,7 +124,8 @@ class Params:
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     """Declare spends for the clusters, the weights and the replacement.
 
-    The weights are the counts of each virtual user's records in each bin.
+    The weights are the counts of each virtual user's records in each bin, which is the places of
+    one visible unit and one cluster.
     """
     clustering = epsilon * Fraction(params.clustering, 100)
     weights = epsilon * Fraction(params.weights, 100)
@@ -136,7 +138,10 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 
 def release(view: PrivateView, params: Params, meter: Meter) -> LocationsRelease:
-    """Cluster places, count each virtual user's records in each bin, and draw places."""
+    """Cluster places, count each virtual user's records by bin, and draw places from the counts.
+
+    A bin is the places of one visible unit and one cluster.
+    """
     places = _places(params, view.domain)
     paths, unit = _visible(places, params)
     side = GRID_CELLS if params.places else params.cells
@@ -178,8 +183,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> LocationsRelease
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of a bin's count; warn if many of the drawn places will be spurious.
+    """Forecast the noise of the count of a bin, the places of one visible unit and one cluster.
 
+    Warns if many of the drawn places will be spurious, which means drawn because of noise.
     Raises InvalidInput for parameters that do not suit the places or would need too much memory.
     """
     places = _places(params, domain)
@@ -222,7 +228,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
 
 def _alone(places: Places, params: Params) -> tuple[Phrase, ...]:
-    """Return a warning if a visible unit contains only one place, which is then not hidden."""
+    """Return a warning if a visible unit, such as a city, has one place alone: it is not hidden."""
     names = places.alone(params.hidden)
     if not names:
         return ()
@@ -238,7 +244,7 @@ def _alone(places: Places, params: Params) -> tuple[Phrase, ...]:
 def _caution(params: Params, epsilon: Fraction, bound: int, bins: int) -> tuple[Phrase, ...]:
     """Return a warning that recommends private clusters if many places will be spurious.
 
-    `bins` is the largest possible number of bins.
+    `bins` is the largest possible number of bins: pairs of a visible unit and a cluster.
     """
     each = bins * spurious_places(params, epsilon, bound)
     if each * 4 < bound:
@@ -254,10 +260,11 @@ def _caution(params: Params, epsilon: Fraction, bound: int, bins: int) -> tuple[
 
 
 def spurious_places(params: Params, epsilon: Fraction, bound: int) -> float:
-    """Return the expected number of spurious places in an empty bin, E[max(0, X)] = a/(1 - a^2).
+    """Return how many spurious places a virtual user is expected to get in a bin without records.
 
-    X is the discrete Laplace noise of the bin's count. a = exp(-r), where r is the rate of the
-    noise: the epsilon of the counts of bins divided by the contribution bound `bound`.
+    It is E[max(0, X)] = a/(1 - a^2), where X is the discrete Laplace noise of the virtual user's
+    count in the bin. a = exp(-r), where r is the rate of the noise: the epsilon of these counts,
+    the weights, divided by the contribution bound `bound`.
     """
     noise = DiscreteLaplace(epsilon * Fraction(params.weights, 100), bound)
     ratio = float(np.exp(-float(noise.rate)))
@@ -285,7 +292,10 @@ def _blocks(area: StudyArea, cells: int) -> Places:
 
 @lru_cache(maxsize=16)
 def _hiding(places: Places) -> tuple[Phrase, ...]:
-    """Return, from a cache, a sentence on the protection for each number of hidden levels."""
+    """Return, for each number of hidden levels, how far apart places of one unit can be.
+
+    The sentences are cached.
+    """
     return tuple(places.hiding())
 
 

@@ -129,7 +129,10 @@ def _slices(params: Params, domain: Domain) -> Slicing:
 def _regions(
     params: Params, domain: Domain, slices: Slicing
 ) -> tuple[Zones, SlicedZones | SlicedGrid]:
-    """Return the zones, and the regions to count in; for the whole area, a grid of one cell."""
+    """Return the zones, and their pairs with parts of the week, which are the regions to count in.
+
+    Without declared zones, the whole area is the only zone, counted as a grid of one cell.
+    """
     if params.zones:
         zones = domain.layer(params.zones, Zones)
         return zones, SlicedZones(zones, slices)

@@ -78,7 +78,7 @@ class SlicedSurvey:
         return counts
 
     def scale_of(self, label: str) -> float:
-        """Return the noise scale of sums of cells whose measurement has this label in the plan."""
+        """Return the noise scale of the measurement `label` in the plan, for squares of cells."""
         return self._meter.noise(label, sum_of(self._cells)).scale
 
     def content(self) -> PhasedSlicesRelease:
@@ -120,7 +120,7 @@ def cells_by_time(
 
 
 def slices_fact(slices: Slicing) -> Phrase:
-    """Return a sentence on how many maps there are, for which one contribution bound holds."""
+    """Return a sentence: how many maps there are, and that one contribution bound covers all."""
     titles = slices.names.titles
     return Phrase(
         "There are {count} maps, from {first} to {last}, in local time ({zone}). The "

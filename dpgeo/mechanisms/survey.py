@@ -41,9 +41,8 @@ counts.
 """
 
 FEWER = 4
-"""Under zCDP, every cell is counted if sums of cells are this many times as sensitive as cells.
-
-More exactly, this is the least ratio of their squared sensitivities (`counts_every_cell`).
+"""Under zCDP, every cell is counted by itself if squares that sum several cells would have at least
+this many times the squared sensitivity of single cells (`counts_every_cell`).
 """
 
 FIRST_SHARE = Fraction(35, 100)
@@ -87,9 +86,9 @@ class Phase:
 
 
 def whole_scale(pilot: CountNoise) -> float:
-    """Return the scale that noise would have if the whole budget paid for one measurement.
+    """Return the noise scale of a measurement that would get the whole epsilon or rho.
 
-    `pilot` is the noise of the pilot measurement, which gets PILOT_SHARE.
+    `pilot` is the noise of the pilot measurement, which gets the share PILOT_SHARE.
     """
     if isinstance(pilot, DiscreteLaplace):
         return pilot.scale * float(PILOT_SHARE)
@@ -159,7 +158,7 @@ def concentration(measurements: NodeMeasurements, cells: Floats, level: int) -> 
 
 
 def level_for(signal: float, inside: NDArray[np.bool_]) -> int:
-    """Return the level of the quadtree whose nodes are the squares of the grid of equal squares.
+    """Return the level of the quadtree whose squares are counted in the phase of equal squares.
 
     `signal` is the expected number of records in units of l/epsilon.
     """
@@ -172,8 +171,8 @@ def level_for(signal: float, inside: NDArray[np.bool_]) -> int:
 def counts_every_cell(meter: CountMeter, cells: PrivateCounts) -> bool:
     """Return whether every cell is counted in the only phase after the pilot.
 
-    That is so under zCDP if the squared sensitivity of sums of cells is at least FEWER times that
-    of cells. It depends on public numbers alone.
+    That is so under zCDP if squares that sum several cells have at least FEWER times the squared
+    sensitivity of single cells. It depends on public numbers alone.
     """
     sums = sum_of(cells)
     gaussian = isinstance(meter, GaussianMeter)
@@ -186,7 +185,7 @@ def noise_kind_of(meter: CountMeter) -> NoiseKind:
 
 
 def sum_of(cells: PrivateCounts) -> PrivateCounts:
-    """Return the sum (1,) of all cells, with the sensitivities of sums over disjoint squares."""
+    """Return the sum (1,) of all cells; sums over disjoint squares have the same sensitivities."""
     return cells.regroup(np.zeros(cells.shape, dtype=np.int64), 1)
 
 
@@ -224,7 +223,7 @@ class Survey:
         return counts
 
     def scale_of(self, label: str) -> float:
-        """Return the noise scale of sums of cells whose measurement has this label in the plan."""
+        """Return the noise scale of the measurement `label` in the plan, for squares of cells."""
         return self._meter.noise(label, sum_of(self._cells)).scale
 
     def content(self, *, fixed: bool = False) -> PhasedRelease:

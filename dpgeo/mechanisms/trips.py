@@ -136,9 +136,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TripsRelease:
 
 
 def _paths(params: Params, domain: Domain) -> TripPaths:
-    """Return which trips to describe, and the grid.
+    """Return the grid of trips, and the gap in minutes that ends a trip, or 0 if each row is one.
 
-    Raises InvalidInput if the dataset has no such trips.
+    Raises InvalidInput if the dataset has no trips of the kind that is asked for.
     """
     by_row = params.trips == DESTINATIONS or (params.trips == AS_DECLARED and domain.destinations)
     if by_row and not domain.destinations:
@@ -173,8 +173,9 @@ def people_needed(cells: int, epsilon: Fraction, share: Fraction | int) -> int:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of a pair's count, and refuse the request if the trips would be mostly
-    noise.
+    """Forecast the noise of the count of a pair of start and end.
+
+    Refuses the request if the trips would be mostly noise.
 
     Raises InvalidInput for trips that the dataset lacks, or if the guessed number of people is too
     small for so many squares and this epsilon.

@@ -90,9 +90,9 @@ def prepare_points(rows: int) -> dict[str, Any]:
 
 
 def prepare_folder(people: int, places: int) -> dict[str, Any]:
-    """Register a folder of Parquet files in which each of `people` has one row at each place.
+    """Register a folder of Parquet files: `people` persons with one row at each of `places` places.
 
-    Each place has two files, with half of the people each. The setting DPGEO_SOURCES of the
+    A place's rows are in two files, with half of the people each. The setting DPGEO_SOURCES of the
     installation names the folder. Returns the id of the dataset.
     """
     from django.conf import settings
@@ -121,7 +121,7 @@ def request_exact(dataset: int) -> dict[str, Any]:
 
 
 def look_at_counts(release: str) -> dict[str, Any]:
-    """Return the counts above 0 of a map, its cost, and how far its shards are counted.
+    """Return the counts above 0 of a map, its cost, and which of its shards have been counted.
 
     The result has the number of shards, the checksum of the counts of each counted shard, and the
     number of all stored files of shards.
@@ -540,7 +540,7 @@ def begin(action: str, values: dict[str, Any]) -> dict[str, Any]:
         raise
     finally:
         sys.stderr.flush()
-        os._exit(code)  # this copy must neither read nor answer further lines
+        os._exit(code)  # the copied process must neither read nor answer further lines
 
 
 def finish(process: int) -> dict[str, Any]:

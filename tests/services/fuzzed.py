@@ -101,7 +101,7 @@ def _releases(desk: Any) -> Names:
     files = {file.name for release in published for file in release.files.all()}
     return {
         "published": [release.pk for release in published],
-        "ranked": [*ranked, published[0].pk],  # the last is not a ranking of places
+        "ranked": [*ranked, published[0].pk],  # the last release does not rank places
         "to_withdraw": [release.pk for release in small[:SPARE]],
         "draft": [release.pk for release in small[SPARE : 2 * SPARE]],
         "to_reject": [release.pk for release in small[2 * SPARE : 3 * SPARE]],
@@ -136,9 +136,9 @@ def _uploads(program: Any, slug: str) -> Names:
 
 
 def _planned(program: Any, slug: str, release: str) -> Names:
-    """Add layers of zones to a dataset, and make campaigns.
+    """Add layers of zones to a dataset, and make campaigns, which plan tasks from a release.
 
-    Returns the layers' names and the campaigns' ids, by the fuzzer's dictionary they belong to.
+    Returns the layers' names and the campaigns' ids, by the fuzzer's dictionary that gets them.
     """
     from tests.web.example_city import BODIES
 
@@ -173,7 +173,10 @@ def zones() -> dict[str, Any]:
 
 
 def dictionaries(names: Mapping[str, Sequence[str]], tile: Sequence[int]) -> dict[str, Any]:
-    """Return the fuzzer's dictionaries, by name; `tile` identifies a tile with content."""
+    """Return the fuzzer's dictionaries, lists of values to try, by name.
+
+    `tile` identifies a tile with content.
+    """
     zoom, column, row = tile
     return {
         **names,
@@ -266,7 +269,7 @@ BY_OPERATION = {
     "layer_remove": {"path.name": "zones"},
     "campaign_delete": {"path.campaign_id": "to_delete"},
 }
-"""For each operation that needs other values than EVERYWHERE gives, the parameter's dictionary."""
+"""By operation and parameter, the dictionary to use instead of the one that EVERYWHERE names."""
 
 
 def settings(words: Mapping[str, Sequence[Any]], *, mixed: bool = True) -> str:

@@ -27,7 +27,7 @@ def stand_still(gate: Path) -> None:
 
 
 def before(function: Callable[..., Any], gate: Path) -> Callable[..., Any]:
-    """Return a function that halts as `stand_still` does, then calls `function`."""
+    """Return a function that waits as `stand_still` does, then calls `function`."""
 
     def halted(*args: Any, **named: Any) -> Any:
         stand_still(gate)
@@ -37,7 +37,7 @@ def before(function: Callable[..., Any], gate: Path) -> Callable[..., Any]:
 
 
 def after(function: Callable[..., Any], gate: Path) -> Callable[..., Any]:
-    """Return a function that calls `function`, then halts as `stand_still` does."""
+    """Return a function that calls `function`, then waits as `stand_still` does."""
 
     def halted(*args: Any, **named: Any) -> Any:
         answer = function(*args, **named)

@@ -133,7 +133,10 @@ class Installation:
     def halting(
         self, program: str, point: str, gate: Path
     ) -> contextlib.AbstractContextManager[Process]:
-        """Run a worker, website or reaper that halts at a point of `tests.services.halting`."""
+        """Run a worker, website or reaper that waits at a named point, so that it can be killed.
+
+        `tests.services.halting` lists the points.
+        """
         return self.running("-m", "tests.services.halting", program, point, str(gate))
 
     def reaper(self, seconds: str = "0.2") -> contextlib.AbstractContextManager[Process]:

@@ -81,7 +81,7 @@ def post(headers: dict[str, str], body: dict[str, Any], at: float) -> dict[str, 
 
 
 def paid() -> dict[str, Any]:
-    """Return the number of releases, and the units of every ledger entry."""
+    """Return the number of releases, and the amount of every ledger entry in the ledger's units."""
     from dpgeo.budgets.models import Entry
     from dpgeo.releases.models import Release
 

@@ -123,7 +123,7 @@ def site_of(installation: Installation) -> Iterator[int]:
 
 
 def wait_until_it_answers(process: subprocess.Popen[bytes], port: int) -> None:
-    """Wait until a site on the port answers; fail if the process in front of it ends first."""
+    """Wait until a site on the port answers; fail if `process`, which serves it, ends first."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while not answers(port):
         assert process.poll() is None

@@ -53,7 +53,7 @@ class Extent:
 WHOLE = Extent(examples=500 if os.environ.get("DPGEO_AUDIT") else 50, one_in=1, fuzzers=2)
 
 SAMPLE = Extent(examples=4, one_in=3, fuzzers=1)
-"""The extent of fuzzing in runs that make only a sample of the tests."""
+"""How many requests the fuzzer makes in runs that make only a sample of the tests."""
 
 CHECKS = (
     "not_a_server_error",

@@ -272,7 +272,8 @@ def check_queues(stack: Stack) -> None:
     """Check that workers listen to the queue of jobs and to that of files."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     with redis.Redis.from_url(stack.servers["CELERY_BROKER_URL"]) as broker:
-        # Celery lists a queue here as soon as a worker waits for it, even if nothing was ever sent.
+        # Celery makes this Redis key as soon as a worker waits for the queue, even if nothing was
+        # ever sent.
         for queue in ("celery", "files"):
             while not broker.exists(f"_kombu.binding.{queue}"):
                 assert time.monotonic() < deadline, queue

@@ -16,7 +16,7 @@ from tests.services.sites import Site, site_of
 
 pytestmark = [
     pytest.mark.services,
-    # Other runs skip this, because `.ci/run` also runs `make run`, which publishes the same demo.
+    # Only `make audit` runs this module: `.ci/run` also runs `make run`, which publishes the demo.
     pytest.mark.skipif(os.environ.get("DPGEO_AUDIT") != "1", reason="runs in make audit"),
 ]
 

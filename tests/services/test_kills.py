@@ -17,8 +17,8 @@ AUDIT = os.environ.get("DPGEO_AUDIT") == "1"
 pytestmark = [pytest.mark.services, pytest.mark.timeout(3600 if AUDIT else 480)]
 
 POINTS = [
-    # For each point: its name, whether noise may have been drawn, and whether the draw is
-    # committed.
+    # For each point at which a worker is killed: its name, whether noise may have been drawn, and
+    # whether the draw is committed.
     ("leased", False, False),
     ("counting", False, False),
     ("drawing set", True, False),
@@ -122,7 +122,7 @@ def test_of_two_living_holders_one_commits(
 ) -> None:
     """If two live workers hold the lease of a job one after the other, only one commits its draw.
 
-    The first worker halts with its draw in memory until the second has published a draw.
+    The first worker waits, with its draw in memory, until the second has published the release.
     """
     gate = tmp_path / "gate"
     log = installation.folder / "log"

@@ -45,7 +45,7 @@ def test_ten_thousand_concurrent_debits_never_overspend(installation: Installati
 def test_concurrent_debits_of_rho_and_of_pure_epsilons_never_overspend(
     installation: Installation,
 ) -> None:
-    """Half of 16 processes debit a rho, half an epsilon of equal cost; the budget pays for all."""
+    """Half of 16 processes debit a rho, half an epsilon of equal cost, until none is left."""
     ledger = installation.ask("prepare", rows=1, in_rho=True)["ledger"]
     total = installation.ask("total", ledger=ledger)["total"]
     epsilon = Fraction(math.isqrt(2_000 * total // HELD), 1_000_000)

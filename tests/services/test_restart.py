@@ -40,7 +40,7 @@ def unit() -> configparser.ConfigParser:
 
 
 def words_of(command: str, port: int) -> list[str]:
-    """Return the arguments after Python in a command of the systemd unit, with another port."""
+    """Return the arguments that a command of the systemd unit gives to Python, with a new port."""
     python, *words = shlex.split(command)
     assert python == f"{HOME}/.venv/bin/python"
     return [str(port) if word == "8000" else word for word in words]
@@ -102,7 +102,7 @@ def leave_stale_files(var: Path) -> None:
 
 
 def wait_until_ready_or_ended(process: Process, port: int, before: set[int]) -> None:
-    """Wait until the site is ready and no process of `before` is left, or the command has ended."""
+    """Wait until the site is ready and all of `before` have ended, or the command has ended."""
     deadline = time.monotonic() + READY_SECONDS
     while process.poll() is None and (any(map(runs, before)) or not is_ready(port)):
         left = set(filter(runs, before))

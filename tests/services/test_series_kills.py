@@ -25,7 +25,7 @@ POINTS = [
     "committed",
     "one file stored",
 ]
-"""Points of `tests.services.halting` at which a worker is killed while it draws a period."""
+"""Points of `tests.services.halting` at which a worker is killed while it makes a period's map."""
 
 QUICK = {
     "embedded": {"state stored", "stored", "series moved", "committed"},

@@ -14,7 +14,7 @@ from tests.services.installation import Installation, kill, wait_until_exists
 pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
 
 COST = 2 * make_level("ln 4", 200).pico
-"""What the ledger is charged, in its units, for two reports per person."""
+"""What the ledger is charged for two reports per person, in pico-epsilon per metre."""
 
 
 @pytest.fixture

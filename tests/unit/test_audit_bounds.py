@@ -79,8 +79,8 @@ def test_a_tenth_more_than_the_claim_is_proven_and_the_claim_itself_is_not() -> 
     assert 1.8 < least_epsilon(HONEST, CHANCE) < CLAIM
     assert CLAIM < least_epsilon(FAULTY, CHANCE) < 1.1 * CLAIM
     assert least_delta(HONEST, CLAIM, CHANCE) == 0 < least_delta(FAULTY, CLAIM, CHANCE)
-    # The true epsilon is 2.2. At CLAIM = 2, the half of the releases on which the attacker guesses
-    # needs a delta of 1 - e^(-0.2) of its probability, and the other half needs none.
+    # The true epsilon is 2.2, and CLAIM is 2. To cover the excess, delta has to be 1 - e^(-0.2) of
+    # the probability of the releases on which the attacker guesses, which are half of all.
     assert least_delta(FAULTY, CLAIM, CHANCE) < 0.5 * (1 - math.exp(-0.1 * CLAIM))
 
 
@@ -141,7 +141,7 @@ def test_a_wrong_claim_and_a_missed_fault_fail_the_audit() -> None:
 
 
 def test_a_fault_that_just_ended_the_game_is_caught() -> None:
-    # The lower bound on epsilon is rounded down, and here equals the claim.
+    # The lower bound on epsilon that guesses prove is rounded down, and here equals the claim.
     just = found(1.1, Guesses(6197, 683, 5620))
     assert just.caught
     assert just.epsilon == pytest.approx(CLAIM)

@@ -49,7 +49,9 @@ Other packages are imported once. Each suite is then imported in a fork of that 
 STATISTICAL = SUITES["statistical"]
 
 ONE_IN = 10
-"""Tests change one file in this many: all would take long, as a changed file is parsed anew."""
+"""The tests change one of this many files, since each changed file has to be parsed anew, and it
+would take long to change them all.
+"""
 
 every_suite = pytest.mark.parametrize("suite", SUITES.values(), ids=SUITES)
 

@@ -44,6 +44,6 @@ def test_no_edge_of_the_land_goes_around_the_world(longitude: float, latitude: f
     need(land_file().exists(), "the built frontend: make frontend")
     land = land_polygons(land_file())
     around = [each for each in land if widest(each) > 180]
-    # Only land at the South Pole may have so wide an edge: that along the pole.
+    # Only land at the South Pole may have so wide an edge: the edge that runs along the pole.
     assert all(each.bounds[1] == -90 for each in around)
     assert shapely.contains_xy(land, longitude, latitude).any()

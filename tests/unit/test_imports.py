@@ -171,7 +171,7 @@ OWN_PARTS = {
     "dpgeo.postprocess.trip_model",
     "dpgeo.postprocess.top_places",
 }
-"""Modules about a single kind of release that may also be outside the OF_ONE_KIND packages."""
+"""Modules about a single kind of release that are allowed outside the OF_ONE_KIND packages."""
 
 
 def test_no_door_names_a_kind_of_release_or_its_content_type() -> None:

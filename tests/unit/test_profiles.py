@@ -1,4 +1,4 @@
-"""Profiles: sums over strips of a map, where every count is in one strip, and their margins."""
+"""Profiles: sums of counts over strips of a map, with margins; each count is in one strip."""
 
 from __future__ import annotations
 

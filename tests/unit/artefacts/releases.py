@@ -222,7 +222,10 @@ def phased_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
 
 
 def phased_slices_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
-    """Return a release of two time slices in two phases; the second divides one slice in four."""
+    """Return a release of two time slices in two phases.
+
+    The second phase divides the grid into quarters in one of the slices.
+    """
     grid = Grid.over(area, cells)
     mask = grid.inside(area)
     root = np.array([[0, cells, 0, cells]], dtype=np.int32)

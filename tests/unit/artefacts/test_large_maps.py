@@ -50,7 +50,7 @@ def test_layers_do_not_copy_the_counts_of_a_whole_grid(large: Released) -> None:
     assert isinstance(content, GridRelease)
     assert np.shares_memory(layers(large)[0].value, content.counts)
     # A cell takes 16 bytes for its box and 8 for its non-negative count, and at most another 24
-    # during the computation.
+    # while the layers are computed.
     assert bytes_a_cell(lambda: layers(large)) < 50
 
 
@@ -61,7 +61,7 @@ def test_a_map_array_takes_less_than_three_numbers_a_cell(large: Released) -> No
 
 def test_a_picture_does_not_sort_cells_that_are_in_order(large: Released, tmp_path: Path) -> None:
     shown = layers(large)
-    # A third of the limit of 48 bytes a cell is for the picture's pixels, whose number is fixed.
+    # The limit is 48 bytes a cell. A third is for the picture's pixels, whose number is fixed.
     path = tmp_path / "preview.png"
     assert bytes_a_cell(lambda: preview.write(large, View.opening(shown), path)) < 48
 

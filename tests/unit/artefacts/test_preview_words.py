@@ -44,7 +44,7 @@ def test_gathering_places_are_as_large_as_on_the_map_and_have_an_edge() -> None:
     assert sizes.tolist() == [LARGEST, LARGEST / 2, SMALLEST, SMALLEST]
     drawn = np.asarray(draw_map(released, view, WIDTH, MAP_HEIGHT))
     ink = (drawn == INK).all(axis=-1)
-    # The edges of three circles, of which the largest alone is more than 160 pixels long.
+    # Three circles have edges in this colour; the largest edge alone has more than 160 pixels.
     assert ink.sum() > 160
 
 

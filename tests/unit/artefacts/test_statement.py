@@ -265,6 +265,6 @@ def test_what_is_no_cell_is_not_called_one(released: Released) -> None:
         said = [document["contribution_bound"]["meaning"], document["counts"]["meaning"]]
         said += document["known_limits"][:2]
         assert not any("cell" in each for each in said)
-        # The statement that one of a thousand empty regions is listed by chance is also made for
-        # places.
+        # Of these releases, only that of places is said to list one of a thousand empty regions by
+        # chance.
         assert any("thousand" in each for each in said) == (released.mechanism == "places")

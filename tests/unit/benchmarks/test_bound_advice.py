@@ -46,7 +46,7 @@ def test_a_line_is_printed_for_each_row_and_rule(
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     rows = [line for line in lines if "best_bound" in line]
     summaries = {(line["error"], line["rule"]): line for line in lines if "rule" in line}
-    # one line each for people and visits, and for all cells and the busiest one
+    # each error, of all cells and of the busiest one, has a line for people and one for visits
     assert len(rows) == 4
     assert len(summaries) == 6
     worst = max(row["one"] for row in rows if row["error"] == "all cells")

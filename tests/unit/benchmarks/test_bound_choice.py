@@ -1,4 +1,4 @@
-"""The benchmark of rules that choose the contribution bound: their errors, a line for each."""
+"""The benchmark of rules that choose the contribution bound: a line with each rule's error."""
 
 from __future__ import annotations
 

@@ -56,9 +56,9 @@ def test_the_strategy_for_boxes_reaches_its_known_error() -> None:
 
 
 def test_the_strategy_is_better_than_single_cells_where_its_first_start_ends_there() -> None:
-    """With 64 cells a side, another starting point of the optimisation beats single cells.
+    """With 64 cells a side, the best of several optimised strategies beats counting single cells.
 
-    From the first starting point, it ends at the strategy that counts single cells.
+    From its first starting point, the optimisation ends at the strategy that counts single cells.
     """
     need(importlib.util.find_spec("scipy"), "SciPy: make packages-full")
     strategy = peers.box_strategy(64)

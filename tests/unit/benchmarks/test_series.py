@@ -88,7 +88,7 @@ def test_absorbed_budgets_never_spend_more_in_any_weeks_in_a_row() -> None:
     levels = 20.0 * random.integers(0, 4, 60).repeat(random.integers(1, 6, 60))
     exact = np.broadcast_to(levels[:, None, None], (levels.size, 6, 6))
     maps, spent = absorbed(exact, scheme, weeks=3, seed=2)
-    assert max(spent) == 3  # some week also spends the shares of two skipped weeks
+    assert max(spent) == 3  # a week spends its own share and those of two skipped weeks
     assert max(sum(spent[week : week + 3]) for week in range(len(spent))) == 3
     for week, shares in enumerate(spent[1:], start=1):
         assert (maps[week] == maps[week - 1]).all() == (shares == 0)

@@ -1,4 +1,4 @@
-"""The benchmark of zCDP: its exact counts, its copies of people and its series of twelve maps."""
+"""The benchmark of zCDP: exact counts, people copied to enlarge the data, a series of maps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ BOX = (-74.0, 40.0, -73.0, 41.0)
 
 
 def written(path: Path) -> Path:
-    """Write a Parquet file: 30 people, in the same two cells every month, and a row outside BOX."""
+    """Write a Parquet file: 30 people, in the same two cells every month, and a row elsewhere.
+
+    The latter is outside BOX, the area that is read.
+    """
     rows = [
         (who, month * 100, lat, -73.9)
         for who in range(30)
@@ -56,8 +59,8 @@ def test_errors_of_boxes_are_those_of_their_sums() -> None:
     one_off = truth.copy()
     one_off[0, 0] = 8
     share = boxes_error(one_off, truth) / 8
-    # A random box has two of five grid lines per axis, drawn with replacement: 8 of 25 pairs
-    # enclose the first cell.
+    # A random box has two of five grid lines per axis as its sides, drawn with replacement. On an
+    # axis, 8 of 25 pairs of lines enclose the first cell.
     assert share == pytest.approx((8 / 25) ** 2, abs=0.03)
 
 

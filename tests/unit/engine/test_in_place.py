@@ -42,7 +42,7 @@ PASSES = pytest.mark.parametrize("passes", [1, 3])
 
 
 class FileRows:
-    """Rows of a canonical file in batches, by default ordered anew each time.
+    """Rows of a canonical file in batches; by default, each reading gets them in another order.
 
     If `fails`, an error is raised instead of the second batch.
     """
@@ -113,8 +113,8 @@ def test_records_are_counted_in_overlapping_zones(path: Path) -> None:
     rows = FileRows(path, shuffled=False)
     counts = counts_of(InPlaceView(rows, **settings), ZONES)
     np.testing.assert_array_equal(counts, counts_of(DuckDBView(path, **settings), ZONES))
-    # A pass reads only its own persons' rows, found by their hashes. Records have none, so every
-    # pass reads all rows.
+    # A pass reads only its own persons' rows, found by the persons' hashes. If the privacy unit is
+    # a record, there are no such hashes, so every pass reads all rows.
     assert rows.read == [rows.number] * 3
 
 
@@ -132,9 +132,10 @@ def test_totals_and_popularity_are_those_of_one_file(path: Path) -> None:
 
 
 def divided(rows: Rows, shards: int, asked: list[Question], **changes: Any) -> InPlaceView:
-    """Return a view whose counts are divided into at least `shards` passes, run by other views.
+    """Return a view that divides its counting into at least `shards` passes, run by other views.
 
-    The other views get only the bytes of a question. Each question is appended to `asked`.
+    The other views get only the Question that says what to count, as bytes. Each is appended to
+    `asked`.
     """
     settings = settings_of(**changes)
 

@@ -90,7 +90,7 @@ def test_a_person_adds_at_most_the_bound_over_all_places_and_contexts(
         left = written(path, [row for row, _ in own], [code for _, code in own])
         view = view_of(left, domain=domain, counting=counting, bound=2)
         rest = view.sliced_histogram(sliced)._read_by_meter()
-        # Other people's chosen rows are unchanged: only the person's own contributions are missing.
+        # Other people keep the same rows: only the removed person's own contributions are missing.
         assert (counts - rest).min() >= 0
         assert 0 < (counts - rest).sum() <= 2
 

@@ -236,9 +236,9 @@ def test_records_have_no_allowance(tmp_path: Path) -> None:
 
 
 def used_by(gone: int, name: str, folder: Path, states: Sequence[str], **changes: Any) -> int:
-    """Return how much one person changes the counts of three equal periods, summed over all.
+    """Return how much removing person `gone` changes the counts of three equal periods together.
 
-    `gone` is the person. `states` names, for each period, the file that says what each person has
+    `states` names, for each period, the file that says what each person has
     used of the allowance before it; "" means none.
     """
     [rows] = weeks(1)
@@ -273,9 +273,9 @@ def test_a_salt_of_each_period_cannot_exceed_a_stored_allowance(tmp_path: Path) 
 
 
 def test_a_readmitted_person_whose_use_was_forgotten_exceeds_the_allowance(tmp_path: Path) -> None:
-    """If what an erased person has used were forgotten, they could exceed the allowance later.
+    """An erased person's allowance of contributions stays used up, even if they come back.
 
-    The view does not forget it.
+    If the view forgot what they had used, they could exceed the allowance.
     """
     [rows] = weeks(1)
     digest = (3).to_bytes(8) + (3).to_bytes(8)

@@ -165,7 +165,7 @@ def answered(
     rank: str = "",
     zones: Zones | None = None,
 ) -> list[tuple[Any, ...]]:
-    """Return the rows that an engine gives for a query about the cells of `GRID` or about zones."""
+    """Return the rows that a database finds for a query about cells of `GRID` or about zones."""
     dialect, run = engine
     rows = f"SELECT {kind} AS person, longitude, latitude, step FROM facts WHERE {where}"
     if zones:
@@ -246,7 +246,10 @@ def in_order(
     counting: Counting,
     rank: Callable[[int], int] = lambda cell: 0,
 ) -> dict[Any, list[tuple[int, int]]]:
-    """Return each person's possible contributions as (cell, step), in the order of their choice."""
+    """Return each person's possible contributions as (cell, measured value in steps).
+
+    Those that come first are kept.
+    """
     steps: dict[tuple[Any, int], list[int]] = {}
     for person, cell, step in rows:
         steps.setdefault((person, cell), []).append(step or 0)
@@ -417,7 +420,7 @@ def test_every_engine_counts_a_record_in_one_of_several_regions(engine: Engine) 
 
 
 def content_word(seen: int, cell: int) -> int:
-    """Return the hash of a record's content and a region."""
+    """Return the hash of a record's content and a region, by which the region is ranked."""
     state = DRAW % PRIME
     content = ((seen % 7) % PRIME, (seen - 500) % PRIME, 1)
     for number in (*content, cell % PRIME, cell % OTHER_PRIME, 1, DRAW // PRIME % PRIME):

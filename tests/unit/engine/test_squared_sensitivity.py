@@ -69,9 +69,9 @@ def rows_of_people() -> list[Row]:
 
 
 def values_of(path: Path, rows: list[Row], door: str, counting: Counting) -> tuple[Any, int]:
-    """Return the values of one method of a view, and the squared L2 sensitivity that it claims.
+    """Return the values that a view's method gives, and the squared L2 sensitivity that it claims.
 
-    `door` is the key in DOORS of a call of that method. Only tests may read the values.
+    `door` is a key of DOORS, whose value calls that method. Only tests may read the values.
     """
     table = pq.read_table(write(path, rows))
     speeds = [SPEED.steps] * len(rows)

@@ -214,7 +214,7 @@ def test_steps_on_an_edge_are_in_the_upper_bin_and_the_last_step_in_the_last(
 
 
 def histogram(path: Path, regions: Grid | Zones, bins: int, **changes: Any) -> NDArray[np.int64]:
-    """Return the counts (n, bins) of regions, which only tests may read."""
+    """Return each region's histogram (n, bins) of SPEED, which only tests may read."""
     facts: dict[str, Any] = {
         "domain": Domain(AREA, measures=(WAIT, SPEED)),
         "unit": Unit.PERSON,

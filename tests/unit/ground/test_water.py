@@ -45,7 +45,7 @@ def region(folder: Path, layer: str, shapes: dict[str, Any]) -> Region:
 
 
 def shore_metres(left: StudyArea, water: Any) -> float:
-    """Return the smallest distance in metres between the subtracted area and a water's shore."""
+    """Return the smallest distance in metres between a water's shore and what AREA has lost."""
     taken = shapely.difference(AREA.shape, left.shape)
     gap = shapely.distance(shapely.boundary(water), taken)
     return float(gap * 111_000 * np.cos(np.radians(50)))

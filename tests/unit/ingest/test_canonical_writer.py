@@ -23,7 +23,9 @@ from dpgeo.spatial.grid import Grid
 from tests.unit.engine.canonical import AREA
 
 BATCH = 700
-"""Number of rows in a batch; as it does not divide RUN (1024), batches overlap the ends of runs."""
+"""Number of rows in a batch. It does not divide RUN, the number of rows that are sorted together
+(1024 here), so a batch may belong to two runs.
+"""
 
 SCHEMA = canonical_schema(1)
 
@@ -70,7 +72,10 @@ def written(path: Path, rows: pa.Table) -> pq.ParquetFile:
 
 
 def spans_of(file: pq.ParquetFile) -> list[tuple[int, int]]:
-    """Return the smallest and largest `person_high` of each row group, from its statistics."""
+    """Return the smallest and largest `person_high` of each row group, from its statistics.
+
+    `person_high` is the high half of a person's hash.
+    """
     groups = map(file.metadata.row_group, range(file.num_row_groups))
     seen = [group.column(0).statistics for group in groups]
     return [(each.min, each.max) for each in seen]

@@ -48,7 +48,7 @@ def test_values_outside_the_list_and_missing_ones_are_other(tmp_path: Path) -> N
     assert codes(rows) == CODES
     assert codes(rows, 1) == [1] * len(CODES)
     assert rows["measure_0"].to_pylist() == [100] * len(CODES)
-    assert report.accepted == len(WRITTEN)  # whatever its category is, no row is refused
+    assert report.accepted == len(WRITTEN)  # no row is refused because of its category
 
 
 def test_each_value_is_read_as_if_its_row_were_alone(tmp_path: Path) -> None:

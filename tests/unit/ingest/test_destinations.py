@@ -119,7 +119,8 @@ def test_the_first_point_of_an_mds_trip_says_where_it_ends(tmp_path: Path) -> No
 def test_no_record_of_an_mds_trip_decides_where_another_goes(form: str) -> None:
     """If the privacy unit is a record, MDS files have no destinations.
 
-    Their destinations come from the last row of a trip, so one record would change the others.
+    The destination of an MDS trip comes from its last row, so that this record would change the
+    trip's other rows.
     """
     columns = replace(
         Columns(longitude="longitude", latitude="latitude", person="trip_id", file_format=form),

@@ -123,7 +123,7 @@ def test_results_come_in_the_order_of_their_tasks_and_so_do_errors() -> None:
         if number == 0:
             first.wait(60)
         elif number == 1:
-            first.set()  # lets task 0 end, but only after task 1
+            first.set()  # task 0 waits for this, so it ends after task 1
         elif number == 7:
             raise Lost
         return number

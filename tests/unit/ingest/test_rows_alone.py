@@ -1,8 +1,8 @@
-"""Row-locality of the formats that are read from records, sheets, shapes, tracks and archives.
+"""Rows of records, sheets, shapes, tracks and archives are each read as if they were alone.
 
 Each file is read through the sandbox, as uploads are, and compared with its rows read one by one.
 Formats with property tests of their own are in test_person_local.py (CSV, Parquet) and
-test_person_local_formats.py (GeoJSON, its sequences, GeoPackage); OTHERS names them.
+test_person_local_formats.py (GeoJSON, its sequences, GeoPackage); OTHERS lists these formats.
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ def test_numbers_of_squares_and_partitions_follow_the_source_with_the_bound() ->
     assert adaptive_grid.squares_along(40_000_000, 1.0) == 500
     assert adaptive_grid.squares_along(-5, 1.0) == 10
     counts = np.array([-7, 0, 3, 500, 50_000])
-    # At this rate, n people get sqrt(n/10) partitions along each side, rounded up: 500 people get
-    # 7.07, so 8, and 50,000 get 70.7, so 71.
+    # At the rate 0.5, a square with n people gets sqrt(n/10) partitions along each side, rounded
+    # up: 7.07, so 8, for 500 people, and 70.7, so 71, for 50,000.
     assert adaptive_grid.partitions_along(counts, 0.5).tolist() == [1, 1, 1, 8, 71]
 
 

@@ -160,8 +160,8 @@ def test_counts_of_equal_squares_decide_how_often_areas_are_chosen(
 ) -> None:
     """How unevenly people are spread over equal squares decides how many phases there are.
 
-    20,000 people are spread evenly or are all in one cell. The difference is far above the noise,
-    which has a scale of some units.
+    20,000 people are spread evenly or are all in one cell. Noise cannot blur this difference, since
+    its scale is only some units.
     """
     counts = np.full((64, 64), 5)
     if crowd:
@@ -215,7 +215,8 @@ def test_under_zcdp_every_cell_is_counted_if_people_are_in_several(
 ) -> None:
     """Under zCDP, every cell is counted by itself if people may be in several cells.
 
-    If squares were counted, their noise would have to grow with the square of the bound.
+    If larger squares were counted, the variance of their noise would have to grow with the square
+    of the bound.
     """
     params, rho = auto.Params(cells=16), Fraction(1, 50)
     seen, delta = people_at(300, bound), Fraction(1, 10**9)

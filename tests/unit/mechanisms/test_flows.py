@@ -157,9 +157,9 @@ def test_a_dataset_without_trips_is_told_what_it_lacks() -> None:
 def test_as_many_false_flows_as_told_are_found_on_an_empty_truth(
     monkeypatch: pytest.MonkeyPatch, sparse: bool
 ) -> None:
-    """From data without trips, as many false flows are listed as the release states.
+    """From data without trips, as many false flows are listed as the release expects by chance.
 
-    Their number is a Poisson variable with the stated mean.
+    Their number is a Poisson variable with this expected number as its mean.
 
     The test draws 200 releases of data without people, by day and night.
     """
@@ -327,8 +327,8 @@ def test_pairs_asked_for_are_the_same_whether_all_or_some_were_measured(within: 
 
 def test_both_ends_of_a_query_share_one_limit_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = FlowAnswers(drawn(travellers(ORIGIN, DESTINATION)))
-    # For each of sixteen squares, clipping counts as five steps for its own vertices and five for
-    # those of the query.
+    # Clipping one of the sixteen squares is charged as ten steps of work: five for the square's
+    # vertices and five for those of the query.
     one_end = 16 * (5 + 5)
     monkeypatch.setattr(flow_answers, "MOST_CLIPPED", one_end)
     everywhere = shapely.box(-1, -1, 1, 1)

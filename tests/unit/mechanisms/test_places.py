@@ -233,7 +233,7 @@ def test_the_busiest_places_are_told_with_how_many_are_sure() -> None:
     assert [each.name for each in top.first(3)] == ["Post", "Station", "Market"]
     assert [(each.best, each.worst) for each in top.first(3)] == [(1, 1), (2, 2), (3, 3)]
     assert top.among(2) == (2, 0)
-    assert top.among(5) == (4, 2)  # Noise could swap the last two.
+    assert top.among(5) == (4, 2)  # Noise could swap the fifth and the sixth place.
     by_time = places_release(by_time=True).content
     assert TopPlaces.of(by_time, "12-24").first(1)[0].name == "Market"
     with pytest.raises(InvalidInput, match="There is no context '13'"):

@@ -170,7 +170,7 @@ def test_the_form_says_how_many_places_are_noise_before_anything_is_paid() -> No
         forecast = prilocation.forecast(params, cost, 1, Domain(TRIANGLE))
         return " ".join(map(str, forecast.cautions))
 
-    # On average, noise adds about two places to each of 80 bins.
+    # On average, noise adds about two places to each of a virtual user's 80 bins.
     assert "about 158 places that are noise" in caution(1)
     assert "Private clusters" in caution(1)
     assert caution(100) == ""

@@ -78,8 +78,8 @@ def test_margins_cover_although_cells_were_selected_by_their_noise() -> None:
 
     assert len(covered) > 5000
     assert np.mean(covered) > 0.95
-    # The noise's own margin would not cover 95 %, because most of these cells are listed only
-    # because of their noise.
+    # The margin of noise in an unselected cell would cover less than 95 % here: most of these cells
+    # are listed only because of their noise.
     assert layer.least_listed == content(released).threshold
 
 

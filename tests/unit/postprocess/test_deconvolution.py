@@ -54,8 +54,8 @@ def test_the_kernel_matches_the_sampler_also_at_edges_and_holes(lon: float, lat:
     start[row, column] = 1.0
     expected = channel.forward(start) * size
     assert expected.sum() == pytest.approx(size, rel=1e-9)
-    # Apart from chance, up to 0.06 of the points may be in other cells than expected, because of
-    # cells at the area's edge and the truncated kernel.
+    # Besides chance, differences by cell may add up to 0.06 of the points, because of cells at the
+    # area's edge and because the kernel of the noise is truncated.
     assert np.abs(drawn - expected).sum() / size < 0.06 + np.sqrt(expected).sum() / size
 
 
@@ -132,8 +132,8 @@ def test_smoothing_goes_from_the_points_to_the_base() -> None:
     smoothed = strong.apply(density, 100, 3)
     assert smoothed.sum() == pytest.approx(1)
     assert not smoothed[0].any()
-    # Strong smoothing keeps the sum of every square of its coarsest grid, but divides it among
-    # cells almost as the base density does.
+    # Strong smoothing keeps the sum of every square of its coarsest grid, but divides it among the
+    # square's cells almost in proportion to `base`.
     assert np.abs(smoothed - base).sum() < np.abs(density - base).sum() / 2
 
 

@@ -47,9 +47,9 @@ def test_intervals_cover_the_true_share_in_95_of_100_regions(share: float, steps
 
 @pytest.mark.parametrize("number", [12_000, 10_000_000])
 def test_means_known_better_than_the_grain_of_the_table_are_told(number: int) -> None:
-    """A mean is shown even if its interval is narrower than the step of the table of means.
+    """A mean is shown even if its interval is narrower than the step between candidate means.
 
-    Such an interval may contain none of the tabulated candidates.
+    Such an interval may contain none of the candidates, which are the fractions of a table.
     """
     random, noise = np.random.default_rng(number), noise_of(1000, bound=1)
     true = random.uniform(0.01, 0.99, 4000)
@@ -70,7 +70,7 @@ def test_at_most_one_empty_region_in_all_is_told_on_average(steps: int) -> None:
         noise.means(drawn(noise, random, 1000), drawn(noise, random, 1000), 1000).told.sum()
         for _ in range(40)
     ]
-    # On average, one of 1,000 empty regions gets a mean; 0.5 is about four standard errors.
+    # One of 1,000 empty regions is expected to get a mean; 0.5 more is about four standard errors.
     assert np.mean(outcomes) <= 1.5
     few = noise.means(drawn(noise, random, 40_000), drawn(noise, random, 40_000), 3)
     assert few.told.mean() <= 0.055

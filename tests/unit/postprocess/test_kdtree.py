@@ -169,9 +169,9 @@ def test_an_area_without_a_cell_is_one_box() -> None:
 
 
 def test_squares_that_overflow_64_bits_do_not_mislead_it() -> None:
-    """Squares that overflow 64 bits do not mislead the tree.
+    """Counts whose squares overflow 64 bits do not mislead the tree.
 
-    A flat corner stays one box, next to cells whose squares add up to 4e20.
+    An even half stays one box, next to cells whose squared counts add up to 9e21.
     """
     cells = np.full((64, 64), 5, dtype=np.int64)
     cells[:, 32:] = 3_000_000_000 * (np.indices((64, 32)).sum(0) % 2)

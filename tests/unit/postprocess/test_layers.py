@@ -71,16 +71,17 @@ def test_margins_of_even_shares_allow_for_uneven_spread_but_not_beyond_the_whole
     margin = box_layers(released(spread))[1].margin
 
     assert margin is not None
-    # A cell gets half of 3,000 people, 1,500. In units of the noise scale, the margin of a share
-    # grows with the square root of the share.
+    # The partition has two cells, so a cell's share of its 3,000 people is 1,500. With both in
+    # units of the noise scale, the margin of a share grows with the square root of the share.
     scale = spread.totals_noise.scale
     assert margin[0] == pytest.approx(8 * np.sqrt(1500 * scale) + 0.1 * scale, rel=0.1)
-    # A partition of two cells: all 73 people and those hidden by noise may be in either cell.
+    # A partition of two cells with the noisy count 73: all its people, at most 73 plus the noise's
+    # margin, may be in either cell.
     assert margin[3] <= 1.1 * (73 + noise)
     assert margin[3] > 36.5
     # A cell that is a partition by itself has the margin of the partition's noise. The last
-    # partition has four cells and a negative total. A cell of it has at least a quarter of this
-    # margin.
+    # partition has four cells and a negative total. The margin of each cell is at least a quarter
+    # of the margin of the partition's noise.
     assert margin[2] == pytest.approx(noise, rel=0.1)
     assert margin[4] >= noise / 4
 

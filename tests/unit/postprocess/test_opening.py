@@ -126,7 +126,7 @@ def test_the_unit_is_the_smallest_box_rounded_up() -> None:
 
 
 def test_the_unit_grows_until_the_legend_has_no_fractions() -> None:
-    """A legend that would begin with fractions of a person is stated for a larger square.
+    """If the legend would begin with fractions of a person, it counts people per larger square.
 
     The square is not made larger than a typical coloured box, even if fractions remain.
     """
@@ -228,8 +228,8 @@ def test_every_release_opens_on_one_of_its_layers(released: Released) -> None:
     assert opens.layer in names
     assert set(opens.edges) <= set(names)
     for layer in shown:
-        # Slices are left out: they share their classes, so even one in which nothing stands out has
-        # some.
+        # Slices are left out: they share their classes, so even a slice in which nothing stands out
+        # has classes.
         if layer.value is not None and not layer.sliced and not standing(layer).any():
             assert opens.edges[layer.name] == ()
 

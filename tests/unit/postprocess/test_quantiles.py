@@ -53,7 +53,7 @@ def test_intervals_hold_the_quartiles_of_the_records_at_least_95_times(lumpy: bo
     random = np.random.default_rng(6)
     values = wide(random, REGIONS, 1501)
     if lumpy:
-        values = np.rint(values * 20) / 20 + 1e-9  # all at lower edges of bins
+        values = np.rint(values * 20) / 20 + 1e-9  # all values are at lower edges of bins
     found = NOISE.quartiles(counted(values, 50) + drawn(NOISE, random, REGIONS, 50), REGIONS)
     assert found.told.mean() > 0.95
     for column, p in enumerate(QUARTILES):
@@ -75,7 +75,7 @@ def test_at_most_one_empty_region_in_all_is_told_on_average() -> None:
         told += int(NOISE.quartiles(empty, 1000).told.sum())
         reached += int((empty.sum(axis=1) >= NOISE.least_records(1000)).sum())
     assert told <= reached
-    assert 0.4 <= reached / 40 <= 1.6  # expected: 1; 0.6 is 4 standard errors
+    assert 0.4 <= reached / 40 <= 1.6  # expected: 1 region; 0.6 is 4 standard errors
 
 
 def test_without_noise_estimates_are_those_of_evenly_spread_values() -> None:
@@ -119,5 +119,5 @@ def test_ranks_hold_for_all_regions_together() -> None:
         told = ~np.isnan(best)
         some += int((worst[told] - best[told] < 39).sum())
         wrong += not ((best <= true) & (true <= worst))[told].all()
-    assert wrong <= 9  # coverage of 95 % means 3 expected at most
+    assert wrong <= 9  # at 95 % coverage, at most 3 of 60 are expected
     assert some > 60 * 20

@@ -59,7 +59,10 @@ def polygons(number: int = 40) -> list[Any]:
 
 
 def nodes_used(content: Any, mechanism: str) -> tuple[NDArray[Any], ...]:
-    """Return the boxes that answers add up, their counts, and the index of each box's noise."""
+    """Return the boxes that answers add up, their counts, and the index of each box's noise.
+
+    The index is that among the noise distributions of the release.
+    """
     if isinstance(content, TreeRelease):
         leaf = ~np.isin(np.arange(len(content.parent)), content.parent)
         return content.boxes[leaf], content.counts[leaf], content.level[leaf]
@@ -76,7 +79,10 @@ def nodes_used(content: Any, mechanism: str) -> tuple[NDArray[Any], ...]:
 
 
 def expected(given: Released, region: Any) -> tuple[float, float, int, int]:
-    """Return estimate, margin and the numbers of boxes and cut boxes, by clipping every box."""
+    """Return an answer's estimate and margin, found by clipping every box to the region.
+
+    Also returns how many boxes intersect the region, and how many of these it cuts.
+    """
     content: Any = given.content
     boxes, counts, noise = nodes_used(content, given.mechanism)
     noises = getattr(content, "noises", None) or [
@@ -123,7 +129,8 @@ def test_inferred_answers_of_trees_are_those_of_clipping_every_leaf(key: str) ->
     precision = np.array([1 / noise.variance for noise in tree.noises])[tree.level]
     leaves = np.setdiff1d(np.arange(len(tree.parent)), tree.parent)
     shapes = areas.squares(tree.grid, tree.boxes[leaves])
-    # Least squares by normal equations: a node's count is the sum of its leaves plus noise.
+    # What to expect, from the normal equations of least squares: a node's noisy count is the sum of
+    # its leaves plus noise.
     below = np.zeros((len(tree.parent), len(leaves)))
     below[leaves, np.arange(len(leaves))] = 1
     for node in range(len(tree.parent) - 1, -1, -1):

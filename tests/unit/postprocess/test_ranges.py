@@ -48,7 +48,7 @@ from tests.unit.artefacts import releases
 from tests.unit.artefacts.releases import clusters_release
 
 INFERRED = ["auto", "adaptive-grid", "quadtree"]
-"""Mechanisms that count every area in boxes of several sizes, from which counts are inferred."""
+"""Mechanisms that count all of the map in boxes of several sizes and infer counts from them."""
 
 GRIDS = ["auto", "uniform-grid", "contours", "dpcube", "adaptive-grid", "quadtree", "privtree"]
 
@@ -242,10 +242,10 @@ def _left_half(box: Any) -> tuple[float, float, float, float]:
 def test_a_trees_counts_are_added_up_from_their_own_level_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A tree's counts are added up from their own level only.
+    """To add up the counts of a tree's level, the sum starts at that level, not at the leaves.
 
-    If every level were added up from the leaves, every first visitor of a map with a million
-    squares in eleven levels would have to wait.
+    If it started at the leaves for every level, every first visitor of a map with a million squares
+    in eleven levels would have to wait.
     """
     content = released("quadtree")
     levels = int(content.content.level.max()) + 1  # type: ignore[attr-defined]

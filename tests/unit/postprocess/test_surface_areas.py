@@ -72,9 +72,10 @@ def test_measurements_are_read_back_from_the_release(cells: int) -> None:
 
 
 def test_the_variance_is_that_of_the_posterior_given_all_counts() -> None:
-    """The variance equals that of the posterior given all counts.
+    """The variance of an answer equals that of the posterior given all counts.
 
-    The recursion is compared with the normal posterior that is computed from matrices.
+    The code finds it by recursion over the tree; the test computes the normal posterior from
+    matrices.
     """
     released = survey(crowd(), cells=8)
     content = content_of(released)

@@ -86,7 +86,7 @@ def test_an_estimate_of_boxes_spreads_evenly_over_their_cells() -> None:
 def test_the_margins_of_a_fixed_tree_cover_as_often_as_they_say() -> None:
     """The margins of a fixed tree have the stated coverage.
 
-    If the tree does not depend on the noise, the least-squares error is the true error.
+    If the tree does not depend on the noise, the standard errors from least squares are exact.
     """
     tree = small_tree()
     random = np.random.default_rng(4)

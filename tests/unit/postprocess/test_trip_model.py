@@ -93,7 +93,7 @@ def test_sums_that_no_trip_reaches_choose_among_all() -> None:
 
 def test_pairs_without_a_way_are_never_drawn() -> None:
     ends = np.zeros((3, 3))
-    # From cell 0 to 1, every path has an odd number of moves, but the model has even lengths only.
+    # Every path from cell 0 to 1 has an odd number of moves, but this model draws even numbers.
     ends[0, 1] = ends[0, 2] = 1
     ways = draw_ways(line(ends=ends), 500, bits(2))
     assert set(ways.cell[ways.start[1:] - 1].tolist()) == {2}

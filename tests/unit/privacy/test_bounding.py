@@ -67,7 +67,7 @@ def test_the_trace_of_popular_bounding_lists_its_spends() -> None:
 def test_popular_places_are_kept_first(bounding: Bounding) -> None:
     """Popular bounding keeps a person's most popular places.
 
-    As many counts are kept as with random bounding, but more of them in the fullest zone.
+    As many contributions are kept as with random bounding, but more of these in the fullest zone.
     """
     params = zones.Params(zones="wards")
     released = run(zones.MECHANISM, city(), params, Fraction(1), ZeroNoise(), {}, bounding)

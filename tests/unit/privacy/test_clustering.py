@@ -97,8 +97,9 @@ def test_each_column_has_gaussian_noise_for_its_squared_sensitivity() -> None:
     meter = GaussianMeter([RhoSpend(label="sums", rho=Fraction(1, 2))], SeededEntropy(3))
     drawn = meter.measure_sums("sums", sums)
 
-    # Each of 2 contributions may change all 3 columns by their reach. With every column divided by
-    # its reach, the squared sensitivity is 3 * 2^2, and the variance of the noise 12/(2 rho) = 12.
+    # Each of 2 contributions may change all 3 columns, each by at most its `reach`. With every
+    # column divided by its `reach`, the squared sensitivity is 3 * 2^2, and the variance of the
+    # noise 12/(2 rho) = 12.
     assert meter.finish()[0].noise == DiscreteGaussian(Fraction(1, 2), 12)
     assert np.std(drawn, axis=0) == pytest.approx(np.sqrt(12) * np.array([1, 50, 200]), rel=0.03)
     correlation = np.corrcoef(drawn.T) - np.eye(3)

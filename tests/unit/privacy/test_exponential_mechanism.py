@@ -1,4 +1,4 @@
-"""The exact exponential mechanism, places adjusted to noisy counts, and random permutations."""
+"""The exact exponential mechanism, lists of places cut or extended, and random permutations."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_adding_a_place_changes_the_fitted_places_by_one_substitution() -> None:
         assert one.total() == other.total() == wanted.sum()
         gone, come = one - other, other - one
         assert gone.total() == come.total() <= 1
-        # One more real place changes at most one place of the result, and only within its bin.
+        # One more real place replaces at most one place of the result, by one of the same bin.
         assert {BINS.of_place[place] for place in gone} == {BINS.of_place[place] for place in come}
 
 

@@ -125,8 +125,8 @@ def test_a_proposal_beyond_the_table_is_compared_exactly() -> None:
     assert table.low.size <= size
     with mpmath.workprec(700):
         leading = int(mpmath.floor(chance(square, size) * mpmath.mpf(2) ** 320)) >> 64
-    # This proposal is accepted with probability exp(-184) = 2^-265, so even four 64-bit words of
-    # zeros do not decide whether it is.
+    # A proposal of this size is accepted with probability exp(-184) = 2^-265, so after four 64-bit
+    # words of zeros, it takes a fifth word to decide whether it is.
     assert leading >> 256 == 0
     assert not table.accepts(np.array([size]), CraftedWords([1]))[0]
     assert not table.accepts(np.array([size]), CraftedWords([0, 0, 0, 1]))[0]

@@ -25,7 +25,7 @@ from dpgeo.privacy.sparse_threshold import ABOVE
 from tests.randomness import CountingEntropy, CraftedWords, SeededEntropy, SeededWords, ZeroNoise
 
 CASES = [(Fraction(1), 1), (Fraction(10, 3), 6), (Fraction(400), 70), (Fraction(10**5), 1500)]
-"""Pairs of a squared scale of the noise, for `of_square`, and a threshold."""
+"""Pairs of the noise's squared scale, as `of_square` takes it, and a threshold."""
 
 PLAN = [RhoSpend(label="cells", rho=Fraction(1, 8))]
 
@@ -79,8 +79,8 @@ def test_a_candidate_passes_by_the_exact_chance(monkeypatch: pytest.MonkeyPatch)
         ([first, second - 1], True),
         ([first, second + 1], False),
     ]:
-        # The sampler inverts the first word of a comparison, which `flip` undoes. Further words,
-        # which settle ties, are used as they are.
+        # The sampler inverts the bits of the first random word of a comparison; `flip` undoes that.
+        # Further words, which settle ties, are used as they are.
         crafted = CraftedWords([words[0] ^ flip, *words[1:]])
         assert sample_passing(noise, 6, 1, crafted).size == passes
 

@@ -41,7 +41,8 @@ def test_noise_has_its_declared_distances_everywhere(lon: float, lat: float) -> 
     moved = move(np.full(size, float(lon)), np.full(size, float(lat)), NOISE, SeededWords(1))
     far = metres(*moved, lon, lat)
     for share in (0.1, 0.5, 0.95, 0.999):
-        # Five standard errors of the share, plus 0.003 because points are snapped to a 2 m grid.
+        # Five standard errors of the share of points within this radius, plus 0.003 because points
+        # are snapped to a 2 m grid.
         error = 5 * math.sqrt(share * (1 - share) / size) + 0.003
         assert abs((far <= NOISE.radius(share)).mean() - share) < error, share
     if lat < 80:  # near a pole every direction but north leads south
@@ -57,8 +58,8 @@ def test_without_noise_a_report_is_only_snapped() -> None:
 
 
 def test_every_distance_can_be_drawn() -> None:
-    # A word of 64 ones makes the first exponential variable the negative logarithm of at most
-    # 2^-64, so it exceeds 64 ln 2.
+    # An arc is the sum of two exponential variables. A word of 64 ones makes the first the negative
+    # logarithm of at most 2^-64, so it exceeds 64 ln 2.
     ones = (1 << 64) - 1
     arcs = draw_arcs(1e5, 1, CraftedWords([ones, 0, 0, 0, 0]))
     assert arcs[0] * 1e5 >= 64 * math.log(2)

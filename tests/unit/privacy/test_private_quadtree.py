@@ -24,7 +24,8 @@ EVERYWHERE = np.ones((4, 4), dtype=np.bool_)
 def log_odds(biased: int, rate: float) -> tuple[float, float]:
     """Return the log-probabilities that a box is split and that it is not split.
 
-    `biased` is the box's count minus a bias for each level above it, but at least minus one bias.
+    `biased` is the box's count minus a bias for each level above it, or minus one bias if that is
+    more.
     """
     tail = math.exp(-rate * abs(biased)) / (1 + math.exp(-rate))
     if biased >= 1:
@@ -86,7 +87,7 @@ def test_without_the_bound_the_loss_would_be_far_above_epsilon() -> None:
 def test_the_worst_path_costs_at_most_what_the_proof_says(epsilon: Fraction) -> None:
     """One person changes the log-odds of all splits on a path by at most epsilon in total.
 
-    The counts along the path are those at which the splits reveal most.
+    The test looks for the counts along the path at which the splits reveal most.
     """
     noise = split_noise(epsilon, 1)
     rate, delta = float(noise.rate), bias(noise)

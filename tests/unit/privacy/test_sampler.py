@@ -123,7 +123,8 @@ def test_a_second_tie_is_settled_by_64_more_bits_again() -> None:
 
 
 def test_boundaries_that_share_a_word_are_distinguished() -> None:
-    # In the sampler's own tables, no two boundaries have the same first word. In this one they do.
+    # In the sampler's own tables, no two boundaries between outcomes have the same first 64-bit
+    # word. In this table they do.
     rate = Fraction(23)
     ends = [boundary_bits(rate, None, index, 64) for index in range(3)]
     assert ends[1] == ends[2] == MAX
@@ -148,7 +149,8 @@ def test_beyond_the_table_a_new_draw_is_added() -> None:
     assert sample_geometric(rate, 1, CraftedWords([MAX, 0]))[0] == length
     assert sample_geometric(rate, 1, CraftedWords([MAX, MAX, MAX, 0]))[0] == 3 * length
     words = [0, MAX, 1 << 63, MAX, 0]
-    # In the second draw, two words of ones exceed the table, and each adds the table's length.
+    # In the second draw, two words of ones lie beyond the table; each adds the length of the table
+    # to the value drawn.
     assert sample_geometric(rate, 3, CraftedWords(words)).tolist() == [0, 2 * length, 6]
 
 

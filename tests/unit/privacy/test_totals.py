@@ -72,7 +72,10 @@ def test_contributions_are_counted_up_to_a_limit(
 
 
 def clipped(rows: list[tuple[int, int]]) -> list[int]:
-    """Return the clipped totals of rows, each of which is a (person, region) pair."""
+    """Return the numbers of people, sightings and visits in rows of (person, region).
+
+    At most 5 sightings and 9 visits of each person count.
+    """
     people = {person for person, _ in rows}
     seen = [sum(person == other for other, _ in set(rows)) for person in people]
     numbers = [sum(person == other for other, _ in rows) for person in people]

@@ -101,8 +101,8 @@ def test_areas_of_influence_divide_the_study_area() -> None:
 
     assert shapely.area(shapes).sum() == pytest.approx(TRIANGLE.shape.area)
     hits = shapely.intersects_xy(shapes[index], lon, lat)
-    # Near borders a few positions are in another centre's area, whose sides are straight on the map
-    # but not on the ground.
+    # Near borders, a few positions are in the area of a centre that is not the nearest, because
+    # areas have sides that are straight on the map but not on the ground.
     assert hits[covered].mean() > 0.995
 
 

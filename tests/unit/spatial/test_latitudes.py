@@ -17,7 +17,7 @@ def test_the_error_is_within_its_bound(south: float, north: float, error: float)
     low, high = to_mercator(0, [south, north])[1]
     y = np.linspace(low, high, 100_001)
     differences = np.abs(latitudes(y) - to_degrees(0, y)[1])
-    # Rounding comes on top of the bound: some units in the last place of the latitude.
+    # `error` does not include rounding, which adds some units in the last place of the latitude.
     assert differences.max() <= error + 1e-13
 
 

@@ -43,7 +43,7 @@ def test_what_is_not_marked_is_the_nearest_place(near: NearPlaces) -> None:
     raster = PlaceRaster.over(near)
     random = np.random.default_rng(2)
     at = random.uniform(0, len(raster.nearest), (2, 60_000))
-    at[:, :20_000] = np.floor(at[:, :20_000])  # on the lines between cells
+    at[:, :20_000] = np.floor(at[:, :20_000])  # these lie on lines between cells
     longitude, latitude = (raster.low[axis] + at[axis] / raster.scale[axis] for axis in range(2))
     column, row = (
         ((degrees - raster.low[axis]) * raster.scale[axis]).astype(int)

@@ -24,7 +24,7 @@ def test_points_end_inside_the_area_and_outside_its_holes() -> None:
     assert HOLED.covers(east / UNITS, north / UNITS).all()
     inside = HOLED.covers(lon.round(7), lat.round(7))
     assert np.array_equal(east[inside], np.rint(lon[inside] * UNITS).astype(int))
-    # A point outside moves only to the nearest point of the outline, give or take some grid steps.
+    # A point outside moves only to the nearest point of the outline, give or take some metres.
     away = np.hypot((east / UNITS - lon) * np.cos(np.radians(50)), north / UNITS - lat) * 111_195
     flat = shapely.transform(HOLED.shape, lambda xy: xy * [np.cos(np.radians(50)), 1])
     near = shapely.distance(flat, shapely.points(lon * np.cos(np.radians(50)), lat)) * 111_195

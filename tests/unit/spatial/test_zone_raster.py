@@ -65,12 +65,13 @@ def test_positions_are_in_the_same_zones_with_and_without_the_raster(
 
 @pytest.mark.parametrize("stretch", [1e-7, 1e-5, 1e-4, 0.001, 1, 20])
 def test_positions_in_metres_are_in_the_same_zones_as_in_degrees(stretch: float) -> None:
-    """Positions in metres and in degrees are in the same zones, whether these are small or large.
+    """A position in metres is in the same zone as in degrees, whether zones are small or large.
 
     The zones cover `stretch` degrees of longitude.
 
-    At 20, the zones extend over so many latitudes that these are computed exactly. At 1e-5 and
-    below, conversion from metres rounds positions by more than a raster allows.
+    With 20, they extend over so many degrees of latitude that latitudes are computed exactly, not
+    approximated. With 1e-5 or less, conversion from metres rounds positions by more than a raster
+    allows.
     """
     away = (10, -5) if stretch == 20 else (170, 60)
     zones = named(shapely.transform(irregular(300), lambda at: at * stretch * (1, 3) + away))

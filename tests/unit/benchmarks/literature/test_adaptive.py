@@ -31,7 +31,7 @@ def test_threshold_and_answers_cost_epsilon_together(one_way: bool, factor: int)
 
 
 def chances(answers: list[float], mechanism: str, draws: int = 30_000) -> float:
-    """Return how often, of two answers, the first is reported above 0 and the second is not."""
+    """Return how often a mechanism reports the first of two answers as above 0, the second not."""
     random = np.random.default_rng(1)
     happened = 0
     for _ in range(draws):
@@ -44,11 +44,11 @@ def chances(answers: list[float], mechanism: str, draws: int = 30_000) -> float:
 
 
 def test_without_noise_on_answers_neighbours_are_told_apart_for_certain() -> None:
-    """Without noise on the answers, some outcome reveals with certainty which neighbour was used.
+    """Without noise on answers, an outcome of sparse vector reveals for certain the dataset used.
 
-    From one dataset to the other, one answer rises and the other falls by 1, so an outcome of one
-    dataset is impossible for the other. In the published correction of the mechanism, the two
-    probabilities of this outcome differ by a factor of less than e.
+    Between the two neighbouring datasets, one answer rises and the other falls by 1, so an outcome
+    of one dataset is impossible for the other. In the published correction of sparse vector, the
+    probabilities of this outcome in the two differ by a factor of less than e.
     """
     assert chances([1, 0], "noiseless", 2000) > 0.1
     assert chances([0, 1], "noiseless", 2000) == 0
@@ -124,6 +124,7 @@ def test_a_kd_tree_cuts_with_the_right_odds(levels: int) -> None:
     random = WithoutLaplace(4)
     for _ in range(draws):
         label, _ = trees.kd_tree_boxes(np.array([[5.0, 1, 0]]), epsilon, random, levels=levels)
-        # With one level and with two, these labels mean that the first cell was cut off first.
+        # `label` numbers each cell's leaf. With one level and with two, these numbers mean that the
+        # first cell was cut off first.
         first += label.tolist() in ([[0, 1, 1]], [[0, 1, 2]])
     assert not rare(first, draws, 1 / (1 + np.exp(-0.3 * epsilon / levels * (6 - 4) / 2)))

@@ -58,8 +58,8 @@ def test_least_squares_shares_what_a_box_lacks_by_variances() -> None:
 def test_unevenness_is_weighted_by_people_and_by_cells() -> None:
     counts, label = np.array([[1.0, 3], [10, 10]]), np.array([[0, 0], [1, 1]])
     assert partitions.unevenness(counts, label) == (4.0, 2.0)
-    # The published measure is people times variance, so an empty cell that joins a box adds little
-    # to it: here it is 4 * 14/9.
+    # The published measure of a box is its people times their variance, so an empty cell that joins
+    # the box raises the measure little: here from 4 to 4 * 14/9.
     counts, whole = np.array([[0.0, 1, 3]]), np.zeros((1, 3), dtype=np.int64)
     assert partitions.unevenness(counts, whole) == pytest.approx((4 * 14 / 9, 14 / 3))
 
@@ -145,8 +145,8 @@ def test_pairs_are_compared_in_the_same_block_unless_left_out() -> None:
 def test_least_squares_err_more_in_partitions_of_their_own_noise() -> None:
     """Least-squares answers err more in partitions that were chosen by the noise of their cells.
 
-    On an empty map, 95 % intervals with the variances of the source's equation 35, which ignore
-    this, contain only 87 % of the totals.
+    The variances of the source's equation 35 ignore how partitions were chosen. On an empty map,
+    95 % intervals with these variances contain only 87 % of the totals.
     """
     covered = []
     for seed in range(4):

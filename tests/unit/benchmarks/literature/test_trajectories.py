@@ -30,8 +30,8 @@ def test_prefix_trees_pay_for_the_length_of_trips() -> None:
     """Prefix trees pay for the length of trips.
 
     In a tree, a trip of at most `most` moves adds 1 to the table of starts and up to `most` + 1 to
-    each of two other tables. Each table gets a third of epsilon. All three trees get noise of the
-    same three scales, since a trip may be in any one of them.
+    each of two other tables. Each table gets a third of epsilon. There is a tree for each of three
+    cell sizes; a trip may be in any one of them, so all get noise of the same three scales.
     """
     random = WithoutLaplace()
     trajectories.prefix_trees(EAST, 4, 0.5, random, most=9, number=1)

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.literature import averages, circle, locations, regression
 from tests.unit.benchmarks.literature.noise import WithoutNoise
 
-# Table 4.2 of Srivastava 2016.
+# The data of table 4.2 of Srivastava 2016.
 X = np.array([0.3, 0.4, 1.0, 0.6, 0.8, 0.25])
 Y = np.array([0.50, 0.35, 0.9, 0.75, 0.9, 0.2])
 

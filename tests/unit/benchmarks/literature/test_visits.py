@@ -86,7 +86,8 @@ def test_least_squares_are_those_of_the_query_matrix(
     matrix = np.vstack([np.ones(7), np.eye(7)])
     weights = np.diag([second, *[first] * 7]) if weighted else np.eye(8)
     answer = np.array([1.0] * 3 + [0.0] * 4) @ np.linalg.pinv(weights @ matrix) @ weights
-    # The noise is 1 for the partition's count, for a cell inside the query, or for one outside it.
+    # In turn, the noise of the partition's count, of a cell inside the query, and of a cell outside
+    # it is 1, and all other noise is 0.
     # The mechanism draws noise for cells inside, then outside, then for the partition.
     for place, noise in ((0, (0, 0, 1)), (1, (1, 0, 0)), (-1, (0, 1, 0))):
         draws = [np.array([float(each)]) for each in noise]

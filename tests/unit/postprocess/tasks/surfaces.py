@@ -29,7 +29,7 @@ def two_towns(cells: int = 64) -> DensitySurface:
 
 
 def surface_of(grid: Grid, counts: np.ndarray) -> DensitySurface:
-    """Return a surface with noise of variance 2 in each cell.
+    """Return a surface with the counts `counts`, whose noise has the variance 2 in each cell.
 
     It has contour lines at densities that double from line to line.
     """

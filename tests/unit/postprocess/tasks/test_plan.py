@@ -1,4 +1,4 @@
-"""Campaign plans: every task gets a circle or the reason why it has none."""
+"""Task plans: every task gets a circle of people to notify, or the reason why it has none."""
 
 from __future__ import annotations
 

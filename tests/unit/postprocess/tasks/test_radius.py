@@ -77,8 +77,8 @@ def test_tasks_solved_one_by_one_or_together_agree() -> None:
 def test_on_an_even_surface_the_field_has_a_closed_form() -> None:
     """On a uniform population density, `field` gives the radius that bisection finds.
 
-    With d people per square metre, 2 pi d `accepting_area(r)` people within r metres accept a task,
-    and this number must reach NEEDED.
+    With d people per square metre, the expected number of people within r metres who accept a task
+    is 2 pi d `accepting_area(r)`, which must reach NEEDED.
     """
     density = np.full((1, EDGES.size - 1), 3e-5)
     pull = MODEL.willingness * 6.0
@@ -143,10 +143,10 @@ def test_the_circle_model_is_solved_over_many_orders_of_magnitude() -> None:
 
 
 def test_the_circle_model_is_certain_with_fewer_than_one_worker() -> None:
-    """The circle model may state success as certain although fewer than one worker is expected.
+    """The published circle model may state success as certain with fewer than one worker expected.
 
-    This is why the field model is the default: it does not treat a tenth of a worker as a whole
-    one.
+    This is why the field model, in which the number of workers is random, is the default: it does
+    not treat a tenth of a worker as a whole one.
     """
     circle = CircleReach(acceptance_model=MODEL, needed=NEEDED, density=np.array([1e-4]))
     radius, reward = circle.radius(np.array([50.0])), np.array([50.0])

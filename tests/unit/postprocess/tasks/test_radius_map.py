@@ -187,7 +187,10 @@ def test_halving_the_spacing_keeps_every_point_and_fills_planned_cells() -> None
 
 
 def test_on_a_map_of_uneven_cells_bands_agree_with_plans() -> None:
-    """With a lattice step of one cell, at most 5 % of places have a radius outside their band."""
+    """At most 5 % of places have a planned radius outside the limits of the band they lie in.
+
+    The map is drawn from radii at points one cell apart.
+    """
     grid = Grid.over(AREA, 48)
     counts = np.random.default_rng(1).gamma(0.3, 40, grid.shape)
     surface = surface_of(grid, counts)
