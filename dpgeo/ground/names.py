@@ -68,7 +68,7 @@ MOST_NEAR = 4000
 """Maximum number of words that are compared with a word that may contain an error."""
 
 MOST_SPELLINGS = 12
-"""Maximum number of words that a typed word may stand for."""
+"""Maximum number of similar words that are searched for besides each typed word."""
 
 MOST_WORDS = 8
 
@@ -76,7 +76,7 @@ FEW = 5
 """If a search finds fewer results than this, it also looks for words with typing errors."""
 
 MOST_RANKED = 100_000
-"""The largest places in a box are looked for only among this many most important places."""
+"""The most important places in a box are taken from this many most important ones of all."""
 
 SCHEMA = """
 CREATE TABLE place (
@@ -188,7 +188,8 @@ def search(path: Path, text: str, most: int = 8, box: Sequence[float] | None = N
     """Return places with names that begin with the words of a text, best matches first.
 
     With a `box` in degrees, only places that intersect it are returned. If there are few results,
-    words with one typing error are searched for as well. Raises FileNotFoundError.
+    words with one typing error are searched for as well. Raises FileNotFoundError if `path` is
+    missing.
     """
     words = fold(text).split()[:MOST_WORDS]
     if not words:

@@ -27,7 +27,7 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")
 TILES, NAMES = ".pmtiles", ".sqlite"
 
 WORLD = "world"
-"""Name under which the search for towns of the world is built; no region can have it."""
+"""Name of the index of the world's towns; no region can have it."""
 
 KEPT_SECONDS = 3 * 24 * 60 * 60
 """Age in seconds at which an unused file is deleted.
@@ -78,7 +78,10 @@ def world_file(folder: Path) -> Path:
 
 
 def world_version(folder: Path) -> tuple[int, int] | None:
-    """Return the time (ns) and size (bytes) of the world's towns; None if none were built."""
+    """Return the modification time (ns) and size (bytes) of the index of the world's towns.
+
+    Returns None if no such index was built.
+    """
     try:
         status = world_file(folder).stat()
     except FileNotFoundError:

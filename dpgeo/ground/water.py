@@ -27,7 +27,7 @@ from dpgeo.spatial.projection import (
 )
 
 LEAST_KM2 = 1.0
-"""Area in square kilometres of the smallest water that is left out."""
+"""Area in square kilometres of the smallest water that is cut out of a study area."""
 
 SHORE_METRES = 100.0
 COARSE_SHORE_METRES = 2000.0
@@ -44,7 +44,10 @@ COARSENESS = 8
 """Largest distance, in tile units, by which the outlines in tiles may have been simplified."""
 
 LAKES = frozenset({"water", "reservoir", "lake", "lagoon", "basin", "ocean", "sea", "bay"})
-"""Kinds of water that are left out. Rivers, canals and docks stay, with the bridges over them."""
+"""Kinds of water that are cut out of a study area.
+
+Rivers, canals and docks stay, with the bridges over them.
+"""
 
 MOST_CORNERS = 15_000
 
@@ -193,7 +196,7 @@ def _without(whole: shapely.Geometry, water: shapely.Geometry) -> shapely.Geomet
         if sum(map(shapely.get_num_coordinates, parts)) <= most:
             return parts[0] if len(parts) == 1 else shapely.MultiPolygon(parts)
         tolerance *= 2
-        # Move the outline off the shore first, because a simplified one may lie on either side.
+        # Shrink the water first, since a simplified outline may lie on either side of the true one.
         plain = shapely.simplify(shapely.buffer(water, -tolerance), tolerance)
 
 

@@ -27,7 +27,7 @@ CITY_DEGREES = 0.05
 
 
 COUNTRY_PEOPLE = 1e8
-"""Population that ranks every country above all cities."""
+"""Population assumed for every country, so that a search ranks it above all cities."""
 
 
 ADDED = f"GeoNames, as added to this site (CC BY 4.0), {CITY_KILOMETRES} km around the city"

@@ -142,7 +142,7 @@ def columns_of(shape: Shape, wanted: Mapping[str, str]) -> dict[str, int | None]
 def _occurs(path: Path, shape: Shape) -> bool:
     """Return whether the name of the member at `path` occurs in the fixed texts of a shape.
 
-    If so, the member itself may be part of a fixed text: true, false, an object or an array.
+    If so, its value may be part of a fixed text too: true, false, an object or an array.
     """
     return f'"{path[-1]}"'.encode("utf-8", "replace") in b'""'.join(shape.fixed)
 

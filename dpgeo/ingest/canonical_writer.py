@@ -35,13 +35,16 @@ Before that, rows are ordered and spilled to files in runs of a quarter of this 
 """
 
 SPILL_BITS = 4
-"""Number of first bits of the hashes that choose the spill file; there are 2^4 files."""
+"""Number of first bits of a person's hash that choose the spill file for the person's rows.
+
+A spill file is temporary, and there are 2^4 of them.
+"""
 
 FINE_BITS = 8
-"""Number of first bits of the hashes by which a run is ordered before it is spilled.
+"""Number of first bits of the hashes by which rows are ordered before they go to spill files.
 
-They divide the hashes into 256 ranges. Beyond some 268 million rows, a range has more than RUN
-rows, so it is written in several pieces and a person's rows may be in more than one of them.
+They divide the hashes into 256 ranges. Beyond some 268 million rows in all, a range has more than
+RUN rows, so it is written in several pieces and a person's rows may be in more than one of them.
 """
 
 
@@ -71,10 +74,14 @@ class CanonicalWriter:
         self._spills: list[Spill] = []
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Add rows. When enough wait, spill them, or write them if the privacy unit is a record."""
+        """Add rows, which wait in memory.
+
+        Once RUN / 4 rows wait, they go to the spill files or, if the privacy unit is a record, to
+        the canonical file.
+        """
         self._waiting.append(rows)
         self._rows += rows.num_rows
-        run = RUN // 4  # smaller than RUN, as the reader's batches take memory too
+        run = RUN // 4  # below RUN, since the reader's batches take memory meanwhile
         while self._rows >= run:
             table = pa.Table.from_batches(self._waiting, self._schema)
             self._add_run(table.slice(0, run))
@@ -149,7 +156,10 @@ class CanonicalWriter:
 
 
 class Spill:
-    """Rows of one range of hashes, in a temporary file without a name in `folder`."""
+    """Rows of the persons with hashes in one range.
+
+    They are in a temporary file without a name in `folder`.
+    """
 
     def __init__(self, schema: pa.Schema, folder: Path) -> None:
         self._schema = schema

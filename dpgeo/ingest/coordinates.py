@@ -38,7 +38,7 @@ NOT_FINITE = r"(?i)^[+-]?(?:nan|inf|infinity)$"
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One of the two coordinates: the largest absolute value allowed, and reasons for refusal."""
+    """Latitude or longitude: its largest absolute value, and the reasons for refusing a row."""
 
     limit: float
     missing: Reason

@@ -40,7 +40,10 @@ def clean_crs(text: str) -> str:
 
 
 def suggested_code(stated: str) -> str:
-    """Return the code to suggest, given the coordinate system that a file states."""
+    """Return the code to suggest to the owner, given the coordinate system that a file states.
+
+    It is EPSG:4326 if the file states no code, or OGC:CRS84.
+    """
     code = clean_crs(stated)
     return code if CODE.fullmatch(code) and code not in IN_DEGREES else WGS84
 
@@ -76,8 +79,8 @@ def check_crs(crs: str, bounds: Bounds) -> None:
 def to_wgs84(x: NDArray[np.float64], y: NDArray[np.float64], crs: str, bounds: Bounds) -> Pair:
     """Convert eastings and northings, float64 (n,), to longitude and latitude.
 
-    A position that cannot be converted gives values that are not finite. `bounds` are the study
-    area's, in degrees.
+    A position that cannot be converted gives values that are not finite. `bounds`, the study
+    area's in degrees, decide which transformation is used.
     """
     if crs in IN_DEGREES:
         return x, y

@@ -105,7 +105,7 @@ def _lines_of(block: bytes, first: int, after_cr: bool, done: int) -> tuple[Line
 
 
 class Spans(Protocol):
-    """Texts in a block of bytes, from `starts` to `ends` (n,), ascending."""
+    """Texts in a block of bytes, in ascending order; text i of n is `block[starts[i]:ends[i]]`."""
 
     @property
     def block(self) -> bytes:
@@ -189,7 +189,7 @@ def _delimiters_of(lines: Lines, delimiters: Positions) -> tuple[Positions, Posi
     number = len(lines.starts)
     each, left = divmod(len(delimiters), max(number, 1))
     if each and not left:
-        # Checking whether all lines have equally many delimiters is quicker than a search for each.
+        # Checking if all lines have equally many delimiters is quicker than a search for each line.
         of_lines = delimiters.reshape(number, each)
         if (of_lines[:, 0] >= lines.starts).all() and (of_lines[:, -1] < lines.ends).all():
             return np.arange(number) * each, np.full(number, each)
@@ -202,7 +202,7 @@ def _quoting(
 ) -> Positions:
     """Return those of `quotes`, positions of quotation marks, in lines that have quoted fields.
 
-    A line has one if a quotation mark, possibly after blanks, begins one of its fields.
+    A field is quoted if it begins with a quotation mark, possibly after blanks.
     """
     line = np.searchsorted(lines.ends, quotes)
     previous = quotes - 1

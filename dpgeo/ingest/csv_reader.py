@@ -241,9 +241,9 @@ def _strings(block: bytes, start: Positions, end: Positions) -> Any:
 
 
 class _LineStarts:
-    """The first bytes of each line.
+    """The first bytes of each line, as many as an example of a refused row may need.
 
-    They are copied only if the line is shown as an example of a refused row.
+    They are copied only if the line is shown as such an example.
     """
 
     def __init__(self, lines: Lines) -> None:

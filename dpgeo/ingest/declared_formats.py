@@ -28,7 +28,7 @@ TIME_SENTENCES = {
 """Names of the time formats, as people know them."""
 
 USUAL_TIMES = Phrase("year-month-day (ISO 8601), or seconds since 1970")
-"""Name, as people know it, of the formats of a column without a declared format (USUAL)."""
+"""Words for the formats (USUAL) in which times are read if no format is declared."""
 
 SCALES = {"e7": 1e7, "e6": 1e6}
 """Formats of whole numbers that count ten-millionths or millionths of a degree."""

@@ -231,7 +231,7 @@ def _is_note(info: zipfile.ZipInfo) -> bool:
 
 
 def _check_member(info: zipfile.ZipInfo) -> None:
-    """Refuse an archived file that is a link, encrypted, oddly packed or has an unsafe name."""
+    """Refuse an archived file if it is a link, encrypted, unusually packed or unsafely named."""
     parts = info.filename.replace("\\", "/").split("/")
     if ".." in parts or not parts[0] or ":" in parts[0]:
         what = Phrase("a file whose name points outside it")

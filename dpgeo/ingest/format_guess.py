@@ -135,7 +135,11 @@ def _numbers(latitudes: pa.Array, longitudes: pa.Array, form: str, limit: float)
 
 
 def _scale(latitudes: pa.Array, longitudes: pa.Array) -> str:
-    """Return "e7" or "e6" if only that format makes the whole numbers valid degrees, else ""."""
+    """Return "e6" or "e7" if pairs of whole numbers seem to be degrees in that format, else "".
+
+    The medians of their absolute values decide. Below LARGEST_METRES they may be metres. Otherwise
+    the format is "e6" if that gives valid degrees, or else "e7" if that does.
+    """
     pairs = [texts.cast(pa.float64()).to_numpy() for texts in (latitudes, longitudes)]
     if not len(pairs[0]) or any((values != np.floor(values)).any() for values in pairs):
         return ""

@@ -78,7 +78,7 @@ def fits_name(file_name: str, code: str) -> bool:
     """Return whether a file's name is compatible with a declared format ("" for none declared).
 
     A name that stands for another format is compatible if neither of the two formats has a header,
-    since such formats share names (points.json), and if the packing is the same.
+    since such formats share suffixes (.json), and if the packing (gzip, zip or none) is the same.
     """
     named = form_by_name(file_name)
     if not (named and code) or named == code:

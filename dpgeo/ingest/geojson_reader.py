@@ -442,7 +442,10 @@ def _alike(
 def _simple_shape(
     records: Records, index: int, wanted: Wanted, *, document: bool
 ) -> alike_features.Shape | None:
-    """Return a record's `Shape`; None for an unusable feature, or one that `shape_of` declines."""
+    """Return a record's `Shape`; None if it is no usable feature.
+
+    Returns None too for a record that is not simple (`alike_features.shape_of`).
+    """
     text = records.block[records.starts[index] : records.ends[index]]
     try:
         one = feature(text, too_long=False, document=document)

@@ -132,7 +132,8 @@ def read_elements(file: IO[bytes], block_bytes: int = BLOCK_BYTES) -> Iterator[E
 def read_rest(file: IO[bytes], before: bytes = b'{"":0') -> dict[str, Any]:
     """Return the document's members after the array. Raises InvalidInput.
 
-    `before` stands in for everything up to the array's end, so that the brackets match.
+    `before` replaces all that was read up to the array's end. It opens the brackets that the rest
+    closes, so that both are valid JSON together.
     """
     trailing = file.read(MAX_REST_BYTES + 1)
     try:

@@ -59,10 +59,10 @@ def find_list(file: IO[bytes]) -> Begin | None:
 
 
 def _openings(text: str) -> Iterator[tuple[int, int]]:
-    """Yield a number of open brackets and the position after them, to search for a list of rows.
+    """Yield the places where a list of rows may be: how many brackets are open, and the position.
 
-    First the position after the document's opening bracket (with 1 bracket open), then the position
-    after the opening bracket of its member "data" (with 2 open).
+    These are the position after the document's opening bracket (1 is open) and the position after
+    the opening bracket of its member "data" (2 are open).
     """
     start = text.find("{") + 1
     if start:
@@ -222,7 +222,10 @@ def _trip_rows(text: bytes) -> Iterator[Record]:
 
 
 def _destination(points: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the destination for a trip's first row, its last position; {} if it has one point."""
+    """Return the last position of a trip's `points`, as the destination in the trip's first row.
+
+    Returns {} if the trip has one point.
+    """
     last = points[-1]
     ends = {f"destination_{axis}": last[axis] for axis in ("longitude", "latitude")}
     return ends if len(points) > 1 else {}

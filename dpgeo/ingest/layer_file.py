@@ -38,8 +38,9 @@ class LayerChoices:
     """What a publisher declares about a layer's file; empty values are guessed.
 
     `kind` is a `LayerKind`; `key` and `name` are columns; `levels` are the columns that name the
-    units to which a place belongs; `layer` is the layer of a GeoPackage, and `crs` the code of the
-    coordinate system of a file that states none. `bounds` are the study area's.
+    units to which a place belongs, such as country and city; `layer` is the layer of a GeoPackage,
+    and `crs` the code of the coordinate system of a file that states none. `bounds` are the study
+    area's.
     """
 
     kind: str
@@ -51,12 +52,12 @@ class LayerChoices:
     crs: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the choices as plain JSON."""
+        """Return these choices for a layer's file as plain JSON."""
         return asdict(self)
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
-        """Return the choices from JSON written by `to_json`."""
+        """Return a publisher's choices for a layer's file from JSON written by `to_json`."""
         west, south, east, north = document["bounds"]
         levels = tuple(document["levels"])
         return cls(**{**document, "bounds": (west, south, east, north), "levels": levels})

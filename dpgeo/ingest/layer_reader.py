@@ -240,9 +240,11 @@ def _is_computed(connection: sqlite3.Connection, table: str) -> bool:
 
 
 def _columns(table: GeoDataFrame, choices: LayerChoices) -> list[str]:
-    """Return the columns of `table` to keep: the chosen ones, and those with usual names.
+    """Return the columns of `table` to keep.
 
-    Raises InvalidInput if a chosen column is missing.
+    These are the chosen ones, those with a usual name for a key, a name or an amount and, for
+    places without chosen levels, all columns of text. Raises InvalidInput if a chosen column is
+    missing.
     """
     known = [str(name) for name in table.columns if name != table.geometry.name]
     fields = {"key_property": choices.key, "name_property": choices.name}
@@ -293,7 +295,10 @@ def _in_degrees(table: GeoDataFrame, choices: LayerChoices) -> GeoDataFrame:
 
 
 def _system_of(table: GeoDataFrame) -> Any:
-    """Return the coordinate system that a file states, or None if it states none on the Earth."""
+    """Return the coordinate system that a file states.
+
+    Returns None if it states none, an undefined one, or one that is not for positions on Earth.
+    """
     system = table.crs
     flat = system is not None and (system.is_projected or system.is_geographic)
     return system if flat and not system.name.lower().startswith("undefined") else None

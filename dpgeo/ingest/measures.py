@@ -24,11 +24,15 @@ from dpgeo.ingest.text import is_text, lenient_text
 
 YES = ("true", "yes", "t", "y")
 NO = ("false", "no", "f", "n")
-"""Answers that mean no, in lower case; 1 and 0 are read as numbers."""
+"""Texts, in lower case, that a measure reads as 0; those in YES are read as 1.
+
+The digits 1 and 0 are read as numbers.
+"""
 
 GROUPED = ("comma", "grouped")
-"""Position formats with a decimal comma or grouped digits. If one is declared, measures are read in
-it too.
+"""Position formats with a decimal comma or grouped digits.
+
+If positions are declared in one of them, measures are read in that format too.
 """
 
 

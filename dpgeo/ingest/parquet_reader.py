@@ -171,7 +171,10 @@ def _is_alike(ours: Any, its: Any) -> bool:
 
 
 class _Overlaid(io.RawIOBase):
-    """A Parquet file, read with key UNREAD for ARROW_SCHEMA, so that Arrow ignores its types."""
+    """A Parquet file in whose footer the key ARROW_SCHEMA is read as UNREAD.
+
+    Arrow then ignores the Arrow types that the footer stores.
+    """
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")

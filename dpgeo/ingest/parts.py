@@ -60,7 +60,7 @@ def _filled(parts: Sequence[Part]) -> list[Part]:
 
 
 def _together(one: Reader, parts: Sequence[Part]) -> Reader:
-    """Return a reader that reads several files as one and ignores the path passed to it."""
+    """Return a reader that reads all `parts` as one file, whatever path is passed to it."""
 
     def has_own_name(layout: Layout | None) -> bool:
         """Return whether the files' own header has a column FILE_NAME; False without a header."""

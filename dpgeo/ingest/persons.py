@@ -47,15 +47,15 @@ A larger table would not fit into the processor's caches, and finding a hash wou
 """
 
 SAMPLED = 256
-"""Number of a batch's identifiers that are first looked up among those with known hashes.
+"""Number of a batch's identifiers that are first looked up in the table of known hashes.
 
-If the table of hashes is nearly full and fewer than half are found, the batch is hashed anew.
+If the table is nearly full and has fewer than half of them, the batch is hashed without it.
 """
 
 MARKED_BYTES = 64
-"""Number of first bytes of an identifier on which its mark (`person_marks`) depends.
+"""Number of first bytes of an identifier that enter its mark, a number (`person_marks`).
 
-The last 8 bytes count as well.
+The last 8 bytes enter it as well.
 """
 
 ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -103,8 +103,8 @@ def rehashed(
 ) -> dict[bytes, bytes]:
     """Return a mapping from hashes made with `key` to the same persons' hashes made with `other`.
 
-    It has the persons among `names` whose hash with `key` is in `hashes`. `names` are texts that
-    `person_names` returned.
+    It contains those persons in `names` whose hash with `key` is in `hashes`. `names` are texts
+    that `person_names` returned.
     """
     texts = [name.encode() for name in names]
     pairs = zip(_each(_digests(texts, key)), _each(_digests(texts, other)), strict=True)
@@ -116,8 +116,9 @@ def _each(digests: bytes) -> list[bytes]:
 
 
 def person_marks(values: Any) -> NDArray[np.uint64]:
-    """Return a number, uint64 (n,), for each person, by which rows are selected for a pass or
-    shard.
+    """Return a number, uint64 (n,), for each person, by which rows are selected.
+
+    A pass over the data, or a shard, reads the rows of the persons with marks in one range.
 
     Rows to which `hash_persons` gives one hash have one mark, on every machine and however a file
     stores them; the mark of a row that it refuses has no meaning. Computing a mark needs no key and
@@ -151,8 +152,8 @@ def _marks(names: Any) -> NDArray[np.uint64]:
     whole = np.uint64(64)
     marks = size.astype(np.uint64)
     for at in range(0, min(int(size.max()), MARKED_BYTES), 8):
-        # Only identifiers that reach this far are mixed further: the mark of a short one must not
-        # depend on the length of the longest one in the batch.
+        # Mix only identifiers with a byte at `at` or later: the mark of a short one must not depend
+        # on the length of the longest one in the batch.
         left = np.clip(size - at, 0, 8).astype(np.uint64)
         here = np.flatnonzero(left)
         some = here if len(here) < len(left) else slice(None)
@@ -186,7 +187,7 @@ def _digests_of(names: Sequence[bytes], key: bytes, known: Known) -> bytes:
 
 
 def _often_known(names: Sequence[bytes], known: Known) -> bool:
-    """Return whether at least half of a batch's first SAMPLED identifiers, `names`, are known."""
+    """Return whether `known` has at least half of the first SAMPLED of a batch's identifiers."""
     first = names[:SAMPLED]
     return 2 * sum(name in known for name in first) >= len(first)
 
@@ -194,9 +195,9 @@ def _often_known(names: Sequence[bytes], known: Known) -> bool:
 def _digests(names: Sequence[bytes], key: bytes) -> bytes:
     """Return the names' hashes, concatenated.
 
-    With a layered key, each name is hashed with the organisation's half, and the result, one block,
-    is encrypted with the dataset's half by AES. Equal persons then have equal hashes, as they must,
-    but only within one dataset.
+    With a layered key, each name is hashed with the half that is the organisation's key, and the
+    hash is encrypted, as one AES block, with the half that is the dataset's. Equal persons then
+    have equal hashes, as they must, but only within one dataset.
     """
     inner, outer = key, b""
     if len(key) == LAYERED_KEY_BYTES:

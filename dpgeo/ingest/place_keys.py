@@ -19,7 +19,10 @@ from dpgeo.ingest.text import is_text, lenient_text
 from dpgeo.spatial.place_keys import number_of_key
 
 PLACE_FIELD = pa.field("place_key", pa.uint64())
-"""The field of the canonical file with the numbers that stand for keys of places, or null."""
+"""The canonical file's field with the number that stands for a row's place key.
+
+It is null in a row without a key.
+"""
 
 
 def place_numbers(batch: Batch) -> Any:

@@ -118,9 +118,9 @@ def _shown(value: Any) -> str:
 def _fields(
     records: list[Record], wanted: Wanted, sieve: Sieve, table: Table
 ) -> tuple[dict[str, Any], Sieve]:
-    """Return the declared fields, each a column of the usable records alone, and `sieve`.
+    """Return the values of the usable records, as one array for each declared field, and `sieve`.
 
-    All other records are refused in `sieve`.
+    All other records are marked as refused in `sieve`.
     """
     refused = Refusals()
     for index, record in enumerate(records):

@@ -21,9 +21,9 @@ from dpgeo.ingest.canonical_writer import ROW_GROUP
 from dpgeo.ingest.persons import organisation_hashes
 
 FEWEST = 100
-"""Smallest number of persons in a dataset that is compared.
+"""Smallest number of persons in a dataset that is compared with another one.
 
-In a smaller dataset, the answer could point to a single person.
+In a smaller dataset, the answer (many shared persons, or not) could point to a single person.
 """
 
 MANY = Fraction(1, 10)
@@ -72,7 +72,7 @@ def people_of(paths: Sequence[Path], key: bytes) -> People:
 
 
 def _smallest(hashes: Hashes, waiting: list[Hashes], limit: int) -> tuple[Hashes, int]:
-    """Return the smallest `MOST_HASHES` hashes, and the limit up to which no hash is missing."""
+    """Return the smallest `MOST_HASHES` hashes, and a limit up to which all hashes are kept."""
     every = np.unique(np.concatenate([hashes, *waiting]))
     every = every[every <= np.uint64(limit)]
     if len(every) <= MOST_HASHES:
@@ -119,7 +119,7 @@ def _batches(paths: Sequence[Path], key: bytes) -> Iterator[Hashes]:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(ROW_GROUP, columns=["person_high", "person_low"]):
                 high, low = (np.asarray(column) for column in batch.columns)
-                # The first half of the hash tells persons apart: two practically never share it.
+                # The first half of a hash suffices: practically no two persons share it.
                 _, first = np.unique(high, return_index=True)
                 hashes = np.stack([high[first], low[first]], axis=1)
                 yield np.sort(organisation_hashes(hashes, key))

@@ -74,7 +74,10 @@ ROLE_NAMES = {
 
 
 def role_name(key: str) -> Phrase:
-    """Return the name on pages of a role, or of the declared column that a key stands for."""
+    """Return what pages call a declared column.
+
+    `key` is the column's role, or the key of an attribute, a measure or a category.
+    """
     if key in set(Role):
         return ROLE_NAMES[Role(key)]
     if key.startswith(MEASURE):
@@ -294,7 +297,7 @@ class Schema:
                 )
 
     def _check_trips(self) -> None:
-        """Refuse columns of MDS trips with which one person's rows would change another's.
+        """Refuse columns of MDS trips that would let one person's rows change another person's.
 
         When MDS trips are read, the end of a trip comes from its last row and is given to its
         first. So all rows of a trip have to belong to one person, and where each row is protected

@@ -145,7 +145,10 @@ def _with_stated(batch: Batch, stated: Mapping[str, str | None]) -> Batch:
 
 
 def _of_people(batch: Batch, people: tuple[int, int]) -> Batch:
-    """Return the rows of persons whose marks, made by `person_marks`, are in the range `people`."""
+    """Return the rows of the persons whose marks (`person_marks`) lie within `people`.
+
+    Both numbers in `people`, the lowest and the highest mark, are included.
+    """
     marks = person_marks(batch.fields[Role.PERSON])
     first, last = (np.uint64(end) for end in people)
     chosen = (marks >= first) & (marks <= last)

@@ -50,7 +50,7 @@ TAIL = rf"^(?:[.,][0-9]+)?{ZONE}$"
 
 DATE, MOMENT = len("2024-03-31"), len("2024-03-31T02:30:00")
 MARKS = {4: b"-", 7: b"-", 10: b"Tt ", 13: b":", 16: b":"}
-"""Characters allowed where an ISO 8601 time to the second has no digit, by their position."""
+"""Characters allowed between the digits of an ISO 8601 time to the second, by position."""
 
 COMPACT = (
     r"^(?P<year>[12][0-9]{3})(?P<month>[0-9]{2})(?P<day>[0-9]{2})"

@@ -106,9 +106,10 @@ class Trial:
 
 
 def run_trial(sample: Sample, columns: Columns, context: Context) -> Trial:
-    """Return the outcome of reading a sample under a declaration of the same columns.
+    """Return the outcome of reading a sample under the declaration `columns`.
 
-    Raises InvalidInput if the declaration is invalid.
+    Its formats may differ from those under which the sample was read, its coordinates may be
+    swapped, and its times left out. Raises InvalidInput if the declaration is invalid.
     """
     unit = context.unit if columns.person else Unit.RECORD
     schema = Schema(columns, unit, context.area or WORLD, context.time_zone)
@@ -127,7 +128,8 @@ def run_trial(sample: Sample, columns: Columns, context: Context) -> Trial:
 def _arranged(batch: Batch, read: Columns, tried: Columns) -> Batch:
     """Return a batch, read under the declaration `read`, as it would be if read under `tried`.
 
-    The two declarations may differ only in swapped coordinates or in dropped times.
+    The two may differ in formats and coordinate systems, but they must name the same columns,
+    except that coordinates may be swapped or times dropped.
     """
     fields = dict(batch.fields)
     for pair in ((Role.LONGITUDE, Role.LATITUDE), DESTINATION):

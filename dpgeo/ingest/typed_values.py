@@ -41,7 +41,7 @@ class Refusals:
         self._rows.setdefault(reason, []).append(row)
 
     def tell(self, sieve: Sieve, values: Sequence[object]) -> None:
-        """Mark the collected rows as refused in `sieve`.
+        """Mark all rows that were passed to `add` as refused in `sieve`.
 
         `values` holds the value of every row of the batch; some are reported as examples.
         """

@@ -48,8 +48,9 @@ POSITIONS = 50
 MOST_ALTERNATIVES = 4
 FURTHER_FORMATS = ("", "comma", "degrees", "grouped", "e7", "e6")
 SAVES = 0.01
-"""Another declaration is mentioned only if it accepts more rows than the tried one, by at least
-this share of all rows.
+"""Smallest gain for which another declaration is mentioned, as a share of all rows.
+
+The gain is how many more rows it accepts than the declaration that was tried.
 """
 
 
@@ -130,7 +131,10 @@ def _missing(columns: Columns, context: Context) -> Iterator[Question]:
 
 
 def _by_file(question: Question, head: Head, columns: Columns, accepted: int) -> Question:
-    """Add the answer "each file is one person" if no column of an archive names persons."""
+    """Add the answer "each file is one person" to the question which column names persons.
+
+    A question about other columns, or about a single file, is returned unchanged.
+    """
     if (question.kind, question.field) != ("missing", "person") or FILE_NAME not in head.names:
         return question
     label = Phrase("Each file is one person")
@@ -139,7 +143,7 @@ def _by_file(question: Question, head: Head, columns: Columns, accepted: int) ->
 
 
 def guess_formats(sample: Sample, columns: Columns) -> tuple[Columns, tuple[str, ...]]:
-    """Return a declaration with the likeliest formats, and other time formats as likely."""
+    """Return a declaration with the likeliest formats, and time formats that fit equally well."""
     rivals: tuple[str, ...] = ()
     if columns.time:
         texts = sample.texts(Role.TIME)

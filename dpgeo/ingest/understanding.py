@@ -49,7 +49,7 @@ class Question:
     """A question to the owner that the file leaves open; each answer is a declaration to try next.
 
     `kind` is "day_or_month", "swapped" or "missing". A question of kind "missing" usually offers no
-    answers; the owner then has to name the column for the member `field` of `Columns`.
+    answers; the owner then has to name the column with the role `field`, such as "person".
     """
 
     kind: str
@@ -60,7 +60,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A reason why rows of the trial cannot be used, with their number and their first value."""
+    """Why some rows of a trial cannot be used, how many they are, and the first one's value."""
 
     reason: str
     rows: int

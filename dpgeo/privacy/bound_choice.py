@@ -77,12 +77,18 @@ STEPS = (1, 2, 3, 5, 7)
 """Candidate bounds are these numbers times powers of ten, and the largest bound allowed."""
 
 PROPOSALS = 256
-"""Number of candidate bounds that are proposed at a time; the first accepted one is drawn."""
+"""Number of candidate bounds that are proposed at a time.
+
+The first candidate that is accepted becomes the bound.
+"""
 
 PRECISION = 10**8
 
 TWICE = 2 * max(QUANTILE.numerator, PARTS - QUANTILE.numerator)
-"""Twice the sensitivity of the utility u(l), in units of 1/PARTS."""
+"""Twice the sensitivity of u(l), the utility of a bound l, in units of 1/PARTS.
+
+The module docstring defines u(l).
+"""
 
 Ints = NDArray[np.int64]
 
@@ -107,8 +113,9 @@ class PrivateContributions(Opaque):
 
     @property
     def most(self) -> int:
-        """The largest number of contributions that is counted separately from larger ones;
-        public.
+        """The largest number of contributions with a count of people of its own.
+
+        It is public. People with more contributions are counted together.
         """
         return self._most
 
@@ -150,8 +157,8 @@ def weights(most: int) -> Ints:
 def penalties(people: Ints) -> Ints:
     """Return how far the utility u(l) of each candidate l is below the best utility.
 
-    The result is an integer, in units of 1/PARTS. The module docstring defines u; `people` is as in
-    `PrivateContributions`.
+    The result is an integer, in units of 1/PARTS. The module docstring defines u. `people` holds
+    the number of people by number of contributions (`PrivateContributions`).
     """
     below = np.cumsum(people)[candidates(len(people) - 2)]
     distance = np.abs(PARTS * below - QUANTILE.numerator * int(people.sum()))
@@ -159,7 +166,10 @@ def penalties(people: Ints) -> Ints:
 
 
 def draw(people: Ints, epsilon: Fraction, random: RandomWords) -> int:
-    """Draw a contribution bound; `people` is as in `PrivateContributions`."""
+    """Draw a contribution bound.
+
+    `people` holds the number of people by number of contributions (`PrivateContributions`).
+    """
     numbers, penalty = candidates(len(people) - 2), penalties(people)
     ends = np.cumsum(weights(len(people) - 2))
     while True:

@@ -104,8 +104,8 @@ class Popularity:
     def table(self, regions: ValuedRegions) -> RankTable:
         """Return the popularity ranks of `regions`.
 
-        Raises ValueError if `regions` or the regions whose popularity was measured are zones or
-        places, unless the two are the same.
+        If zones or places are ranked, their own popularity must have been measured, and that of
+        zones or places ranks no other regions. Otherwise raises ValueError.
         """
         if isinstance(regions, SlicedZones):
             regions = regions.zones

@@ -60,9 +60,10 @@ Ints = NDArray[np.int64]
 class Bins:
     """Disjoint public bins of places.
 
-    `of_place` (n,) is the bin of each place, and `rank` (n,) its rank within that bin. `order` (n,)
-    lists the places by bin and rank; the places of bin b are `order[start[b]:start[b + 1]]`.
-    `diameter` (bins,) is in metres. `at` holds the positions of the places.
+    `of_place` (n,) is the bin of each place, and `rank` (n,) its rank in that bin, by distance from
+    the bin's centre. `order` (n,) lists the places by bin and rank; the places of bin b are
+    `order[start[b]:start[b + 1]]`. `diameter` (bins,) is the largest distance between two places of
+    a bin, in metres. `at` holds the positions of the places.
     """
 
     of_place: Ints

@@ -62,7 +62,7 @@ from dpgeo.privacy.value_shares import PrivateShares
 from dpgeo.privacy.vector_sums import PrivateSums
 
 Measurable: TypeAlias = PrivateCounts | PrivateShares | PrivateSparseCounts | PrivateSums
-"""Private values whose squared sensitivity the Gaussian Meter reads."""
+"""Private values that the Gaussian Meter can measure; each states its squared L2 sensitivity."""
 
 
 CountMeter: TypeAlias = "Meter | GaussianMeter"
@@ -90,9 +90,10 @@ class GaussianMeter:
         return DiscreteGaussian(spend.rho, counts.squared_sensitivity)
 
     def measure(self, label: str, counts: PrivateCounts | PrivateShares) -> NDArray[np.int64]:
-        """Return noisy counts, or noisy sums of a measure's steps, int64, in the shape of `counts`.
+        """Return noisy counts or, for averages, noisy sums, int64, in the shape of `counts`.
 
-        Raises PrivacyError, before anything is drawn, if the request is refused.
+        The sums are U and D of `privacy.value_shares`. Raises PrivacyError, before anything
+        is drawn, if the request is refused.
         """
         if type(counts) not in (PrivateCounts, PrivateShares):
             raise PrivacyError("Only private counts that a view made can be measured.")

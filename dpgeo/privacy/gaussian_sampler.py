@@ -61,8 +61,9 @@ from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.sampler import Bounds, exp_bounds
 
 TABLE_SCALES = 14
-"""A table of acceptance probabilities covers absolute values up to this multiple of the proposals'
-scale. One proposal in a million exceeds it.
+"""Largest absolute value in a table of acceptance probabilities, in units of the proposals' scale.
+
+One proposal in a million exceeds it, and is decided without the table.
 """
 
 LONGEST_TABLE = 1 << 16
@@ -113,10 +114,11 @@ def accepted_values(propose: Callable[[int], NDArray[np.int64]], size: int) -> N
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AcceptanceTable:
-    """Bounds on p(y) = exp(-(y - peak)^2 / (2 square_scale)) for integers y >= 0.
+    """Bounds on the probability p(y) = exp(-(y - peak)^2 / (2 square_scale)) of accepting y >= 0.
 
-    Entry b is for the values y from b 2^shift to (b + 1) 2^shift - 1. If the random 64-bit word is
-    below `low[b]`, y is accepted; if it is above `high[b]`, y is rejected.
+    Entry b is for the integers y from b 2^shift to (b + 1) 2^shift - 1. If the random 64-bit word
+    is below `low[b]`, y is accepted; if it is above `high[b]`, y is rejected; otherwise more random
+    bits decide.
     """
 
     square_scale: Fraction

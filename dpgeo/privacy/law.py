@@ -50,9 +50,10 @@ class Law:
         return self._noise(amount, bound * steps, squared)
 
     def vectors(self, amount: Fraction, bound: int, *, columns: int, reach: int) -> CountNoise:
-        """Return the noise of one column of sums of vectors with this many `columns`.
+        """Return the noise of one column of the sums of vectors (`PrivateSums`).
 
-        `reach` is the most that one contribution adds to the column (`PrivateSums`).
+        `columns` is the number of entries of a vector, and `reach` the most that one contribution
+        adds to this column.
         """
         squared = columns * (bound * reach) ** 2
         return self._noise(amount, columns * bound * reach, squared)

@@ -43,13 +43,14 @@ class Forecast:
     irregular, else empty. `regions` is the largest possible number of regions. `noise` is the noise
     of each count or point. `ground_metres` is the side of the smallest region on the ground.
     `cautions` are warnings to show before epsilon is spent, and `facts` further sentences, such as
-    how well places are hidden. If noise is added to sums of a measure's steps (`core.measures`)
-    instead of counts, `records` holds the margin of a region's number of records, and the number of
-    records from which a mean is shown; else it is None. If `alike` is true, every region is counted
-    with this noise, whatever the data, so the advised contribution bound suits the average region
-    instead of a busy one. If `divided` is true, the noisy counts decide where regions are small, so
-    most of them are larger than `ground_metres`. `maps` is the number of maps (such as one for each
-    time of day) among which people are divided.
+    how well places are hidden. For averages of a measure, where noise is added to sums of
+    its values in steps (`core.measures`), `records` holds the margin of a region's number of
+    records, and the number of records from which a mean is shown; else it is None. If `alike` is
+    true, every region is counted with this noise, whatever the data; the contribution bound is then
+    advised for the average region instead of a busy one. If `divided` is true, the noisy counts
+    decide which parts of the area have small regions, so most regions are larger than
+    `ground_metres`. `maps` is the number of maps (such as one for each time of day) among which
+    people are divided.
     """
 
     region: str
@@ -112,8 +113,8 @@ def forecast_cells(
 ) -> Forecast:
     """Return the forecast for counts with `noise` on a grid of `cells` along each side.
 
-    The forecast also holds for other regions, provided that there are no more of them than cells in
-    the study area. `region`, `cautions`, `alike` and `divided` are fields of `Forecast`.
+    It also holds for counts of other regions than cells, if there are at most as many of them as
+    cells in the study area. `region`, `cautions`, `alike` and `divided` are fields of `Forecast`.
     """
     grid = Grid.over(domain.area, cells)
     return Forecast(
@@ -209,10 +210,10 @@ def forecast(
     counting: Counting,
     notion: Notion = Notion.PURE_DP,
 ) -> Forecast:
-    """Forecast the noise of a release for `amount`, which is a rho under zCDP.
+    """Forecast the noise of a release that spends `amount`: an epsilon or, under zCDP, a rho.
 
-    Raises PrivacyError if the mechanism does not serve zCDP, or InvalidInput if the mechanism's own
-    forecast does.
+    Raises PrivacyError under zCDP if the mechanism is not offered for it, or InvalidInput if the
+    mechanism's own forecast does.
     """
     if notion is not Notion.ZCDP:
         return mechanism.forecast(params, amount, bound, domain)
@@ -228,7 +229,7 @@ def _check_serves(mechanism: Mechanism) -> None:
 
 
 def single_sample(params: Any, counting: Counting) -> bool:
-    """Return True; the `Mechanism.serial` of mechanisms that always take a single sample."""
+    """Return True, as `Mechanism.serial` of a mechanism that always samples contributions once."""
     return True
 
 
@@ -304,7 +305,7 @@ def spends_before_map(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredBound:
-    """The bound that an earlier attempt drew, or None, and how to store one that is drawn.
+    """The bound that an earlier attempt at the release drew, or None, and `keep`, which stores one.
 
     `keep(bound)` returns the bound to use: the one that was stored first.
     """
@@ -332,8 +333,9 @@ def run(
     is the method of contribution bounding, and `totals` the plan for totals of all the data, if
     any. With a `delta`, the release is made under zCDP with Gaussian noise, and `epsilon` is a rho.
     If `bound_percent` is above 0, so many percent of epsilon pay for a private choice of the
-    contribution bound, which is at most the view's (`privacy.bound_choice`). `stored` gives the
-    bound that an earlier attempt chose, if any, and stores a new one.
+    contribution bound, which is at most the view's (`privacy.bound_choice`). `stored` holds the
+    bound that an earlier attempt at this release chose, if any; otherwise, the bound chosen now is
+    stored with its `keep`.
 
     Privacy argument for zCDP. Rhos of measurements add up, also if a measurement is chosen after
     the answers of earlier ones (Bun and Steinke 2016, lemma 2.3), so every argument by which

@@ -94,7 +94,7 @@ from dpgeo.spatial.truncation import Truncation
 Sensitive: TypeAlias = (
     PrivateCounts | PrivateShares | PrivateSparseCounts | PrivateSums | PrivateVisits
 )
-"""Private values whose L1 sensitivity the Meter reads."""
+"""Private values for which the Meter computes noise; each states its L1 sensitivity."""
 
 MOST_PASSING = 5_000_000
 """Largest expected number of empty cells that reach a threshold; each takes about 100 bytes of
@@ -126,10 +126,10 @@ class Meter:
         return DiscreteLaplace(spend.epsilon, sensitivity)
 
     def measure(self, label: str, counts: PrivateCounts | PrivateShares) -> NDArray[np.int64]:
-        """Return noisy counts, or noisy sums of a measure's steps, int64, in the shape of `counts`.
+        """Return noisy counts or, for averages, noisy sums, int64, in the shape of `counts`.
 
-        The sums are described at `PrivateShares`. Raises PrivacyError, before anything is drawn, if
-        the request is refused.
+        The sums are U and D of `privacy.value_shares`. Raises PrivacyError, before anything
+        is drawn, if the request is refused.
         """
         if type(counts) not in (PrivateCounts, PrivateShares):
             # Accept only the exact classes, since a subclass could claim a different sensitivity.
@@ -143,9 +143,9 @@ class Meter:
     def measure_sums(self, label: str, sums: PrivateSums) -> NDArray[np.int64]:
         """Return noisy sums, int64 (n, m).
 
-        The trace records the noise of a column to which one contribution adds at most 1. The noise
-        of a column is proportional to its `reach`, the most that one contribution adds to it.
-        Raises PrivacyError, before anything is drawn, if the request is refused.
+        The noise of a column is proportional to its `reach`, the most that one contribution adds to
+        it. The trace records the noise that a column of reach 1 would get. Raises PrivacyError,
+        before anything is drawn, if the request is refused.
         """
         if type(sums) is not PrivateSums:
             raise PrivacyError("Only private sums that a view made can be measured.")
@@ -192,11 +192,12 @@ class Meter:
     def replace(
         self, label: str, visits: PrivateVisits, wanted: NDArray[np.int64], bins: Bins
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the new labels (m,) of virtual users and the places (m,) drawn for them, sorted.
+        """Return sorted pairs of a virtual user's new label (m,) and a place (m,) drawn for it.
 
-        `visits` comes from `assign_virtual_user`. `wanted` (people, bins) is the number of places
-        to draw for each virtual user in each bin; it was computed from a noisy count. Raises
-        PrivacyError, before anything is drawn, if the request is refused.
+        `visits` are the virtual users' own places, from `assign_virtual_user`. `wanted` (people,
+        bins) is the number of places to draw for each virtual user in each bin; it was computed
+        from a noisy count. Raises PrivacyError, before anything is drawn, if the request is
+        refused.
         """
         if type(visits) is not PrivateVisits or visits.size != len(bins.of_place):
             raise PrivacyError("Only private visits to the places of the bins are replaced.")
@@ -345,9 +346,10 @@ class Meter:
 
 
 def check_division(spend: Spend | RhoSpend, shares: Mapping[str, Fraction], used: Set[str]) -> None:
-    """Raise PrivacyError unless the fractions in `shares` divide an unallocated spend exactly.
+    """Raise PrivacyError unless an unallocated spend can be divided by `shares`.
 
-    `shares` maps new labels to fractions; none of the labels may be in `used`.
+    `shares` must map new labels to positive fractions that add up to 1. `used` holds the labels
+    that are already in use.
     """
     label = spend.label
     if not spend.unallocated:

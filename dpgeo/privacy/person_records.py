@@ -4,10 +4,11 @@ Privacy argument. The number of virtual users is public: it is declared before a
 Every real person is assigned to one virtual user by an independent uniform draw. A virtual user has
 all records of the persons assigned to it, who may be none, one or many. Fix the draws of all other
 persons. Adding a person then adds at most l records to one virtual user, removes no record and
-reassigns nobody. So in the table of counts by virtual user and bin, one row grows by at most l in
-total: the table has L1 sensitivity l, however many virtual users there are. This holds for every
-outcome of the draws, and therefore for their mixture. Persons get their draws in the order in which
-they are read. Since draws are independent and identically distributed, that order does not matter.
+reassigns nobody. So in a table of counts by virtual user and bin (a public group of places), one
+row grows by at most l in total: the table has L1 sensitivity l, however many virtual users there
+are. This holds for every outcome of the draws, and therefore for their mixture. Persons get their
+draws in the order in which they are read. Since draws are independent and identically distributed,
+that order does not matter.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class PrivateVisits(Opaque):
         sensitivity: int,
         people: int = 0,
     ) -> None:
-        """Store pairs of a person (n,) and an item (n,), both as integers from 0.
+        """Store pairs of a person (n,) and an item (n,), a cell or a place, as integers from 0.
 
         Items are below `size`. `people` is the number of virtual users, or 0 if the persons are
         still real persons. A real person has at most `sensitivity` items.
@@ -70,12 +71,12 @@ class PrivateVisits(Opaque):
 
     @property
     def size(self) -> int:
-        """Number of possible items, which is public."""
+        """Number of possible items (grid cells or places), which is public."""
         return self._size
 
     @property
     def sensitivity(self) -> int:
-        """Largest number of items that one real person can have."""
+        """Largest number of items (grid cells or places) that one real person can have."""
         return self._sensitivity
 
     @property
@@ -99,7 +100,7 @@ class PrivateVisits(Opaque):
         )
 
     def map_items(self, function: Callable[[Ints], Ints], size: int) -> PrivateVisits:
-        """Replace every item by a public function of it, with values from 0 to `size` - 1."""
+        """Replace every item (a cell or place) by a public function of it, from 0 to `size` - 1."""
         return PrivateVisits(
             self.__persons,
             function(self.__items),
@@ -109,7 +110,7 @@ class PrivateVisits(Opaque):
         )
 
     def counts(self) -> PrivateSparseCounts:
-        """Count how often each item occurs.
+        """Count how often each item (a grid cell or a place) occurs.
 
         One person adds at most `sensitivity` to all counts together.
         """
@@ -117,18 +118,18 @@ class PrivateVisits(Opaque):
         return PrivateSparseCounts(items, amounts, size=self._size, sensitivity=self._sensitivity)
 
     def group_counts(self, group: Ints, groups: int) -> PrivateCounts:
-        """Return the number (groups,) of items by group.
+        """Return the number of items (cells or places) in each public group, in shape (groups,).
 
-        `group` holds the public group of each possible item. One person adds at most `sensitivity`
+        `group` holds the group of each possible item. One person adds at most `sensitivity`
         to all numbers together.
         """
         counts = np.bincount(group[self.__items], minlength=groups)
         return PrivateCounts(counts, sensitivity=self._sensitivity)
 
     def person_counts(self, group: Ints, groups: int) -> PrivateCounts:
-        """Return the number (people, groups) of each virtual user's items in each group.
+        """Return the number of each virtual user's items (cells or places) in each group.
 
-        `group` holds the public group of each possible item.
+        The shape is (people, groups). `group` holds the public group of each possible item.
         """
         if not self._people:
             raise ValueError("Deal people out before counting them one by one.")
@@ -137,7 +138,10 @@ class PrivateVisits(Opaque):
         return PrivateCounts(counts.reshape(self._people, groups), sensitivity=self._sensitivity)
 
     def _read_by_meter(self) -> tuple[Ints, Ints]:
-        """Return the persons (n,) and their items (n,). Only `Meter.replace` may call this."""
+        """Return the pairs of a person (n,) and an item (n,), a grid cell or a place.
+
+        Only `Meter.replace` may call this.
+        """
         return self.__persons, self.__items
 
     def __repr__(self) -> str:

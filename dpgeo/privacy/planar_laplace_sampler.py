@@ -59,7 +59,10 @@ CHUNK = 1 << 14
 """Number of points perturbed at a time, so that the arrays stay in the processor's cache."""
 
 PADDING_CELLS = 256
-"""Number of cells along each side of the grid over which padding reports are drawn."""
+"""Number of cells along each side of the grid over which padding reports are drawn.
+
+These reports give every privacy unit the same number of reports (module docstring).
+"""
 
 LONG = np.uint64(1) << np.uint64(53)
 """Smallest random word that gives U (module docstring) a relative precision of 2^-53.
@@ -211,6 +214,6 @@ def _long_exponentials(words: NDArray[np.uint64], random: RandomWords) -> Floats
 
 
 def _accept(arcs: Floats, random: RandomWords) -> NDArray[np.bool_]:
-    """Accept each proposal with probability sin(arc)/arc; reject all beyond pi."""
+    """Accept each proposed arc with probability sin(arc)/arc; reject arcs beyond pi (radians)."""
     chance = np.where(arcs < math.pi, np.sinc(arcs / math.pi), 0.0)
     return np.asarray(random.words(len(arcs)) * 2.0**-64 < chance)

@@ -101,7 +101,7 @@ class GrownTree:
 
 
 def split_noise(epsilon: Fraction, sensitivity: int) -> DiscreteLaplace:
-    """Return the distribution of the split noise X.
+    """Return the distribution of the noise X that decides whether a box is split.
 
     Its rate is (beta - 1) epsilon/((2 beta - 1) l). `sensitivity` is the contribution bound
     l, and beta is FAN_OUT.
@@ -120,7 +120,8 @@ def grow(
     """Grow and return the tree over private `counts` (rows, columns); see the module docstring.
 
     `inside` (rows, columns) is the public mask of the study area; cells outside it are left
-    out of all counts. `delta` is the `bias` of the noise that `split` draws.
+    out of all counts. `delta` is what a box's count loses for each level of the box; it is the
+    `bias` for the noise that `split` draws.
     """
     sums, inside_sums = summed_area(np.where(inside, counts, 0)), summed_area(inside)
     rows, columns = counts.shape

@@ -12,7 +12,7 @@ class RandomWords(Protocol):
     """A stream of independent, uniform 64-bit words."""
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """Return the next `count` words, uint64."""
+        """Return the next `count` random 64-bit words, uint64 (count,)."""
 
 
 class Entropy(Protocol):

@@ -64,7 +64,7 @@ CHUNK = 1 << 15
 """Number of values drawn at a time, so that the arrays in use stay in the processor's cache."""
 
 GUIDE_BITS = 16
-"""Largest number of leading bits of a word that index a table's `guide`."""
+"""Largest number of a random word's leading bits that index `_Table.guide`."""
 
 
 def sample(noise: DiscreteLaplace, size: int, random: RandomWords) -> NDArray[np.int64]:
@@ -183,7 +183,7 @@ class _Table:
 
 @lru_cache(maxsize=64)
 def _table(rate: Fraction, outcomes: int | None) -> _Table:
-    """Build the table for a digit from 0 to `outcomes` - 1, or for a geometric variable if None.
+    """Build the table for a digit from 0 to `outcomes` - 1 or, without any, a geometric variable.
 
     The table for a geometric variable leaves out a tail of mass below 2^-20.
     """
@@ -265,7 +265,7 @@ def _exp_bounds_of(rate: Fraction, outcomes: int | None, precision: int) -> Boun
     """Return bounds on exp(-rate * outcomes).
 
     This is the probability that a geometric variable is at least `outcomes`. If `outcomes`
-    is None, the bounds are 0.
+    is None, the number of outcomes is infinite, so the bounds are 0.
     """
     return exp_bounds(rate * outcomes, precision) if outcomes else (0, 0)
 

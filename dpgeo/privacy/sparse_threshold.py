@@ -39,10 +39,10 @@ from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.sampler import CHUNK, exp_bounds, sample_geometric
 
 ABOVE = 1 + 1e-6
-"""Factor by which the rate r of the module docstring is raised against rounding errors.
+"""Factor that makes up for rounding errors in r, the rate of gaps between candidate cells.
 
-A cell must be a candidate with a probability q that is not below p, the probability that its noise
-reaches the threshold.
+It ensures that a cell is a candidate with a probability q that is not below p, the probability that
+its noise reaches the threshold (module docstring).
 """
 
 
@@ -78,7 +78,7 @@ def sample_candidates(rate: Fraction, size: int, random: RandomWords) -> NDArray
 
 
 def candidate_rate(noise: DiscreteLaplace, threshold: int) -> Fraction:
-    """Return r, the rate of gaps between candidates.
+    """Return r, the rate of the geometric gaps between candidate cells (module docstring).
 
     A cell is a candidate with probability 1 - exp(-r), just above P(X >= threshold).
     """

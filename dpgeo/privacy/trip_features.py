@@ -88,8 +88,8 @@ class TripFeatures:
         first = np.flatnonzero(np.r_[True, trip[1:] != trip[:-1]])
         length = np.diff(np.r_[first, trip.size])
         pair = start[first] * self._grid.size + end[first + length - 1]
-        # `moves_of` leaves out trips without a move. The first row of each other trip gives its
-        # unit and key.
+        # `moves_of` leaves out trips without a move. The first row of each other trip gives the
+        # trip's privacy unit, and the key that decides whether the trip is kept.
         row = np.searchsorted(rows.trip, trip[first])
         kept = np.ones(first.size, dtype=np.bool_)
         if self._bound is not None:

@@ -69,17 +69,18 @@ class PrivateSums(Opaque):
 
     @property
     def sensitivity(self) -> int:
-        """Joint L1 sensitivity of all columns, each divided by its reach.
+        """Joint L1 sensitivity of all columns, each divided by its `reach`.
 
-        It is the number of columns times the contribution bound.
+        It is the number of columns times the contribution bound, since one contribution adds at
+        most 1 to each of the divided columns.
         """
         return len(self._reach) * self._sensitivity
 
     @property
     def squared_sensitivity(self) -> int:
-        """Joint squared L2 sensitivity m l^2 of all m columns, each in units of its reach.
+        """Joint squared L2 sensitivity of all m columns, each divided by its `reach`.
 
-        l is the contribution bound.
+        It is m l^2 for a contribution bound l.
         """
         return len(self._reach) * self._sensitivity**2
 

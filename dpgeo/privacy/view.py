@@ -76,8 +76,9 @@ class PrivateView(Protocol):
         """
 
     def value_shares(self, regions: ValuedRegions, measure: Measure) -> PrivateShares:
-        """Return the number of records and the sum of their steps by region, for averages of a
-        measure.
+        """Return the number of records and the sum of their values by region, for averages.
+
+        The values of the measure are whole numbers of steps (`core.measures`).
 
         At most `bound` records with a value are kept for each privacy unit, over all regions
         together. If distinct people are counted, a person has one value in each of at most `bound`
