@@ -157,7 +157,7 @@ class OrganisationAdmin(OrganisationScoped):
         return dict(self.prepopulated_fields) if request.user.is_superuser else {}
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
-        """Return the fields that only the operators of the site set."""
+        """Return the fields that this user cannot edit: none for a superuser, else OPERATORS."""
         return () if request.user.is_superuser else OPERATORS
 
     def save_model(

@@ -64,7 +64,7 @@ def _is_over_limit(user: User) -> bool:
 
 
 def _use(user: User, code: str) -> Authenticator | None:
-    """Mark a code as used and return its authenticator; None if it is not valid."""
+    """Mark a code as used, and return the stored factor it belongs to; None if it is not valid."""
     for each in Authenticator.objects.select_for_update().filter(user=user):
         if each.type == Authenticator.Type.TOTP and _use_step(each, code):
             return each

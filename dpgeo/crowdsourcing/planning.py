@@ -202,7 +202,7 @@ def compute_plans(release: Release, request: PlanRequest) -> TaskPlans:
 
 
 def parse_settings(values: Mapping[str, Any]) -> Settings:
-    """Parse the settings of a request. Raises InvalidInput, which names the field at fault."""
+    """Parse the settings of a planning request. Raises InvalidInput, which names the field."""
     numbers = {name: value for name, value in values.items() if name not in {"model", "density"}}
     for name, kind in (("model", Model), ("density", DensityRule)):
         if values[name] not in [each.value for each in kind]:

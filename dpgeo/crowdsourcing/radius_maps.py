@@ -44,7 +44,7 @@ class RadiusRequest:
 
 @dataclass(frozen=True, slots=True)
 class RadiusFeature:
-    """A feature of a radius map: a band, a line or the area out of reach, with limits in metres."""
+    """A feature of a radius map: a band or line, with limits in metres, or area without a radius."""
 
     kind: str
     shape: Any
@@ -69,7 +69,7 @@ class LatticeValues:
 def parse_radius_request(
     *, reward: float, settings: Mapping[str, Any], lattice: int
 ) -> RadiusRequest:
-    """Parse a request, with numbers rounded. Raises InvalidInput, with the field at fault.
+    """Parse a request for a radius map; round its numbers. Raises InvalidInput, naming the field.
 
     `lattice` is the number of points along the longer side of the lattice.
     """
@@ -117,7 +117,7 @@ def _significant(value: float) -> float:
 
 
 def features_of(drawn: RadiusMap) -> list[RadiusFeature]:
-    """Return the area out of reach, the bands and the lines as features, in drawing order."""
+    """Return the area without a radius, the bands and the lines as features, in drawing order."""
     bands = [
         RadiusFeature(
             "band", band.shape, {"from_metres": band.from_metres, "to_metres": band.to_metres}

@@ -28,10 +28,10 @@ WAITING = (UploadState.RECEIVED, UploadState.FAILED)
 def upload_preview(*, upload: Upload, file_format: str = "") -> Preview:
     """Return an upload's first rows and suggested columns, which only its owner may see.
 
-    The file is parsed once in each format (`ingest.forms`). Without `file_format`, the format is
-    the one last looked at or, the first time, the most likely one. If the file cannot be read in
-    the most likely format, the upload fails and the reason is recorded. Raises InvalidInput with
-    that reason, or Conflict if the file was deleted or the machine is too busy.
+    In any one format (`ingest.forms`), the file is parsed only once. Without `file_format`, the
+    format is the one last looked at or, the first time, the most likely one. If the file cannot be
+    read in the most likely format, the upload fails and the reason is recorded. Raises InvalidInput
+    with that reason, or Conflict if the file was deleted or the machine is too busy.
     """
     if seen := _seen(upload, file_format):
         return seen

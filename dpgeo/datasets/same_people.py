@@ -62,7 +62,7 @@ def others_of(dataset: Dataset) -> QuerySet[Dataset]:
 
 
 def open_warnings(dataset: Dataset) -> QuerySet[PeopleWarning]:
-    """Return the unanswered warnings about datasets that are still on another budget."""
+    """Return a dataset's unanswered warnings about datasets that still have another budget."""
     return dataset.people_warnings.filter(answer__isnull=True, other__in=others_of(dataset))
 
 
@@ -147,7 +147,7 @@ def people_answer(
 class Comparison:
     """Comparison of a file that is being read with the data of other datasets.
 
-    In a dataset that grows, the file and its earlier ready files are compared as one.
+    In a dataset that grows, the file is compared together with the ready files added before it.
     """
 
     def __init__(self, upload: Upload, canonical: Path, lease: JobLease) -> None:

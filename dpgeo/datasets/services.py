@@ -367,8 +367,8 @@ def dataset_discard(*, dataset: Dataset) -> None:
 def _pass_on_first_upload(dataset: Dataset) -> None:
     """Copy a dataset's first upload time to all datasets that share its budget; the earliest wins.
 
-    Those datasets are about the same people. Declaring a layer takes the same locks as this
-    function.
+    Those datasets are about the same people. Declaring a layer takes the same locks, so it is
+    certain whether the layer or the upload came first.
     """
     sharing = list(same_people(dataset).select_for_update(of=("self",)).order_by("pk"))
     for moment in (each.first_upload_at for each in sharing if each.pk == dataset.pk):

@@ -1,11 +1,11 @@
-"""Record of every opening of a file's page, with the study area that its dataset had then.
+"""Record that a file's page was opened, with the study area that its dataset had then.
 
 A file's page shows its rows, and an area that is drawn around the rows shows where they end. If the
 area of the same dataset is replaced afterwards, this is recorded (`services.dataset_update`). But
 somebody could instead declare another dataset with a tighter area, and leave no such record.
-Therefore every opening of a file's page is recorded apart from the dataset, and the
-privacy statements of all datasets that the organisation declares later say how many openings there
-were.
+Therefore the opening of a file's page is recorded apart from the dataset, once for each dataset and
+area, and the privacy statements of datasets that the organisation declares later say how many such
+records of other areas there were.
 
 The record depends on what members do, and not on any file: neither on its bytes nor on whether it
 can be read. If the record showed whether two files are the same, then somebody who knows all rows

@@ -474,10 +474,10 @@ class _Counted:
 
 @contextmanager
 def people_paths(version: Upload) -> Iterator[Sequence[Path]]:
-    """Yield local paths to files that have all persons of a version.
+    """Yield local paths to files that hold every person of a version of the data.
 
-    They are its canonical files, or a temporary file if its rows are read in place. Raises Conflict
-    if a file is missing, or the version was replaced.
+    They are its canonical files or, if it consists of snapshots, one temporary file. Raises
+    Conflict if a file is missing, or the version was replaced.
     """
     if not version.source:
         with canonical_paths(version) as paths:

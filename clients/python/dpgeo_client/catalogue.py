@@ -1,4 +1,4 @@
-"""The catalogue of a dpgeo server: its releases, datasets, quotes and uploads."""
+"""The catalogue of a dpgeo server: releases, datasets, uploads, and quotes (expected costs)."""
 
 from __future__ import annotations
 
