@@ -44,7 +44,7 @@ class RadiusRequest:
 
 @dataclass(frozen=True, slots=True)
 class RadiusFeature:
-    """A feature of a radius map: a band or line, with limits in metres, or area without a radius."""
+    """A feature of a radius map: a band or line with limits in metres, or area without a radius."""
 
     kind: str
     shape: Any
