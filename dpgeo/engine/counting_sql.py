@@ -75,9 +75,10 @@ RECORDS = """, items AS (
     FROM rows_inside
 )"""
 
-# Items for averages. `step` is the value of a row (`core.measures`). The hash does not use it, so
-# rows that differ only in their value have the same hash. A key's low bits hold the region and then
-# the value, so such rows are ordered by value.
+# Items for averages. `step` is the value of a row, as the number of one of the measure's evenly
+# spaced steps (`core.measures`). The hash does not use it, so rows that differ only in their value
+# have the same hash. A key's low bits hold the region and then the value, so such rows are ordered
+# by value.
 VALUED = """, rows_valued AS (
     SELECT *, {column} AS step FROM rows_inside WHERE {column} IS NOT NULL
 )"""
@@ -122,7 +123,7 @@ GROUP BY item // $values::UBIGINT"""
 SUM_ROWS = """
 SELECT cell, count(*) AS amount, sum(step)::BIGINT AS total FROM rows_valued GROUP BY cell"""
 
-# For histograms of values: each pair of a region and a bin is counted like a region.
+# For histograms: each pair of a region and an interval of values (a bin) is counted like a region.
 BIN_SAMPLED = """
 SELECT item // $values::UBIGINT * $bins::UBIGINT + least(
         item % $values::UBIGINT * $bins::UBIGINT // ($values::UBIGINT - 1), $bins::UBIGINT - 1

@@ -83,7 +83,7 @@ HEAP_BYTES = 50
 """Measured bytes of memory that `min(key, bound)` reserves for each of a person's `bound` keys."""
 
 LIST_BYTES = 40
-"""Measured bytes of memory that `list(key)` takes for each key, including the sorted copy."""
+"""Measured bytes of memory for each key in DuckDB's `list(key)`, including the sorted copy."""
 
 HASHES = 1 << 64
 """Number of possible values of one half of a person's hash, which has 64 bits."""
@@ -101,7 +101,7 @@ class Sampling:
     """How DuckDB finds each person's smallest keys; it affects time and memory but not the counts.
 
     With `heap`, the smallest keys are kept in memory that is reserved in advance. Otherwise, and
-    where each region counts people, all keys are listed and sorted. DuckDB cannot spill heaps or
+    for counts of people by region, all keys are listed and sorted. DuckDB cannot spill heaps or
     lists to disk, so the people are counted in `passes` groups, one after the other (`people_of`).
     """
 
@@ -116,8 +116,8 @@ def choose_sampling(
 
     Heaps are chosen if they take less memory than lists; every thread reserves a heap of its own
     for each person whose rows it reads. If people are counted, there are as many passes as lists
-    need, even with heaps: averages first collect all pairs of a person and a region, which take as
-    much memory as lists.
+    need, even if averages use heaps: they first collect all pairs of a person and a region, which
+    take as much memory as lists.
     """
     heap_bytes = HEAP_BYTES * bound * people * threads
     list_bytes = LIST_BYTES * rows
@@ -294,8 +294,9 @@ class DuckDBView:
     def value_shares(self, regions: ValuedRegions, measure: Measure) -> PrivateShares:
         """Return what averages of a measure are made of, in the shape of the regions.
 
-        The result holds, for each region, the number of values and their sum in steps. Raises
-        PrivacyError for a measure or a category that the domain does not declare.
+        The result holds, for each region, the number of values and their sum, in the evenly spaced
+        steps to which values are rounded (`core.measures`). Raises PrivacyError for a measure or a
+        category that the domain does not declare.
         """
         shape = _shape(regions)
         numbers, sums = (np.zeros(math.prod(shape), dtype=np.int64) for _ in range(2))
@@ -504,9 +505,9 @@ class DuckDBView:
         return view
 
     def _of_people(self, regions: CountedRegions, query: str, limits: Parameters) -> list[Answer]:
-        """Return the result of an SQL query over each person's contributions, for each pass.
+        """Return the results of an SQL query over each person's contributions, one for each pass.
 
-        `query` is only the last part of the SQL.
+        `query` is the last part of the SQL, after the tables that it reads.
         """
         self._check_divided(regions)
         with self._file.scratch() as folder, self._file.connected(folder) as connection:

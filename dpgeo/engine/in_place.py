@@ -302,7 +302,7 @@ class InPlaceView(DuckDBView):
     def _name_of(self, zones: Listed | None) -> ZonesName | None:
         """Return what identifies zones or places in the domain; None if `zones` is None.
 
-        Raises ValueError for undeclared ones.
+        Raises ValueError for zones or places that the domain does not declare.
         """
         if zones is None:
             return None

@@ -66,8 +66,9 @@ class Counter(Protocol):
     def answer(self, asked: Asked) -> Iterator[Answer]:
         """Yield the result in parts, each of which maps the column names in `Wanted` to arrays.
 
-        Amounts for the same region, or for the same total, in several parts are to be added up. For
-        PAIRS, all pairs of a person are in one part, since each part numbers its persons from 0.
+        If several parts have amounts for one region, or one total, the caller adds them up. If
+        pairs are wanted (`Wanted.PAIRS`), all pairs of a person are in one part, since each part
+        numbers its persons from 0.
         """
 
     def reports(self, bound: int, draw: int) -> Iterator[pa.RecordBatch] | None:

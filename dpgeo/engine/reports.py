@@ -114,7 +114,7 @@ class BoundedReports:
         return PrivatePositions(self._reports, sensitivity=self._bound, missing=self._missing)
 
     def _missing(self) -> int:
-        """Return how many padding reports would give each person in the shard `bound` reports.
+        """Return how many reports to add so that each person in the shard has `bound` of them.
 
         The number is 0 if records are the privacy unit.
         """
@@ -132,7 +132,7 @@ class BoundedReports:
     def _drawn_words(
         self, connection: duckdb.DuckDBPyConnection, parameters: Parameters
     ) -> pa.Table:
-        """Return a random 64-bit word for each report at the time of which only some fit the bound.
+        """Return a random 64-bit word for each report of a time at which only some fit the bound.
 
         The words decide which reports are kept. They are drawn only once, so that the same reports
         are kept each time the file is read.

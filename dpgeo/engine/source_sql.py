@@ -18,10 +18,10 @@ with the smallest hash of the record's own content (`CONTENT`) and the region. T
 then has a number that tells records apart. It must not enter the hash, because it depends on other
 rows.
 
-Averages. A row's value is a `step` (`core.measures`). If visits are averaged, the rows of a person
-in a cell are numbered in the order of their steps; if people are, a person's value there is the
-mean, rounded half up. The hash does not use steps, as in `engine.counting_sql`. Totals need no
-choice: what each person adds is clipped.
+Averages. A row's value is a `step`, the number of one of a measure's evenly spaced values
+(`core.measures`). If visits are averaged, the rows of a person in a cell are numbered in the order
+of their steps; if people are, a person's value there is the mean, rounded half up. The hash does
+not use steps, as in `engine.counting_sql`. Totals need no choice: what each person adds is clipped.
 
 Privacy argument. For any fixed `draw`, a person's sample is a function of that person's own rows,
 so the counts change by at most `bound` in total if a person is removed. This holds even if
@@ -139,9 +139,10 @@ class Wanted(StrEnum):
     """What a query returns of the bounded contributions, as columns of whole numbers.
 
     COUNTS has cell and amount; PAIRS has person (numbered from 0) and cell; SUMS has cell, amount
-    (the number of values) and total (their sum, in steps); BINS has binned (the index of a pair of
-    region and bin) and amount; TOTALS has people, sightings and visits; CONTRIBUTIONS has
-    contributions and people, the number of people with so many contributions.
+    (the number of values) and total (their sum, in a measure's steps); BINS has binned (the index
+    of a pair of a region and a bin, an interval of values) and amount; TOTALS has people, sightings
+    and visits; CONTRIBUTIONS has contributions and people, the number of people with so many
+    contributions.
     """
 
     COUNTS = "counts"
@@ -238,9 +239,10 @@ def answer_query(
     """Return SQL that bounds the contributions of located rows and returns what is `wanted`.
 
     `celled` is a query for the rows with the columns person and cell, a whole number; for SUMS and
-    BINS also step, a whole number up to `steps`, or null for rows without a value. `bins` is the
-    number of bins into which that range is divided; `sightings` and `visits` are the most that a
-    person adds to TOTALS; people with more than `contributions` contributions are counted together.
+    BINS also step, the row's value as a whole number from 0 to `steps`, or null for rows without a
+    value. `bins` is the number of intervals into which the range of values is divided; `sightings`
+    and `visits` are the most that a person adds to TOTALS; people with more than `contributions`
+    contributions are counted together.
     """
     if wanted in (Wanted.TOTALS, Wanted.CONTRIBUTIONS):
         people = f"""SELECT count(*) AS sightings, CAST(sum(amount) AS BIGINT) AS visits FROM (
@@ -279,7 +281,7 @@ def answer_query(
 
 
 def _kept_query(dialect: Dialect, celled: str, sample: Sample, *, valued: bool) -> str:
-    """Return SQL for the contributions that are counted: person and cell, and step if `valued`."""
+    """Return SQL for the contributions that are counted: person, cell and, if `valued`, value."""
     if valued:
         celled = f"SELECT * FROM ({celled}) AS valued WHERE step IS NOT NULL"
     if sample.unit is Unit.RECORD:

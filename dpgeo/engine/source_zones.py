@@ -75,13 +75,15 @@ class Ground:
     def of(cls, regions: Zones | NearPlaces) -> Self | None:
         """Return the lists by which a query locates rows in zones or places.
 
-        Returns None for outlines too long to be stored as a raster, and for places named by a key.
+        Returns None if outlines are too long to be stored as a raster, and for places that rows
+        name by a key.
         """
         locator = regions.locator()
 
         def locate(longitude: NDArray[np.float64], latitude: NDArray[np.float64]) -> Pairs:
             # Uploaded positions are converted to metres, which rounds them, before they are
-            # located. The table's are converted too, so that they are in the same regions.
+            # located. The table's positions are converted too, so that each is in the same regions
+            # as if it had been uploaded.
             return locator.locate_projected(*to_mercator(longitude, latitude))
 
         if isinstance(regions, Zones):
@@ -213,12 +215,12 @@ FROM ({beside}) AS beside"""
 
     @staticmethod
     def _reached(entry: str, carried: str, near: NearPlaces, give: Give, fence: str) -> str:
-        """Return SQL for rows with the patch of their nearest place, if that is within reach.
+        """Return SQL for rows with the number of their nearest place (`patch`), if it is in reach.
 
-        The square of half the chord to the place is compared with those for two distances, the
-        reach less BAND_METRES and the reach plus BAND_METRES. Between the two, the position is
-        MARKED: this process locates it.
-        The band is far wider than rounding errors.
+        The square of half the chord between position and place is compared with the squares for two
+        distances, the reach less BAND_METRES and the reach plus BAND_METRES. Between the two, the
+        patch is MARKED: this process locates the position. The band is far wider than rounding
+        errors.
         """
         places = [near.places.longitude, near.places.latitude, np.radians(near.places.latitude)]
         longitudes, latitudes, norths = (
@@ -257,9 +259,9 @@ def _number(value: float) -> str:
 def _in_cells(degrees: str, low: float, scale: float) -> str:
     """Return SQL for degrees in units of cells, counted from `low`.
 
-    If a cell has more than a degree, the product may be too small for a float64, which PostgreSQL
-    reports as an error. Such a position is in a cell that begins at `low`, near no outline, so 0
-    gives the same regions.
+    If a cell is wider than a degree, the result for a position extremely close to `low` may be too
+    small for a float64, which PostgreSQL reports as an error. Such a position is in the cell that
+    begins at `low`, and no outline is near, so 0 gives the same regions.
     """
     from_low = f"({degrees} - {_number(low)})"
     product = f"{from_low} * {_number(scale)}"

@@ -86,7 +86,7 @@ class FileRows:
         return schema_of_rows(self.file.schema)
 
     def batches(self, first: int, last: int) -> Iterator[pa.RecordBatch]:
-        """Yield all rows. The range of marks must be `EVERYBODY`; no other is supported."""
+        """Yield all rows. `first` and `last`, limits on persons' marks, must be `EVERYBODY`."""
         file = self.file
         yield from source_rows(
             file.path,
@@ -125,7 +125,7 @@ class Task:
                     unit=file.schema.unit,
                     counting=Counting.VISITS,
                     bound=1,
-                    salt=bytes(16),  # the salt is not used, since nothing is sampled here
+                    salt=bytes(16),  # not used: this view chooses no sample of rows
                     memory_bytes=self.memory_bytes,
                     threads=1,
                     folder=self.spill,
@@ -193,10 +193,10 @@ def grouping_key(draw: int) -> bytes:
 
 
 def _rekeyed(session: Any, task: Task, secret: bytes) -> list[SparkFile]:
-    """Return the task's files, with the hashes in `erased` replaced by ones under the task's key.
+    """Return the task's files, with the hashes in `erased` made anew with the task's key.
 
-    A file's `erased` are the hashes of erased persons. In `task` they are made with `secret`, which
-    Spark must not know.
+    A file's `erased` are the hashes of erased persons. Those in `task` were made with `secret`,
+    which Spark must not know.
     """
     hashes = frozenset(one for file in task.files for one in file.erased)
     bare = replace(task, files=[replace(file, erased=frozenset()) for file in task.files])

@@ -55,7 +55,7 @@ class ZonedRows:
         self._folder: Path | None = None
 
     def path_for(self, regions: Zones | NearPlaces) -> Path:
-        """Return the path of the file with the rows by region; write it if there is none yet."""
+        """Return the path of `write_zoned`'s file for `regions`; write it if there is none yet."""
         if self._folder is None:
             folder = Path(tempfile.mkdtemp(prefix="dpgeo-zoned-", dir=self._file.folder))
             weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)

@@ -47,7 +47,7 @@ and of the second dataset.
 MOST_PHASES = 8
 
 FLATTENED = 6
-"""Number of entries at the beginning of every array that become numbers of their own."""
+"""Number of entries at the beginning of every array that an attacker looks at one by one."""
 
 
 UNLISTED = -1000
@@ -66,7 +66,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What releases of one dataset show: numbers, and a fingerprint of each one's structure."""
+    """What releases of one dataset show: each one's numbers, and a fingerprint of its structure."""
 
     numbers: list[list[float]]
     structures: list[int]
@@ -159,8 +159,8 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
             continue
         structure.append((field.name, value.dtype.str, value.ndim))
         numbers += array_numbers(value)
-        # Sparse releases are left out: each lists other cells, so the index of an entry does not
-        # say which cell it is.
+        # Sparse releases are left out: the listed cells differ from release to release, so the
+        # index of an entry does not say which cell it is.
         if value.size == difference.known.size and not isinstance(released.content, SparseRelease):
             left_over = value.reshape(-1) - difference.known.reshape(-1)
             numbers += left_over[difference.cells].tolist()
@@ -170,7 +170,7 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
     numbers += own_numbers(released.content, difference)
     if released.totals:
         numbers += [float(total.count) for total in released.totals.each().values()]
-    # Flows and trips have no layers of boxes: theirs are lines and zones, which take long to make.
+    # Flows and trips have layers of lines and zones, not of boxes, and these take long to make.
     shapes = isinstance(released.content, FlowsRelease | TripsRelease)
     for layer in () if shapes else box_layers(released):
         structure.append((layer.name, layer.title, layer.margin_label, sorted(layer.columns)))
@@ -179,7 +179,7 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
 
 
 def own_numbers(content: Content, difference: Difference) -> list[float]:
-    """Return numbers that are particular to a type of content, or an empty list."""
+    """Return further numbers for types of content that need some, such as flows; else []."""
     if isinstance(content, FlowsRelease):
         return flow_numbers(content, difference)
     if isinstance(content, TripsRelease):
@@ -210,11 +210,12 @@ def flow_numbers(content: FlowsRelease, difference: Difference) -> list[float]:
     These are counts of pairs of cells, of departures and of arrivals.
 
     Every record is a trip to the next cell, so the known count of a cell is also that of the pair
-    of this cell and the next. If trips are instead derived from consecutive rows, the person stays
-    in a cell, and the known count of trips within a cell is 0. The last number combines the counts
-    of pairs, departures and arrivals. With Laplace noise, it adds up their residuals, each clipped
-    to the most that the person can add. With Gaussian noise, residuals are weighted by the inverse
-    of their variances, so that the likelihood ratio follows from the number.
+    of this cell and the next. If `content` derives trips from consecutive rows instead, the
+    person's trips stay within a cell, for which the known count of trips is 0. The last number
+    combines the counts of pairs, departures and arrivals. With Laplace noise, it adds up their
+    residuals, each clipped to the most that the person can add. With Gaussian noise, residuals are
+    weighted by the inverse of their variances, so that the likelihood ratio follows from the
+    number.
     """
     n = len(content.zones)
     if content.gap_hours:
@@ -235,9 +236,10 @@ def flow_numbers(content: FlowsRelease, difference: Difference) -> list[float]:
 
 
 def trip_numbers(content: TripsRelease, difference: Difference) -> list[float]:
-    """Return residuals, noisy minus known counts, of the entries that the person's trips change.
+    """Return residuals (noisy minus known counts) of table entries that the person's trips change.
 
-    The tables of ends, moves and lengths have such entries. Every record is a trip to the next
+    Such entries are in the tables of starts and ends, of moves between cells, and of numbers of
+    moves (lengths). Every record is a trip to the next
     cell: a single move to the east, or several back to the start of the next row. The last number
     adds up the residuals of all tables, in units of one trip, each clipped to the most that the
     person can add.
@@ -255,7 +257,7 @@ def trip_numbers(content: TripsRelease, difference: Difference) -> list[float]:
 
 
 def bin_numbers(content: QuartilesRelease, difference: Difference) -> list[float]:
-    """Return the sum of each bin's counts over the cells in which the two datasets differ.
+    """Return each histogram bin's sum of counts over the cells in which the two datasets differ.
 
     The added person's values are in the last bin, in which nobody else has any.
     """
@@ -266,9 +268,9 @@ def bin_numbers(content: QuartilesRelease, difference: Difference) -> list[float
 def phase_numbers(
     content: PhasedRelease | PhasedSlicesRelease, difference: Difference
 ) -> list[float]:
-    """Return, for each phase, the residuals of all boxes with a cell in which the datasets differ.
+    """Return each phase's sum of residuals over boxes with a cell in which the datasets differ.
 
-    In a release by time, they are added up over all slices.
+    In a release by time, residuals are also added up over all slices.
     """
     marked = np.zeros(difference.known.size, dtype=np.int64)
     marked[difference.cells] = 1
@@ -300,12 +302,12 @@ def layer_numbers(layer: BoxLayer, difference: Difference) -> list[float]:
 
 
 def padded(rows: Sequence[Sequence[float]], width: int) -> Floats:
-    """Return the rows as an array, padded with zeros to the length `width`."""
+    """Return rows of different lengths as one array, each padded with zeros to `width` numbers."""
     return np.array([[*row, *[0.0] * (width - len(row))] for row in rows])
 
 
 def single_scores(columns: list[Floats], _teach: slice) -> dict[str, tuple[Floats, Floats]]:
-    """Return each number as a separate score."""
+    """Return each of a release's numbers as a score of its own, named by its place."""
     return {
         f"number {place}": (one, other)
         for place, (one, other) in enumerate(zip(columns[0].T, columns[1].T, strict=True))

@@ -38,9 +38,9 @@ def precision() -> Iterator[None]:
 
 
 def boundary(rate: Fraction, outcomes: int | None, index: int) -> Any:
-    """Return the probability that a geometric variable is at most `index`, to 2000 bits.
+    """Return the probability, computed with 2000 bits, that a geometric variable is <= `index`.
 
-    P(n) is proportional to exp(-rate n) for n = 0, 1, 2, ..., or below `outcomes` if that is given.
+    P(n) is proportional to exp(-rate n) for n = 0, 1, 2, ..., or only for n < `outcomes` if given.
     """
     exponent = mpmath.mpf(rate.numerator) / rate.denominator
     whole = -mpmath.expm1(-exponent * outcomes) if outcomes else 1
@@ -48,7 +48,10 @@ def boundary(rate: Fraction, outcomes: int | None, index: int) -> Any:
 
 
 def tables(rate: Fraction) -> list[sampler._Table]:
-    """Return the sampling tables of the Bernoulli draw and of a digit or geometric variable."""
+    """Return the tables of a Bernoulli draw and of a geometric variable.
+
+    At small rates, the second is for one digit of the variable in base 4096.
+    """
     digit = sampler._table(rate, 4096 if rate * 512 < 1 else None)
     return [sampler._table(rate, 2), digit]
 

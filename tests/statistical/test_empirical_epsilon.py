@@ -88,7 +88,7 @@ SPOTS = Places.of_cells(AREA, SIDE)
 """The centres of the cells as places, in the same order; every record is within 2 km of one."""
 
 HALF = Measure("half", "Half", "", 0.0, 1.0)
-"""A measure for which the added person has the largest value, and everybody else the middle one."""
+"""A measure from 0 to 1: the added person has the value 1, and everybody else 0.5."""
 
 SIDES = Category("side", "Side", ("left", "right"))
 """A category with two values: "left" and "right", the halves of the area."""
@@ -261,7 +261,7 @@ def dataset(cells: NDArray[np.int64] | None) -> CountedOnce:
 
 
 def chosen_of(mechanism: Mechanism) -> dict[str, object]:
-    """Return a mechanism's parameters: those of `CHOSEN`, and a grid as fine as the data."""
+    """Return a mechanism's parameters: those of `CHOSEN`, and a grid with the data's own cells."""
     return sides(mechanism.params, SIDE) | CHOSEN.get(mechanism.key, {})
 
 

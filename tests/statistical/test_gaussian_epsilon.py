@@ -49,11 +49,11 @@ def disproves(
     rho: Fraction = RHO,
     epsilon: float | None = None,
 ) -> bool:
-    """Let the attacker guess; return whether the guesses disprove an epsilon at `delta`.
+    """Let the attacker guess; return whether the guesses disprove `epsilon` at `delta`.
 
-    By default, it is the epsilon that RHO claims. The counts of the datasets differ by `change`
-    (n,). The noise is for `rho` and, if `distinct` is true, for a person who adds at most 1 to each
-    count.
+    The default epsilon is the one that follows from RHO. The counts of the datasets differ by
+    `change` (n,). The noise is for `rho` and, if `distinct` is true, for a person who adds at most
+    1 to each count.
     """
     claimed = float(epsilon_at(RHO, delta)) if epsilon is None else epsilon
     entropy = SeededEntropy(seed(1))
@@ -139,8 +139,8 @@ def traveller(*, added_up: bool) -> list[tuple[Fraction, PrivateCounts, PrivateC
     All trips begin in one region, and each ends in another one. The values are those of
     `disproves_plan`: for each measurement, its share of RHO and the two datasets' counts.
 
-    If `added_up` is false, departures and arrivals keep the mark of distinct counts, as if a person
-    changed each of them by at most 1.
+    If `added_up` is false, departures and arrivals are wrongly marked as distinct counts, as if a
+    person changed each of them by at most 1.
     """
     parts = []
     for label, share in flows.SHARES.items():

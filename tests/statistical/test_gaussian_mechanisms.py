@@ -6,8 +6,8 @@ release, the attacker sees all counts and computes the likelihood ratio for Gaus
 variance that was seen in other releases. A guess is made where the ratio exceeds e^epsilon, as in
 `test_gaussian_epsilon`.
 
-Faults that have to be proved: noise for FAULT times the rho, since a smaller one would need many
-more draws; and visits that are counted as if a person added at most 1 to each count.
+Two planted faults have to be proved: noise for FAULT times the rho (to prove a smaller factor, many
+more draws would be needed), and visits counted as if a person added at most 1 to each count.
 """
 
 from __future__ import annotations

@@ -60,9 +60,9 @@ def less_than(edges: Ints, scale: float) -> Floats:
 
 
 def classes(scale: float, draws: int) -> Ints:
-    """Return the edges of at most 400 classes, each with enough expected draws.
+    """Return the edges of at most 400 classes of noise values, each with enough expected draws.
 
-    The outermost classes begin where LEAST_EXPECTED draws are expected beyond.
+    Beyond each outermost edge, at least LEAST_EXPECTED draws are expected.
     """
     share = max(LEAST_EXPECTED / draws, 1 / 400)
     reach = scale * math.sqrt(2 * math.log(draws / LEAST_EXPECTED))
@@ -102,8 +102,8 @@ def test_the_classes_reach_far_into_the_tails() -> None:
     for scale in SCALES:
         edges = classes(float(scale), DRAWS)
         outermost, further = less_than(edges[0] - np.array([0, 1]), float(scale))
-        # Edges are integers. So at small scales, the outermost class may have more draws: with its
-        # edge one integer further out, it would have too few.
+        # At small scales, the outermost class may have more draws, because edges are integers:
+        # with its edge one integer further out, the class would have too few draws.
         assert outermost * DRAWS < 30 * LEAST_EXPECTED or further * DRAWS < LEAST_EXPECTED
 
 

@@ -95,8 +95,8 @@ def beside_an_edge(step: float, apart: float) -> tuple[float, float]:
 def test_the_benchmark_finds_the_promise_kept_and_every_planted_fault(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    # The parser is built here, so that this suite need not import the command: the recorded hash
-    # covers all imported modules.
+    # The parser is built here, so that this suite need not import the command: the hash recorded
+    # for the suite covers all modules that it imports.
     parser = argparse.ArgumentParser()
     geoind.add_to(parser.add_subparsers())
     geoind.measure(parser.parse_args(["geoind", "--json", "--draws", str(DRAWS // 4)]))

@@ -45,7 +45,10 @@ def less_than(edges: Ints, rate: float) -> NDArray[np.float64]:
 
 
 def classes(noise: DiscreteLaplace, draws: int) -> Ints:
-    """Return the edges of at most 400 classes, each with LEAST_EXPECTED expected draws or more."""
+    """Return the edges of at most 400 classes of noise values.
+
+    In each class, LEAST_EXPECTED draws or more are expected.
+    """
     rate = float(noise.rate)
     share = max(LEAST_EXPECTED / draws, 1 / 400)
     levels = np.arange(share, 0.5, share)
@@ -106,9 +109,9 @@ def test_digits_that_depend_on_each_other_are_noticed() -> None:
 
 
 def log_pairs(first: Ints, second: Ints, classes: int) -> float:
-    """Return an upper bound on the log probability that chance makes a table of pairs so uneven.
+    """Return an upper bound on the log probability that pairs are so uneven by chance.
 
-    The bound is for the chi-square statistic of a table of pairs of independent numbers.
+    Pairs of independent numbers are counted in a table; the bound is for its chi-square statistic.
     """
     table = np.bincount(first * classes + second, minlength=classes**2).reshape(classes, classes)
     expected = table.sum(1)[:, None] * table.sum(0)[None, :] / first.size

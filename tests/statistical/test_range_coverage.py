@@ -70,7 +70,7 @@ def test_exact_intervals_hold_the_bounded_counts(key: str, spread: str) -> None:
     west, south, east, north = grid.box_bounds(chosen).T
     regions = shapely.box(west, south, east, north)
     truth = [counted[top:bottom, left:right].sum() for top, bottom, left, right in chosen]
-    # The edges of most regions cut partitions; the edges of the whole study area never do.
+    # Most of the regions asked about cut through partitions; the whole study area never does.
     hits: dict[bool, list[bool]] = {True: [], False: []}
     for number in range(RELEASES * EFFORT):
         released = run(mechanism, view, params, Fraction(1, 2), SeededEntropy(seed(number)), {})

@@ -1,9 +1,10 @@
 """Audit of series: an attack by somebody who sees all maps of a series.
 
 The attacker knows everything but whether one person is in the data, and guesses only on sequences
-in which each number is as far to one side as the person could move it. These are the events on
-which the claim is tight. With dpgeo's own handling of the state, the claim is not disproved; with a
-planted fault in the state, it is. Counting, bounding and noise are done by dpgeo's own code.
+of maps in which each number is as far to one side as the person could move it. These are the events
+on which the claimed epsilon is tight. From map to map, a state says what each person has used of
+their allowance. With dpgeo's own handling of the state, the claim is not disproved; with a planted
+fault in the state, it is. Counting, bounding and noise are done by dpgeo's own code.
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ def one_count_each(content: Any) -> tuple[Ints, Floats]:
 
 
 def of_list(content: Any) -> tuple[Ints, Floats]:
-    """Return the counts of all cells; those that are not listed are set just below the
-    threshold.
+    """Return the counts of all cells, with unlisted cells just below the threshold, and their
+    shares of epsilon, 1 each.
     """
     counts = np.full(content.grid.size, content.threshold - 1)
     counts[content.cells] = content.counts
@@ -141,8 +142,8 @@ CLAIMED = float(epsilon_at(RHO, DELTA))
 class Step:
     """One map of a sequence, with the index of the earlier map whose state it reads, or None.
 
-    If `erased`, the person is erased when the map is drawn. If `forgotten`, the person is missing
-    from the state that is read.
+    A state says what each person has used of their allowance. If `erased`, the person is erased
+    when the map is drawn. If `forgotten`, the person is missing from the state that is read.
     """
 
     state: int | None
@@ -165,7 +166,7 @@ FAULTS = {
         [FIRST, ERASED, Step(state=1, forgotten=True)],
     ),
 }
-"""For each fault, the correct steps and the steps with the fault."""
+"""For each fault, the maps (`Step`) of a correct sequence and of one with the fault."""
 
 
 DAY = 86_400
@@ -175,7 +176,8 @@ OTHERS = 60
 
 
 def rows_of_period(*, person: bool, apart: bool = False) -> list[Row]:
-    """Return one row of each of OTHERS people and, with `person`, twelve rows of the audited one.
+    """Return one row of each of OTHERS people and, with `person`, twelve rows of the audited
+    person.
 
     If `apart`, the twelve rows alternate between two cells. They are six pairs, one a day, and only
     the two rows of a pair follow each other so soon that they make a trip.
@@ -229,7 +231,7 @@ def views_of(
             threads=1,
         )
         views.append(Counted(view))
-        # Only counting the map stores the state that later maps read.
+        # Draw the map, because counting it stores what each person has used, which later maps read.
         figures_of(kind, views[-1], EXACT, SeededEntropy(0))
     return views
 
@@ -237,12 +239,12 @@ def views_of(
 def figures_of(
     kind: Kind, view: Counted, epsilon: Fraction, entropy: SeededEntropy
 ) -> tuple[Ints, Floats]:
-    """Draw one map; return its figures and their shares of epsilon."""
+    """Draw one map; return its noisy counts and each count's share of epsilon."""
     return kind.figures(run(kind.mechanism, view, kind.params, epsilon, entropy, {}).content)
 
 
 class Sequences:
-    """Sequences drawn with and without the person, and the exact counts behind them."""
+    """Sequences of maps, drawn with and without the person, and their exact counts."""
 
     def __init__(
         self,
@@ -272,7 +274,7 @@ class Sequences:
         return np.concatenate(parts)
 
     def draw(self, side: int, number: int) -> Floats:
-        """Return the noisy figures (number, n) of `number` sequences."""
+        """Draw `number` sequences; return the noisy counts (number, n) of all maps of each."""
         return np.array([self._sequence(side) for _ in range(number)])
 
     def _sequence(self, side: int, epsilon: Fraction = EPSILON) -> Floats:
@@ -282,18 +284,18 @@ class Sequences:
 
     @property
     def moved(self) -> float:
-        """How much the person changes all figures together, each weighted by its share of epsilon.
+        """Sum of the person's changes to all counts, each weighted by its share of epsilon.
 
-        It is in contributions to a figure that is measured with all of epsilon.
+        The unit is a contribution to a count that is measured with the whole epsilon.
         """
         return round(float((self.shares * np.abs(self.exact(1) - self.exact(0))).sum()), 6)
 
     def rule(self, share: float = 1.0) -> Rule:
-        """Return the rule that guesses only if no figure lies between its two exact values.
+        """Return the rule that guesses only if no noisy count lies between its two exact values.
 
-        These are the values without and with the person, and all figures must lie on the same side.
-        With a `share` below 1, it is enough if the log-likelihood ratio of the two is this share of
-        the largest that is possible.
+        These are the values without and with the person, and all counts must lie on the same side.
+        With a `share` below 1, it is enough if the log-likelihood ratio of presence and absence is
+        this share of its largest possible value.
         """
         without, within, shares = self.exact(0), self.exact(1), self.shares
 
@@ -305,7 +307,7 @@ class Sequences:
         return Rule("all numbers", score, -least, least, promise=0.0)
 
     def play(self, rule: Rule, coin: int) -> Guesses:
-        """Guess for many sequences whether they include the person; `coin` seeds the choice."""
+        """Guess for many sequences if they include the person, which the seed `coin` decides."""
         return play(
             self.draw,
             rule,
@@ -345,9 +347,10 @@ def test_all_of_epsilon_is_spent_at_once_or_spread_over_periods(tmp_path: Path, 
 def test_a_lost_state_is_caught_in_every_kind_and_the_product_is_not(
     tmp_path: Path, name: str
 ) -> None:
-    """A lost state is detected in every kind of series, and none is found faulty without a fault.
+    """In every kind of series, a lost state is detected, and with the state no fault is found.
 
-    A person's contributions are cells, zones, places or trips.
+    The state says what each person has used. A person's contributions are cells, zones, places or
+    trips.
     """
     product, faulty = (
         Sequences(steps, tmp_path / part, KINDS[name], each=ALLOWANCE, first_seed=80)
@@ -371,10 +374,11 @@ def test_a_lost_state_is_caught_in_every_kind_and_the_product_is_not(
 def test_in_rho_a_lost_state_is_caught_and_the_product_is_not(
     tmp_path: Path, steps: Sequence[Step], counting: Counting, times: int
 ) -> None:
-    """In a series in rho, a lost state is detected, and no fault is found without one.
+    """In a series in rho, a lost state is detected, and with the state no fault is found.
 
     A person is in ALLOWANCE cells of one map, or ALLOWANCE times in one of its cells. After that,
-    the person adds nothing more. But if the state is lost, the person adds as much to every map.
+    the person adds nothing more. But if the state, which says so, is lost, the person adds as much
+    to every map.
     """
     views = []
     for side in (0, 1):
