@@ -62,7 +62,7 @@ def _processing(dataset: Dataset) -> Iterator[Part]:
 def _read(dataset: Dataset) -> str:
     """Return the names of the columns that are read, as the owner confirmed them."""
     declared = dataset.columns or {}
-    # The declaration also holds formats, which are not names of columns.
+    # What the owner confirmed also holds formats, which are not names of columns.
     names = [declared[role] for role in ColumnRole if declared.get(role)]
     names += [each.column for each in dataset.attributes]
     names += [each.column for each in dataset.measured]

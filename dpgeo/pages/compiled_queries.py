@@ -30,7 +30,10 @@ class CompiledQuery:
         self._examples = examples
 
     def rows(self, *values: str | int) -> list[tuple[Any, ...]]:
-        """Return the rows that the query selects for `values`, given in the order of `examples`."""
+        """Return the rows that the query selects for `values`.
+
+        The values are in the order of the constructor's `examples`.
+        """
         sql, parameters = self._compiled
         given = dict(zip(self._examples, values, strict=True))
         with connection.cursor() as cursor:

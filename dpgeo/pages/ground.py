@@ -46,7 +46,7 @@ KEY = re.compile(rf"[0-9a-f]{{{KEY_LENGTH}}}")
 HIGHEST_ZOOM = 22
 
 SETTLED = {*SETTLEMENTS, "municipality"}
-"""Kinds of places for which a region and the world's list of towns may both have an entry."""
+"""Kinds of places that a basemap region and the world's list of towns may both contain."""
 
 MOST_FOUND = 8
 MOST_LETTERS = 100
@@ -199,7 +199,7 @@ def _is_same(town: Found, place: Found) -> bool:
 def _search(region: Region, text: str, box: Bounds | None) -> Sequence[Found]:
     try:
         return names.search(region.names_file(_folder()), text, MOST_FOUND, box)
-    except FileNotFoundError:  # the region's file was replaced after it was listed
+    except FileNotFoundError:  # replaced after the basemap region was listed
         return []
 
 

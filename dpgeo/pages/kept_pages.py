@@ -104,7 +104,8 @@ def kept_rendering(
 ) -> HttpResponse:
     """Render a template; for strangers, return the page in memory if it is still up to date.
 
-    `shown` reads everything from which `context` makes the template context.
+    `shown` reads all facts from which `context` makes the template's context; the page is up to
+    date while they are the same.
     """
     if not _may_keep(request):
         return render(request, template, context())
@@ -118,9 +119,10 @@ def kept_rendering(
 def _kept(request: HttpRequest, shown: Shown, write: Callable[[], tuple[bytes, bool]]) -> bytes:
     """Return a page from memory, or else from `write`, which also says whether it may be kept.
 
-    A new page is not kept if `shown` changed while it was written, because it may show the old
-    facts or the new ones. Nor is it kept if any map was withdrawn meanwhile: the page may show a
-    map that was published after the first call of `shown` and withdrawn before the second.
+    A new page is not kept if what `shown` returns changed while the page was written, because it
+    may show the old facts or the new ones. Nor is it kept if any map was withdrawn meanwhile: the
+    page may show a map that was published after the first call of `shown` and withdrawn before the
+    second.
     """
     before = shown()
 

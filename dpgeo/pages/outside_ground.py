@@ -24,7 +24,7 @@ def outside_ground() -> OutsideGround | None:
     """Return the other server's basemap, or None if there is none or the settings are wrong."""
     try:
         return read_settings()
-    except InvalidInput:  # the system check reports what is wrong
+    except InvalidInput:  # `check_outside_ground` reports the wrong setting
         return None
 
 

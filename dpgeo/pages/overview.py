@@ -19,7 +19,7 @@ ROOM = 0.25
 """Margin on each side, as a fraction of the longer side of the box around all areas."""
 
 LEAST_SIDE = 20_000.0
-"""Web Mercator metres by which `ROOM` is multiplied if the box's longer side is shorter."""
+"""Shortest side, in Web Mercator metres, of which the margin is computed as the share `ROOM`."""
 
 SMALLEST = 7.0
 """Smallest side of a rectangle in SVG units, so that it can be seen and clicked."""

@@ -57,7 +57,7 @@ class PlaceList:
 
     @property
     def edge_text(self) -> float:
-        """Where rank k ends on the scale of ranks in the table's head, which is 150 units wide."""
+        """Position, from 0 to 150, where rank k ends on the scale of ranks in the table's head."""
         return round(1.5 * self.edge, 2)
 
     @property

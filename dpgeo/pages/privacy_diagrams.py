@@ -31,7 +31,7 @@ the labels are longest.
 """
 
 CHART_WIDTH, CHART_HEIGHT = 344, 56
-"""Width and height of a chart of strips in SVG units, without the text below the chart."""
+"""Width and height of a bar chart of a map's strips in SVG units, without the text below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A bar chart of strips: SVG paths of the bars and their intervals, and the position of 0."""
+    """Bar chart of counts in strips of a map: SVG paths of bars and intervals, and the y of 0."""
 
     columns: str
     intervals: str

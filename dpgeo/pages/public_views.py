@@ -58,8 +58,9 @@ from dpgeo.releases.states import PUBLIC, Gone
 MAPS_PER_PAGE = 24
 
 MOST_SHEET_FEATURES = 40_000
-"""Largest number of features of a CSV file, not made yet, that is offered for spreadsheets. Cells
-take about 90 bytes each, and the limit is on bytes (`artefacts.spreadsheet.MOST_BYTES`).
+"""Largest number of features for which a CSV file for spreadsheets is offered before it is made.
+
+A cell takes about 90 bytes of the file, whose size is limited (`artefacts.spreadsheet.MOST_BYTES`).
 """
 
 DAY = 24 * 60 * 60
@@ -267,9 +268,9 @@ def release_page(
 ) -> HttpResponse:
     """Render a page of a drawn release, or show that the release is no longer available.
 
-    `beside` returns whatever else the page depends on, such as the titles of other maps, given the
-    facts of the release; a kept page is used only if it is unchanged. Raises Http404 for an unknown
-    release and for a draft that the user may not see.
+    `beside` gets the facts of the release and returns whatever else the page depends on, such as
+    the titles of other maps; a page kept in memory is used only if all these are unchanged. Raises
+    Http404 for an unknown release and for a draft that the user may not see.
     """
 
     def write(release: Release) -> HttpResponse:
@@ -329,8 +330,8 @@ def promises(release: Release, summary: Summary) -> dict[str, Any]:
 
 
 def _beyond(dataset: Dataset, summary: Summary) -> Sequence[Phrase]:
-    """Return sentences on how well a map hides somebody's presence in a place, and groups of
-    people.
+    """Return sentences on how well a map hides that somebody was in a place, and how well it hides
+    groups of people.
     """
     cost, ledger = _presence(summary), dataset.ledger
     total = ledger.guarantee_of(ledger.lifetime_units, cost.unit)

@@ -123,10 +123,10 @@ class Figures:
     `standing` the number of these that stand out clearly from the noise. `together` is true if no
     count stands out from the noise on its own, but sums of neighbouring counts do, and the map
     colours these. `cell_metres` is 0 if there are no cells. `counted` says what the sum of all
-    counts counts, and `each` what a single count counts. `people` is the smallest and the largest
-    number of people that the total can stand for, if the same people may be in several counts. If
-    `listed`, the release lists only counts from a threshold on, so nothing is said about all
-    features together.
+    counts is a number of, such as visits, and `each` the same of a single count. `people` is the
+    smallest and the largest number of people that the total can stand for, if the same people may
+    be in several counts. If `listed`, the release lists only counts from a threshold on, so nothing
+    is said about all features together.
     """
 
     features: Features
@@ -211,7 +211,7 @@ class Summary:
     figures: Figures | None
     """Measured counts; None for releases without counts."""
     totals: tuple[TotalLine, ...]
-    """Noisy totals of all the data that the release paid for; empty if there are none."""
+    """Noisy totals of all the data, if the release paid for any; else empty."""
     scaling: Scaling | None
     """How counts are scaled to one of the noisy totals; None if they are not scaled."""
     bands: tuple[Band, ...]
@@ -262,7 +262,7 @@ class Summary:
 
     @property
     def kinds_of_layers(self) -> tuple[LayerName, ...]:
-        """Return the layers to choose from on a map of mixed layers, the initial layer first."""
+        """Return the layers to choose from if their kinds differ, the initial layer first."""
         if self.squares or self.divided or len(self.layers) == 1:
             return ()
         return tuple(sorted(self.layers, key=lambda layer: layer.name != self.opening.layer))
@@ -501,7 +501,7 @@ def _flow_times(flows: Flows) -> tuple[Bar, ...]:
 
 
 def _ranking(layer: Layer) -> tuple[Bar, ...]:
-    """Return bars of the largest zones or clusters; () for cells, shown as `_profiles` instead."""
+    """Return bars of the largest zones or clusters; () for cells, which `_profiles` draws."""
     if isinstance(layer, BoxLayer):
         return ()
     return _bars([(row.name, row.value, row.margin) for row in rows_of(layer, BARS)])
@@ -525,8 +525,8 @@ def _figures(
 ) -> Figures:
     """Return the figures of measured counts; the total is computed from all phases.
 
-    If the map first shows estimates for as many cells, `standing` is the number of cells that it
-    colours, provided that any measured count stands out.
+    If the layer that the map shows first has estimates for the same number of cells, `standing` is
+    the number of cells that it colours, provided that any measured count stands out.
     """
     whole, clear = (joint.total() if joint else total(measured)), standing_out(measured)
     seen = opening_layer(shown)

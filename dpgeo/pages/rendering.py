@@ -20,7 +20,7 @@ def say(what: Phrase | DpgeoError) -> str:
 
 
 def script_words() -> dict[str, str]:
-    """Return translations by English text for the scripts of the page; {} on English pages."""
+    """Return the translations of texts in scripts, by English text; {} on English pages."""
     language = to_locale(get_language() or "en")
     return _catalogue_of_scripts(language)
 

@@ -92,7 +92,7 @@ def _same_for_all(request: HttpRequest, answer: HttpResponse) -> bool:
         answer.status_code != 200
         or not is_stranger(request)
         or answer.cookies
-        # The page contains a CSRF token. Django adds its cookie only after this check, so `cookies`
-        # does not show it yet.
+        # Set if the page contains a CSRF token. Django adds the token's cookie to the response only
+        # after this check, so `answer.cookies` does not show it yet.
         or "CSRF_COOKIE" in request.META
     )

@@ -1,4 +1,7 @@
-"""Pages on which an organisation's stored campaigns are opened, shared, renamed and deleted."""
+"""Pages on which an organisation's campaigns are opened, shared, renamed and deleted.
+
+A campaign is a stored list of tasks to be planned on one release.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ PAGE_CAMPAIGNS = 50
 @require_safe
 @never_cache
 def campaigns(request: HttpRequest) -> HttpResponse:
-    """List the campaigns of the user's organisations, newest first."""
+    """List the campaigns (stored lists of tasks) of the user's organisations, newest first."""
     user = person(request)
     if not organisations_of(user).exists():
         raise Http404("No such page.")
@@ -40,7 +43,7 @@ def campaigns(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def change(request: HttpRequest, campaign_id: str) -> HttpResponse:
-    """Rename a campaign, and set whether it is shared."""
+    """Rename a campaign (a stored list of tasks), and set whether it is shared."""
     try:
         campaign = campaign_change(
             campaign=_own(request, campaign_id),
@@ -67,5 +70,8 @@ def delete(request: HttpRequest, campaign_id: str) -> HttpResponse:
 
 
 def _own(request: HttpRequest, campaign_id: str) -> Campaign:
-    """Return the campaign if it belongs to the user's organisations. Raises Http404 otherwise."""
+    """Return the campaign, a stored list of tasks, if it belongs to the user's organisations.
+
+    Raises Http404 otherwise.
+    """
     return get_object_or_404(campaigns_of(person(request)), pk=campaign_id)

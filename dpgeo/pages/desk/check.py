@@ -283,7 +283,7 @@ def role_words(role: str) -> str:
 
 
 def answer_of(reading: Reading, understanding: Understanding) -> Answer:
-    """Return a button that tries another declaration, with the number of rows that it can read."""
+    """Return a button that has the file read in another way, and how many rows that can read."""
     rows = gettext("reads {accepted} of {rows} rows")
     return Answer(
         say(reading.label),

@@ -31,9 +31,9 @@ MISSING_COLUMNS = {
 
 
 def file_formats(code: str) -> list[tuple[str, str]]:
-    """Return the formats to choose from, as (code, title).
+    """Return the formats to choose from for a file in the format `code`, as (code, title).
 
-    All of them have the compression in `code`: for "csv.gz", gzip.
+    All of them have the compression of `code`: for "csv.gz", gzip.
     """
     _format, _dot, packing = code.partition(".")
     end = f".{packing}" if packing else ""

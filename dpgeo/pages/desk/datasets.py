@@ -129,7 +129,7 @@ def changes_of(form: DatasetForm) -> dict[str, Any]:
     if not changes.get("new_files"):
         changes.pop("new_files", None)
     if changes.get("budget", 0) is None:
-        # The field was left empty, which is allowed while the dataset has no budget.
+        # The budget field was left empty, which is allowed while the dataset has no budget.
         del changes["budget"]
     if form.currency is not None and {*CURRENCY} & set(form.changed_data):
         changes["accounting"] = form.currency

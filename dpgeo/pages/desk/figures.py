@@ -48,7 +48,7 @@ class Budget:
 
     @property
     def short(self) -> bool:
-        """Whether there is too little left for another release like the last one."""
+        """Whether too little budget is left for another release like the last one."""
         return self.more == 0
 
 
@@ -170,7 +170,7 @@ def mesh_of(area: StudyArea, outline: Outline, ground_metres: float) -> Mesh:
 class Circles:
     """Two circles around a position inside the area that show how far noise moves a point there.
 
-    Centre and radii are in the outline's units.
+    Centre and radii are in the units of the drawn `Outline`.
     """
 
     x: float
@@ -198,7 +198,8 @@ def circles_of(
 class Chart:
     """Chart of the expected error by contribution bound, of size CHART_WIDTH x CHART_HEIGHT.
 
-    `best` and `chosen` are positions (x, y); `chosen` is None if it lies outside the chart.
+    `best` and `chosen` are the positions (x, y) of the best and the chosen bound; `chosen` is None
+    if it lies outside the chart.
     """
 
     line: str

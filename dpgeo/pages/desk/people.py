@@ -30,7 +30,8 @@ from dpgeo.pages.rendering import say
 def recovery_ledgers(user: User) -> QuerySet[Ledger]:
     """Return the ledgers that the user may merge and that hold draws of an unknown dataset.
 
-    Such a ledger was made when draws were found after a restore, for a dataset that was lost.
+    Such a ledger was made when, after a restore from a backup, noisy values were found that had
+    been drawn for a dataset that the backup does not have.
     """
     unknown = Ledger.objects.filter(merged_into=None, notion=Notion.PURE_DP.value)
     unknown = unknown.exclude(recovers="").select_related("geo")

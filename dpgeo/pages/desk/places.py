@@ -133,7 +133,7 @@ class SitePlaces:
                 continue
             try:
                 places = names.search(region.names_file(self._folder), text, MOST_SEARCHED)
-            except FileNotFoundError:  # the region's file was replaced after it was listed
+            except FileNotFoundError:  # replaced after the basemap region was listed
                 continue
             yield from ((place, region) for place in places if place.has_outline)
 

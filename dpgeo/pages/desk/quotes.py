@@ -133,7 +133,7 @@ def like(release: Release) -> dict[str, Any]:
         "to_day": release.to_day,
         "household": release.household,
     }
-    # Points are paid for by a level, not an epsilon, so the field keeps its own initial value.
+    # Points are paid for by a level, so for them the epsilon's field keeps its own initial value.
     if release.of_household is not None:
         values["epsilon"] = format_epsilon(release.of_household)
     return values | {f"{release.mechanism}.{k}": v for k, v in release.parameters.items()}

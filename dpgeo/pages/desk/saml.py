@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 FORM = "application/x-www-form-urlencoded"
 
 ANSWERS = 5
-"""Number of answers to one request that may be refused before further ones are blocked for a time.
+"""Number of a provider's answers to one sign-in request that may be refused before further answers
+are blocked for a time.
 
 It is more than 1, because reloading the page posts the same answer again.
 """

@@ -175,7 +175,7 @@ class Line:
     next: Window | None
     """The days of the next map; None after the last map."""
     coming: Sequence[Window]
-    """The next periods that are not over yet."""
+    """The coming periods, of which none is over yet."""
     ending: str
     """The reason why the series ended; "" while it has not."""
     can_resume: bool

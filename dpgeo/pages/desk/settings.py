@@ -231,7 +231,7 @@ class MapSettings:
 
     @property
     def undecided(self) -> bool:
-        """Whether the dataset still has no lifetime total."""
+        """Whether the dataset's privacy budget still has no lifetime total."""
         return not self.dataset.ledger.total
 
     @cached_property
@@ -289,8 +289,8 @@ class MapSettings:
     def ledger(self) -> Ledger | None:
         """The budget for counts that pays for the map: the dataset's own, or the one to be shared.
 
-        If the dataset's own has no total yet, a copy of it has the total entered in the form. None
-        while there is no valid total.
+        If the dataset's own budget has no total yet, this is a copy of it with the total entered in
+        the form, or None while that total is not valid.
         """
         if not self.undecided:
             return self.dataset.ledger
@@ -361,7 +361,7 @@ class MapSettings:
         """Return an upper bound on the number of places whose counts stand out from the noise.
 
         It is computed from the owner's estimate of the number of people, the contribution bound and
-        the noise; the file is not read. A count stands out from `shows_from` on.
+        the noise; the file is not read. Counts of at least `shows_from` stand out.
         """
         return self.guessed_people * self.bound // shows_from
 
@@ -382,7 +382,7 @@ class MapSettings:
             share = self.left * SHARES[detail] if self.left else Fraction(0)
         if detail == "finest":
             return share
-        # Round the epsilon down to the fewest decimals that leave at least nine tenths of it.
+        # Round down to the fewest decimals with which at least nine tenths of the epsilon remain.
         for scale in (10, 100, 1000, 10_000, 100_000, MICRO):
             rounded = Fraction(int(share * scale), scale)
             if rounded >= share * Fraction(9, 10) and rounded:

@@ -1,4 +1,4 @@
-"""Template filters for texts and point budgets on the desk, where owners work."""
+"""Template filters for texts and for budgets of moved points on the desk, where owners work."""
 
 from __future__ import annotations
 
@@ -95,11 +95,11 @@ def points_left(ledger: Ledger) -> str:
 
 @register.filter
 def points_more(ledger: Ledger, dataset: Dataset) -> str:
-    """Return a phrase that says how many more releases a point budget allows."""
+    """Return a phrase that says how many more releases a budget for moved points allows."""
     return budget_of(dataset, ledger).more_words
 
 
 @register.filter
 def points_total(ledger: Ledger) -> str:
-    """Format the total of a point budget, as in "level ln 16 within 200 m"."""
+    """Format the total of a budget for moved points, as in "level ln 16 within 200 m"."""
     return ledger_words(ledger, ledger.lifetime_units)

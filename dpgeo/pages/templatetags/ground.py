@@ -29,8 +29,8 @@ def ground_credits(area: StudyArea) -> list[str]:
 def has_ground_names(area: StudyArea) -> bool:
     """Return whether places can be found by name on a study area's map.
 
-    This is so if the area's basemap has names, or if a city of the world list is in its
-    surroundings.
+    This is so if the area's basemap has names, or if the list of the world's cities has one in the
+    part that the map can show.
     """
     if any(region["searchable"] for region in ground_under(area)):
         return True
