@@ -345,7 +345,7 @@ class ArrayView:
         return self._kept(regions)[1]
 
     def _kept(self, regions: ValuedRegions) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the persons and their counted cells or zones, as two arrays of equal length."""
+        """Return, as two arrays, each pair that counts: a person, and a cell or zone."""
         lon = np.asarray(self.longitude, dtype=np.float64)
         lat = np.asarray(self.latitude, dtype=np.float64)
         inside = self.area.covers(lon, lat)

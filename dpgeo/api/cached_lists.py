@@ -60,7 +60,7 @@ def collection_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
 
 
 def series_texts(request: AnyRequest) -> list[bytes]:
-    """Return the JSON texts of the OGC collections of series."""
+    """Return the JSON text of the OGC collection of each of the newest series."""
     document = CollectionSerializer(context={"request": request, "form": "json"})
     return [_json(document.to_representation(each)) for each in series_collections()]
 

@@ -1,4 +1,4 @@
-"""Planning of crowdsourcing tasks on published maps, and stored campaigns."""
+"""Planning of crowdsourcing tasks on published maps, and campaigns: stored lists of tasks."""
 
 from __future__ import annotations
 

@@ -275,7 +275,7 @@ def _budget(text: str) -> Fraction:
 
 
 def _read_accounting(facts: dict[str, Any]) -> None:
-    """Replace the fields that say whether the budget counts in epsilon or rho by an `Accounting`.
+    """Replace the fields on how the budget counts, in epsilon or rho, with one `Accounting`.
 
     A body without such fields stays as it is.
     """

@@ -26,7 +26,7 @@ class DpgeoError(Exception):
 
     @property
     def values(self) -> Mapping[str, Value]:
-        """The values for the sentence's placeholders."""
+        """The values for the placeholders of `template`."""
         return self.phrase.values
 
     @property

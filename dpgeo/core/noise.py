@@ -394,7 +394,7 @@ class PlanarLaplace:
 
     @property
     def _growth(self) -> float:
-        """Upper bound on the log-ratio of densities at any two points snapped to one output."""
+        """Upper bound on the log-ratio of noise densities at two points snapped to one output."""
         return 2.2 * float(self.declared) * self.step
 
     @property

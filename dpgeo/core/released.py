@@ -32,8 +32,9 @@ Product = Literal["Summary statistics", "Dataset", "Synthetic data"]
 class Content:
     """Base class of what mechanisms release: a frozen dataclass of arrays and plain fields.
 
-    The codec stores each field according to its type annotation. The functions that make map
-    layers, answer range queries and describe a release are registered by the type of its content.
+    The codec, which encodes releases as blobs, stores each field according to its type annotation.
+    The functions that make map layers, answer range queries and describe a release are registered
+    by the type of its content.
     """
 
     most_bytes: ClassVar[int] = 512 * 1024**2

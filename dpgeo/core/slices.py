@@ -168,11 +168,11 @@ def slices_param(*, optional: bool = False) -> Any:
 
 
 def slicing(times: str, category: Category | None, time_zone: str) -> Slicing | None:
-    """Return the division by a category and by the named times; None if there is neither.
+    """Return the division into slices by `category` and `times`; None if there is neither.
 
     `times` is a name in TIME_SLICES, or ALL_TIMES. `time_zone` is the dataset's time zone, or "" if
-    it has no times. Raises InvalidInput if the division is unknown, needs times that the dataset
-    lacks, or has too many slices.
+    it has no times. Raises InvalidInput if the division needs times that the dataset lacks, or has
+    too many slices.
     """
     divided = None if times == ALL_TIMES else TIME_SLICES[times]
     if divided and not time_zone:

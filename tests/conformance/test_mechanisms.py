@@ -114,12 +114,12 @@ def measured_layers(released: Released) -> list[Any]:
 
 
 def most_cells(mechanism: Mechanism) -> int:
-    """Return the number of cells of the mechanism's finest grid, or 0 if it has no grid."""
+    """Return how many cells along a side the mechanism's grid can have, or 0 without a grid."""
     limits = {each.name: each.high for each in parameters(mechanism.params)}
     return limits.get("cells") or 0
 
 
-# Tests of facts, parameters and documentation
+# Tests of what mechanisms say of themselves: facts, parameters and documentation
 
 
 @every_mechanism

@@ -133,13 +133,13 @@ def unanswered(document: Any) -> set[str]:
 
 @pytest.fixture
 def stated(mechanism: Mechanism) -> Any:
-    """Return a mechanism's statement in its published form."""
+    """Return the published privacy statement of a release of `mechanism`, as parsed JSON."""
     return json.loads(statement_text(mechanism.key))
 
 
 @cache
 def statement_text(key: str) -> str:
-    """Return the text of a release's statement file."""
+    """Return the statement file of a release of the mechanism `key`, as text."""
     mechanism = MECHANISMS[key]
     params = settle_layers(parse_parameters(mechanism.params, small(mechanism.params)), LAYERS)
     released = dataclasses.replace(release(mechanism, params, city()), about=ABOUT)
