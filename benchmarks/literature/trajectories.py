@@ -179,7 +179,7 @@ def _tree(ways: Sequence[Way], side: int, most: int) -> Tree:
 def tokens_of(way: Way, side: int) -> Ints:
     """Return a trip's tokens: a number from 1 to 8 for each move between neighbours, then STOP."""
     row, column = np.divmod(way, side)
-    # 0 to 8 for the eight moves; 4 would be no move
+    # 0 to 8 within the 3 x 3 cells around a cell; 4, the cell itself, would be no move
     number = (np.diff(row) + 1) * 3 + np.diff(column) + 1
     return np.append(np.where(number < 4, number + 1, number), STOP)
 

@@ -1,4 +1,4 @@
-"""GeoParquet 1.1 files in EPSG:4326, zstd-compressed, with a covering column."""
+"""GeoParquet 1.1 files in EPSG:4326, zstd-compressed, with bounds in a column "bbox"."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
         use_dictionary=[name for name in figures if name not in ("row", "column")],
         write_statistics=[*figures, *(f"bbox.{side}" for side in _SIDES)],
         write_page_index=True,
-        # Without this, readers would get dictionaries instead of the repeated values.
+        # With a stored schema, readers would get dictionaries instead of the repeated values.
         store_schema=False,
     ) as writer:
         for part in parts(layer):

@@ -73,7 +73,7 @@ def write_odt(title: str, parts: Sequence[Part], *, language: str = "en") -> byt
     }
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
-        # Programs recognise the type by this member, which must be the first and not compressed.
+        # Programs recognise the type by the member mimetype, which must be first and uncompressed.
         archive.writestr(zipfile.ZipInfo("mimetype", DAY), MEDIA_TYPE)
         for name, text in members.items():
             archive.writestr(zipfile.ZipInfo(name, DAY), text, zipfile.ZIP_DEFLATED)

@@ -74,7 +74,7 @@ def own_noun(content: Content) -> Noun | None:
 @own_noun.register(FlowsRelease)
 @own_noun.register(TripsRelease)
 def _trips_counted(content: FlowsRelease | TripsRelease) -> Noun:
-    # Not the owner's noun for rows, since a trip may consist of several rows of a person.
+    # The owner's noun for rows would be wrong: a trip may consist of several rows of a person.
     return TRIP
 
 

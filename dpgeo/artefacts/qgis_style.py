@@ -194,7 +194,7 @@ def _rule(parent: ET.Element, number: int, label: str, wanted: str | None) -> No
 
 
 def _symbol(view: View, number: int, colour: Colour | None) -> ET.Element:
-    """Return the symbol of a class; `colour` is None for features that do not stand out."""
+    """Return the symbol of a class; `colour` is None if it does not stand out from the noise."""
     shape = shape_of(view.layer)
     kind = {"point": "marker", "line": "line", "polygon": "fill"}[shape]
     symbol = ET.Element(

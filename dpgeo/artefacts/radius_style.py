@@ -23,7 +23,7 @@ OUT_OF_REACH_WORDS = "Out of reach: nobody near enough accepts"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Class:
-    """A class of a legend: the features with `value` in `column`, or all without a column."""
+    """A class of a legend: the features with `value` in `column`, or all if it is ""."""
 
     label: str
     column: str = ""

@@ -63,7 +63,7 @@ class PacedSocket:
         return received
 
     def send(self, data: Any, flags: int = 0) -> int:
-        """Send some of the bytes, and return how many. Raises TooSlow."""
+        """Send some bytes, and return how many. Raises TooSlow if the receiver is too slow."""
         # The worker has not called `expect_body` if gunicorn rejects a malformed header. Call it
         # here, so that the header's deadline does not cut off the response.
         if self._deadline is not None:

@@ -60,7 +60,7 @@ def note_sign_out(request: HttpRequest | None, **_: object) -> None:
 def content_security_policy(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Middleware that sets the policy on every response that does not have its own.
+    """Middleware that sets the Content-Security-Policy of every response without one of its own.
 
     Browsers keep no page for members, and drop what they have of this site when somebody signs out.
     TRACE, which would repeat the headers of a request, is refused.

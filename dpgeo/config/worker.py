@@ -86,8 +86,8 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
         conn.sock.expect_header()
         stays = super().handle(conn)
         if stays is False:
-            # Close the connection here, because closing waits for the other side and would block
-            # gunicorn's main thread.
+            # Close the connection in its own thread, because closing waits for the other side and
+            # would block gunicorn's main thread.
             close_graceful(conn.sock.plain)
             conn.close = _closed
         return stays
@@ -132,7 +132,7 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
         super().finish_request(conn, fs)
 
     def set_accept_enabled(self, enabled: bool) -> None:
-        """Accept new connections only if `_may_accept`; gunicorn calls this after every event."""
+        """Accept connections only while `_may_accept` is true; gunicorn calls this after each event."""
         super().set_accept_enabled(enabled and self._may_accept)
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: BaseException) -> None:

@@ -29,7 +29,7 @@ LEAST = 100
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line for each method: the means of its errors over the trials (`trials.line`)."""
+    """Yield a line of output for each method: its mean errors over the trials (`trials.line`)."""
     random = np.random.default_rng(11)
     sizes = (random.pareto(1.0, REGIONS) * 60 + 1).astype(np.int64)
     level = random.uniform(1, 9, REGIONS)

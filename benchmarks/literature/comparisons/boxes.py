@@ -38,7 +38,7 @@ OWN = ("dpcube", "auto")
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line for each method: the means of its errors over the trials (`trials.line`)."""
+    """Yield a line of output for each method: its mean errors over the trials (`trials.line`)."""
     whole = counts_of(options.file, CELLS, PEOPLE)
     counts, epsilon = whole.astype(np.float64), options.budget
     boxes = random_boxes(CELLS)

@@ -32,7 +32,7 @@ SELDOM = -1.6
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line for each method: the means of its errors over the trials (`trials.line`)."""
+    """Yield a line of output for each method: its mean errors over the trials (`trials.line`)."""
     whole, tested = invented()
     histogram, epsilon = whole.astype(np.float64), options.budget
 

@@ -5,10 +5,10 @@ have equal rewards. `planned` is the share of tasks with a radius above 0 and wi
 limit, `success` (ASR) the share of tasks that some worker accepts, with workers at their true
 positions, and `asked` (ANW) the mean number of workers asked to do a task; all three are computed
 over all tasks. `rejected` (RejR) is the share of tasks to which nobody would travel. Over the
-planned tasks, `travel` (WTD) is the mean distance in metres of the nearest worker who accepts,
-`spread` the distance between the quartiles of 2r/3 (the authors' boxplot), `distance_error` (DE)
-the mean difference between 2r/3 and the true mean distance of those asked, in metres, and `cost`
-(EC) the rewards paid and 0.01 for each worker asked, for each task.
+planned tasks, `travel` (WTD) is the mean distance in metres of the nearest worker who accepts. For
+a radius r, 2r/3 is the expected distance of those asked; `spread` is the distance between its
+quartiles (the authors' boxplot), `distance_error` (DE) its mean difference from their true mean
+distance, in metres, and `cost` (EC) the rewards paid and 0.01 for each worker asked, for each task.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ SETTINGS = Settings(
 
 
 def compare(options: Options, target: float = TARGET, reward: float = REWARD) -> Iterator[Line]:
-    """Yield a line for each method: the means of its errors over the trials (`trials.line`)."""
+    """Yield a line of output for each method: its mean errors over the trials (`trials.line`)."""
     asked = dataclasses.replace(SETTINGS, target=target, total_reward=reward * TASKS)
     area = StudyArea.from_bounds(0.0, 0.0, SIDE_DEGREES, SIDE_DEGREES)
     lon, lat = _people(WORKERS, 1)
@@ -136,7 +136,7 @@ def _spread(radius: Floats) -> float:
 
 
 def _people(number: int, seed: int) -> tuple[Floats, Floats]:
-    """Return positions (n,) in degrees, in a generated city."""
+    """Return longitudes and latitudes (n,) of people in a generated city."""
     random = np.random.default_rng([MAP_SEED, seed])
     chances = generated("city", CELLS, MAP_SEED).ravel()
     cells = random.choice(chances.size, number, p=chances)

@@ -28,7 +28,7 @@ SQUARES = 400
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line for each method: the means of its errors over the trials (`trials.line`)."""
+    """Yield a line of output for each method: its mean errors over the trials (`trials.line`)."""
     whole = counts_of(options.file, CELLS, PEOPLE)
     random = np.random.default_rng(7)
     squares = {}

@@ -34,7 +34,7 @@ LEVELS = 8
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line for each method: the means of its errors over the trials (`trials.line`)."""
+    """Yield a line of output for each method: its mean errors over the trials (`trials.line`)."""
     random = np.random.default_rng(11)
     chances = chances_of(options.file, CELLS).ravel()
     cells = random.choice(chances.size, 2 * PEOPLE, p=chances)

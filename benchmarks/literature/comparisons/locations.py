@@ -57,7 +57,7 @@ DEGREES = math.degrees(1 / EARTH_RADIUS_METRES)
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line for each method: the means of its errors over the trials (`trials.line`)."""
+    """Yield a line of output for each method: its mean errors over the trials (`trials.line`)."""
     x, y, persons = _positions()
     truth, step, epsilon = _map(x, y), SIDE / POINTS, float(LEVEL.epsilon)
     points = nearest_points(x, y, step, POINTS)

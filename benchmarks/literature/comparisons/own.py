@@ -38,7 +38,7 @@ def counts_of(file: Path | None, cells: int, people: int) -> NDArray[np.int64]:
 
 
 def chances_of(file: Path | None, cells: int) -> Floats:
-    """Return the shares (cells, cells) of people in a .npy file or in a generated city."""
+    """Return each cell's share (cells, cells) of all people in a .npy file or a generated city."""
     if file is None:
         return np.asarray(generated("city", cells, MAP_SEED))
     counts = coarsened(np.load(file, allow_pickle=False).astype(np.int64), cells)

@@ -4,9 +4,9 @@ LPA (noise on every count), DFT (noise on Fourier coefficients) and GS (grouping
 count all visits, so their noise depends on the largest number of visits of any
 person. The three use that number without noise although it is private, so their errors are too
 favourable. dpgeo keeps BOUND visits of each person: at random (SRA) or those to popular places
-(HPA). `rmse` is the root mean square error of a place against all visits, `kl` the divergence in
-nats, and `precision` the share of the 50 busiest places that is found. The input is Parquet with
-columns user, lon and lat; places are cells.
+(HPA). `rmse` is the root mean square error of a place's count against all its visits, `kl` the
+divergence in nats, and `precision` the share of the 50 busiest places that is found. If a file is
+given, it is Parquet with columns user, lon and lat. Places are cells.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ BOUND = 10
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line for each method: the means of its errors over the trials (`trials.line`)."""
+    """Yield a line of output for each method: its mean errors over the trials (`trials.line`)."""
     view = _generated() if options.file is None else bounding.read(options.file, Counting.VISITS)
     grid = Grid.over(view.area, CELLS)
     truth = bounding.true_counts(view, grid)

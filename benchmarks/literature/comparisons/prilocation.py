@@ -40,7 +40,7 @@ SPREAD = 0.01
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line for each method: the means of its errors over the trials (`trials.line`)."""
+    """Yield a line of output for each method: its mean errors over the trials (`trials.line`)."""
     records = _invented() if options.file is None else _read(options.file)
     wide = diameter(records.places.positions)
 

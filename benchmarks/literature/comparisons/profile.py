@@ -2,7 +2,7 @@
 
 The noise of every bin has the scale BOUND/epsilon. `rmse` is the root mean square error of a bin,
 and `ranges` the mean absolute error of 500 ranges of hours. Methods whose authors assume one visit
-a person get epsilon/BOUND, so that BOUND visits cost epsilon together. The file is Parquet with
+a person get epsilon/BOUND, so that BOUND visits cost epsilon together. A file is Parquet with
 columns user and minute, the minutes since a Sunday at midnight.
 """
 
@@ -42,7 +42,7 @@ RANGES = 500
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line for each method: the means of its errors over the trials (`trials.line`)."""
+    """Yield a line of output for each method: its mean errors over the trials (`trials.line`)."""
     person, hour = _generated() if options.file is None else _read(options.file)
     first, last = np.sort(np.random.default_rng(1).integers(0, BINS, (RANGES, 2))).T
     each = options.budget / BOUND

@@ -35,7 +35,7 @@ ROUNDS = 10
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line for each method: the means of its errors over the trials (`trials.line`)."""
+    """Yield a line of output for each method: its mean errors over the trials (`trials.line`)."""
     whole = counts_of(options.file, BINS, PEOPLE).sum(axis=0)
     counts = whole.astype(np.float64)
     ends = np.sort(np.random.RandomState(7).randint(0, BINS, (QUERIES, 2)), axis=1)

@@ -27,7 +27,7 @@ SOURCE_SENSITIVITY = 16.0
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line for each method: the means of its errors over the trials (`trials.line`)."""
+    """Yield a line of output for each method: its mean errors over the trials (`trials.line`)."""
     random = np.random.default_rng(11)
     x = random.uniform(-1, 1, POINTS)
     y = np.clip(0.2 + 0.5 * x + random.normal(0, 0.2, POINTS), -1, 1)

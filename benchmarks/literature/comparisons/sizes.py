@@ -22,7 +22,7 @@ PEOPLE = 2_000
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line for each method: the means of its errors over the trials (`trials.line`)."""
+    """Yield a line of output for each method: its mean errors over the trials (`trials.line`)."""
     whole = counts_of(options.file, CELLS, PEOPLE).ravel()
     truth, epsilon = np.sort(whole.astype(np.float64)), options.budget
 

@@ -24,7 +24,7 @@ SOUGHT = 20
 
 
 def compare(options: Options) -> Iterator[Line]:
-    """Yield a line for each method: the means of its errors over the trials (`trials.line`)."""
+    """Yield a line of output for each method: its mean errors over the trials (`trials.line`)."""
     order = np.random.RandomState(7).permutation(CELLS**2)
     whole = counts_of(options.file, CELLS, PEOPLE).ravel()[order]
     counts, epsilon = whole.astype(np.float64), options.budget

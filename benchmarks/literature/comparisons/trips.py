@@ -1,9 +1,9 @@
 """Made-up trips by dpgeo, and by models written after DPT and AdaTrace.
 
-A file is Parquet with columns user, lon and lat, and with either `traj`, the number of a row's trip
-(rows are in the order of travel), or `minute`, in which case rows of a user at most GAP minutes
-apart are a trip. Without a file, trips between hubs of an invented city are made up, each by
-another person.
+If a file is given, it is Parquet with columns user, lon and lat, and with either traj, the number
+of a row's trip (rows are in the order of travel), or minute, in which case rows of a user at most
+GAP minutes apart are a trip. Without a file, trips between hubs of an invented city are generated,
+each by a different person.
 
 Divergences (Jensen-Shannon, in nats) between the real and the made-up trips: `visits` of cells,
 `pairs` of a start and an end, `lengths` in moves, `moves` between neighbouring cells, and
@@ -96,7 +96,7 @@ class Trips:
 
 
 class TripsView:
-    """Trips for `trips.release` to read; each trip or each person is a privacy unit."""
+    """View of trips that dpgeo's mechanism reads; each trip or each person is a privacy unit."""
 
     def __init__(self, data: Trips, unit: Ints, bound: int, random: Generator) -> None:
         self._data, self._unit = data, unit
