@@ -132,7 +132,7 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
         super().finish_request(conn, fs)
 
     def set_accept_enabled(self, enabled: bool) -> None:
-        """Accept connections only while `_may_accept` is true; gunicorn calls this after each event."""
+        """Accept connections only while `_may_accept`; gunicorn calls this after every event."""
         super().set_accept_enabled(enabled and self._may_accept)
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: BaseException) -> None:
