@@ -26,7 +26,7 @@ from dpgeo.accounts.models import FailedCode, User
 from dpgeo.core.errors import InvalidInput
 
 A_WINDOW, A_DAY = 5, 20
-"""Wrong codes after which further codes are refused for a quarter of an hour, and for a day."""
+"""Numbers of wrong codes after which more are refused: in a quarter of an hour, and in a day."""
 
 WINDOW, DAY = timedelta(minutes=15), timedelta(days=1)
 

@@ -69,9 +69,9 @@ def passkey_add(
 
 
 def passkey_use(*, user: User, credential: dict[str, Any]) -> Authenticator:
-    """Return the passkey of an account with which this session's challenge was answered.
+    """Return the passkey of an account that answered this session's challenge.
 
-    Raises InvalidInput for a wrong answer.
+    Raises InvalidInput if the `credential` is not a right answer by one of its passkeys.
     """
     from allauth.mfa.webauthn.internal import auth
 

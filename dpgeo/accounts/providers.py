@@ -77,7 +77,7 @@ def authenticated_at(account: Any) -> float | None:
 
 
 def drop_claims(sender: object, instance: Any, **_: Any) -> None:
-    """Remove the claims from a provider's account before it is stored: they stay in memory only."""
+    """Keep a sign-in's claims in memory only: allauth's record of it is stored without them."""
     if instance.extra_data:
         instance.claims = instance.extra_data
         instance.extra_data = {}

@@ -1,4 +1,4 @@
-"""Names of places for the maps of a study area, from the basemap and from lists of the world."""
+"""Names of places on maps of a study area, from the basemap and from worldwide lists of places."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def world_places() -> WorldPlaces:
 
 @cache
 def world_names() -> WorldNames:
-    """Return the names of countries and cities, for maps, that come with the software."""
+    """Return the names of countries and cities on maps, from files that come with the software."""
     built = Path(settings.BASE_DIR) / "frontend" / "dist"
     return WorldNames(built / "country-names.tsv", world_places().cities.values())
 

@@ -44,7 +44,7 @@ from dpgeo.datasets.versions import rows_of
 from dpgeo.jobs.lease import JobLease
 from dpgeo.phrases import Phrase
 
-if TYPE_CHECKING:  # This import loads heavy libraries that the site does not need.
+if TYPE_CHECKING:  # It loads heavy libraries, so functions import it when needed.
     from dpgeo.ingest.same_people import People
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ SPANS = {"working-days": ("Monday", "Friday"), "weekends": ("Saturday", "Sunday"
 MECHANISMS = ("time-slices", "auto-by-time", "flows")
 
 PREFIXES = ("cells-", "estimate-", "flows-")
-"""What the names of slices begin with: counts of cells, estimates of cells, and flows."""
+"""How names of slices' layers begin: for counts of cells, estimates of cells, and flows."""
 
 
 class Slice(NamedTuple):
