@@ -60,9 +60,9 @@ CONCENTRATED = 50.0
 """If the `concentration` of the equal squares' counts is above this, one phase of squares of
 different sizes follows, otherwise two.
 
-The limit was chosen on generated maps with 100,000 records at epsilon 0.1. The only maps above it
-are those of a table of two attributes, both mostly zero, of people in a corner, and of roads that
-meet in one square.
+The limit was chosen on generated maps with 100,000 records at epsilon 0.1. Of these, the only ones
+above it are a table of two attributes, both mostly zero, people in a corner, and roads that meet in
+one square.
 """
 
 PER_SQUARE = 40.0
@@ -135,7 +135,7 @@ def phases_after_look(measurements: NodeMeasurements, cells: Floats, level: int)
     Their shares add up to 1 - PILOT_SHARE - FIRST_SHARE. `cells` (2^depth, 2^depth) holds the
     expected counts inferred so far, and `level` is the grid's level in the quadtree. If nearly
     everybody is in a few squares, squares of different sizes are chosen once: there is little to
-    find elsewhere, and noise in these squares weighs most. Otherwise they are chosen twice, and the
+    find elsewhere, and noise in these few matters most. Otherwise they are chosen twice, and the
     first counts show where the second squares should be small.
     """
     if concentration(measurements, cells, level) > CONCENTRATED:

@@ -302,7 +302,7 @@ def _bound(bound: Mapping[str, str], words: Mapping[str, Sequence[Any]], mixed: 
 
 
 def _share(parameter: str) -> float:
-    """Return the share of a parameter's values that the fuzzer takes from its dictionary."""
+    """Return the share of a parameter's values from its dictionary; the others are invented."""
     return 0.6 if parameter.startswith(("query", "header")) else 0.9
 
 

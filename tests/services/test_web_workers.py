@@ -109,7 +109,7 @@ def shares(port: int) -> Counter[str]:
 
 
 def test_a_connection_opened_when_all_threads_are_busy_is_answered_soon(port: int) -> None:
-    """One response frees a place in the queue, even if the busy clients keep sending requests."""
+    """One response lets a waiting connection in, even if the busy clients keep sending requests."""
     with ThreadPoolExecutor(CONNECTIONS + 1) as pool:
         busy = [pool.submit(ask_again_and_again, port, 60) for _ in range(CONNECTIONS)]
         time.sleep(0.2)

@@ -1,4 +1,4 @@
-"""The guessing game that audits epsilon: what guesses prove, and how attackers learn rules."""
+"""The guessing game that audits epsilon: what guesses prove, how attackers learn to guess."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ def test_rank_intervals_hold_in_19_of_20_draws() -> None:
         held += bool(np.all(best <= first) and np.all(last <= worst))
         told += int(np.sum(worst <= 20))
     assert held >= 190
-    assert told > 200  # Many intervals are narrow enough to be useful.
+    assert told > 200  # Many intervals of ranks are narrow enough to be useful.
 
 
 def test_too_narrow_intervals_of_ranks_would_be_noticed() -> None:

@@ -440,7 +440,7 @@ def test_areas_at_the_edges_of_the_map_work_like_others(area: StudyArea) -> None
 
 @pytest.mark.parametrize("radius", [1, 200])
 def test_an_area_smaller_than_a_step_of_the_grid_is_refused(radius: int) -> None:
-    """An area is refused if it is smaller than the radius or contains no point of the grid."""
+    """An area is refused if it is smaller than the radius or holds no point to snap to."""
     with pytest.raises(InvalidInput) as refused:
         price(Params(radius=radius), 1, StudyArea.from_bounds(10.0, 50.0, 10.000004, 50.000002))
     assert refused.value.field == "radius"

@@ -1,4 +1,4 @@
-"""The sums of distances to the lower and upper limit, which give a mean, and their noise."""
+"""The sums of values' distances to their lower and upper limit, which give a mean, with noise."""
 
 from __future__ import annotations
 

@@ -53,7 +53,8 @@ def test_structure_first_finds_the_steps_and_spends_half_on_sums() -> None:
 def test_structure_first_chooses_an_edge_with_the_right_odds() -> None:
     """Of the two cuts of the counts 0, 0, 6, the better one is chosen with the right odds.
 
-    The odds are exp(epsilon/2 * 18/(2 (2 F + 1))), where F is the largest count that is assumed.
+    The odds are exp(epsilon/2 * 18/(2 (2 F + 1))), where 18 is the difference of the cuts' squared
+    errors and F is the largest count that is assumed.
     """
     counts, draws, epsilon, most = np.array([0.0, 0.0, 6.0]), 2500, 2.0, 6
     chance = 1 / (1 + np.exp(-epsilon / 2 * 18 / (2 * (2 * most + 1))))

@@ -122,7 +122,7 @@ def taylor_radius(density: Any, pull: Any) -> Any:
 def test_the_circle_model_includes_the_factor_missing_in_the_source() -> None:
     """The circle model includes a factor that is missing in the publication.
 
-    At density 0.5 the solution is 0.56; the published approximation (13.16) gives 0.52.
+    At density 0.5 the right radius is 0.56; the published approximation (13.16) gives 0.52.
     """
     density, pull = np.array([0.5, 1.46, 3.0]), np.ones(3)
     radius = circle_radius(NEEDED, density, pull)
