@@ -31,7 +31,7 @@ SETTLEMENT = "P"
 CAPITAL = "PPLC"
 
 FEWEST_OF_CITY = 15_000
-"""Population from which a place is called a city, unless it is a capital."""
+"""Smallest population of a city; smaller places are towns. Capitals are a kind of their own."""
 
 
 def towns(table: Path, countries: Mapping[str, str]) -> Iterator[Place]:

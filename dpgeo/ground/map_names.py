@@ -94,8 +94,8 @@ class WorldNames:
     def countries(self, area: Bounds, around: Bounds) -> list[MapName]:
         """Return the countries whose names lie in an area's surroundings.
 
-        Countries that are tiny there are left out, and so are those whose name lies in the area and
-        that are more than a quarter of its size.
+        Countries that are too small or too large for a map of the surroundings are left out, and so
+        are those whose name lies in the area and that are more than a quarter of the area's size.
         """
         shown = _size(around)
         return [

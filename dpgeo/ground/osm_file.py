@@ -78,7 +78,8 @@ def _fields(message: bytes) -> dict[int, int | bytes]:
 def sea(coast: NDArray[np.object_], frame: shapely.Geometry) -> shapely.Geometry:
     """Return the sea in a frame, from coastlines that have the land on their left.
 
-    The result is empty if a coastline ends inside the frame, so that neither side of it is closed.
+    A coastline that ends inside the frame counts for nothing, since it does not separate land from
+    sea. The result is empty if there is no other coastline.
     """
     lines = shapely.line_merge(shapely.union_all(shapely.intersection(coast, frame)), directed=True)
     edges = shapely.union_all([shapely.boundary(frame), lines])

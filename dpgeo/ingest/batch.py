@@ -72,9 +72,10 @@ class Reader:
     """Reader of one format: `read` yields all rows, `head` returns the first PREVIEW_ROWS as text.
 
     Both functions raise InvalidInput. One row must never affect how another is read. `sample`, if
-    there is one, yields rows from all parts of a long file or, if it must be read from the
-    beginning, its first rows, in small batches. If `has_layouts`, all three also receive the
-    declared layout; `head` receives None if no layout is declared and it has to guess one.
+    there is one, yields rows in small batches, from all parts of a long file. If the format can
+    only be read from the beginning, they are the first rows. If `has_layouts`, all three also
+    receive the declared layout; `head` receives None if no layout is declared and it has to guess
+    one.
     """
 
     read: ReadRows

@@ -119,7 +119,7 @@ def _stems(word: str) -> Iterator[str]:
 
 
 def suggest_clock(columns: Columns, names: Sequence[str], rows: Sequence[Sequence[str]]) -> Columns:
-    """Add a date column and a time-of-day column to a suggestion, if the file has both.
+    """Add a date column and a time-of-day column to the suggested columns, if there are both.
 
     They are recognised by their values.
     """

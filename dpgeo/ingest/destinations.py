@@ -29,7 +29,7 @@ DESTINATION_FIELDS = tuple(
 def destinations(batch: Batch, schema: Schema, kept: NDArray[np.bool_]) -> list[Any]:
     """Return x and y, float64 (m,) each, of the destinations of the rows marked in `kept`.
 
-    The entries of a row without a usable destination are null.
+    They are in Web Mercator metres, and null for a row without a usable destination.
     """
     # Refusals go to a sieve and a tally that nobody reads: no row is left out for its destination.
     sieve = Sieve(batch.rows, Tally())

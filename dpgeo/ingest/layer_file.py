@@ -69,7 +69,7 @@ def is_layer_file(head: bytes) -> bool:
 
 
 def read_layer_file(path: Path, choices: LayerChoices, folder: Path) -> dict[str, Any]:
-    """Read a file as a FeatureCollection in degrees; the worker writes in the empty `folder`.
+    """Read a file as a FeatureCollection in degrees; the sandbox writes to the empty `folder`.
 
     Raises InvalidInput, which names the field at fault, or Conflict if the machine is busy.
     """

@@ -72,9 +72,9 @@ def texts(values: Sequence[object], role: str, sieve: Sieve) -> Any:
 def as_text(value: object, role: str) -> bytes | None:
     """Convert one value to text, cut just beyond the greatest accepted length.
 
-    A float that identifies a person must be whole and exact. A boolean becomes "true" or "false",
-    and an object or a list counts as missing, but in most roles both raise Unusable. Only public
-    attributes, measures, categories and destinations accept them.
+    A float that identifies a person must be whole and exact. In public attributes, measures,
+    categories and destinations, a boolean becomes "true" or "false", and an object or a list counts
+    as missing. In all other roles, both raise Unusable.
     """
     if value is None:
         return None

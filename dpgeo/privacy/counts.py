@@ -1,4 +1,4 @@
-"""Opaque private counts with a computed sensitivity."""
+"""Private counts that only a Meter can read, with the sensitivity from which noise follows."""
 
 from __future__ import annotations
 

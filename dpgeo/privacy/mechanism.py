@@ -427,7 +427,7 @@ def combine_shards(
 ) -> Released:
     """Merge shards into one release that does not reveal which shard a report came from.
 
-    Raises PrivacyError if the shards' traces differ.
+    Raises PrivacyError if the shards' traces differ, which record what was spent on each.
     """
     first = shards[0]
     if any(shard.trace != first.trace for shard in shards):

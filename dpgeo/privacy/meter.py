@@ -252,8 +252,8 @@ class Meter:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the cells (n,) whose noisy counts reach `threshold`, and these counts (n,).
 
-        Raises PrivacyError, before anything is drawn, if the request is refused. A request is also
-        refused if too many empty cells would reach the threshold.
+        Raises PrivacyError, before anything is drawn, if the request is refused. It is also
+        refused if noise alone is expected to lift more than MOST_PASSING cells to the threshold.
         """
         if type(counts) is not PrivateSparseCounts or threshold < 1:
             raise PrivacyError("Sparse private counts are measured above a threshold of 1 or more.")

@@ -122,7 +122,8 @@ def scatter(area: StudyArea, size: int, random: RandomWords) -> tuple[Floats, Fl
     grid = Grid.over(area, PADDING_CELLS)
     cells = np.flatnonzero(grid.inside(area))
     drawn = [random.words(size) * 2.0**-64 for _ in range(3)]
-    # The minimum is needed because a 64-bit word near 2^64 rounds up to 1 when scaled by 2^-64.
+    # A word near 2^64 is rounded up to 1 when scaled by 2^-64. Without the minimum, its index
+    # would be one too large.
     chosen = cells[np.minimum((drawn[0] * cells.size).astype(np.int64), cells.size - 1)]
     row, column = np.divmod(chosen, grid.columns)
     return to_degrees(

@@ -143,10 +143,10 @@ def moves_of(rows: OrderedRows, columns: int) -> tuple[Ints, Ints, Ints, Ints]:
 def _kept(
     unit: Ints, key: NDArray[np.uint64], pair: Ints, bound: int, distinct: bool
 ) -> NDArray[np.bool_]:
-    """Return a mask (t,) of the `bound` trips of each unit with the smallest keys.
+    """Return a mask (t,) of the trips to keep: those with the `bound` smallest keys of each unit.
 
-    If `distinct`, only the trip with the smallest key is considered of a unit's trips that have the
-    same start and end.
+    If `distinct`, all trips of a unit with the same start and end are dropped first, except the one
+    with the smallest key.
     """
     kept = np.zeros(unit.size, dtype=np.bool_)
     candidates = np.arange(unit.size)
