@@ -99,7 +99,8 @@ def household_loss(people: int, degree: float, epsilon: float, least: float = 0.
 def group_loss(people: int, most: int, epsilon: float) -> float:
     """Return the privacy loss of a household of `people` if each person gets epsilon/`most`.
 
-    This is how dpgeo protects households; `most` is their declared largest size.
+    This is how dpgeo protects households; `most` is the largest size of a household that is
+    declared.
     """
     scale = most / epsilon
     return loss(Answer(people, scale), Answer(0, scale))

@@ -65,7 +65,10 @@ def functional_mechanism(
 
 
 def simplex_sums(x: Floats, y: Floats) -> Floats:
-    """Return sums (3, 2) over people: (1 - u)^2, 2u(1 - u) and u^2, each times 1 - v and v."""
+    """Return sums (3, 2) over people: (1 - u)^2, 2u(1 - u) and u^2, each times 1 - v and v.
+
+    u is (1 + x)/2, and v is (1 + y)/2, with x and y clipped to [-1, 1].
+    """
     u, v = (1 + np.clip(x, -1, 1)) / 2, (1 + np.clip(y, -1, 1)) / 2
     return np.stack([(1 - u) ** 2, 2 * u * (1 - u), u**2]) @ np.stack([1 - v, v]).T
 

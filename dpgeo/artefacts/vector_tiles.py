@@ -266,7 +266,7 @@ def _interleaved(heads: Numbers, tails: _Ragged) -> Numbers:
 def _geometry(
     layer: Layer, place: NDArray[np.float64], zoom: int, x: int, y: int, rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], _Ragged]:
-    """Return the geometry types (n,), rows (n,) and drawing commands of a tile's features."""
+    """Return the geometry types (n,), rows in the layer (n,) and commands of a tile's features."""
     corner, scale = np.array([x, y]), EXTENT * 2.0**zoom
     if isinstance(layer, BoxLayer):
         units = np.rint(place[rows] * scale - np.tile(corner * EXTENT, 2)).astype(np.int64)

@@ -2,8 +2,8 @@
 epsilon is divided.
 
 `rmse` and `kl` are over all pairs of a place and a day, and `top_10` is the share of the ten
-busiest places of a day that is found, averaged over the days. A file has the columns that
-`venues` lists.
+busiest places of a day that is found, averaged over the days. If a file is given, its
+columns are those that `venues` lists.
 """
 
 from __future__ import annotations

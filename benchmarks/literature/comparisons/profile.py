@@ -2,8 +2,8 @@
 
 The noise of every bin has the scale BOUND/epsilon. `rmse` is the root mean square error of a bin,
 and `ranges` the mean absolute error of 500 ranges of hours. Methods whose authors assume one visit
-a person get epsilon/BOUND, so that BOUND visits cost epsilon together. A file is Parquet with
-columns user and minute, the minutes since a Sunday at midnight.
+a person get epsilon/BOUND, so that BOUND visits cost epsilon together. If a file is given, it
+is Parquet with columns user and minute, the minutes since a Sunday at midnight.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Range counts in one dimension: 1,000 random ranges of 256 bins, the columns of a map.
+"""Range counts in one dimension: 1,000 random ranges within 256 bins, a map's columns.
 
 `range_error` is the mean absolute error of a range, and `bin_error` the root mean square error of a
 bin. If a file is given, people are spread as in its square .npy array of counts.
