@@ -52,7 +52,7 @@ class Category:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys that name the values in files, in the order of the codes; OTHER is last."""
+        """The values from which slices' keys are made, in the order of codes; OTHER is last."""
         return (*self.values, OTHER)
 
     @property

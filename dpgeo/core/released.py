@@ -387,12 +387,12 @@ class TripsRelease(Content):
 
     `ends`, int64 (n, n), are the noisy numbers of trips by the cell in which they start and the
     cell in which they end, for the n cells of the grid. `moves`, int64 (n, 8), are noisy sums by
-    cell and direction (`core.trip_paths`): however many moves a trip has, it adds UNITS in all,
-    divided among the moves as evenly as possible. Entries of cells that do not intersect the study
-    area are exactly 0, without noise, as are moves into such cells. `lengths`, int64 (m,), are the
-    noisy numbers of trips with 1 to m moves; longer trips were cut off. If `gap_minutes` is above
-    0, consecutive rows of a person that are at most that many minutes apart made a trip; otherwise
-    each row was a trip.
+    the cell that a move leaves and its direction (`core.trip_paths`): however many moves a trip
+    has, it adds UNITS in all, divided among the moves as evenly as possible. Entries of cells that
+    do not intersect the study area are exactly 0, without noise, as are moves into such cells.
+    `lengths`, int64 (m,), are the noisy numbers of trips with 1 to m moves; longer trips were cut
+    off. If `gap_minutes` is above 0, consecutive rows of a person that are at most that many
+    minutes apart made a trip; otherwise each row was a trip.
     """
 
     product = "Synthetic data"

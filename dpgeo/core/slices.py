@@ -110,7 +110,7 @@ class Slicing:
 
 
 def value_key(number: int, value: str) -> str:
-    """Return the key that stands for a category's value in files, such as "2-bike-fast".
+    """Return the part of a slice's key for a category's value, such as "2-bike-fast".
 
     `number` is the value's code; it keeps the keys of similar values distinct.
     """

@@ -197,8 +197,8 @@ PLANS = [
 """Pairs of mechanism and parameters with large grids, for tests that need no data."""
 
 MANY, SHARES = 5, 3
-"""If a parameter has at least MANY values, they are divided into SHARES parts, and each mechanism
-with this parameter draws releases with one of the parts."""
+"""If a parameter has at least MANY choices and is used by at least SHARES mechanisms, the choices
+are divided into SHARES parts, and each of these mechanisms draws releases with one of the parts."""
 
 
 def choices_drawn(cls: type[Any]) -> Iterator[dict[str, object]]:

@@ -55,8 +55,7 @@ EPSILONS = [
 ABOUT = {"title": "A made-up city", "publisher": "Nobody", "licence": "CC0-1.0"}
 
 DRAWS = 40 if AUDIT else 16
-"""Number of releases drawn to check the margins of a mechanism; each has at least a hundred counts.
-"""
+"""Number of releases drawn to check a mechanism's margins, for all counts of a layer together."""
 
 BESIDE = {"departures", "arrivals"}
 """Layers of flows with measurements besides those of trips between two regions.
