@@ -45,7 +45,9 @@ def read_identities(path: Path) -> list[Any]:
 
 
 def new_identity(path: Path) -> str:
-    """Write a new identity to a file that only its owner may read; return its recipient.
+    """Write a new identity (private key) to a file that only its owner may read.
+
+    Returns its recipient, which is the public key.
 
     Raises FileExistsError.
     """

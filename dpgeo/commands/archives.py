@@ -85,7 +85,10 @@ def archive_writer(path: Path, recipients: Sequence[Any]) -> Iterator[ArchiveWri
 
 @contextmanager
 def archive_stream(path: Path, identities: Sequence[Any]) -> Iterator[tarfile.TarFile]:
-    """Open an archive to read its members one after the other. Raises InvalidInput."""
+    """Open an archive to read its members one after the other.
+
+    Raises InvalidInput if it cannot be decrypted, or is no complete archive.
+    """
     with ExitStack() as stack:
         file: IO[bytes] = stack.enter_context(path.open("rb"))
         begins = file.read(len(AGE_MAGIC))

@@ -63,7 +63,10 @@ class FileVanished(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """The files of a finished backup; `missing` is the number of stored names without a file."""
+    """The two archives of a finished backup.
+
+    `missing` is the number of files that the database names but that did not exist.
+    """
 
     data: Path
     keys: Path

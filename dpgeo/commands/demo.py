@@ -164,7 +164,7 @@ class Demo:
                 requested_by=self.owner,
                 job_id=job_id,
             )
-        except BudgetExceeded:  # a demo made by an older version has a smaller budget
+        except BudgetExceeded:  # datasets of a demo that an older version made have less budget
             self.output.write("  Left out: the budget of these invented data does not hold it")
             return
         number = release.pk

@@ -229,7 +229,10 @@ def _same(one: IO[bytes], other: IO[bytes]) -> bool:
 
 
 def _restore_rows(data: Path, identities: Sequence[Any]) -> int:
-    """Insert all rows; return how many. Raises InvalidInput for a table that is missing here."""
+    """Insert all rows of an archive; return how many.
+
+    Raises InvalidInput for rows of a table that this database does not have.
+    """
     models = {f"{ROWS}{model._meta.label}.jsonl": model for model in tables()}
     clear_made_by_migrate()
     rows = 0
@@ -276,7 +279,7 @@ def _end_releases(journal: Sequence[Decision]) -> int:
     for key in published:
         state = ReleaseState(ended[key])
         releases.filter(pk=key).update(state=state, **{STATES[state].since: now})
-    # A draft of the backup may have been published and withdrawn later, so no draft is published
+    # A draft in the backup may have been published and withdrawn since, so no draft is published
     # now.
     drafts = releases.filter(state=ReleaseState.DRAFT)
     drafts.update(publish_when_done=False)

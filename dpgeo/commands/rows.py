@@ -141,7 +141,7 @@ def clear_made_by_migrate() -> None:
 
 
 def reset_sequences() -> None:
-    """Raise the sequences, so that new rows get ids above those of the restored rows."""
+    """Raise the database's id sequences, so that new rows get ids above those of restored rows."""
     statements = connection.ops.sequence_reset_sql(no_style(), tables())
     with connection.cursor() as cursor:
         for statement in statements:

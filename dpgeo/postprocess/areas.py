@@ -175,7 +175,7 @@ def covers_of(
     parts: Parts,
     notes: tuple[str, ...] = (),
 ) -> list[Cover]:
-    """Build the cover of each of m query regions.
+    """Build the cover of each of m query regions: the measured regions that make it up.
 
     `totals` (m,) holds, for each query region, the sum of the counts of its whole measured regions.
     `wholes` (m, k) says how many of these were measured with each of the k `noises`. `notes` are

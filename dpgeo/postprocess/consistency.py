@@ -91,8 +91,8 @@ def _combine(
     `below_variance` hold C and W. An unmeasured node has an infinite `error`.
     """
     both = np.where(np.isfinite(error), error + below_variance, 1.0)
-    # Both weights are computed as quotients. If the second were computed as 1 minus the first, it
-    # could lose all its digits.
+    # The weights of a node's own count and of its children's sum are both computed as quotients. As
+    # 1 minus the first, the second could lose all its digits.
     own = np.where(np.isfinite(error), below_variance / both, 0.0)
     children = np.where(np.isfinite(error), error / both, 1.0)
     value[inner] = (value * own + below * children)[inner]

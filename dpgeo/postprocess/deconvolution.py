@@ -93,10 +93,12 @@ better.
 """
 
 TURNS = 2
-"""Number of positions of the frame of squares in each update; the smoothing is the mean of them."""
+"""Number of positions of the frame of squares in each update, over which smoothing is averaged."""
 
 COARSEST = 4
-"""Number of squares along each side at the smoothing's coarsest level, which is not smoothed."""
+"""Number of the largest squares along each side of the frame; how the points are divided among
+these squares is not smoothed.
+"""
 
 LEAST_SHARE = 1e-9
 """Smallest share of all points in a cell of the result.

@@ -191,7 +191,10 @@ class _Model:
 
 @functools.cache
 def _unfitted_moments(kind: NoiseKind) -> tuple[Floats, Floats]:
-    """Return posterior means and variances under the weights from which the fit starts."""
+    """Return posterior means and variances under the mixture weights from which the fit starts.
+
+    They are used where there are too few counts to fit weights.
+    """
     model = _model(kind)
     return model.moments(model.initial_weights(ZERO_LIMITS[0])[1])
 

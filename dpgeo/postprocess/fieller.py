@@ -1,8 +1,9 @@
 """Intervals of means from two noisy sums, by inversion of a test (Fieller 1954).
 
-Let U be the noisy sum of the steps k of a region's records (0 <= k <= K), D the noisy sum of K - k,
-and b the scale of the Laplace noise of either sum, in steps. For a candidate mean m, as a fraction
-of the range,
+A record's value is counted in steps: k of the K equal steps from the lower to the upper limit of
+the measure. Let U be the noisy sum of k over a region's records, D the noisy sum of K - k, and b
+the scale of the Laplace noise of either sum, in steps. For a candidate mean m, as a fraction of the
+range,
     T(m) = (1 - m) U - m D
 has mean 0 if m is the true mean of the counted records, however many there are, and its noise is (1
 - m) X - m Y with X and Y independent. With p = max(m, 1 - m) b and q = min(m, 1 - m) b,
@@ -85,9 +86,10 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class ShareNoise:
-    """Noise of a region's two noisy sums: of steps from the lower and from the upper limit.
+    """Noise of a region's two noisy sums, U and D of the module docstring.
 
-    `steps` is the number of steps between the limits, K of the module docstring.
+    They add up how many steps each record's value is above the measure's lower limit, and how many
+    below its upper one. `steps` is the number of steps between the limits, K.
     """
 
     noise: CountNoise

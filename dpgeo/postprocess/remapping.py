@@ -139,7 +139,7 @@ class Medians:
     def at(self, column: Floats, row: Floats) -> tuple[Floats, Floats]:
         """Return the columns and rows (n,) of remapped points.
 
-        They are interpolated between the medians at the four nearest cell centres.
+        They are interpolated between the posterior medians for the four nearest cell centres.
         """
         rows, columns = self._grid.shape
         west = np.clip(np.floor(column - 0.5), 0, max(columns - 2, 0)).astype(np.int64)

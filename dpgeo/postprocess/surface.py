@@ -319,5 +319,5 @@ def _blurred(measurements: NodeMeasurements, cells: Floats) -> Floats:
 
 
 def _totals(label: NDArray[np.int64], cells: Floats) -> Floats:
-    """Return, for each label, the sum of the cells with that label."""
+    """Return, for each label, the sum of the values of the cells with that label."""
     return np.bincount(label.ravel(), weights=cells.ravel()).astype(np.float64)

@@ -114,8 +114,8 @@ class SurfaceAreas(Areas):
         self._before = np.concatenate([[0.0], np.cumsum(self._surface)])
 
     def covers(self, regions: Shapes) -> list[Inferred]:
-        """Add up the surface in each region; a cell that an outline cuts adds the share of its area
-        in the region.
+        """Add up the surface in each query region; a cell that the outline cuts adds a share of its
+        count: the share of its ground in the region.
         """
         covered, touched = self._tree.touched(regions)
         totals = self._sums(covered, regions)

@@ -216,7 +216,7 @@ class Tree(Areas):
         """
 
     def covers(self, regions: Shapes) -> list[Cover]:
-        """Return the cover of each region by tree nodes; only leaves can be used in part."""
+        """Return the tree nodes that make up each query region; only leaves can be used in part."""
         touched = self._boxes.touched(regions)[1]
         where, nodes, shares = touched.region, touched.node, touched.share
         # A node's count may be used unless that of an ancestor is used whole, which includes it.

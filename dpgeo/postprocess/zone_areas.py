@@ -58,7 +58,7 @@ class ZoneAreas(Areas):
         self._corners = shapely.get_num_coordinates(self._shapes)
 
     def covers(self, regions: Shapes) -> list[Cover]:
-        """Cover as much as possible of each region by disjoint zones, chosen greedily."""
+        """Cover as much of each query region as a greedy choice of disjoint zones can."""
         return [self._cover(self._counts, *each) for each in self._chosen(regions)]
 
     def sums_of_each(

@@ -92,8 +92,8 @@ def _readings() -> Iterator[Reading]:
 
 def _tell(reading: Reading) -> bool:
     """Record a problem's level, and send a message if it has risen; return whether one was sent."""
-    # Failed jobs are counted from the first reading on: those that failed before it cause no
-    # message. All other problems are states, which are reported even if they exist by then.
+    # Jobs that failed before this software first looked for problems cause no message. All other
+    # problems are states, which are reported even if they exist at that time already.
     first = reading.level if reading.name == "jobs-failed" else 0
     alert, _ = Alert.objects.get_or_create(name=reading.name, defaults={"level": first})
     if reading.level == alert.level:

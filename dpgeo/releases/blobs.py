@@ -50,7 +50,9 @@ def new_blob_name(release: Release) -> str:
 
 
 def _version(release: Release) -> str:
-    """Return a text that identifies a draw's inputs: the data's version and a series' state."""
+    """Return a text that identifies what a draw is made from: the version of the data and, in a
+    series, the state that says how much each person has used.
+    """
     return release.upload_id.hex + lineage_of(release)
 
 

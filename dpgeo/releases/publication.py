@@ -68,9 +68,9 @@ def move(release: Release, name: str, *, by: User | None = None, **facts: object
 
 
 def release_record(release: Release, kind: EventKind, by: User | None, detail: str = "") -> None:
-    """Record an action on a release in the audit list, by the release's id and its dataset.
+    """Record an action on a release in the audit list.
 
-    `detail` is a further text for the list.
+    The entry names the release's id and its dataset; `detail` is a further text for it.
     """
     event_record(
         kind,
@@ -173,7 +173,7 @@ def _check_paid(release: Release) -> None:
 def _promise(release: Release) -> None:
     """Record the promise that the total budgets stated in a release are never raised.
 
-    Raises Conflict if a budget for points was declared, or a total raised, after the
+    Raises Conflict if a budget for perturbed points was declared, or a total raised, after the
     request.
 
     The ledger for counts comes first. Once its total is promised, no budget for points can

@@ -223,7 +223,7 @@ def release_quote(
     With `guess`, the owner's estimates about the data, which are public, the quote also gives
     advice on the contribution bound. Without `refunds`, as for API keys, refunded amounts count as
     spent. Raises InvalidInput, with the field at fault, BudgetExceeded, with the amounts, and
-    Conflict for points while no total budget for counts has been set.
+    Conflict for perturbed points while no total budget for counts has been set.
     """
     chosen, params = request.definition, request.params
     plan = checked_plan(
@@ -262,7 +262,7 @@ def _currencies(
 ) -> Currencies | None:
     """Compare a budget in epsilon with one in rho for this request.
 
-    Returns None for points, if the currency is fixed already, or if there are no margins.
+    Returns None for perturbed points, if the currency is fixed, or if there are no margins.
     """
     if request.notion is Notion.GEO_IND or not accounting_open(dataset):
         return None

@@ -212,7 +212,7 @@ def _debit_unknown(job: UUID, name: str, *, in_series: bool = False) -> int:
     dataset = Dataset.objects.filter(slug=slug).select_related("ledger").first()
     title = released.about.get("title", "")
     if in_series and released.about.get("series_protection") == Protection.PERSON:
-        # One debit pays for all maps of the series, so it may be there already.
+        # One debit pays for all maps of the series, so the ledger may have it already.
         paying = paying_id(UUID(released.about["series"]))
         if is_debited(paying):
             return 0
@@ -231,7 +231,7 @@ def _debit_unknown(job: UUID, name: str, *, in_series: bool = False) -> int:
 
 
 def _accounting(released: Released) -> Accounting:
-    """Return the currency of the dataset's budget, as the public texts in a draw state it."""
+    """Return the currency of the dataset's budget, epsilon or rho, as a draw's public texts say."""
     delta = released.about.get("dataset_delta", "")
     return Accounting(delta_exponent=parse_delta(delta, 1)) if delta else PURE
 

@@ -107,8 +107,8 @@ def check_replaced_paid(release: Release, lease: JobLease) -> None:
     draw, and is not refunded.
     """
     if not pay_for_replaced(release):
-        # A job that is marked as drawing is not refunded when it fails, so the earlier draw stays
-        # paid for.
+        # A job that is marked as drawing is not refunded when it fails, so its debit goes on paying
+        # for the first draw.
         lease.set_drawing()
         raise Conflict(
             "A draw of this release was found that was made before a person was erased. The budget "
@@ -120,7 +120,8 @@ def check_replaced_paid(release: Release, lease: JobLease) -> None:
 def draw(release: Release, lease: JobLease) -> Released:
     """Draw a release's noisy counts or perturbed points once.
 
-    The points of large files, and the counts of large registered folders, are divided in shards.
+    The points of large files, and the counts of large folders that are read in place, are divided
+    in shards, on which several workers can work.
 
     Raises the errors of `read_and_draw` or `sharding.draw_in_shards`.
     """

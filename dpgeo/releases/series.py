@@ -519,8 +519,8 @@ def _draw_next(series: Series) -> bool:
             return _may_start(series) and series_request_period(series, number) is not None
     except BudgetExceeded:
         _end(series, "budget")
-    # Either an approver must first answer whether another dataset is about the same people, or
-    # another process has requested the period already.
+    # This is tried again later: either an approver must first answer whether another dataset is
+    # about the same people, or another process has requested the period already.
     except Conflict as problem:
         logger.warning("series %s: not drawn yet: %s", series.pk, problem.message)
     return False

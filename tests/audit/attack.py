@@ -81,7 +81,7 @@ class Case:
     counting: Counting = Counting.VISITS
     bound: int = BOUND
     chosen: Mapping[str, object] = field(default_factory=dict)
-    """Parameters that override those of `chosen_of`, with which releases usually reveal most."""
+    """Parameters of the mechanism; for those not named here, `chosen_of` has values."""
     pairs: tuple[Pair, ...] = PAIRS
     note: str = ""
     learned: int = 0

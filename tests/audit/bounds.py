@@ -92,7 +92,10 @@ def disproved(guesses: Guesses, epsilon: float, chance: float, delta: float = 0.
 
 
 def least_epsilon(guesses: Guesses, chance: float, delta: float = 0.0) -> float:
-    """Return a lower confidence bound on epsilon at `delta`: every lower value is disproved."""
+    """Return a lower confidence bound on epsilon at `delta`.
+
+    The guesses disprove every lower epsilon.
+    """
     steps = 0
     while disproved(guesses, steps * STEP, chance, delta):
         steps += 1

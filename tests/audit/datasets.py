@@ -103,7 +103,7 @@ class Counted:
         return once
 
     def preferring(self, popularity: Popularity) -> Any:
-        """Return the engine's view that keeps each person's places in the most popular regions."""
+        """Return the engine's view that keeps, of each person's regions, the most popular ones."""
         return self.view.preferring(popularity)
 
 

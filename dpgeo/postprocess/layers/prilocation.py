@@ -1,4 +1,6 @@
-"""Layers of PriLocation: released bins and clusters, units such as districts, and drawn places."""
+"""Layers of a release of PriLocation: counts by cluster, by unit (such as a district), and by bin,
+the part of a cluster in one unit; and the places drawn from them.
+"""
 
 from __future__ import annotations
 
@@ -193,6 +195,6 @@ class _Summed:
         size = np.bincount(group, minlength=groups)
         self.label = EXACT_NOISE if size.max() <= 1 else NOMINAL
         self.note = EXACT if size.max() <= 1 else ADDED
-        # A cluster without places has no bins, so its count is 0, without noise.
+        # A cluster without places has no part in any unit, so its count is 0, without noise.
         self.margin = np.sqrt(size) * noise.margin()
         self.threshold = np.maximum(np.sqrt(size) * noise.threshold(), 1.0)

@@ -36,7 +36,7 @@ class Hour:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A sum of counts over days or hours, its margin, and the length of its bar, up to 100."""
+    """A sum of counts over days or hours, its margin, and its bar's length `size`, at most 100."""
 
     title: str
     value: int

@@ -1,4 +1,7 @@
-"""Functions for layers and measured regions, with one implementation per type of content."""
+"""Functions that turn a release's content into layers and measured regions.
+
+Each has one implementation for each type of content.
+"""
 
 from __future__ import annotations
 
@@ -89,9 +92,9 @@ def can_compare(content: Content) -> bool:
 
 @singledispatch
 def slim(content: Content) -> Content:
-    """Return the content without counts that a comparison of maps does not need.
+    """Return the content without the counts that a comparison of maps does not need.
 
-    For most types of content, this is all of it.
+    Most types of content have none of these, and are returned unchanged.
     """
     return content
 

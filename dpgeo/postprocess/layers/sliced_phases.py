@@ -87,7 +87,10 @@ def _inferred(content: PhasedSlicesRelease, area: StudyArea) -> Areas | None:
 
 @slice_of.register
 def _slice(content: PhasedSlicesRelease, layer: str) -> Content:
-    """Return the slice with this layer name, with its surface or as measured boxes alone."""
+    """Return one slice; `layer` is the name of its layer of boxes or of its layer of a surface.
+
+    If it is the layer of boxes, the slice consists of the measured counts of the last phase alone.
+    """
     for number, key in enumerate(content.keys):
         if layer == f"estimate-{key}":
             return one_slice(content, number)

@@ -96,8 +96,8 @@ class DensitySurface:
         return self._ruled(self._read(column, row, 0), rule)
 
     def noise_at(self, longitude: Floats, latitude: Floats) -> Floats:
-        """Return the noise variance per square metre of the cell at each position (n,); 0 outside
-        the grid.
+        """Return, for each position (n,), the noise variance of its cell's count divided by the
+        cell's ground area in square metres; 0 outside the grid.
         """
         x, y = to_mercator(longitude, latitude)
         cell = self.grid.locate(x, y)

@@ -1,4 +1,4 @@
-"""Campaign plans on a released map: task regions and rewards.
+"""Plans for a campaign of paid tasks on a released map: task regions and rewards.
 
 Everything is computed from a public surface and the operator's own tasks. No private data are read
 and no budget is spent. A task that cannot be planned gets a reason and does not affect the others.
@@ -98,7 +98,7 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Settings of a campaign. Raises InvalidInput for an invalid value.
+    """Settings of a campaign of paid tasks. Raises InvalidInput for an invalid value.
 
     `target` is the task success probability E, above 0 and at most 1. `total_reward` is divided
     among all tasks. `willingness` (c, in metres per unit of reward), `least_reward` (w0, below

@@ -319,7 +319,7 @@ def increasing_root(
 
 
 def _tanh_ratio(pull: Floats, radius: Floats) -> Floats:
-    """Compute tanh(a/r) for pull a and radius r, which is 1 at radius 0."""
+    """Compute tanh(a/r), which is 1 at r = 0; `pull` is a = c w, and `radius` is r, in metres."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(radius > 0, np.tanh(pull / radius), 1.0)
 

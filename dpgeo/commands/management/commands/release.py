@@ -180,7 +180,7 @@ class Command(BaseCommand):
 
 
 def _household(quote: Quote) -> list[str]:
-    """Return a line of text on the epsilon of households, or no line if only people have one."""
+    """Return a line of text on the epsilon of a household, or [] if single people are protected."""
     request = quote.request
     if request.household == 1:
         return []
