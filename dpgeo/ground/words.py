@@ -24,7 +24,7 @@ SHORT = {"st": "saint", "ste": "sainte", "str": "strasse"}
 WORD = re.compile(r"[^\W_]+")
 
 COMPARED = 7
-"""Number of letters at the beginning of a word within which typing errors are found."""
+"""Typing errors are found only within this many letters at the beginning of a word."""
 
 LEAST_FORGIVEN = 4
 """Length of the shortest word in which a typing error is forgiven."""

@@ -98,7 +98,7 @@ def _person(names: Sequence[str]) -> str:
 
 
 def _compound(names: Sequence[str], persons: set[str]) -> str:
-    """Return the first name that combines a word for a person with a word for a number."""
+    """Return the first name that joins words for a person and a number, such as Kundennr."""
     for name in names:
         stems = {stem for word in words_of(name) for stem in _stems(word)}
         if stems & persons:

@@ -27,7 +27,10 @@ In a smaller dataset, the answer (many shared persons, or not) could point to a 
 """
 
 MANY = Fraction(1, 10)
-"""Share of the smaller dataset's persons from which two datasets have "many of the same people"."""
+"""Smallest share that counts as "many of the same people".
+
+It is the share of the smaller dataset's persons who are in the other dataset too.
+"""
 
 MOST_HASHES = 1 << 20
 """Maximum number of hashes held for a dataset.

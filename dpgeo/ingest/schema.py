@@ -42,17 +42,17 @@ Wanted = Mapping[str, str]
 
 
 def attribute_key(attribute: Attribute) -> str:
-    """Return the key of an attribute's column in `Schema.wanted`, in place of a `Role`."""
+    """Return the key of an attribute's column in `Schema.wanted`; other columns have a `Role`."""
     return f"{ATTRIBUTE}{attribute.column}"
 
 
 def measure_key(measure: Measure) -> str:
-    """Return the key of a measure's column in `Schema.wanted`, in place of a `Role`."""
+    """Return the key of a measure's column in `Schema.wanted`; other columns have a `Role`."""
     return f"{MEASURE}{measure.column}"
 
 
 def category_key(category: Category) -> str:
-    """Return the key of a category's column in `Schema.wanted`, in place of a `Role`."""
+    """Return the key of a category's column in `Schema.wanted`; other columns have a `Role`."""
     return f"{CATEGORY}{category.column}"
 
 

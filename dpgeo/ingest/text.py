@@ -63,10 +63,10 @@ def lenient_text(values: Any) -> Any:
 def bounded(values: Any) -> tuple[Any, Any, NDArray[np.bool_]]:
     """Replace values longer than `MAX_FIELD_BYTES` in an Arrow column by null.
 
-    Returns the values as large_binary, with null for the too long ones; the index of each row's
-    value, or None if the values are those of the rows in order; and a mask of the rows whose value
-    was too long. In a column with a dictionary, values are replaced before they are repeated for
-    each row. A dictionary with more values than rows is expanded.
+    Returns the values as large_binary, null where one was too long; each row's index in them, or
+    None if they are the rows' values in order; and a mask of the rows whose value was too long. Of
+    a dictionary column, the dictionary's values are returned, so that a value is stored once for
+    all of its rows. A dictionary with more values than rows is expanded.
     """
     codes = values.indices if pa.types.is_dictionary(values.type) else None
     words = (values.dictionary if codes is not None else values).cast(pa.large_binary())

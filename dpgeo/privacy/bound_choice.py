@@ -128,9 +128,9 @@ class PrivateContributions(Opaque):
 
 
 def split(epsilon: Fraction, percent: int) -> tuple[list[Spend], Fraction]:
-    """Return the spend for the choice of the bound, and its epsilon.
+    """Return the spend, in a list, that pays for the choice of the bound, and its epsilon.
 
-    It gets `percent` per cent of `epsilon`; there is no spend if that is 0.
+    Its epsilon is `percent` per cent of `epsilon`; the list is empty if that is 0.
     """
     if percent == 0:
         return [], Fraction(0)

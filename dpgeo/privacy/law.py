@@ -1,9 +1,9 @@
 """The noise that counts will get, from public numbers alone, for forecasts.
 
-A forecast has no private counts whose sensitivity could be read, so the law repeats, for each kind
-of counts, the sensitivity that views compute (`privacy.counts`, `privacy.value_shares`). Nothing is
-drawn with the noise of a law: meters read the sensitivity of the private counts themselves, and
-tests compare the forecast with the noise that was drawn.
+A forecast has no private counts whose sensitivity could be read, so `Law` repeats, for each kind of
+counts, the sensitivity that views compute (`privacy.counts`, `privacy.value_shares`). Its noise is
+never drawn: meters read the sensitivity of the private counts themselves, and tests compare the
+forecast with the noise that was drawn.
 """
 
 from __future__ import annotations
