@@ -72,7 +72,7 @@ class Directions:
 
     @classmethod
     def of(cls, grid: Grid) -> Self:
-        """Build the tables of sines and cosines for a grid's cell centres."""
+        """Build the tables: sines and cosines of the longitudes and latitudes of cell centres."""
         x = grid.west + (np.arange(grid.columns) + 0.5) * grid.cell
         y = grid.north - (np.arange(grid.rows) + 0.5) * grid.cell
         longitude, latitude = np.radians(to_degrees(x, 0)[0]), np.radians(to_degrees(0, y)[1])

@@ -193,9 +193,8 @@ class Coverage:
 
     `key`, int64 (n,) ascending, has one entry for each cell that a polygon's outline intersects:
     the polygon's index times the number of cells, plus the cell's index. `share` (n,) is the share
-    of the cell's ground that the polygon covers. After each of these cells, a run of cells that the
-    outline does not intersect may follow in the same row, up to the next cell that it intersects.
-    `after` (n,) is the covered share of each cell in that run: 0 or 1.
+    of that cell's ground that the polygon covers. `after` (n,) is the covered share, 0 or 1, of
+    every cell to the right of that cell, up to the next one in its row that the outline intersects.
     """
 
     lines: Lines

@@ -83,8 +83,9 @@ class PlaceSearch(Protocol):
         """Return at most `most` full names that match a text, with the best matches first."""
 
     def find(self, name: str) -> NamedPlace | None:
-        """Return the place with this name, or by far the largest that the name may mean, or
-        None.
+        """Return the place that has this name or is clearly meant by it, or None.
+
+        If several places match, one that is far larger than all others is meant.
         """
 
     def time_zone_at(self, longitude: float, latitude: float) -> str:
@@ -193,8 +194,8 @@ class WorldPlaces:
 
     @cached_property
     def _clocks(self) -> frozenset[str]:
-        """The main time zones: of zones with equal local times since 1970, only the principal
-        one.
+        """Time zones of the table zone1970, in which zones with equal local times since 1970 have
+        one entry, that of the principal zone.
         """
         return frozenset(row[2] for row in _rows(self._zones / "zone1970.tab", 3))
 
@@ -277,8 +278,8 @@ class WorldPlaces:
             at = shapely.points([[city.longitude, city.latitude] for city in cities])
             same = shapely.dwithin(country[1], at, COAST_DEGREES)
             own = [city for city, inside in zip(cities, same, strict=True) if inside]
-            # Prefer cities whose time zone is in `_clocks`, the main zones of countries: otherwise
-            # an enclave's zone might be chosen.
+            # Prefer cities whose time zone is in `_clocks`: the nearest city may be in an enclave
+            # that has a zone of its own.
             cities = [city for city in own if city.time_zone in self._clocks] or own or cities
         lon = np.radians([city.longitude for city in cities]) - np.radians(longitude)
         lat = np.radians([city.latitude for city in cities])

@@ -1,4 +1,4 @@
-"""Nearest declared place within reach: a public assignment of positions to places."""
+"""Assignment of positions to the nearest declared place within reach, by public facts alone."""
 
 from __future__ import annotations
 

@@ -33,9 +33,9 @@ class PlaceRaster:
     """Raster that holds the nearest place of each cell, in `nearest` (rows, columns).
 
     An entry is the index of the place, `OUTSIDE` for cells out of reach of all places, or `MARKED`
-    for cells with several nearest places. The column of a position is the whole part of (longitude
-    - low) * scale; rows are counted in the same way, from the south. Positions outside the raster
-    are out of reach.
+    for cells with several nearest places. A position's column is the whole part of (longitude -
+    low[0]) * scale[0], and its row, counted from the south, that of (latitude - low[1]) * scale[1].
+    Positions outside the raster are out of reach.
     """
 
     low: NDArray[np.float64]

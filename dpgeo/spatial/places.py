@@ -33,7 +33,8 @@ EVERYWHERE = "everywhere"
 """Name of the unit above the widest level, which contains all places."""
 
 CELL_LEVELS = ("district", "quarter", "block")
-"""Levels of the hierarchy of cells; each unit has 4 x 4 units of the next level."""
+"""Levels of the hierarchy of cells, the widest first; each unit has 4 x 4 units of the next level.
+"""
 
 FAN_OUT = 4
 

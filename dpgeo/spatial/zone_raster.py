@@ -346,7 +346,7 @@ def _add_crossed(patches: NDArray[np.int32], marks: NDArray[np.int32], edges: Ed
         patch = patches[row[unknown] + up, column[unknown] + across]
         open_, patch = unknown[patch >= 0], patch[patch >= 0]
         # The cell is divided by its edge. The middle of the side that it shares with the neighbour,
-        # or the shared corner, shows which of its parts touches the neighbour's patch.
+        # or the shared corner, lies in the part that touches the neighbour's patch.
         shared_x = np.asarray(column[open_] + (1 + across) / 2, dtype=np.float64)
         shared_y = np.asarray(row[open_] + (1 + up) / 2, dtype=np.float64)
         distance = _distances(lines, edge[open_], shared_x, shared_y)

@@ -1,4 +1,4 @@
-"""Drawings on the owners' pages, checked by pixels: preview of a map, and study area map."""
+"""What scripts draw on the owners' pages, checked by pixels: a map's preview, the study area."""
 
 from __future__ import annotations
 

@@ -34,8 +34,8 @@ SIZES = [(1440, 900, "light"), (1440, 900, "dark"), (390, 844, "light"), (390, 8
 def published(tmp_path: Path) -> Release:
     """Publish flows between the squares of a town, before and after noon, from a file of trips.
 
-    Most trips lead to square B2 in the morning, and back in the afternoon. A fifth of the riders do
-    not ride back, so the morning has most trips despite the noise, and the map shows the morning
+    Most trips lead to square B2 in the morning, and back from it in the afternoon. A fifth of the
+    riders do not ride back. So even with noise, the morning has most trips, and the map shows it
     first.
     """
     cache.clear()

@@ -131,7 +131,8 @@ def test_a_cluster_is_a_circle_in_the_colour_of_its_count(
     places = list(zip(content.longitude, content.latitude, strict=True))
     page = open_page(path(release, *places[largest], 12), theme=theme)
     assert share(middle(page), "tide-6", theme) == 1.0
-    # The values that the map loads are rounded to a quarter of the noise scale, so they may be off.
+    # The map loads values that are rounded to a quarter of the noise scale, so they may differ a
+    # little from the released ones.
     assert re.search(r"^(69[89]|70[012]) ± 36 sightings$", told(page), re.M)
     page = open_page(path(release, *places[below], 12), theme=theme)
     assert ramp_share(middle(page), theme) == 0.0

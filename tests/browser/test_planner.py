@@ -82,7 +82,7 @@ def test_the_map_opens_beside_its_legend_and_below_its_box(
     release = install(grid_release(area, 48), "Stuttgart")
     page = open_planner(f"/plan/?release={release.pk}", size=size)
     sheet = page.locator("#map .sheet").bounding_box()
-    # The circles' key is part of the legend, without a border of its own.
+    # The key to the circles is part of the map's legend and has no border of its own.
     assert page.locator(".legend > .circle-key").count() == 1
     assert (
         page.eval_on_selector(".circle-key", "each => getComputedStyle(each).borderTopWidth")

@@ -275,7 +275,8 @@ def test_pointing_at_a_cell_shows_its_count_and_margin(open_page: Open, gridded:
     flag.wait_for(state="visible")
     match = re.search(r"([\d,]+) ± 12 in this", flag.inner_text())
     assert match, flag.inner_text()
-    # The values that the map loads are rounded to a quarter of the noise scale, so they may be off.
+    # The map loads values that are rounded to a quarter of the noise scale, so they may differ a
+    # little from the released ones.
     assert abs(int(match[1].replace(",", "")) - int(layer.value[index])) <= 1
     noun, unit = page.inner_text(".legend h2").split(" ", 1)
     assert f"{noun.lower()} {unit}" in flag.inner_text(), "the unit of the legend"

@@ -374,7 +374,7 @@ def _declare_series(city: City) -> None:
 
 
 def _fail(series: Series) -> None:
-    """Make a series look as if its first map had failed: its release is cancelled."""
+    """Make it look as if a series' first map had failed: give the series a cancelled release."""
     lost = Release.objects.filter(job__state=JobState.CANCELLED)[0]
     Job.objects.filter(pk=lost.job_id).update(state=JobState.FAILED)
     Release.objects.filter(pk=lost.pk).update(series=series, number=1)

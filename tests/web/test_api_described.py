@@ -212,5 +212,8 @@ assert first["paths"] and first == second
 
 
 def test_a_new_process_generates_the_schema_in_several_threads() -> None:
-    """What drf-spectacular loads lazily must not be seen half loaded by another thread."""
+    """A new process generates the complete schema, even in several threads at once.
+
+    What drf-spectacular loads lazily must not be seen half loaded by another thread.
+    """
     subprocess.run([sys.executable, "-c", AT_ONCE], check=True)

@@ -56,9 +56,9 @@ def positions_in(shape: Any, number: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_the_radius_planned_at_a_position_lies_within_its_band(release: Release) -> None:
-    """At least 95 % of the radii planned at random positions lie within their band.
+    """At least 95 % of the radii planned at random positions lie within the map's band there.
 
-    The others are at positions within one lattice step of a band's border.
+    The other positions are within one step of the map's lattice from the border of a band.
     """
     document = radius(release, values=True)
     bands = shapes_of(document, "band")

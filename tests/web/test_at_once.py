@@ -107,7 +107,7 @@ def test_a_second_request_for_a_file_leaves_nothing_not_even_in_the_log(
 def test_a_repeated_request_that_took_the_whole_budget_gets_its_release(
     tmp_path: Path, meanwhile: Any
 ) -> None:
-    """The repetition is answered like the first request, not refused for want of budget."""
+    """A request repeated meanwhile is answered like the first, not refused for want of budget."""
     dataset, job, paid = make_dataset(budget=Fraction(1)), uuid.uuid4(), []
     make_ready(dataset, tmp_path)
 

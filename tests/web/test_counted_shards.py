@@ -62,7 +62,7 @@ def part_files() -> list[str]:
 def watch_commits(
     monkeypatch: pytest.MonkeyPatch, after: Callable[[list[int]], None] = lambda _: None
 ) -> list[int]:
-    """Record the numbers of committed shards in the returned list.
+    """Return a list to which the number of each shard is added when it is committed.
 
     After each commit, `after` is called with the list.
     """
@@ -148,10 +148,10 @@ def test_each_measurement_asks_a_question_of_its_own(
 ) -> None:
     """Each measurement of a release asks for counts of its own.
 
-    Popular bounding measures twice, and what the second measurement asks for depends on the noise
-    of the first. The worker is stopped in the second measurement, with the first one's noise in
-    memory. The next attempt draws that noise anew, so it asks for other counts, and everybody is
-    counted again.
+    Popular bounding measures twice, and what is counted for the second measurement depends on the
+    noise of the first. Here, the worker is stopped during the second, and the noise of the first,
+    which was only in its memory, is lost. The next attempt draws that noise anew, so it asks for
+    other counts, and everybody is counted again.
     """
     numbers = watch_commits(monkeypatch, stop_after(SHARDS + 2))
     changes = {**EXACT, "bounding": "popular", "epsilon": "1"}

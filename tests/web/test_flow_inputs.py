@@ -159,7 +159,7 @@ def test_visits_of_a_person_within_a_gap_become_flows(
     found = listed()
     if not way_on:
         assert agrees(found)
-    else:  # A person with two trips counts in one pair only, so no exact counts are known.
+    else:  # Of a person's two trips, only one counts, so the exact count of a pair is unknown.
         on = {way: number for way, number in found.items() if way[1] == NAMES[10]}
         assert {way[0] for way in on} == {NAMES[end] for _, end in WAYS}
         assert abs(sum(found.values()) - sum(WAYS.values())) <= 10

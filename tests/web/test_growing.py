@@ -306,7 +306,7 @@ def test_no_key_learns_whether_somebody_else_added_the_rows_that_it_guesses(desk
         upload_ingest(upload_id=upload_confirm(upload=sent, columns=COLUMNS).pk)
         sent.refresh_from_db()
         outcomes.append(sent.state)
-    # A key may learn that it has sent one of its own files twice.
+    # A key may learn that a file repeats one of its own, so only the third file is refused.
     assert outcomes == [UploadState.READY, UploadState.READY, UploadState.FAILED]
 
 

@@ -65,11 +65,13 @@ PAGE_COLUMNS = (
     *FIXED,
     *JOINS,
 )
-"""The columns that pages may show: those in the key of a cached page, and those in FIXED."""
+"""The columns that pages may show: those that are in a cached page's key, and those in FIXED."""
 
 OTHER_TABLES = {"releases_release", "releases_releasefile", "datasets_dataprotection"}
-"""Further tables that a page may query. What it shows of other maps and of data protection is part
-of its cache key, and a release's files never change.
+"""Further tables that a page may query.
+
+What the page shows of other maps and of data protection is part of its cache key, and a release's
+files never change.
 """
 
 

@@ -99,7 +99,8 @@ def test_a_drawn_area_needs_no_title_and_no_time_zone(desk: Desk) -> None:
     place(desk, **sides)
     dataset = Dataset.objects.get()
     assert dataset.area.bounds == (11.3, 48.0, 11.8, 48.3)
-    # The town's name is in files of the built frontend; without them, the title names no town.
+    # The name of the town around the area is in files of the built frontend; without them, the
+    # title names no town.
     assert dataset.title in {"Munich", "Where people are"}
     # Without a built frontend, the country is unknown and the time zone of the nearest city is
     # used.

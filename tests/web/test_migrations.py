@@ -108,7 +108,8 @@ def migrate_as_before(end: int) -> Any:
     targets |= {app: squash.replaces[end] for (app, _), squash in squashed.items() if app in OURS}
     del targets["webhooks"]  # older versions did not have this app
     if end == 0:
-        # The first migration of this app needs later migrations of other apps.
+        # The first migration of this app needs migrations of other apps that are later than their
+        # first.
         del targets["crowdsourcing"]
     state = executor.migrate(list(targets.values()))
     for node in squashed:  # the older version had no squashed migrations

@@ -155,7 +155,8 @@ def test_a_file_that_fills_the_disk_on_its_way_is_answered_with_507(
     address = announce(program, slug).json()["url"]
     read = disk_space.read_disk_space()
     disk.fill(leave=0)
-    # The check before the upload still sees the space that was free before the disk was full.
+    # The check before the upload reads the free space from before the disk was full, so only
+    # writing fails.
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("dpgeo.api.outages.read_disk_space", lambda: read)
         sent = program.send("PATCH", address, CONTENT, Upload_Offset="0")

@@ -21,7 +21,7 @@ MEASURED = (
     "round 2: sums of clusters",
     "counts of level 5",
 )
-"""Labels with numbers, as mechanisms make them: one for each pattern in NUMBERED."""
+"""Labels with numbers, as mechanisms make them: one that matches each pattern in NUMBERED."""
 
 
 @pytest.mark.parametrize("key", [key for key in MECHANISMS if key != "prilocation"])

@@ -158,7 +158,7 @@ def test_a_radius_with_a_coarser_grid_than_that_of_the_budget_is_refused(
 ) -> None:
     """A radius that needs a coarser grid than the budget's is refused.
 
-    On a grid of 10 m, a report that is to be moved by one metre may be moved by ten.
+    On a grid of 10 m, a report that its noise would move by one metre may be moved by ten.
     """
     with pytest.raises(InvalidInput, match="at most 200 m") as refused:
         make_release(dataset, **{**POINTS, "parameters": {"level": "1", "radius": 1000}})

@@ -454,7 +454,7 @@ def test_no_secret_stands_in_the_databases_log(
     salt, key = bytes(release.salt), hashing_key(dataset)
     log = server[1].read_text(errors="replace")
     assert "width_bucket" in log
-    assert "Window" in log  # the database also logs query plans
+    assert "Window" in log  # a word from query plans, which this database also logs
     for start in range(0, 16, 8):
         for secret in (salt, key, key[16:], *(bytes(each.person) for each in erased(dataset))):
             half = secret[start : start + 8]

@@ -295,9 +295,10 @@ def test_the_privacy_page_describes_every_spend(client: Client) -> None:
 
 
 def test_the_effect_of_one_person_on_a_figure_is_not_understated() -> None:
-    """The effect of one person on a figure is not understated.
+    """The stated effect of one person on a figure is not too small.
 
-    A person adds at most 1 to a cell, but may change all counts from which an estimate is made.
+    A person adds at most 1 to a cell's count, but may change all counts from which an estimate is
+    made.
     """
     cells = summarise(grid_release(AREA, 32))
     assert cells.shift_of_one == pytest.approx(1 / cells.spends[0].scale)

@@ -114,8 +114,8 @@ def test_margins_hatching_and_forecast_are_of_gaussian_noise(released: Released)
     for layer in counted(released):
         assert layer.margin is not None
         assert layer.threshold is not None
-        # Cells that are listed only above a threshold were partly chosen by their noise, so their
-        # margins are wider.
+        # Which cells are listed above a threshold depends partly on their noise, so their margins
+        # are wider than those of the noise alone.
         if layer.least_listed:
             assert layer.margin.min() >= min(margins)
             continue

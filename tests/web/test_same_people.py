@@ -110,7 +110,7 @@ def test_files_too_small_to_be_compared_are_compared_together(first: Dataset) ->
         read(second, rows(range(start, start + 60)))
         assert warned(second) is (start == 60)
     third = make_dataset(first.organisation)
-    read(third, rows(range(60)))  # The files have fewer people than are needed for a comparison.
+    read(third, rows(range(60)))  # too few people in the file for a comparison
     assert not warned(third)
 
 

@@ -29,7 +29,7 @@ ADDED_14 = (
     ("guarantee", (*GUESSES, "sentence")),
     ("dataset_guarantee", GUESSES),
 )
-"""Objects in a privacy statement, each with the members that version 1.4 added to it."""
+"""Objects in a privacy statement, each with those of its members that version 1.4 added."""
 
 HOST = "http://testserver"
 

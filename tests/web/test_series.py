@@ -225,7 +225,7 @@ def test_further_periods_leave_the_ledger_unchanged(dataset: Dataset) -> None:
 
 def test_the_calendar_and_the_owner_close_periods_and_rows_never(dataset: Dataset) -> None:
     add(dataset, week(1, range(5)))
-    add(dataset, week(9, range(5)))  # rows of a later week do not close a period
+    add(dataset, week(9, range(5)))  # rows of week 9 do not mean that earlier weeks are over
     series = declare(dataset)
     assert series_draw_due() == 0
     with pytest.raises(InvalidInput, match="not over yet"):
@@ -249,7 +249,7 @@ def accepted(upload: Upload) -> int:
 def test_rows_of_closed_periods_are_refused_by_name(dataset: Dataset) -> None:
     add(dataset, week(1, range(10)))
     series = declare(dataset)
-    complete(series, 2)  # rows of week 2 are now refused, though no map is drawn
+    complete(series, 2)  # further rows of week 2 are now refused, though its map is not drawn yet
     late = b"p0,50.005,10.005,2026-01-18T22:59:59Z\np0,50.005,10.005,2026-01-18T23:00:00Z\n"
     # In Berlin's time, the second of the late rows is on Monday, so in the next week.
     upload = add(dataset, week(2, range(3)) + late)
@@ -299,7 +299,8 @@ def test_erased_and_readmitted_people_get_no_second_allowance(
     person_readmit(dataset=dataset, person="p3", by=None)
     add(dataset, week(3, range(12)))
     complete(series, 3)
-    # Only the two people who had no row in an earlier week are counted.
+    # Only the two people without a row in an earlier week are counted; all others have used up what
+    # they may contribute.
     assert counted(draw_all(series)[2]) == 2
 
 
@@ -806,8 +807,8 @@ def test_a_series_ends_when_keys_may_know_of_the_failure(dataset: Dataset, setti
     job = Job.objects.filter(release__series=series)
     job.update(state=JobState.FAILED, started_at=timezone.now(), finished_at=timezone.now())
     series_draw_due()
-    # API keys may not know yet that the series has ended, so declaring days complete is not
-    # refused.
+    # API keys may not know yet that the series has ended, and a refusal would tell them, so
+    # declaring days complete is not refused.
     complete(series, 2)
     hour_passes(job)
     series_draw_due()

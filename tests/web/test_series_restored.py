@@ -1,4 +1,4 @@
-"""Series whose database was restored, while draws made since the backup stay stored."""
+"""Series whose database was restored from a backup, while later draws are still stored."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_map_that_the_database_forgot_is_not_drawn_from_other_data(protection:
     if protection == "one":
         forget_debits()
     draws_settle()
-    # The data of the forgotten draw were uploaded after the backup.
+    # The dataset now has other rows than those from which the forgotten map was drawn.
     add(dataset, week(2, range(10)))
     again = draw_all(series)
     assert not [each for each in again if each.blob_name not in ("", old)]

@@ -1,6 +1,6 @@
-"""What API keys see of jobs before the public time at which the end of a job is shown.
+"""What API keys see of a job before its public time, when they learn that it has ended.
 
-The end is shown at the next of several public times, which are fixed when the job is submitted.
+That is the first of several times, fixed when the job is submitted, that is not before the end.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def later(job: Job, minutes: int = 1) -> None:
 
 
 def with_data(desk: Desk) -> Dataset:
-    """Return a dataset with a file whose reading ended some time ago."""
+    """Return a dataset with a file whose job looks as if it had ended some time ago."""
     dataset = desk.declare(ready=True)
     for upload in dataset.uploads.all():
         later(upload.job or Job())

@@ -102,7 +102,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def wandering(lake: Path) -> Upload:
-    """Register a folder of three files with odd names, and rows of 40 people.
+    """Register a folder of three files, with rows of 40 people whose names are hard to compare.
 
     Some people are in two files.
     """

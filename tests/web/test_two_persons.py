@@ -182,7 +182,8 @@ def test_whoever_invites_accounts_stays_one_person(
     assert are_two_persons(grandchild, desk.user)
     assert not are_two_persons(grandchild, child)
     proposal_approve(proposal=proposal, by=child)
-    # Nobody knows on whose invitation this account was made, so it never counts as another person.
+    # Nobody knows who invited this account, so it might be anybody's, and never counts as another
+    # person.
     User.objects.filter(pk=sibling.pk).update(invited_by=None)
     assert not are_two_persons(User.objects.get(pk=sibling.pk), second)
     # An account that invited itself counts as no person; only an edited database can contain one.

@@ -1,4 +1,4 @@
-"""What the owner of the installation does on its pages, with a mouse or with keys alone."""
+"""Steps of the installation's owner on its pages, with a mouse or with keys alone."""
 
 from __future__ import annotations
 
