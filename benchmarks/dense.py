@@ -75,9 +75,9 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def _ratios(counts: NDArray[np.int64], options: argparse.Namespace) -> dict[str, str | float]:
-    """Return `auto`'s errors on one map, each divided by that of the best peer.
+    """Return `auto`'s errors on one map, each divided by that of the best published mechanism.
 
-    Each ratio comes with its standard error, `auto`'s own error and the name of the peer.
+    Each ratio comes with its standard error, `auto`'s own error and that mechanism's name.
     """
     own = np.array([_errors(_auto(counts, options, trial), counts) for trial in _seeds(options)])
     peers = {

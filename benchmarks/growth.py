@@ -92,7 +92,7 @@ def _count(path: Path, counting: Counting, memory: int) -> None:
 
 
 def measured(step: Callable[[], object]) -> Cost:
-    """Run a step in a new process; return its processor time and its largest memory."""
+    """Write, read or count in a new process; return the processor time and the largest memory."""
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as pool:
         return pool.submit(_timed, step).result()

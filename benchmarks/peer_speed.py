@@ -117,7 +117,7 @@ def _numbered(path: Path, target: Path, cells: int, fewer: int) -> int:
 
 
 def _run(peer: str, path: Path, cells: int, python: str) -> dict[str, str | float]:
-    """Return a peer's processor time and memory, or what to install if it cannot run."""
+    """Return a library's processor time and memory, or what to install if it cannot run."""
     script = Path(__file__).with_name("peer_work.py")
     done = subprocess.run(  # noqa: S603 - this package's own program
         [python, str(script), peer, str(path), str(cells), str(speed.BOUND)],

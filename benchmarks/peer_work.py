@@ -121,7 +121,7 @@ def _largest_memory() -> int:
 
 
 def main() -> None:
-    """Run the peer that the command line names, and print what it cost."""
+    """Run the library that the command line names; print its processor time and memory."""
     name, path, cells, bound = sys.argv[1:]
     work = PEERS[name](path, int(cells), int(bound))
     began = time.process_time()

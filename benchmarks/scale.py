@@ -98,7 +98,7 @@ class Cost:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Print a line for each step. Raises ValueError if two steps give different counts."""
+    """Print a line for each step of writing and counting. Raises ValueError if counts differ."""
     with tempfile.TemporaryDirectory(prefix="dpgeo-scale-") as name:
         folder = Path(name)
         _measured(partial(_invent, folder, options.rows, options.people, options.parts))
@@ -189,7 +189,7 @@ def _count(
 
 
 def _measured(step: Callable[[], NDArray[np.int64] | None]) -> Cost:
-    """Run a step in a new process; return its processor time, its memory and its counts."""
+    """Write or count in a new process; return its processor time, its memory and its counts."""
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=spawn) as pool:
         return pool.submit(_timed, step).result()

@@ -242,7 +242,7 @@ def exact_counts(scheme: Scheme, weeks: Weeks, kind: KindOfMap, folder: Path, se
 def baselines(
     epsilon: Fraction, weeks: Weeks, grid: KindOfMap, folder: Path, trials: int
 ) -> Iterator[tuple[Scheme, list[Floats]]]:
-    """Yield published schemes that dpgeo does not offer, with the weekly maps of each trial."""
+    """Yield schemes from papers that dpgeo does not offer, with the weekly maps of each trial."""
     levels = levels_of(len(weeks.paths))
     person = Scheme(name="person over the series, L = 20", each=2, allowance=20, epsilon=epsilon)
     event = Scheme(name="any 4 weeks in a row", each=2, epsilon=epsilon)

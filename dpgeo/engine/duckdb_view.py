@@ -484,7 +484,7 @@ class DuckDBView:
         return PrivateTotals(people=people, sightings=seen, visits=rows)
 
     def contributions(self, regions: CountedRegions, most: int) -> PrivateContributions:
-        """Return the number of people with each number of contributions, counting all above `most`
+        """Return how many people have one contribution, two and so on, counting all above `most`
         together.
 
         Raises PrivacyError if records are the privacy unit, or InvalidInput as in `totals`.
@@ -560,7 +560,7 @@ class DuckDBView:
             yield columns[0], columns[1]
 
     def _columns(self, regions: ValuedRegions, *names: str) -> Iterator[list[NDArray[np.int64]]]:
-        """Yield the named columns of each pass's result, each of shape (n,).
+        """Yield the named columns (n,) of the result of each pass, which counts some of the people.
 
         `names` are "cell" and "amount", or "person" and "cell".
         """

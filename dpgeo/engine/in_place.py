@@ -65,8 +65,8 @@ ROWS = 65_536
 """Number of rows in a row group of a file that is written."""
 
 EVERYBODY = (0, (1 << 64) - 1)
-"""The least and the greatest number that can be a person's mark (`Rows.batches`), or the first half
-of a person's hash.
+"""The least and the greatest number that can be a person's mark, by which `Rows.batches` divides
+persons, or the first half of a person's hash.
 """
 
 
@@ -114,7 +114,7 @@ class Question:
     ranks: NDArray[np.uint64] | None = None
 
     def to_bytes(self) -> bytes:
-        """Return the question as the bytes of an .npz file, without pickles.
+        """Return this question, asked of workers, as the bytes of an .npz file without pickles.
 
         Equal questions yield equal bytes.
         """
@@ -132,7 +132,7 @@ class Question:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Question:
-        """Return the question that `to_bytes` wrote."""
+        """Return the `Question`, what one measurement asks of workers, that `to_bytes` wrote."""
         arrays = answer_from_bytes(data)
         facts = json.loads(arrays["facts"].tobytes())
         zones = tuple(facts["zones"]) if facts["zones"] else None
@@ -150,8 +150,8 @@ class Question:
 class Division:
     """How counts are divided among workers.
 
-    `ask` has the passes of a question run by workers, and returns the passes' results in order.
-    Every question is divided into at least `shards` passes.
+    `ask` has workers count for a `Question`, each some of the people (a pass), and returns the
+    passes' results in order. Every question is divided into at least `shards` passes.
     """
 
     shards: int
@@ -270,7 +270,7 @@ class InPlaceView(DuckDBView):
         yield from self._division.ask(question)
 
     def answer(self, question: Question, number: int) -> Answer:
-        """Run a question's query for pass `number` over these rows, and return its result.
+        """Return the result of a `Question`'s query on these rows, for the people of pass `number`.
 
         The question was asked by a view of the same rows, perhaps in another process.
         """
@@ -419,7 +419,7 @@ def _write_batches(reader: pa.RecordBatchReader, target: Path) -> int:
 def _is_sampled(query: str) -> bool:
     """Return whether a query samples contributions.
 
-    All rows of a privacy unit must then be in one pass.
+    All rows of a privacy unit must then be read in one and the same pass.
     """
     return "$bound" in query
 

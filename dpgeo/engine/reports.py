@@ -110,7 +110,7 @@ class BoundedReports:
         self._words: pa.Table | None = None
 
     def private(self) -> PrivatePositions:
-        """Return the reports as positions that only the Meter can read."""
+        """Return the reports as positions that only the Meter, which draws the noise, can read."""
         return PrivatePositions(self._reports, sensitivity=self._bound, missing=self._missing)
 
     def _missing(self) -> int:

@@ -17,7 +17,7 @@ from dpgeo.releases.selectors import releases_public
 logger = logging.getLogger(__name__)
 
 FIELDS = 16
-"""Version of the stored cards.
+"""Version of the stored cards, the facts on maps for lists.
 
 Increment it when the fields of `Card` or their meanings change, so that cards are made anew.
 """
@@ -51,14 +51,14 @@ def card_of(release: Release) -> Card:
         return Card(**release.card["of"])
     card = make_card(summary_of(release))
     release.card = {"fields": FIELDS, "of": asdict(card)}
-    # A page is shown even if the card cannot be stored.
+    # The page that needs the card is shown even if the card cannot be stored.
     with suppress(DatabaseError):
         Release.objects.filter(pk=release.pk).update(card=release.card)
     return card
 
 
 def make_card(summary: Summary) -> Card:
-    """Return the card of a map, made from the map's summary."""
+    """Return the card of a map, its facts for lists, made from the map's summary."""
     return Card(
         kind=summary.kind,
         unit=summary.unit,
@@ -71,11 +71,11 @@ def make_card(summary: Summary) -> Card:
 
 
 _unreadable: set[str] = set()
-"""Ids of releases whose cards this process could not make; after a restart they are tried again."""
+"""Ids of releases whose `Card` this process could not make; after a restart, it tries again."""
 
 
 def cards_make(*, seconds: float) -> int:
-    """Make and store the missing `Card`s of public maps; return how many were made.
+    """Make and store missing `Card`s (facts for lists) of public maps; return how many were made.
 
     Stops after about `seconds`. Once a card is stored, visitors of a list need not wait for it.
     """

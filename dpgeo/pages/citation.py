@@ -109,7 +109,7 @@ def sharing(request: HttpRequest, release: Release, summary: Summary) -> Sharing
 
 
 def comparable(release_id: str, dataset_id: int, mechanism: str) -> list[Comparable]:
-    """Return other public maps of the same dataset and kind, newest first."""
+    """Return other public maps of a release's dataset and kind, newest first."""
     others = _others(release_id, dataset_id, mechanism).only("title", "card")
     return [_comparable(other) for other in others[:MOST_COMPARED]]
 
@@ -125,7 +125,8 @@ def comparable_facts(release_id: str, dataset_id: int, mechanism: str) -> object
 def _facts_query(mechanism: str) -> CompiledQuery:
     def facts(release_id: str, dataset_id: int) -> QuerySet[Any, Any]:
         others = _others(release_id, dataset_id, mechanism)
-        # What `comparable` reads from a map's card changes only if the checksum of its blob does.
+        # What `comparable` reads from a map's card (`pages.cards`) changes only if the checksum of
+        # the map's blob does.
         return others.values_list("pk", "title", "blob_sha256")[:MOST_COMPARED]
 
     return CompiledQuery(facts, "id of a release", -1)

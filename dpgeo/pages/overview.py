@@ -29,7 +29,7 @@ Bounds = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Rectangle:
-    """A rectangle in the picture; `query` is the query string of its link."""
+    """The rectangle of a study area in the picture; `query` is the query string of its link."""
 
     x: float
     y: float

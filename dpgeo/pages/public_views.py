@@ -131,7 +131,7 @@ def catalogue(request: HttpRequest) -> HttpResponse:
 
 
 def cards(rows: Sequence[Row]) -> list[SafeString]:
-    """Return the HTML of the catalogue's cards, one for each map."""
+    """Return the HTML of the catalogue's cards, a box of facts and links for each map."""
 
     def write(release: Release) -> bytes:
         about = {"release": release, "card": card_of(release)}

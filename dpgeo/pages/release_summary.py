@@ -247,7 +247,7 @@ class Summary:
 
     @property
     def opens(self) -> str:
-        """Return the layer, unit and classes that the map shows first, as JSON for the script."""
+        """Return the layer, unit and colour classes that a map shows first, as JSON for scripts."""
         edges = {
             name: [float(f"{edge:.6g}") for edge in each]
             for name, each in self.opening.edges.items()

@@ -332,7 +332,7 @@ def audited_choice(mechanism: Mechanism, first_seed: int, *, runs: int) -> float
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, wrong: Callable[[DiscreteLaplace], Any]) -> None:
-    """Make the Meter draw the noise that `wrong` returns instead of the noise that it declares."""
+    """Make the Meter draw noise of the distribution that `wrong` returns, not the declared one."""
 
     def sample(noise: DiscreteLaplace, size: int, random: RandomWords) -> NDArray[np.int64]:
         return sampler.sample(wrong(noise), size, random)

@@ -263,12 +263,12 @@ class Sequences:
         self._entropy = [SeededEntropy(seed(first_seed + side)) for side in (0, 1)]
 
     def exact(self, side: int) -> Floats:
-        """Return the figures (n,) without noise of all maps of a sequence."""
+        """Return the counts (n,) without noise of all maps of a sequence."""
         return self._sequence(side, EXACT)
 
     @cached_property
     def shares(self) -> Floats:
-        """The share of epsilon with which each figure of a sequence is measured, (n,)."""
+        """The share of epsilon with which each count of a sequence of maps is measured, (n,)."""
         entropy = SeededEntropy(0)
         parts = [figures_of(self._kind, each, EXACT, entropy)[1] for each in self._views[0]]
         return np.concatenate(parts)

@@ -43,7 +43,7 @@ OTHER_STEPS = (
     _("Publishing"),
     _("Waiting for free space"),
 )
-"""Other progress messages, listed here only so that they are translated."""
+"""Progress messages that begin no step of STEPS, listed only so that they are translated."""
 
 
 @dataclass(frozen=True, slots=True)

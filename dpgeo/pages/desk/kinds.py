@@ -157,14 +157,14 @@ LACKS: Mapping[Need, Callable[[Dataset], Missing | None]] = {
 
 
 def missing(subject: Subject, dataset: Dataset) -> Missing | None:
-    """Return the first thing that a dataset lacks for maps of a subject, or None."""
+    """Return the first thing that a dataset lacks for maps of a subject, such as flows, or None."""
     lacking = (LACKS[need](dataset) for need in subject.needs)
     return next(filter(None, lacking), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A subject of maps as offered for a dataset, with what the dataset lacks for it."""
+    """A subject of maps, such as flows, for a dataset, and what the dataset lacks for it."""
 
     kind: Subject
     missing: Missing | None
@@ -187,7 +187,7 @@ class Offer:
 
 
 def offer_for(dataset: Dataset, chosen: str) -> Offer:
-    """Sort the subjects of maps by whether a dataset has what they need.
+    """Sort the subjects of maps, such as flows, by whether a dataset has what they need.
 
     The subject with the key `chosen` is marked or, if it cannot be chosen, the first common one.
     """

@@ -50,7 +50,7 @@ OPEN_STREET_MAP = "https://www.openstreetmap.org/copyright"
 
 
 class SitePlaces:
-    """Search for places with a boundary in this site's basemap, then in the world list."""
+    """Search for places with a boundary in this site's basemap, then in the list of the world."""
 
     def __init__(self, folder: Path, world: PlaceSearch) -> None:
         self._folder = folder
