@@ -207,7 +207,8 @@ class Coverage:
 
     @property
     def polygon(self) -> Ints:
-        """For each touched cell, the index (n,) of the polygon whose outline intersects it."""
+        """For each entry of `key`, the index (n,) of the polygon whose outline intersects the cell.
+        """
         return self.key // self.lines.grid.size
 
     @property

@@ -162,7 +162,8 @@ class ZoneRaster:
         side = min(side, 4 + int(span.min() / SMALLEST_CELL))
         if side < FEWEST_CELLS:
             return None
-        # Two further rows or columns on every side, so that cells near outlines have neighbours.
+        # Two more rows or columns on every side, so that every cell near an outline has all of its
+        # neighbours.
         scale = (side - 4) / span
         low = low - 2 / scale
         edges = Edges((starts - low) * scale, (ends - low) * scale)

@@ -158,7 +158,7 @@ def test_a_rehearsal_is_based_on_the_last_published_map(
 
 
 def pages_of_administrators(desk: Desk, dataset: Dataset) -> list[str]:
-    """Fill the tables of the pages for administrators and for accounts; return their addresses."""
+    """Fill the tables on the pages for administrators and accounts; return the pages' paths."""
     organisation = desk.organisation
     desk.signed_in("somebody", role=Role.APPROVER)
     invitation_create(

@@ -233,7 +233,7 @@ def test_three_thousand_tasks_are_planned_at_once(release: Release) -> None:
 def test_numbers_of_plans_are_written_as_they_were_rounded(
     release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The serializer does not convert the numbers in plans, which are rounded already.
+    """The serializer does not convert the numbers in task plans, which are rounded already.
 
     A response may have 9,000 plans of eight numbers each.
     """

@@ -30,7 +30,7 @@ OGC_SCHEMA = HERE / "ogc_schema.json"
 ANSWERS = HERE / "api_answers.json"
 
 FILES = {"schema", "statement_schema", "release_file", "style"}
-"""Operations that return a JSON file instead of an API document, so they need no examples."""
+"""Operations that return a JSON file, not a document of the API's own: they need no examples."""
 
 PROSE = {"description", "summary", "examples"}
 

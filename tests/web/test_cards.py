@@ -57,7 +57,7 @@ def test_the_reaper_makes_cards_so_that_no_list_reads_a_map(
     assert published.title in client.get("/").text
     newer = install(grid_release(AREA, 32), "A newer map")
     with pytest.raises(AssertionError, match="whole map"):
-        client.get("/")  # No card is stored, so the page reads the whole map.
+        client.get("/")  # the newer map has no stored card, so the page reads all of it
     assert newer.card == {}
 
 

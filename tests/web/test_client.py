@@ -60,9 +60,9 @@ def answer(request: httpx.Request) -> httpx.Response:
 
 @pytest.fixture(autouse=True)
 def served(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any], None]:
-    """Answer all requests of the client within the test.
+    """Answer all requests of the client within the test, without a server.
 
-    The value of the fixture is a function that replaces the request handler.
+    The value of the fixture is a function that sets another request handler.
     """
 
     def serve(handler: Any) -> None:

@@ -44,7 +44,7 @@ def record_of(message: str, *arguments: object, error: BaseException | None) -> 
 
 
 def failure() -> ValueError:
-    """Return an exception that quotes private data, raised from another one that does so, too."""
+    """Return an exception that quotes private data, raised from another one that quotes them."""
     with pytest.raises(ValueError, match=SECRET) as caught:  # noqa: PT012
         try:
             float(SECRET)

@@ -78,7 +78,7 @@ def watch_commits(
 
 
 def stop_after(number: int) -> Callable[[list[int]], None]:
-    """Return a function that stops the worker once, after `number` shards were committed."""
+    """Return a function that stops the worker when `number` shards have just been committed."""
 
     def stop(numbers: list[int]) -> None:
         if len(numbers) == number:

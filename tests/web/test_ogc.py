@@ -163,8 +163,7 @@ def test_a_table_is_made_only_for_pages(
 
 
 def test_a_page_of_collections_is_bounded(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page of the list of collections is limited, because writing each of its links takes time.
-    """
+    """A page of the list of collections is limited, since writing each of its links takes time."""
     asked: list[int] = []
 
     def page(rows: Any, order: Any, *, limit: int, cursor: Any) -> Any:

@@ -172,7 +172,7 @@ def test_an_existing_account_is_connected_only_by_a_trusted_address(
 def test_an_account_with_a_subject_is_not_connected_to_another(
     provider: Provider, desk: Desk
 ) -> None:
-    """An account that a subject is connected to is not connected to another subject.
+    """An account that one subject of the provider is connected to is not connected to another.
 
     This holds although both have the same email address: the first subject may have claimed it
     without proof, or the address may have a new owner.

@@ -94,7 +94,7 @@ def run_due() -> list[bool]:
 
 
 def later(delivery: Delivery) -> None:
-    """Make a message's next attempt due now."""
+    """Make the next attempt to deliver a webhook's message due now."""
     Delivery.objects.filter(pk=delivery.pk).update(due_at=timezone.now())
 
 

@@ -49,7 +49,7 @@ class Counted:
 
 
 def crowd(tmp_path: Path, west: float, south: float) -> Path:
-    """Return a file of invented people within half a degree, with unusual column names."""
+    """Return a file of invented people in a square of 0.3 degrees, with unusual column names."""
     rows = ["Benutzer;Breite;Länge;Zeitpunkt"]
     for n in range(4_000):
         lat, lon = south + 0.3 * (n % 61) / 61, west + 0.3 * (n % 53) / 53
