@@ -245,7 +245,7 @@ def _astray(records: Records, persons: Ints, places: Ints) -> Floats:
 
 
 def speed(records: Records) -> Line:
-    """Return time and memory of five rounds of k-means, 80 clusters: noisy, and scikit-learn's."""
+    """Return time and memory of five rounds of k-means, 80 clusters, noisy or scikit-learn's."""
     from sklearn.cluster import KMeans
 
     grid = Grid.over(records.area, LATTICE)

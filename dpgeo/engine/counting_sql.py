@@ -206,7 +206,7 @@ SELECT count(*) AS people,
     coalesce(sum(least(visits, $most_visits)), 0)::BIGINT AS visits
 FROM people"""
 
-# Counts the people with each number of contributions, for a private choice of the bound.
+# Counts how many people have one contribution, two and so on, for a private choice of the bound.
 SIGHTINGS_OF_EACH = """
 SELECT least(sightings, $most_contributions + 1) AS contributions, count(*) AS people
 FROM people GROUP BY contributions"""

@@ -378,8 +378,8 @@ def reports_query(
 ) -> str:
     """Return SQL for `columns` of at most `bound` reports of each person, to be perturbed.
 
-    `rows` has these columns, person, and seconds: a time, or null, which counts as a time of its
-    own. Reports are chosen as in `engine.reports`: a person's times are taken in the order of a
+    `rows` has these columns, person, and seconds: a time, or null; all nulls count as one time.
+    Reports are chosen as in `engine.reports`: a person's times are taken in the order of a
     hash, each with all of its reports, until the bound is reached. If not all reports of the last
     time fit, those with the smallest random numbers are kept, which the database draws anew for
     each row. So the choice never depends on positions, nor on the order of rows.

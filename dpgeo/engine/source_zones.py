@@ -34,7 +34,7 @@ from dpgeo.spatial.zone_raster import BESIDE, CERTAIN, MARKED, OUTSIDE, Pairs, Z
 from dpgeo.spatial.zones import Zones
 
 CELLS = 512
-"""Usual number of cells along each side of the raster, which then has a quarter of a million."""
+"""Usual number of cells along each side of the raster: a quarter of a million cells in all."""
 
 BAND_METRES = 0.001
 """Distance in metres from the edge of a place's reach within which a position is MARKED.

@@ -147,8 +147,9 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
 
     `difference` says which cells' values an attacker looks at one by one.
 
-    The fingerprint covers the parameters, trace and guarantee, the values of fields that are not
-    arrays, the type and number of dimensions of each array, and the names and labels of the layers.
+    The fingerprint covers the parameters, the trace (what was spent) and the guarantee, the values
+    of fields that are not arrays, the type and number of dimensions of each array, and the names
+    and labels of the layers.
     """
     numbers: list[float] = []
     structure: list[object] = [released.parameters, released.trace, released.guarantee]

@@ -52,7 +52,7 @@ GRID = Grid.over(AREA, PARAMS.cells)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of map, and how to read its noisy figures and their shares of epsilon from a
+    """A kind of map, and how to read its noisy counts and their shares of epsilon from a
     release.
     """
 
@@ -128,7 +128,7 @@ PERSON = 99
 DIGEST = (3).to_bytes(8) + PERSON.to_bytes(8)
 
 CHANCE = 1e-9
-"""Probability that a claim that holds is disproved."""
+"""Probability with which a true claim is wrongly disproved."""
 
 MOST = 2000 * EFFORT
 
@@ -172,7 +172,7 @@ FAULTS = {
 DAY = 86_400
 
 OTHERS = 60
-"""Number of other people; with so many, the cell where they are is always listed."""
+"""Number of other people; with so many, a sparse release always lists the cell where they are."""
 
 
 def rows_of_period(*, person: bool, apart: bool = False) -> list[Row]:

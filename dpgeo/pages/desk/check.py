@@ -119,7 +119,7 @@ def columns(request: HttpRequest, upload: Upload) -> HttpResponse:
     if form.is_valid():
         declare(upload, form)
     understanding = understand(upload, form) if sees_private else None
-    dataset.refresh_from_db()  # Reading takes a while; the area may have been replaced meanwhile.
+    dataset.refresh_from_db()  # The area may be replaced while the file is read.
     hidden = is_hidden(dataset)
     confirms = request.method == "POST" and not {"try", "exchange"} & set(request.POST)
     goes_on = confirms and not stops(request, form, understanding, hidden)

@@ -259,7 +259,7 @@ def together(settings: MapSettings, total: Bound) -> Phrase:
 
 
 def pictures(settings: MapSettings) -> dict[str, Any]:
-    """Return the URL of the chosen method's map of invented people, and all methods if several."""
+    """Return the URL of a map of invented people by the chosen method; all methods, if several."""
     if settings.left is None and not settings.is_points:
         # Until a total is chosen, the picture shows the map for the middle one of the suggested
         # totals.

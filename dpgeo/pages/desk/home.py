@@ -40,7 +40,7 @@ class Line:
     dataset: Dataset
     budget: Budget
     points: Ledger | None
-    """The ledger for points, if there is one."""
+    """The ledger for moved points; None if there is none."""
     releases: int
     shown: Release | None
     """The newest release that can be shown as a map."""

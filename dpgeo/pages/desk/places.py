@@ -74,9 +74,9 @@ class SitePlaces:
     def find(self, name: str) -> NamedPlace | None:
         """Return the place with this full or short name, or None if no place matches.
 
-        Places in this site's basemap come first. In the world list, the match must be unambiguous.
-        If the text is only the beginning of a name in the basemap, the world list is not searched.
-        A town without an outline in the world list is looked for in the basemap under its other
+        Places in this site's basemap come first. In the list of the world's places, the match must
+        be unambiguous. If the text is only the beginning of a name in the basemap, that list is not
+        searched. A town without an outline in the list is looked for in the basemap under its other
         names, unless the text says in which country it is.
         """
         wanted, matches = fold(name), list(self._outlined(name.partition(",")[0]))
