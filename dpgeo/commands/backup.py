@@ -197,9 +197,10 @@ def named_files(using: str) -> Iterator[tuple[bool, str]]:
 
 
 def _add_files(archive: ArchiveWriter, named: Iterable[tuple[bool, str]], missing: set[str]) -> int:
-    """Add to the archive the `named` files and all files of draws and decisions; return how many.
+    """Add to the archive the `named` files, all draws and all decisions; return how many files.
 
-    `named` has pairs: whether a file is in the public storage, and its name. Raises FileVanished.
+    Decisions, such as erasures, are files of the journal (`datasets.decisions`). `named` has pairs:
+    whether a file is in the public storage, and its name. Raises FileVanished.
     """
     added: set[tuple[bool, str]] = set()
     for public, name in named:

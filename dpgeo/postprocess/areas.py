@@ -32,7 +32,7 @@ The limit is far above rounding errors, but far too small to change a count by o
 
 CORNER = 1e-6
 """For boxes with less than this share of their ground in the study area, shares are computed by
-clipping shapes, because sums along a row would be too inaccurate.
+clipping shapes: adding up areas row by row, as for other boxes, would be too inaccurate.
 """
 
 MOST_PIECES = 900_000

@@ -102,8 +102,8 @@ def table_of_lists(
 ) -> Table:
     """Return the table of maps that list counts; each map is a pair (keys, counts).
 
-    Keys are ascending. A map lists counts from `least` on; `possible` is the number of keys that
-    it might have listed.
+    Keys are the numbers of the listed features, ascending. A map lists counts from `least` on;
+    `possible` is the number of keys that it might have listed.
     """
     keys = np.unique(np.concatenate([keys for keys, _ in maps]))
     counts = np.zeros((len(maps), keys.size), dtype=np.int64)

@@ -170,8 +170,7 @@ class ShareNoise:
 
         Rank 1 is the highest. The ranks hold for all regions of the release together with
         probability 95 %; they are NaN for a withheld mean. `above` and `below` (n,) are the noisy
-        sums of steps from the lower and from the upper limit. The module docstring derives the
-        ranks.
+        sums U and D of the module docstring, which also derives the ranks.
         """
         told = self.means(above, below, regions).told
         joint = self.means(above, below, regions, ERROR / max(1, regions))
@@ -183,8 +182,8 @@ class ShareNoise:
     ) -> Means:
         """Return the means (n,) of query regions, each made of shares of several measured regions.
 
-        `above` and `below` (n,) are the noisy sums of steps from the lower and from the upper
-        limit, added up over the measured regions, each times its share.
+        `above` and `below` (n,) are the noisy sums U and D of the module docstring, added up over
+        the measured regions, each times its share.
         `squares` (n,) is the sum of the squares of the shares, and `largest` (n,) the largest
         share.
         """

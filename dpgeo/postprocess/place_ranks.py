@@ -48,9 +48,10 @@ def both_measured(
 ) -> tuple[Floats, Floats]:
     """Return least-squares estimates (n,) for n places, and (h, n) for each place in h contexts.
 
-    A place's estimates in the contexts add up to its own estimate. `counts` (n,) and `pairs` (h, n)
-    are noisy; without noise, the pairs of a place would add up to its count. The sum of a place's h
-    pairs has h times the noise variance of one pair.
+    A place's estimates in the contexts add up to its own estimate. `counts` (n,) are the places'
+    noisy counts, and `pairs` (h, n) those of each place in each context; without noise, the pairs
+    of a place would add up to its count. The sum of a place's h pairs has h times the noise
+    variance of one pair.
     """
     size = len(pairs)
     of_place, of_sum = 1 / noise.variance, 1 / (size * pair_noise.variance)

@@ -40,7 +40,7 @@ DATASET_FACTS = (
 DATASETS_ALONE = ("study_area", "data_protection__updated_at")
 """Further columns of a dataset, which only lists of datasets need.
 
-The time shows whether the statement on data protection has changed, so that its text need not be
+The time of its last change stands for the statement on data protection, whose text then need not be
 read for lists.
 """
 
@@ -111,13 +111,13 @@ def dataset_rows(datasets: QuerySet[Dataset]) -> QuerySet[Any]:
 def make_of_releases(
     write: Callable[[Release], bytes], *further: str
 ) -> Callable[[Sequence[Row]], Texts]:
-    """Return a function that writes the texts of any number of releases, using two queries.
+    """Return a function that writes the list items of any number of releases, using two queries.
 
     `further` are the columns that rows have besides RELEASE_FACTS.
 
-    A text can be cached if the release still matches its row, is published, and has all its files
-    in the public storage. The privacy statement is the last file to be made, so a release that
-    has its statement has all its files.
+    An item's text can be cached if the release still matches its row, is published, and has all its
+    files in the public storage. The privacy statement is the last file to be made, so a release
+    that has its statement has all its files.
     """
 
     def make(rows: Sequence[Row]) -> Texts:

@@ -76,7 +76,7 @@ CELL = 6
 
 @dataclass
 class Counted:
-    """A private view that counts once and serves thousands of releases of the same dataset.
+    """A mechanism's view of private data that counts once, for thousands of releases of a dataset.
 
     This changes no result, because with a fixed salt the engine's counts depend only on the file.
     """

@@ -1,4 +1,4 @@
-"""Planted faults: a Meter that draws less noise than it declares and charges for."""
+"""Planted faults: a Meter, which draws a mechanism's noise and charges for it, draws too little."""
 
 from __future__ import annotations
 

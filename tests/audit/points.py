@@ -109,7 +109,8 @@ def audit_points(
 
     Noise is drawn for the claimed epsilon times the factor; factors above 1 are planted faults.
     Every point counts as one draw, because different people's reports have independent noise. With
-    `padded`, the releases have padding reports. `effort` is the share of the usual number of draws.
+    `padded`, made-up reports are added, so that everybody has equally many. `effort` is the share
+    of the usual number of draws.
     """
     name = PADDED if padded else PLAIN
     most = int((MOST_PADDED if padded else MOST) * effort)

@@ -152,9 +152,9 @@ class Command(BaseCommand):
     def _columns(self, path: Path, dataset: Dataset | None, options: dict[str, Any]) -> Columns:
         """Return the columns that the options name.
 
-        For a role that they leave out, the column that the file suggests is used, unless it
-        conflicts with a named column (`without_rivals`). If the options name no column at all and
-        the dataset's columns are already frozen, the frozen columns are used.
+        For a role, such as time, that they leave out, the column that the file suggests is used,
+        unless it conflicts with a named column (`without_rivals`). If the options name no column at
+        all and the dataset's columns are already frozen, the frozen columns are used.
         """
         with work_folder() as folder:
             seen = preview(path, path.name, folder=folder)

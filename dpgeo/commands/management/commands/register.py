@@ -84,8 +84,8 @@ class Command(BaseCommand):
     def _columns(self, upload: Upload, options: dict[str, Any]) -> Columns:
         """Return the columns that the options name.
 
-        For a role that they leave out, the column that the files suggest is used, unless it
-        conflicts with a named column (`without_rivals`).
+        For a role, such as time, that they leave out, the column that the files suggest is used,
+        unless it conflicts with a named column (`without_rivals`).
         """
         seen = upload_preview(upload=upload)
         offered = replace(offered_columns(upload, seen), file_format=seen.file_format)
