@@ -199,7 +199,7 @@ def _is_same(town: Found, place: Found) -> bool:
 def _search(region: Region, text: str, box: Bounds | None) -> Sequence[Found]:
     try:
         return names.search(region.names_file(_folder()), text, MOST_FOUND, box)
-    except FileNotFoundError:  # replaced after the basemap region was listed
+    except FileNotFoundError:  # the file was replaced after its basemap region was listed
         return []
 
 

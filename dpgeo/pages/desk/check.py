@@ -283,7 +283,7 @@ def role_words(role: str) -> str:
 
 
 def answer_of(reading: Reading, understanding: Understanding) -> Answer:
-    """Return a button that has the file read in another way, and how many rows that can read."""
+    """Return a button that has the file read in another way, saying how many rows that reads."""
     rows = gettext("reads {accepted} of {rows} rows")
     return Answer(
         say(reading.label),

@@ -78,7 +78,7 @@ class Work:
 
 
 def work_of(user: User, subjects: Iterable[Release | Upload]) -> list[Work]:
-    """Return the given releases and uploads that have a job, with the progress a user may see."""
+    """Return the given releases and uploads that have a job, with the progress the user may see."""
     return [Work(subject, progress_of(user, subject.job)) for subject in subjects if subject.job]
 
 

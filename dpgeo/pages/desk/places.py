@@ -50,7 +50,7 @@ OPEN_STREET_MAP = "https://www.openstreetmap.org/copyright"
 
 
 class SitePlaces:
-    """Search for places with a boundary in this site's basemap, then in the list of the world."""
+    """Search for places with a boundary in this site's basemap, then in the world's list."""
 
     def __init__(self, folder: Path, world: PlaceSearch) -> None:
         self._folder = folder
@@ -133,7 +133,7 @@ class SitePlaces:
                 continue
             try:
                 places = names.search(region.names_file(self._folder), text, MOST_SEARCHED)
-            except FileNotFoundError:  # replaced after the basemap region was listed
+            except FileNotFoundError:  # the file was replaced after its basemap region was listed
                 continue
             yield from ((place, region) for place in places if place.has_outline)
 
