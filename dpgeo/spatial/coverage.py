@@ -207,8 +207,7 @@ class Coverage:
 
     @property
     def polygon(self) -> Ints:
-        """For each entry of `key`, the index (n,) of the polygon whose outline intersects the cell.
-        """
+        """The index (n,) of the polygon in each entry of `key`; its outline intersects the cell."""
         return self.key // self.lines.grid.size
 
     @property

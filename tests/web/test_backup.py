@@ -156,7 +156,7 @@ def all_files() -> dict[str, bytes]:
 
 
 def published(desk: Desk) -> tuple[Dataset, Release]:
-    """Return a dataset with a published release that cost 0.5 of 2."""
+    """Return a dataset with a budget of 2 and a published release that cost 0.5 of it."""
     dataset = desk.declare(ready=True)
     release = desk.request(dataset)
     assert release_run(release_id=release.pk)

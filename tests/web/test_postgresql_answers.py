@@ -259,7 +259,7 @@ def _changed(views: Both, change: Any) -> Any:
 def test_persons_cells_are_paired_there_as_here(
     sql: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A person gets one number, even if PostgreSQL's rows about them come in several batches."""
+    """All rows of a person get one number, even if PostgreSQL returns them in several batches."""
     monkeypatch.setattr("dpgeo.datasets.postgresql.counting.ROWS", 10)
     _, upload = wandering(sql)
     grid = Grid.over(domain_of(upload).area, 8)

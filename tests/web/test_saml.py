@@ -263,7 +263,7 @@ def says(**changes: Any) -> Lie:
 
 
 def answers(request: str | None) -> Lie:
-    """Return a function that makes an answer claim to be for `request`, or, if None, for none."""
+    """Return a lie: a function that makes an answer name `request`, or, if None, no request."""
     return says(in_response_to=request, confirmed_in_response_to=request)
 
 
