@@ -41,7 +41,7 @@ def tie_to_parent() -> Callable[[], None] | None:
 
     def tie() -> None:
         prctl(SET_DEATH_SIGNAL, signal.SIGKILL)
-        if os.getppid() != parent:  # the parent ended before prctl asked for a signal
+        if os.getppid() != parent:  # the parent ended before prctl asked for a signal: none comes
             os._exit(1)
 
     return tie

@@ -77,8 +77,8 @@ class BoxTree:
     """Tree of boxes, with methods that return the share of each box that polygons cover.
 
     The boxes (n, 4) are ordered by `level` (n,), from 0 for the roots; `parent` (n,) holds the
-    index of each box's parent, or -1. `weight` is how many times as much work as on a plain grid a
-    piece of a polygon's outline is.
+    index of each box's parent, or -1. `weight` is the work that a piece of a polygon's outline
+    causes, as a multiple of that on a plain grid.
     """
 
     def __init__(

@@ -40,8 +40,8 @@ DATASET_FACTS = (
 DATASETS_ALONE = ("study_area", "data_protection__updated_at")
 """Further columns of a dataset, which only lists of datasets need.
 
-The time of its last change stands for the statement on data protection, whose text then need not be
-read for lists.
+The time of the last change of the statement on data protection stands for its text, which then need
+not be read for lists.
 """
 
 RELEASE_FACTS = (

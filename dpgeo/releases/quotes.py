@@ -163,7 +163,7 @@ class Quote:
         return f"epsilon {format_epsilon(self.epsilon)}, {words}"
 
     def words(self, amount: Fraction) -> str:
-        """Format an amount of what the request costs, such as a part of it: "rho 0.015"."""
+        """Format an amount in words, in the request's epsilon, rho or level: "rho 0.015"."""
         if self.cost.notion is Notion.PURE_DP:
             return f"epsilon {format_epsilon(amount)}"
         if self.cost.notion is Notion.ZCDP:

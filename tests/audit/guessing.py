@@ -46,7 +46,7 @@ class Rule:
     """How good the rule looks: log-odds of a right guess, less the standard errors in CAUTION."""
 
     def guesses(self, side: int, releases: Floats) -> Guesses:
-        """Return how many guesses on releases (n, columns) of dataset `side`, 0 or 1, are right."""
+        """Count right guesses, wrong ones and abstentions on releases of dataset `side`, 0 or 1."""
         scores = self.score(releases)
         first = int(np.sum(scores <= self.low))
         second = int(np.sum(scores >= self.high))

@@ -68,7 +68,7 @@ class Reach(Protocol):
         """Return the radius at which each task meets the target, or inf above the travel limit."""
 
     def stretch(self, reward: Floats) -> Floats:
-        """Return each task's radius in proportion to which rewards are divided among tasks.
+        """Return, for each task, the radius in proportion to which rewards are divided.
 
         It is `radius`, but finite even where the target cannot be met within the travel limit.
         """
