@@ -81,7 +81,7 @@ class Case:
     counting: Counting = Counting.VISITS
     bound: int = BOUND
     chosen: Mapping[str, object] = field(default_factory=dict)
-    """Parameters of the mechanism; the rest is from `chosen_of`, with which it reveals most."""
+    """Parameters; all others are from `chosen_of`, with which releases usually reveal most."""
     pairs: tuple[Pair, ...] = PAIRS
     note: str = ""
     learned: int = 0
