@@ -34,7 +34,7 @@ LETTER = 0.52
 
 
 def write(released: Released, view: View, path: Path) -> None:
-    """Draw the card of a release, with the layer that its map shows first."""
+    """Write the picture for link previews, with the layer that the release's map shows first."""
     from PIL import Image, ImageDraw
 
     picture = Image.new("RGB", (WIDTH, HEIGHT), SHEET)

@@ -106,7 +106,7 @@ class Snapshot:
 
     @classmethod
     def of(cls, upload: Upload) -> Snapshot:
-        """Return the snapshot of an upload that has one."""
+        """Return the snapshot stored with an upload from a registered folder or table."""
         facts = upload.source
         return cls(
             location=facts["location"],

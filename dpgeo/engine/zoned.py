@@ -1,4 +1,4 @@
-"""Assignment of rows to declared zones, or to declared places within reach or by their keys.
+"""Assignment of rows to declared zones, or to declared places nearby or with the row's place key.
 
 Rows are read in chunks, but each position is located on its own, so the output does not depend on
 the chunk size. To limit memory, chunks are smaller if many zones overlap. The chunk size depends on

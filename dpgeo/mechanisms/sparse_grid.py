@@ -15,9 +15,9 @@ it is too large, the request is refused before any epsilon is spent.
 
 Under zCDP. The squared sensitivity of the vector of all counts is l if distinct people are counted,
 and l^2 if visits are. `GaussianMeter.measure_sparse` draws exactly the cells that would reach T if
-all got discrete Gaussian noise (`privacy.gaussian_threshold`). T is the smallest number that a cell
-reaches by noise with a probability of at most n^-eta/2, so as many empty cells are expected to be
-listed as with Laplace noise.
+all got discrete Gaussian noise (`privacy.gaussian_threshold`). With n cells and the parameter eta,
+T is the smallest number that an empty cell reaches with a probability of at most n^(-eta) / 2, so
+as many empty cells are expected to be listed as with Laplace noise.
 
 Utility. T = max(1, ceil(eta l ln(n)/epsilon)) for n cells. With eta = 1, fewer than one empty cell
 in the whole grid is expected to be listed. A cell whose count is clearly above T is almost surely

@@ -222,7 +222,8 @@ def layer_edges(layer: Layer, metres: int) -> tuple[float, ...]:
         values = np.asarray([] if layer.value is None else layer.value, dtype=np.float64)[shown]
         return class_edges(values, np.ones(len(values)))
     values = per_square(layer, metres, shown)
-    # No class of boxes may begin above the largest published count, even if some boxes are small.
+    # No class may begin above the largest published count. The counts per square of boxes that are
+    # smaller than a square would exceed it.
     most = math.inf if layer.is_cells else float(np.max(layer.value[shown], initial=0))
     edges = class_edges(values, layer.cells[shown].astype(np.float64), most)
     # A fraction of a person says little, so classes below 1 are left out if enough classes remain.

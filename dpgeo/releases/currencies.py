@@ -115,7 +115,7 @@ class UsualMargins:
 
     @property
     def pairs(self) -> tuple[Margins, Margins]:
-        """The margins for one map, then those for `SEVERAL` maps, as in the desk's table."""
+        """The margins of a budget for one map, then those of one for `SEVERAL` maps."""
         return self.one, self.several
 
 

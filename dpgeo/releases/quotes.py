@@ -260,9 +260,10 @@ def release_quote(
 def _currencies(
     dataset: Dataset, request: ReleaseRequest, ledger: Ledger, price: int
 ) -> Currencies | None:
-    """Compare a budget in epsilon with one in rho for this request.
+    """Return the margins that this request's counts have with a budget in epsilon and in rho.
 
-    Returns None for perturbed points, if the currency is fixed, or if there are no margins.
+    Returns None for perturbed points, if the dataset can no longer change between epsilon and rho,
+    or if the request has no margins.
     """
     if request.notion is Notion.GEO_IND or not accounting_open(dataset):
         return None

@@ -217,8 +217,8 @@ def _create_shards(
 ) -> list[ReleaseShard]:
     """Create all `number` shards, or none, and wake the workers for each. Raises LeaseLost.
 
-    Counting draws no noise, so the jobs of shards that are counted are marked as having drawn noise
-    only if the release's job is.
+    The jobs of shards that draw noise are marked as having drawn it. Those of shards that are only
+    counted are marked so only if the release's job is.
     """
     question_name, drawing = "", True
     if asked:

@@ -70,7 +70,7 @@ def squared(label: str, counting: Counting, released: Released) -> int:
     """
     steps = released.content.measure.steps if label == SHARES else 1  # type: ignore[attr-defined]
     # With a contribution bound as low as BOUND, the mechanism "auto" counts squares of several
-    # cells, to each of which one person can add BOUND.
+    # cells, and all contributions of one person may be in the same square.
     clusters = released.mechanism == "private-clusters"
     sums = label in SUMS or clusters or released.mechanism.startswith("auto")
     once = counting is Counting.PEOPLE and not sums

@@ -113,10 +113,10 @@ def watch(draw: Draw, difference: Difference, runs: int) -> Seen:
 
 
 def prove(sides: Sequence[Seen], scoring: Sequence[Scoring]) -> Proof:
-    """Choose an event on some of the releases, and count it on the others.
+    """Choose an event that tells two neighbouring datasets apart, and count how often it happens.
 
-    A fifth of the releases trains the scores, another fifth serves to choose the event, and the
-    rest are counted.
+    A fifth of the releases trains scores, which are higher for one of the datasets. Another fifth
+    serves to choose a score and its limit, which are the event. It is counted on the rest.
     """
     runs = len(sides[0].numbers)
     width = max(len(numbers) for side in sides for numbers in side.numbers)

@@ -1,9 +1,10 @@
-"""Visits by place and day of the week, the edge counts of Fan and Jin 2015; `venues` says how
-epsilon is divided.
+"""Visits by place and day of the week, the edge counts of Fan and Jin 2015.
+
+Half of epsilon pays for them, and half for counts by place (`venues`).
 
 `rmse` and `kl` are over all pairs of a place and a day, and `top_10` is the share of the ten
-busiest places of a day that is found, averaged over the days. If a file is given, its
-columns are those that `venues` lists.
+busiest places of a day that is found, averaged over the days. A file of visits, if given,
+is Parquet with columns user, minute, and poi or lon and lat.
 """
 
 from __future__ import annotations

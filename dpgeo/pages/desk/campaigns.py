@@ -1,4 +1,4 @@
-"""Pages on which an organisation's campaigns are opened, shared, renamed and deleted.
+"""Pages on which an organisation's plans of tasks (campaigns) are opened, shared, renamed, deleted.
 
 A campaign is a stored list of tasks to be planned on one release.
 """

@@ -169,8 +169,8 @@ def test_public_attributes_are_published_beside_their_points(tmp_path: Path) -> 
     assert Counter(table["app"].to_pylist()) == {"1.4": 100, "2.0": 100, "other": 100}
     order = np.argsort(np.asarray(telling().longitude), kind="stable")
     values = np.array(["1.4", "2.0", "other"])[np.asarray(telling().combination)[order]]
-    # The file and `values` are sorted by longitude, but the file's longitudes are snapped to a
-    # grid, which changes the order of a few points.
+    # `values` is in the order of longitudes before they are snapped to a grid, the file in their
+    # order afterwards, which differs for a few points.
     assert np.mean(np.array(table["app"].to_pylist()) == values) > 0.95
     assert "app" in (tmp_path / "points.csv").read_text().splitlines()[0]
     features = json.loads((tmp_path / "points.geojson").read_text())["features"]

@@ -95,7 +95,7 @@ def test_the_map_colours_the_surface_inside_boxes_that_stand_out() -> None:
     seen, alone = coloured(estimate), standing(estimate)
     assert seen.sum() > 1.1 * alone.sum()
     assert (seen >= alone).all()
-    # A cell may be coloured if it, its box, or a group of boxes around it stands out.
+    # The count of a coloured cell, of its box, or of several boxes together reaches a threshold.
     together = estimate.coloured_from < estimate.threshold
     assert (loud | alone | together)[seen].all(), "none in a box that may be empty"
     true = clustered()[estimate.columns["row"], estimate.columns["column"]]
