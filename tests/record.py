@@ -81,7 +81,7 @@ WEB_FILES = (
     "docs/api.md",
     "docs/glossary.md",
     "docs/tools.md",
-    *("Dockerfile", ".dockerignore", "docker-compose.yml", "manage.py"),
+    *("Dockerfile", ".dockerignore", "docker-compose.yml", "manage.py", "tests/settings.py"),
 )
 
 WEB_TREES = (

@@ -1,8 +1,9 @@
 """Real PostgreSQL and Redis servers for tests, from Debian's packages.
 
 `python -m tests.servers COMMAND...` runs a command while both servers run. Their addresses are in
-DATABASE_URL and CELERY_BROKER_URL. They listen on free ports of 127.0.0.1 and have passwords. The
-database has all tables; Django's test databases are copies of it (`tests.settings`).
+DATABASE_URL and CELERY_BROKER_URL. They listen on free ports of 127.0.0.1 and have passwords.
+Django's test databases are copies of a migrated one, which DPGEO_MIGRATED_DATABASE names
+(`tests.settings`).
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ class Servers:
     postgresql: str
     redis: str
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
-    _migrated: str = ""
+    migrated: str = ""
+    """Name of a migrated database that nobody uses, or "" before there is one."""
 
     def environment(self) -> dict[str, str]:
         """Return settings that give an installation its own empty database and queue."""
@@ -83,7 +85,7 @@ class Servers:
         The migrations are applied once for each state of the code, and their result is kept as a
         dump. A first database is filled from the dump, and further databases are copies of it.
         """
-        if not self._migrated:
+        if not self.migrated:
             filled = self.environment()["DATABASE_URL"]
             dump = kept_content(f".postgresql-{_folder_of_programs().parent.name}.sql", self._dump)
             subprocess.run(
@@ -95,8 +97,8 @@ class Servers:
                 stdout=subprocess.DEVNULL,
                 check=True,
             )
-            self._migrated = filled.rpartition("/")[2]
-        return self._environment(self._migrated)
+            self.migrated = filled.rpartition("/")[2]
+        return self._environment(self.migrated)
 
     def _dump(self, folder: Path) -> Path:
         """Migrate an empty database, and return the path of a dump of it, written to `folder`."""
@@ -289,9 +291,9 @@ def main(command: Sequence[str]) -> int:
         sys.stderr.write(f"{'Failed' if needed else 'Skipped'}: this needs {INSTALL}\n")
         return 1 if needed else 0
     with running_servers() as servers:
-        return subprocess.run(
-            command, env={**os.environ, **servers.migrated_environment()}, check=False
-        ).returncode
+        added = servers.migrated_environment()
+        added["DPGEO_MIGRATED_DATABASE"] = servers.migrated
+        return subprocess.run(command, env={**os.environ, **added}, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -12,9 +12,9 @@ if "DPGEO_VAR" not in os.environ or "PYTEST_XDIST_WORKER" in os.environ:
 
 from dpgeo.config.settings import *  # noqa: F403
 
-if DATABASES["default"]["ENGINE"].endswith("postgresql"):  # noqa: F405
-    # Copy the test databases from one that has been migrated, instead of migrating each.
-    DATABASES["default"]["TEST"] = {"TEMPLATE": DATABASES["default"]["NAME"]}  # noqa: F405
+if "DPGEO_MIGRATED_DATABASE" in os.environ:
+    # `tests.servers` has migrated this database; test databases are copies of it.
+    DATABASES["default"]["TEST"] = {"TEMPLATE": os.environ["DPGEO_MIGRATED_DATABASE"]}  # noqa: F405
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # There are no rate limits unless a test sets one.
 DPGEO_REQUESTS_A_MINUTE = DPGEO_KEY_REQUESTS_A_MINUTE = 0

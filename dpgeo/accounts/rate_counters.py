@@ -42,6 +42,8 @@ def count(who: str, limit: int, *, window: int = 60, more: int = 1) -> float | N
         counts = caches["throttle"]
         counts.add(name, 0, timeout=2 * window)
         seen = counts.incr(name, more)
+        if seen < 0:  # what is subtracted was counted in the window before
+            counts.incr(name, -seen)
     # Catch all errors, because Redis and files fail in many ways, and no failure may take the site
     # down.
     except Exception as error:
@@ -62,8 +64,12 @@ def counted(who: str, *, window: int) -> int:
 def counters_forget() -> None:
     """Delete expired counters, if they are in files; Redis deletes its own."""
     cache = caches["throttle"]
-    if isinstance(cache, CountsInFiles):
+    if not isinstance(cache, CountsInFiles):
+        return
+    try:
         cache.delete_expired()
+    except OSError as error:  # the reaper's other work must go on
+        logger.warning("Expired counters stay: %s", type(error).__name__)
 
 
 def requests_of(organisation: int) -> str:

@@ -9,7 +9,6 @@ from dpgeo.config.logs import logging_settings
 from dpgeo.config.places import usual_var
 
 worker_class = "dpgeo.config.worker.SharingWorker"
-preload_app = True  # load the site once: workers are copies that start at once and share its memory
 workers = 2
 threads = 4
 worker_connections = 1000
@@ -34,6 +33,16 @@ def on_starting(server: Any) -> None:
     wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
     forget_counts()
+
+
+def when_ready(server: Any) -> None:
+    """Load the site once, before the workers are made as copies, which then share its memory.
+
+    The port is open by now, so that visitors wait instead of being refused; with gunicorn's setting
+    `preload_app`, the site would be loaded before. New code needs a restart; SIGHUP does not load
+    it.
+    """
+    server.app.wsgi()
 
 
 def forget_counts() -> None:

@@ -152,7 +152,7 @@ def spark_counts(
     bound: int,
     draw: int,
 ) -> Iterator[Answer]:
-    """Yield the bounded counts of all regions that have rows, as columns "cell" and "amount".
+    """Yield the bounded counts of all regions that have kept rows, as columns "cell" and "amount".
 
     The hashes in `task.files` are made with `secret`, which does not leave this process. Records in
     overlapping zones cannot be bounded in this way. Raises SparkError.

@@ -138,7 +138,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 
 def release(view: PrivateView, params: Params, meter: Meter) -> LocationsRelease:
-    """Cluster places, count each virtual user's records by bin, and draw places from the counts.
+    """Cluster places, count each virtual user's records by bin, and draw places by noisy counts.
 
     A bin is the places of one visible unit and one cluster.
     """

@@ -183,7 +183,7 @@ def travel(
 def _propose(rate: float, size: int, random: RandomWords) -> Floats:
     """Draw sums (size,) of two exponential variables, as the logarithm of a product of uniforms."""
     words = ~random.words(2 * size)
-    # `uniform` is uniform on [0, 1) in steps of 2^-64, which are too coarse for the logarithm of a
+    # `uniform` is uniform on [0, 1] in steps of 2^-64, which are too coarse for the logarithm of a
     # small value. Such a value is replaced by 1, whose logarithm is 0, and its exponential variable
     # is drawn with more bits and added below.
     uniform = words * 2.0**-64

@@ -34,5 +34,5 @@ def test_it_shows_where_trips_lead_and_says_that_they_are_made_up(
     assert ramp_share(screenshot(page, "#map"), theme) > 0.002
     page.locator("#map canvas").first.focus()
     page.keyboard.press("ArrowRight")
-    assert "Most lead east" in page.locator(FLAG).text_content()
+    page.locator(FLAG, has_text="Most lead east").wait_for()
     assert violations(page) == []

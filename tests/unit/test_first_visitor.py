@@ -16,8 +16,15 @@ MOST_SECONDS = 0.5
 
 SCRIPT = """
 import gc
+import os
+import threading
 import time
 import dpgeo.config.wsgi
+
+# The web server copies this process for its workers.
+assert threading.active_count() == 1, "A thread was started, which copies would lack."
+opened = [os.readlink(entry) for entry in os.scandir("/proc/self/fd") if os.path.lexists(entry)]
+assert not [name for name in opened if name.startswith("socket:")], "Copies would share a socket."
 from django.template.loader import get_template
 from django.urls import reverse
 from dpgeo.pages.basemap import basemap

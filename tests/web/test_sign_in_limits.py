@@ -19,6 +19,7 @@ from django.test import Client, RequestFactory
 from dpgeo.accounts import devices
 from dpgeo.accounts.file_cache import CountsInFiles
 from dpgeo.accounts.models import User
+from dpgeo.accounts.rate_counters import count
 
 pytestmark = pytest.mark.django_db
 
@@ -229,6 +230,12 @@ def test_a_count_expires_on_time_however_often_it_grows(
     assert counts.get("one") is None
     with pytest.raises(ValueError, match="one"):
         counts.incr("one")
+
+
+def test_what_an_earlier_window_counted_allows_nothing_further_in_this_one() -> None:
+    for _ in range(3):
+        assert count("ann", 2, window=900, more=-1) is None
+    assert [count("ann", 2, window=900) is None for _ in range(3)] == [True, True, False]
 
 
 def test_the_refusal_is_translated() -> None:
