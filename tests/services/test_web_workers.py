@@ -30,6 +30,9 @@ CONNECTIONS = 16
 
 MILLISECONDS_OF_AN_ANSWER = 5
 
+LOADED_BY = os.getpid()
+"""Id of the process that imported this module, and so loaded `application`."""
+
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
     """WSGI application that reads the body, works for a while and responds with its process id."""
@@ -37,7 +40,7 @@ def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> 
     until = time.thread_time() + MILLISECONDS_OF_AN_ANSWER / 1000
     while time.thread_time() < until:
         pass
-    start_response("200 OK", [("Content-Type", "text/plain")])
+    start_response("200 OK", [("Content-Type", "text/plain"), ("Loaded-By", str(LOADED_BY))])
     return [str(os.getpid()).encode()]
 
 
@@ -86,6 +89,21 @@ def test_simultaneous_connections_are_shared_among_the_processes(port: int) -> N
         min(counts.values()) if len(counts) == gunicorn.workers else 0 for counts in rounds
     )
     assert fewest >= len(rounds) * gunicorn.threads, rounds
+
+
+def test_the_application_is_loaded_once_for_all_processes(port: int) -> None:
+    """The process that loads the application serves no request; its copies do."""
+    seen: dict[str, str] = {}
+    deadline = time.monotonic() + 240
+    while len(seen) < gunicorn.workers:
+        assert time.monotonic() < deadline
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+        with contextlib.closing(connection):
+            connection.request("GET", "/")
+            answer = connection.getresponse()
+            seen[answer.read().decode()] = answer.getheader("Loaded-By") or ""
+    assert len(set(seen.values())) == 1
+    assert not {*seen} & {*seen.values()}
 
 
 def test_an_address_too_long_is_refused_with_a_problem_that_says_what_to_do(port: int) -> None:
