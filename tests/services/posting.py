@@ -1,4 +1,4 @@
-"""Actions of `tests.services.driver` for tests that use the API and the owners' pages."""
+"""Functions that `tests.services.driver` calls by name, for tests of the API and owners' pages."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ Floats = NDArray[np.float64]
 
 SIDE = 12
 DRAWN = 3_000
-"""Number of made-up trips of each system."""
+"""Number of made-up trips that each compared method draws."""
 
 BOUND = 10
 """Largest number of trips of one person that are counted, if persons are the privacy unit."""

@@ -45,7 +45,7 @@ def test_noise_has_its_declared_distances_everywhere(lon: float, lat: float) -> 
         # are snapped to a 2 m grid.
         error = 5 * math.sqrt(share * (1 - share) / size) + 0.003
         assert abs((far <= NOISE.radius(share)).mean() - share) < error, share
-    if lat < 80:  # near a pole every direction but north leads south
+    if lat < 80:  # near the north pole every direction but north leads south
         mean = np.mean(moved[1] - lat) * 111_195
         assert abs(mean) < 5 * NOISE.axis_deviation / math.sqrt(size) + 0.5
 
