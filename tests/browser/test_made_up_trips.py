@@ -33,6 +33,10 @@ def test_it_shows_where_trips_lead_and_says_that_they_are_made_up(
     assert "Nobody made the trips on this map." in page.locator(".made-up").text_content()
     assert ramp_share(screenshot(page, "#map"), theme) > 0.002
     page.locator("#map canvas").first.focus()
+    # The first key goes to the square in the middle of the map, which has no arrow on a phone.
     page.keyboard.press("ArrowRight")
-    page.locator(FLAG, has_text="Most lead east").wait_for()
+    if not page.locator(FLAG).is_visible():
+        assert "Too few to tell from none" in page.locator("#map [aria-live]").first.text_content()
+        page.keyboard.press("ArrowLeft")
+    page.locator(FLAG, has_text="Most lead east").wait_for(timeout=20_000)
     assert violations(page) == []
