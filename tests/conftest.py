@@ -1,9 +1,9 @@
 """Options with which only a fixed sample of the tests is run.
 
-`--one-in N` is for suites that are run in full elsewhere. With `--every-file`, each file is sampled
-by itself, for suites whose files start different programs. Without `--one-in`, `--recorded-one-in
-N` is for the suites of `tests.record`: a suite is sampled only while its files are unchanged since
-its last recorded full pass.
+`--one-in N` is for suites that are run in full elsewhere. With `--every-file`, for suites whose
+files start different programs, the sample contains the first test of each file. Without `--one-in`,
+`--recorded-one-in N` is for the suites of `tests.record`: a suite is sampled only while its files
+are unchanged since its last recorded full pass.
 """
 
 from __future__ import annotations

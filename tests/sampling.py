@@ -10,7 +10,7 @@ LENGTHY = (
     "tests/statistical/test_gaussian_mechanisms.py::",
     "tests/unit/test_audit_record.py::test_everything_that_suites_import_is_hashed",
 )
-"""Beginnings of the names of tests that take tens of seconds of the processor.
+"""Beginnings of the names of tests that may take tens of seconds of the processor.
 
 They are in no sample whose tests are chosen without regard to their files.
 """
