@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run packages packages-full frontend wheel test test-python test-all test-rest test-services test-browser test-statistical test-on-servers audited audit lint messages lock clean
+.PHONY: help run packages packages-full frontend wheel test test-unit test-all test-rest test-services test-browser test-statistical test-on-servers audit lint messages lock clean
 
 # Images of containers often set this. Every process would compile all its modules anew, and take
 # three times as long to start.
@@ -24,19 +24,14 @@ PARALLEL := -n auto --maxprocesses 8 --dist worksteal
 BROWSERS := -n auto --maxprocesses 2 --dist loadfile --no-loadscope-reorder
 # Tests of real servers wait more than they work; each process has servers of its own.
 SERVERS := -n 2 --dist loadfile
-# Of suites that have passed whole with the current code, one test in forty, see tests/record.py.
-RECORDED := --recorded-one-in 40
 # Every pytest is given its folder: to collect the others takes each of its processes seconds.
-QUICK_TESTS := tests/unit tests/conformance tests/web -m "$(QUICK)" $(PARALLEL) $(RECORDED)
-STATISTICAL_TESTS := tests/statistical -m statistical $(PARALLEL)
+QUICK_TESTS := tests/unit tests/conformance tests/web -m "$(QUICK)" $(PARALLEL)
+STATISTICAL_TESTS := tests/statistical tests/conformance -m statistical $(PARALLEL)
 BROWSER_TESTS := tests/browser -m browser $(BROWSERS)
-# On PostgreSQL and Redis; and those unit tests that `make test` skips because it lacks packages.
-LACKING = $(sort $(shell grep -lrE --include='test_*.py' \
-  'need.*packages-full|need.*pip install|need.*apt-get install' tests/unit))
-SERVER_TESTS = tests/web $(LACKING)
+SERVER_TESTS := tests/web -m "$(QUICK) and not one_database" $(PARALLEL)
 SERVICES_TESTS := tests/services -m services $(SERVERS)
-# One test in how many of the services and browser suites `make test-rest` runs.
-SAMPLE ?= 1
+# One file in how many of the services and browser suites is run, see tests/rotation.py.
+SHARE ?= 1
 PYTEST := $(PYTHON) -m pytest --durations 10
 TOGETHER := $(PYTHON) -m tests.together
 SOURCES := $(shell find frontend/src frontend/scripts frontend/public -type f 2>/dev/null)
@@ -52,35 +47,34 @@ run: $(DONE)/run frontend  ## Install, build, publish the demo and serve it: mak
 
 test: $(DONE)/test frontend  ## Quick tests: unit, web and conformance; ends with the ten slowest
 	@$(NPM) --show test
-	@$(MAKE) --no-print-directory test-python
-
-test-python: $(DONE)/test frontend
 	@$(PYTEST) $(QUICK_TESTS) $(ARGS)
 
-test-all: export DPGEO_REQUIRE_ALL := 1
-test-all: test test-rest  ## Every test; a missing tool, but QGIS, is a failure
+# With every package, so that no test is skipped for want of one.
+test-unit: export DPGEO_REQUIRE_ALL := 1
+test-unit: $(DONE)/full frontend
+	@$(PYTEST) tests/unit -m "$(QUICK)" $(PARALLEL) $(ARGS)
 
-test-rest: $(DONE)/full frontend  ## What test-all adds: long, real servers, browser; SAMPLE=10 runs a tenth
+test-all: export DPGEO_REQUIRE_ALL := 1
+test-all: test test-unit test-rest  ## Every test; a missing tool, but QGIS, is a failure
+
+test-rest: $(DONE)/full frontend  ## What test-all adds: long, real servers, browser; SHARE=5 runs a fifth
 	@$(TOGETHER) --at-once 2 "$(MAKE) test-services" "$(MAKE) test-browser" \
 	  "$(MAKE) test-on-servers" "$(MAKE) test-statistical"
 
 test-services: $(DONE)/full frontend
-	@$(PYTEST) $(SERVICES_TESTS) --one-in $(SAMPLE) --every-file $(ARGS)
+	@$(PYTEST) $(SERVICES_TESTS) --share $(SHARE) $(ARGS)
 
 test-browser: $(DONE)/full frontend
-	@$(PYTEST) $(BROWSER_TESTS) --one-in $(SAMPLE) --every-file $(ARGS)
+	@$(PYTEST) $(BROWSER_TESTS) --share $(SHARE) $(ARGS)
 
 test-statistical: $(DONE)/full
-	@$(PYTEST) $(STATISTICAL_TESTS) $(RECORDED) $(ARGS)
+	@$(PYTEST) $(STATISTICAL_TESTS) $(ARGS)
 
 test-on-servers: $(DONE)/full frontend
-	@$(PYTHON) -m tests.servers $(PYTEST) $(SERVER_TESTS) -m "$(QUICK) and not one_database" $(PARALLEL) $(RECORDED) $(ARGS)
-
-audited: $(DONE)/full  ## The suites with fixed seeds whole; records their passes
-	@$(PYTHON) -m tests.record pass
+	@$(PYTHON) -m tests.servers $(PYTEST) $(SERVER_TESTS) $(ARGS)
 
 audit: export DPGEO_AUDIT := 1
-audit: $(DONE)/full $(DONE)/spark frontend audited  ## The long suites at their full length
+audit: $(DONE)/full $(DONE)/spark frontend  ## The long suites at their full length
 	@$(PYTEST) tests/unit/engine/test_source_sql.py tests/web/test_spark_source.py --timeout 7200 $(ARGS)
 	@$(PYTEST) tests/conformance $(PARALLEL) $(ARGS)
 	@$(PYTEST) $(STATISTICAL_TESTS) --timeout 7200 $(ARGS)

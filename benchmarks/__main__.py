@@ -36,6 +36,7 @@ from benchmarks import (
     serving,
     speed,
     totals,
+    weight,
     zcdp,
 )
 from benchmarks.literature import runner as literature
@@ -71,6 +72,7 @@ SUBCOMMANDS = (
     serving,
     speed,
     totals,
+    weight,
     zcdp,
 )
 

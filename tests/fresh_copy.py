@@ -1,7 +1,7 @@
 """Targets of the Makefile in a fresh copy, with nothing installed.
 
 `python -m tests.fresh_copy PYTHON TARGET... [--OPTION...]` makes the targets one after the other in
-the same copy, and stops at the first that fails. `test` and `test-python` pass the options on to
+the same copy, and stops at the first that fails. `test` and `test-unit` pass the options on to
 pytest. With `run`, the demo must be published and the data of every map must be available over
 HTTP; then the site is stopped. `built` is no target of the Makefile: it takes over what `make
 frontend` has built here, and the migrated database that the tests have made. `python -m

@@ -115,7 +115,7 @@ def tile_of(server: str, release: str, layer: str) -> tuple[int, int, int]:
 @pytest.fixture(scope="module")
 def extent(pytestconfig: pytest.Config) -> Extent:
     """Return how many requests the fuzzers make in this run of the tests."""
-    return SAMPLE if pytestconfig.getoption("--one-in") > 1 else WHOLE
+    return SAMPLE if pytestconfig.getoption("--share") > 1 else WHOLE
 
 
 @pytest.fixture(scope="module")

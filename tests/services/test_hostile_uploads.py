@@ -116,7 +116,7 @@ def send(site: Site, slug: str, name: str, content: bytes) -> Iterator[Answer]:
 def test_hostile_files_are_read_or_refused(
     installation: Installation, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
-    count = SAMPLE_FILES if pytestconfig.getoption("--one-in") > 1 else FILES
+    count = SAMPLE_FILES if pytestconfig.getoption("--share") > 1 else FILES
     installation.environment |= {
         "DPGEO_CONFIRMATIONS_AN_HOUR": "0",
         "DPGEO_REQUESTS_A_MINUTE": "0",
