@@ -113,15 +113,19 @@ MADE_UP = MADE_UP_POINTS | MADE_UP_TRIPS
 """The kinds of files with made-up points or trips, which are not layers of the map."""
 
 
+# Longer suffixes come first: cells.classes.tif is a file of the layer cells, not of a layer called
+# cells.classes.
+BY_SUFFIX = sorted(FORMATS, key=lambda each: len(each.suffix), reverse=True)
+
+
+@functools.lru_cache(maxsize=4096)
 def file_kind(name: str) -> FileKind:
     """Return the kind of the file `name`; for an unknown name, all texts in it are empty."""
     if name in WHOLE_RELEASE:
         return WHOLE_RELEASE[name]
     if name in MADE_UP:
         return MADE_UP[name]
-    # Try longer suffixes first: cells.classes.tif is a file of the layer cells, not of a layer
-    # called cells.classes.
-    for layer_format in sorted(FORMATS, key=lambda each: len(each.suffix), reverse=True):
+    for layer_format in BY_SUFFIX:
         if name.endswith(layer_format.suffix):
             layer = name.removesuffix(layer_format.suffix)
             style = layer_format in STYLE_FORMATS
