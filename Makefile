@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run packages packages-full frontend wheel test test-unit test-all test-rest test-services test-browser test-statistical test-on-servers audit lint messages lock clean
+.PHONY: help run packages packages-full frontend wheel test test-list test-unit test-all test-rest test-services test-browser test-statistical test-on-servers audit lint messages lock clean
 
 # Images of containers often set this. Every process would compile all its modules anew, and take
 # three times as long to start.
@@ -16,7 +16,8 @@ INSTALL := $(PYTHON) locks/install.py
 NPM := $(PYTHON) frontend/scripts/npm.py
 MANAGE := $(PYTHON) manage.py
 DONE := .venv/done
-QUICK := not statistical and not browser and not services
+LONG := statistical or browser or services
+QUICK := not ($(LONG) or on_servers)
 # Tests that need no server of their own run on every core.
 PARALLEL := -n auto --maxprocesses 8 --dist worksteal
 # Each file of browser tests has a browser of its own, and the files of a folder share an
@@ -28,7 +29,7 @@ SERVERS := -n 2 --dist loadfile
 QUICK_TESTS := tests/unit tests/conformance tests/web -m "$(QUICK)" $(PARALLEL)
 STATISTICAL_TESTS := tests/statistical tests/conformance -m statistical $(PARALLEL)
 BROWSER_TESTS := tests/browser -m browser $(BROWSERS)
-SERVER_TESTS := tests/web -m "$(QUICK) and not one_database" $(PARALLEL)
+SERVER_TESTS := tests/web -m "not ($(LONG) or one_database)" $(PARALLEL)
 SERVICES_TESTS := tests/services -m services $(SERVERS)
 # One file in how many of the services and browser suites is run, see tests/rotation.py.
 SHARE ?= 1
@@ -49,13 +50,16 @@ test: $(DONE)/test frontend  ## Quick tests: unit, web and conformance; ends wit
 	@$(NPM) --show test
 	@$(PYTEST) $(QUICK_TESTS) $(ARGS)
 
+test-list: $(DONE)/test frontend
+	@$(PYTEST) $(QUICK_TESTS) -n 0 --collect-only -q
+
 # With every package, so that no test is skipped for want of one.
 test-unit: export DPGEO_REQUIRE_ALL := 1
 test-unit: $(DONE)/full frontend
 	@$(PYTEST) tests/unit -m "$(QUICK)" $(PARALLEL) $(ARGS)
 
 test-all: export DPGEO_REQUIRE_ALL := 1
-test-all: test test-unit test-rest  ## Every test; a missing tool, but QGIS, is a failure
+test-all: test test-list test-unit test-rest  ## Every test; a missing tool, but QGIS, is a failure
 
 test-rest: $(DONE)/full frontend  ## What test-all adds: long, real servers, browser; SHARE=5 runs a fifth
 	@$(TOGETHER) --at-once 2 "$(MAKE) test-services" "$(MAKE) test-browser" \
@@ -81,7 +85,7 @@ audit: $(DONE)/full $(DONE)/spark frontend  ## The long suites at their full len
 	@$(PYTHON) -m tests.audit
 	@$(PYTEST) $(BROWSER_TESTS) --timeout 7200 $(ARGS)
 	@$(PYTEST) $(SERVICES_TESTS) --timeout 7200 $(ARGS)
-	@$(PYTHON) -m tests.servers $(PYTEST) tests/web -m "$(QUICK)" $(PARALLEL) $(ARGS)
+	@$(PYTHON) -m tests.servers $(PYTEST) tests/web -m "not ($(LONG))" $(PARALLEL) $(ARGS)
 
 lint: $(DONE)/full frontend  ## Style, types, import contracts, migrations
 	@$(PYTHON) -m ruff check

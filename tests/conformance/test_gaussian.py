@@ -128,6 +128,7 @@ def test_its_statement_tells_the_noise_of_every_measurement(
     assert {each["distribution"] for each in shown} == {"discrete Gaussian"}
 
 
+@pytest.mark.statistical
 @every_mechanism
 def test_its_margins_cover_as_often_as_they_say(mechanism: Mechanism) -> None:
     view = city(counting=Counting.PEOPLE)

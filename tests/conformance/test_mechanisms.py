@@ -595,6 +595,7 @@ def test_its_layers_list_each_cell_of_the_area_once(mechanism: Mechanism, params
         assert np.isfinite(layer.value).all()
 
 
+@pytest.mark.statistical
 @every_count
 def test_its_margins_cover_as_often_as_they_say(mechanism: Mechanism, params: Any) -> None:
     view = city()

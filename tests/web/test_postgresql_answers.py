@@ -37,7 +37,7 @@ from tests.web.test_postgresql_source import server, sql
 
 __all__ = ["server", "sql"]
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_servers]
 
 ALL = 10**6
 """A contribution bound so large that nothing is left out."""

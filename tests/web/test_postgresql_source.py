@@ -52,7 +52,7 @@ from tests.servers import postgresql_installed, running_postgresql
 from tests.storages import use_empty_storages
 from tests.web.desk import make_desk
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.on_servers]
 
 COLUMNS = Columns(longitude="lon", latitude="lat", person="who", time="seen")
 EXACT: dict[str, Any] = {"epsilon": "100", "bound": 1, "counting": "visits"}
