@@ -9,7 +9,7 @@ written to a new file of the same form, which `keep` stores before any noise is 
 Privacy argument. For a fixed salt, a person's contributions in a period are a function of that
 person's own rows and of what the same person used before. By induction, the latter depends on that
 person's earlier rows alone. Removing a person therefore changes nobody else's contributions. Over
-all periods together, a person adds at most `bound` (docs/decisions/2026-11-24-series.md). Trips are
+all periods together, a person adds at most `bound` (docs/mechanisms/series.md). Trips are
 items like any others: they join rows of the same period only, since the file holds no other rows. A
 period may be counted only once: a second count of the same rows would add as much again without
 being recorded in the file. So the view refuses a second count, and every measurement that is not a

@@ -63,7 +63,7 @@ candidates drawn for a whole release.
 STEPS = 5
 """Number of steps in which the weights of drawn trips are fitted.
 
-It was chosen by measurements (docs/decisions/2026-11-26-made-up-trips.md).
+It was chosen by measurements (docs/mechanisms/trips.md).
 """
 
 Floats = NDArray[np.float64]

@@ -66,7 +66,7 @@ def release(key: str, counting: Counting, seed: int = 1, *, empty: bool = False)
 def squared(label: str, counting: Counting, released: Released) -> int:
     """Return the squared L2 sensitivity that a measurement must have.
 
-    The rules are those of docs/decisions/2026-11-26-a-second-currency.md.
+    The rules are those of docs/rho.md.
     """
     steps = released.content.measure.steps if label == SHARES else 1  # type: ignore[attr-defined]
     # With a contribution bound as low as BOUND, the mechanism "auto" counts squares of several

@@ -76,7 +76,7 @@ SUGGESTED_PLACES = ("1", "5", "20")
 """Suggested contribution bounds: in how many cells, zones or places one person may count.
 
 The first one is the default; with it, every figure is a number of people. On four datasets, maps
-with larger bounds were hardly better, or were worse (docs/decisions/2026-11-24-told-together.md).
+with larger bounds were hardly better, or were worse (docs/bounding.md).
 """
 
 

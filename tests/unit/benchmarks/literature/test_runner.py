@@ -88,12 +88,6 @@ def test_a_file_is_refused_where_it_would_not_be_read(capsys: pytest.CaptureFixt
     assert "--file is for ranges" in capsys.readouterr().err
 
 
-def test_every_task_has_its_table_in_the_documentation() -> None:
-    pages = "".join(page.read_text() for page in PAGES.glob("*.md"))
-    for task in TASKS:
-        assert f"<!-- table: {task} -->\n| system" in pages
-
-
 def test_figures_are_read_aloud_and_seen_on_dark_pages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -112,12 +106,3 @@ def test_figures_are_read_aloud_and_seen_on_dark_pages(
         assert f"{each['system']}: {each['rmse']:.3g} at epsilon 0.5" in (words.text or "")
     assert "prefers-color-scheme: dark" in text
     assert "2 trials, seed 0" in text
-
-
-def test_every_figure_is_drawn_and_on_a_page() -> None:
-    pages = "".join(page.read_text() for page in PAGES.glob("*.md"))
-    for task, chosen in figures.FIGURES.items():
-        for figure in chosen:
-            path = figures.path_of(Path("figures"), task, figure)
-            assert (PAGES / path).is_file()
-            assert f"]({path})" in pages
