@@ -12,6 +12,10 @@ from django.utils.translation import to_language
 
 from dpgeo.config.logs import logging_settings
 from dpgeo.config.places import BASE_DIR, usual_var
+from dpgeo.core.linux import forbid_inspection
+
+# Whatever loads the settings holds the keys below, and passes this on to processes forked from it.
+forbid_inspection()
 
 env = environ.Env()
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SECONDS_BETWEEN_REPORTS = 0.25
+LONGEST_WAIT = 12 * 3600
+"""Seconds after which a file's process is stopped: a job is not held for longer either."""
 
 
 def ingest(
@@ -62,7 +64,9 @@ def ingest(
         "erased": [one.hex() for one in erased],
     }
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as folder:
-        report = sandbox.run("ingest", request, Path(folder), progress, Report.from_json)
+        report = sandbox.run(
+            "ingest", request, Path(folder), progress, Report.from_json, limit=LONGEST_WAIT
+        )
         (Path(folder) / "canonical.parquet").replace(target)
     return report
 

@@ -26,7 +26,9 @@ STARTS = (SQLITE, PARQUET, FLATGEOBUF, GZIP, ZIP, EMPTY_ZIP)
 RESULT = "layer.geojson"
 """Name of the file that the sandbox's worker writes, the layer as GeoJSON."""
 
-LARGEST_RESULT = 256 << 20
+LARGEST_RESULT = 64 << 20
+"""Largest such file in bytes. Parsed, it takes up to twenty times as much memory here."""
+
 LONGEST_WAIT = 300
 """Seconds after which reading is given up because the machine is too busy. `sandbox_worker` limits
 the processor time.
@@ -84,6 +86,13 @@ def read_layer_file(path: Path, choices: LayerChoices, folder: Path) -> dict[str
     )
     result = folder / RESULT
     if result.stat().st_size > LARGEST_RESULT:
-        raise RuntimeError("The worker wrote more than it may.")
-    document: dict[str, Any] = json.loads(result.read_text())
+        raise InvalidInput(
+            "As GeoJSON, the layer takes more than {most} MiB; simplify the outlines, and leave "
+            "out columns of text.",
+            most=LARGEST_RESULT >> 20,
+            field="file",
+        )
+    document = sandbox.understand(json.loads, result.read_bytes())
+    if not isinstance(document, dict):
+        raise RuntimeError("The worker wrote what it may not.")
     return document

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sqlite3
 import sys
 import warnings
@@ -122,7 +123,10 @@ def _recognise(source: Path, folder: Path) -> tuple[Path, str]:
             field="file",
         )
     named = folder / f"layer{suffix}"
-    named.symlink_to(path)
+    if path == source:
+        shutil.copyfile(path, named)  # a link is refused here (`confinement`)
+    else:
+        path.rename(named)
     return named, suffix
 
 

@@ -1,18 +1,24 @@
 """Sandbox process with limits for reading compressed and binary files.
 
 C libraries read such files, and a malicious or damaged file can crash a library's process or
-exhaust its memory. So the libraries run in a separate process. It has no settings, no secrets in
-its environment, little memory beyond what its libraries need, no core dump, and a folder of its own
-that is removed when it ends. It is stopped if it sends no message for too long. Its messages are
-lines of JSON, and its output is a file.
+exhaust its memory, or take the process over. So the libraries run in a separate process. It has no
+settings, no secrets in its environment, little memory beyond what its libraries need, no core dump,
+and a folder of its own that is removed when it ends; `confinement` says what else it cannot reach.
+It is stopped if it sends no message for too long, and ends with the process that started it.
+
+Its messages are lines of JSON, and its output is a file. Nothing that it says is trusted: messages
+are short, and each is checked before it is used.
 
 Plain text formats are read in the calling process by our own code, which bounds its memory.
 """
 
 from __future__ import annotations
 
+import errno
 import json
+import operator
 import os
+import re
 import selectors
 import signal
 import subprocess
@@ -39,7 +45,30 @@ FIXED = {
     "OPENBLAS_NUM_THREADS": "1",
     "PROJ_NETWORK": "OFF",
 }
-LONGEST_LINE = 64 << 20
+MAX_LINE_BYTES = 16 << 20
+"""Longest message. Parsed, it takes up to twenty times as much memory here."""
+
+LARGEST_NUMBER = (1 << 63) - 1
+MAX_ERRNO = 4_095
+
+LEFT_FREE = 512 << 20
+"""Number of bytes of disk space below which the worker is stopped, as if the disk were full.
+
+So the database, and whatever else is on the disk, does not run short meanwhile. A disk that has
+less from the start is left to fill.
+"""
+
+FILES_LEFT_FREE = 10_000
+"""Number of files that a disk has to have room for, in the same way."""
+
+SECONDS_BETWEEN_LOOKS = 0.25
+"""Seconds between two looks at the free space while the worker runs."""
+
+ENDING_SECONDS = 30
+"""Seconds within which the worker has to end once it has closed its output."""
+
+PLACE = re.compile(r"[\w.]{1,80} at ([\w<> .-]{1,80}:\d{1,7}( > )?){0,6}")
+"""What the worker says of an unforeseen error: its type and lines of programs, nothing else."""
 
 T = TypeVar("T")
 
@@ -63,28 +92,32 @@ def run(
 
     Raises InvalidInput for problems of the file: the worker refuses it, crashes on it, sends no
     message for too long or computes for too long. Raises Conflict after `limit` seconds, since a
-    busy machine may be the reason; OSError for the system's errors that the worker reports; or
-    RuntimeError for internal errors and for messages that `sandbox_worker` never sends.
+    busy machine may be the reason; OSError for the system's errors that the worker reports, and
+    before it fills the disk; or RuntimeError for internal errors and for messages that
+    `sandbox_worker` never sends.
     """
     environment = {name: os.environ[name] for name in KEPT if name in os.environ}
     process = subprocess.Popen(  # noqa: S603 - our own module, with no argument from outside
-        [sys.executable, "-P", "-m", "dpgeo.ingest.sandbox_worker", task],
+        [sys.executable, "-P", "-m", "dpgeo.ingest.sandbox_worker", task, str(os.getpid())],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env={**environment, **FIXED, "TMPDIR": str(folder)},
         cwd=folder,
+        start_new_session=True,  # no terminal of the server's
     )
     try:
         _send(process, request)
-        for message in _messages(process, silence, limit):
+        for message in _messages(process, folder, silence, limit):
             if "progress" in message:
-                progress(*message["progress"])
+                progress(*understand(_progress, message["progress"]))
             elif "result" in message:
-                return _understand(read, message["result"])
+                return understand(read, message["result"])
             else:
                 _raise(message)
-        raise _ended_by(process.wait())
+        raise _ended_by(process.wait(ENDING_SECONDS))
+    except subprocess.TimeoutExpired:
+        raise RuntimeError("The worker has closed its output and goes on.") from None
     finally:
         process.kill()
         process.wait()
@@ -105,39 +138,78 @@ def _send(process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> None:
 
 
 def _messages(
-    process: subprocess.Popen[bytes], silence: float, limit: float | None
+    process: subprocess.Popen[bytes], folder: Path, silence: float, limit: float | None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the worker's messages until it ends. Raises InvalidInput or Conflict."""
+    """Yield the worker's messages until it ends. Raises InvalidInput, Conflict or OSError."""
     if process.stdout is None:
         raise RuntimeError("The worker has no standard output.")
     pipe: IO[bytes] = process.stdout
-    end = None if limit is None else time.monotonic() + limit
-    waiting = b""
+    heard = time.monotonic()
+    end = inf if limit is None else heard + limit
+    watched = _has_room(folder)
+    line = bytearray()
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
         while True:
-            remaining = inf if end is None else end - time.monotonic()
-            if remaining <= 0 or not selector.select(min(silence, remaining)):
-                raise _too_slow() if silence < remaining else _too_busy()
+            remaining = min(heard + silence, end) - time.monotonic()
+            if remaining <= 0:
+                raise _too_slow() if heard + silence < end else _too_busy()
+            ready = selector.select(min(remaining, SECONDS_BETWEEN_LOOKS))
+            if watched and not _has_room(folder):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            if not ready:
+                continue
             output = os.read(pipe.fileno(), 1 << 16)
-            *lines, waiting = (waiting + output).split(b"\n")
-            yield from (_understand(json.loads, line) for line in lines)
+            *lines, rest = output.split(b"\n")
+            for each in lines:
+                line += each
+                yield understand(_message, bytes(line))
+                line.clear()
+            line += rest
             if not output:
                 return
-            if len(waiting) > LONGEST_LINE:
+            if len(line) > MAX_LINE_BYTES:
                 raise RuntimeError("The worker says more than it may.")
+            heard = time.monotonic()
+
+
+def _has_room(folder: Path) -> bool:
+    """Return whether the disk of a folder has more free space than the worker has to leave."""
+    disk = os.statvfs(folder)
+    has_files = disk.f_files == 0 or disk.f_favail > FILES_LEFT_FREE  # some do not count them
+    return has_files and disk.f_bavail * disk.f_frsize > LEFT_FREE
+
+
+def _message(line: bytes) -> dict[str, Any]:
+    """Return a message. Raises TypeError if it is none."""
+    message = json.loads(line)
+    if not isinstance(message, dict):
+        raise TypeError(type(message).__name__)
+    return message
+
+
+def _progress(numbers: Any) -> tuple[int, int]:
+    """Return how much is done, and of how much. Raises ValueError or TypeError."""
+    done, total = (operator.index(each) for each in numbers)
+    if not (0 <= done <= LARGEST_NUMBER and 0 <= total <= LARGEST_NUMBER):
+        raise ValueError(done)
+    return done, total
 
 
 def _raise(message: Mapping[str, Any]) -> None:
     if "refused" in message:
-        phrase = _understand(Phrase.from_json, message["refused"])
-        raise InvalidInput(phrase, field=str(message["field"]))
-    if "errno" in message:
-        raise OSError(message["errno"], os.strerror(message["errno"]))
-    raise RuntimeError(f"Reading the file went wrong here: {message['failed']}")
+        phrase = understand(Phrase.from_json, message["refused"])
+        raise InvalidInput(phrase, field=str(message.get("field"))[:40])
+    number = message.get("errno")
+    if isinstance(number, int) and 0 < number <= MAX_ERRNO:
+        raise OSError(number, os.strerror(number))
+    place = message.get("failed")
+    if isinstance(place, str) and PLACE.fullmatch(place):
+        raise RuntimeError(f"Reading the file went wrong here: {place}")
+    raise RuntimeError("The worker says what it may not.")
 
 
-def _understand(read: Callable[[Any], T], answer: Any) -> T:
+def understand(read: Callable[[Any], T], answer: Any) -> T:
     """Parse the worker's result with `read`. Raises RuntimeError if `read` fails."""
     try:
         return read(answer)

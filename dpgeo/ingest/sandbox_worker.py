@@ -1,141 +1,67 @@
-"""Sandbox process that reads files: `python -m dpgeo.ingest.sandbox_worker TASK`.
+"""Sandbox process that reads files: `python -m dpgeo.ingest.sandbox_worker TASK PARENT`.
 
-It reads the request as one line of JSON and answers with lines of JSON: progress, then a result, a
-refusal or a failure. For an unforeseen error, only the type and the location are reported, since
-the error's message may quote the file.
+PARENT is the id of the process that started it. It reads the request as one line of JSON and
+answers with lines of JSON: progress, then a result, a refusal or a failure. For an unforeseen
+error, only the type and the location are reported, since the error's message may quote the file.
+
+The request is the program's own. After it is read, and before any byte of the file is, the process
+gives up everything but the file and its working folder (`confinement`). That has to be done while
+it has a single thread, and Arrow starts another when it is imported, so this module imports neither
+Arrow nor the tasks (`sandbox_tasks`) before.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import resource
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.ingest.context import Context
-from dpgeo.ingest.decompress import MAX_BYTES, Part, packing_of, unpack
-from dpgeo.ingest.forms import Form, form_of
-from dpgeo.ingest.ingestion import ingest_parts
-from dpgeo.ingest.layer_file import LayerChoices
-from dpgeo.ingest.layer_reader import convert_layer, restrict_drivers
-from dpgeo.ingest.parts import format_of
-from dpgeo.ingest.preview import preview_here
-from dpgeo.ingest.schema import Columns, Schema
+from dpgeo.ingest.confinement import confine, die_with, limit
 from dpgeo.phrases import Phrase
 
 MEMORY_BYTES = 512 << 20
 """Bytes of memory that a task may use beyond those of the loaded libraries."""
 
 MAX_OPEN_FILES = 64
-PREVIEW_BYTES = 32 << 20
-"""Number of bytes of a compressed text file that are unpacked for its preview."""
-
-PREVIEW_PARTS = 5
-"""Number of files of an archive that are unpacked for its preview."""
-
-PREVIEW_SECONDS = 60
-"""Seconds of processor time after which a preview or the reading of a layer is refused.
-
-A limit on elapsed time would also refuse good files when the machine is busy.
-"""
 
 Say = Callable[[dict[str, Any]], None]
+Task = Callable[[dict[str, Any], Say], Any]
 
 
-def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
-    """Unpack a file and preview its first rows."""
-    source, name, declared = Path(request["source"]), request["file_name"], request["file_format"]
-    packing = form_of(declared).packing if declared else packing_of(source)
-
-    def unpacked(enough: int) -> list[Part]:
-        return unpack(
-            source,
-            name,
-            Path.cwd(),
-            lambda: None,
-            packing=packing,
-            enough=enough,
-            most=PREVIEW_PARTS,
-        )
-
-    os.nice(10)  # processes that serve visitors get a higher priority than this one
-    parts = unpacked(PREVIEW_BYTES)
-    form = form_of(declared) if declared else Form(format_of(parts), packing)
-    if form.format.sandboxed:
-        parts = unpacked(MAX_BYTES)
-    columns = request["columns"] and Columns.from_json(request["columns"])
-    seen = preview_here(parts, Context.from_json(request["context"]), columns, form)
-    cut = len(parts) == PREVIEW_PARTS or parts[0].path.stat().st_size >= PREVIEW_BYTES
-    if cut and seen.understanding:
-        seen = replace(seen, understanding=replace(seen.understanding, whole=False))
-    return seen.to_json()
+def prepare(task: str, request: dict[str, Any]) -> Task:
+    """Confine this process, load a task, and limit what it may take."""
+    path = Path("/proc/self/statm")
+    sizes = path.open() if path.exists() else None  # confined, the process could not open it
+    confine(Path(request["source"]), Path.cwd())
+    loaded = load(task)
+    if sizes:
+        with sizes:
+            taken = int(sizes.read().split()[0]) * resource.getpagesize()
+        limit(resource.RLIMIT_AS, taken + MEMORY_BYTES)
+    return loaded
 
 
-def ingest(request: dict[str, Any], say: Say) -> dict[str, Any]:
-    """Unpack and read a file into `canonical.parquet` in the working folder."""
-    folder = Path.cwd()
-    schema = Schema.from_json(request["schema"])
-    declared = schema.columns.file_format
-    parts = unpack(
-        Path(request["source"]),
-        request["file_name"],
-        folder,
-        lambda: say({"progress": [0, 0]}),
-        packing=form_of(declared).packing if declared else None,
-    )
-    report = ingest_parts(
-        parts,
-        schema,
-        bytes.fromhex(request["key"]),
-        folder / "canonical.parquet",
-        lambda done, total: say({"progress": [done, total]}),
-        [bytes.fromhex(one) for one in request["erased"]],
-    )
-    return report.to_json()
+def load(task: str) -> Task:
+    """Import a task and the libraries that it needs, and set its limits."""
+    from dpgeo.ingest import sandbox_tasks
 
-
-def layer(request: dict[str, Any], say: Say) -> str:
-    """Convert the file of a public layer to GeoJSON in the working folder."""
-    choices = LayerChoices.from_json(request["choices"])
-    convert_layer(Path(request["source"]), choices, Path.cwd())
-    return "converted"
-
-
-TASKS: dict[str, Callable[[dict[str, Any], Say], Any]] = {
-    "preview": preview,
-    "ingest": ingest,
-    "layer": layer,
-}
-
-
-def limit_memory(task: str) -> None:
-    """Load the libraries, then limit the memory that the process may take beyond them."""
-    import pyarrow.compute
-    import pyarrow.parquet
-
-    if task == "layer":
-        import geopandas  # noqa: F401 - with pyogrio and pyproj
-        import pyogrio  # noqa: F401
-
-    pyarrow.set_cpu_count(2)
-    pyarrow.set_io_thread_count(2)
-    sizes = Path("/proc/self/statm")
-    if sizes.exists():
-        taken = int(sizes.read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY_BYTES,) * 2)
+    sandbox_tasks.load_libraries(task)
+    sandbox_tasks.limit_task(task)
+    return sandbox_tasks.TASKS[task]
 
 
 def answer(task: str, request: dict[str, Any], say: Say) -> dict[str, Any]:
     """Run a task and return the last message: its result, a refusal or a failure."""
     try:
-        limit_memory(task)
-        return {"result": TASKS[task](request, say)}
+        run = prepare(task, request)
+        return {"result": run(request, say)}
     except InvalidInput as refusal:
         return {"refused": refusal.phrase.to_json(), "field": refusal.field}
     except MemoryError:
@@ -148,9 +74,19 @@ def answer(task: str, request: dict[str, Any], say: Say) -> dict[str, Any]:
     except OSError as error:
         if error.errno is None:
             return {"failed": _place(error)}
+        if error.errno == errno.EFBIG:
+            return {"refused": _too_large().to_json(), "field": "file"}
         return {"errno": error.errno}
     except Exception as error:  # a fault of the program, not of the file
         return {"failed": _place(error)}
+
+
+def _too_large() -> Phrase:
+    return Phrase(
+        "Reading the file takes a temporary file of more than {size} GiB; upload it in several "
+        "parts.",
+        size=resource.getrlimit(resource.RLIMIT_FSIZE)[0] >> 30,
+    )
 
 
 def _place(error: BaseException) -> str:
@@ -164,20 +100,25 @@ def main() -> None:
 
     Standard output is reserved for messages; anything that libraries print goes to standard error.
     """
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (MAX_OPEN_FILES,) * 2)
-    if sys.argv[1] == "layer":
-        restrict_drivers()
-    if sys.argv[1] in {"preview", "layer"}:
-        resource.setrlimit(resource.RLIMIT_CPU, (PREVIEW_SECONDS, PREVIEW_SECONDS + 5))
+    task, parent = sys.argv[1], int(sys.argv[2])
+    die_with(parent)
+    limit(resource.RLIMIT_CORE, 0)
+    limit(resource.RLIMIT_NOFILE, MAX_OPEN_FILES)
+    if task == "layer" and "GDAL_SKIP" not in os.environ:
+        from dpgeo.ingest.layer_reader import restrict_drivers
+
+        restrict_drivers()  # starts this program again
+    if task == "preview":
+        os.nice(10)  # processes that serve visitors get a higher priority than this one
     with os.fdopen(os.dup(1), "wb") as output:
         os.dup2(2, 1)
 
         def say(message: dict[str, Any]) -> None:
-            output.write(json.dumps(message).encode() + b"\n")
+            text = json.dumps(message, ensure_ascii=False)
+            output.write(text.encode(errors="surrogatepass") + b"\n")
             output.flush()
 
-        say(answer(sys.argv[1], json.loads(sys.stdin.buffer.readline()), say))
+        say(answer(task, json.loads(sys.stdin.buffer.readline()), say))
 
 
 if __name__ == "__main__":

@@ -78,6 +78,25 @@ PATH = {
     "backend!": {"service": {"name!": str, "port": {"number": int}}},
 }
 
+SELECTOR = {
+    "matchLabels": TEXTS,
+    "matchExpressions": [
+        {
+            "key!": str,
+            "operator!": {"In", "NotIn", "Exists", "DoesNotExist"},
+            "values": [str],
+        }
+    ],
+}
+
+PEER = {
+    "namespaceSelector": SELECTOR,
+    "podSelector": SELECTOR,
+    "ipBlock": {"cidr!": str, "except": [str]},
+}
+
+POLICY_PORT = {"port": int, "protocol": {"TCP", "UDP", "SCTP"}}
+
 SPECS: dict[str, tuple[str, dict[str, Any]]] = {
     "Namespace": ("v1", {}),
     "Job": ("batch/v1", JOB),
@@ -110,14 +129,10 @@ SPECS: dict[str, tuple[str, dict[str, Any]]] = {
     "NetworkPolicy": (
         "networking.k8s.io/v1",
         {
-            "podSelector!": {"matchLabels": TEXTS},
+            "podSelector!": SELECTOR,
             "policyTypes": [{"Ingress", "Egress"}],
-            "ingress": [
-                {
-                    "from": [{"namespaceSelector": {"matchLabels": TEXTS}}],
-                    "ports": [{"port": int}],
-                }
-            ],
+            "ingress": [{"from": [PEER], "ports": [POLICY_PORT]}],
+            "egress": [{"to": [PEER], "ports": [POLICY_PORT]}],
         },
     ),
     "PersistentVolumeClaim": (

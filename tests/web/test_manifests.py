@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,89 @@ def test_services_lead_to_pods() -> None:
             assert made["spec"]["selector"] in labels
         if made["kind"] == "Deployment":
             assert made["spec"]["selector"]["matchLabels"] in labels
+
+
+POLICIES = [each["spec"] for each in MANIFESTS if each["kind"] == "NetworkPolicy"]
+
+
+def selects(selector: dict[str, Any], labels: dict[str, str]) -> bool:
+    """Return whether a selector of pods selects those with some labels."""
+    same = all(labels.get(name) == text for name, text in selector.get("matchLabels", {}).items())
+    rules = selector.get("matchExpressions", [])
+    assert {each["operator"] for each in rules} <= {"In"}
+    return same and all(labels.get(each["key"]) in each["values"] for each in rules)
+
+
+def may_reach(part: str, address: str, port: int, protocol: str = "TCP") -> bool:
+    """Return whether the policies let pods of a part connect to an address."""
+    labels = {"app": "dpgeo", "part": part}
+    target = ip_address(address)
+    for policy in POLICIES:
+        if "Egress" not in policy["policyTypes"] or not selects(policy["podSelector"], labels):
+            continue
+        for rule in policy.get("egress", []):
+            assert rule["to"]  # a rule without peers would allow all of them
+            open_ports = {(each["port"], each.get("protocol", "TCP")) for each in rule["ports"]}
+            blocks = [each["ipBlock"] for each in rule["to"] if "ipBlock" in each]
+            if (port, protocol) in open_ports and any(
+                target in ip_network(each["cidr"])
+                and not any(target in ip_network(one) for one in each.get("except", []))
+                for each in blocks
+            ):
+                return True
+    return False
+
+
+STORES = [("192.0.2.10", 5432), ("192.0.2.20", 6379), ("192.0.2.30", 443)]
+"""The addresses that the manifests give to the database, the broker and the object store."""
+
+SERVER, SERVER6 = "93.184.216.34", "2606:2800:220:1::1"
+"""Addresses that are reached through the internet."""
+
+INSIDE = ("10.1.2.3", "172.20.0.1", "192.168.1.1", "169.254.169.254", "127.0.0.1", "fd00::1")
+"""Addresses of private networks, and the one at which clouds hand out credentials."""
+
+PARTS = {
+    pod["metadata"]["labels"]["part"]
+    for made in MANIFESTS
+    for pod in [made.get("spec", {}).get("jobTemplate", made).get("spec", {}).get("template")]
+    if pod
+}
+
+
+def test_every_part_is_known_to_the_tests_of_the_network() -> None:
+    assert {"site", "worker", "files", "reaper", "migrate", "backup"} == PARTS
+
+
+@pytest.mark.parametrize("part", sorted(PARTS))
+def test_pods_reach_their_stores_and_no_private_network(part: str) -> None:
+    assert all(may_reach(part, *store) for store in STORES)
+    for address in INSIDE:
+        for port in (22, 80, 443, 587, 5432, 6379, 10250):
+            assert not may_reach(part, address, port), (address, port)
+    outside = part in {"site", "files", "reaper"}  # mail, single sign-on, webhooks and alerts
+    for address in (SERVER, SERVER6):
+        assert may_reach(part, address, 443) == outside
+        assert may_reach(part, address, 587) == outside
+        assert not may_reach(part, address, 443, "UDP")
+        assert not any(may_reach(part, address, port) for port in (22, 25, 53, 80, 5432))
+
+
+def test_pods_that_no_other_policy_names_reach_nothing_and_are_reached_by_nobody() -> None:
+    [closed] = [each for each in POLICIES if each["podSelector"] == {}]
+    assert closed == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    assert not may_reach("other", SERVER, 443)
+
+
+def test_names_are_asked_of_the_cluster_alone() -> None:
+    [rule] = [
+        rule
+        for policy in POLICIES
+        for rule in policy.get("egress", [])
+        if any(each["port"] == 53 for each in rule["ports"])
+    ]
+    assert {each["protocol"] for each in rule["ports"]} == {"UDP", "TCP"}
+    assert all(each.keys() == {"namespaceSelector", "podSelector"} for each in rule["to"])
 
 
 def in_profile(*profiles: str) -> set[str]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from django.conf import settings as site_settings
-from django.core import mail
+from django.core import checks, mail
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
@@ -27,6 +27,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from dpgeo.accounts.models import Role
 from dpgeo.api.metrics import check_token, part_of
 from dpgeo.commands.management.commands import doctor
+from dpgeo.datasets import checks as datasets_checks
 from dpgeo.jobs import disk_space
 from dpgeo.jobs.disk_space import Reading
 from dpgeo.jobs.figures import job_figures
@@ -292,11 +293,31 @@ def diagnose() -> str:
     return output.getvalue()
 
 
-def test_doctor_passes_a_sound_installation(settings: Any) -> None:
+def test_doctor_passes_a_sound_installation(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(datasets_checks, "missing_protections", list)  # as on a recent kernel
     settings.ALLOWED_HOSTS = ["localhost"]
     report = diagnose()
     assert "FAULT" not in report
     assert report.count("ok ") >= 9
+
+
+@pytest.mark.parametrize(
+    ("lacking", "words"),
+    [("landlock", "offers no Landlock"), ("seccomp", "no seccomp here")],
+)
+def test_doctor_and_the_deployment_check_say_what_the_sandbox_lacks(
+    monkeypatch: pytest.MonkeyPatch, lacking: str, words: str
+) -> None:
+    monkeypatch.setattr(datasets_checks, "missing_protections", lambda: [lacking])
+    report = diagnose()
+    assert report.count("FAULT  sandbox of uploads") == report.count(words) == 1
+    [warning] = datasets_checks.check_sandbox()
+    assert words in warning.msg
+    found = checks.run_checks(include_deployment_checks=True)
+    assert warning in found
+    monkeypatch.setattr(datasets_checks, "missing_protections", list)
+    assert "ok     sandbox of uploads" in diagnose()
+    assert warning not in checks.run_checks(include_deployment_checks=True)
 
 
 def test_doctor_says_what_to_do(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:

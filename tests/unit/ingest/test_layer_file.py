@@ -397,6 +397,36 @@ def test_the_process_has_three_drivers_and_no_network(
     assert facts["proxy"].startswith("http://127.0.0.1")
 
 
+@pytest.mark.parametrize(
+    ("written", "error", "words"),
+    [
+        ("'[' * 100_000", RuntimeError, "may not: RecursionError"),
+        ("'no JSON'", RuntimeError, "may not: JSONDecodeError"),
+        ("'[1]'", RuntimeError, "may not"),
+        ("'[' + ' ' * (64 << 20)", InvalidInput, "takes more than 64 MiB; simplify"),
+    ],
+)
+def test_what_the_process_wrote_is_not_trusted(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    written: str,
+    error: type[Exception],
+    words: str,
+) -> None:
+    program, empty = tmp_path / "forge.py", tmp_path / "work"
+    empty.mkdir()
+    program.write_text(
+        f"from pathlib import Path\nPath('layer.geojson').write_text({written})\n"
+        'print(\'{"result": "converted"}\')\n'
+    )
+    script = tmp_path / "python"
+    script.write_text(f"#!/bin/sh\nexec '{sys.executable}' '{program}'\n")
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(script))
+    with pytest.raises(error, match=words):
+        read_layer_file(program, LayerChoices(kind="zones", bounds=(5, 45, 6, 46)), empty)
+
+
 def test_gdal_never_reads_private_rows() -> None:
     folder = Path(layer_reader.__file__).parent
     readers = set()
@@ -406,4 +436,4 @@ def test_gdal_never_reads_private_rows() -> None:
             names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
             if any(name.partition(".")[0] in {"geopandas", "pyogrio", "fiona"} for name in names):
                 readers.add(path.name)
-    assert readers == {"layer_reader.py", "sandbox_worker.py"}
+    assert readers == {"layer_reader.py", "sandbox_tasks.py"}

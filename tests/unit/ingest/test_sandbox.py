@@ -51,7 +51,7 @@ def test_it_has_none_of_the_servers_secrets(
 def shim(folder: Path, program: Path) -> str:
     """Write a program that stands in for the sandbox's worker, and return its path."""
     script = folder / "python"
-    script.write_text(f"#!/bin/sh\nexec '{sys.executable}' '{program}'\n")
+    script.write_text(f"#!/bin/sh\nexec '{sys.executable}' '{program}' \"$4\" \"$5\"\n")
     script.chmod(0o755)
     return str(script)
 
@@ -64,6 +64,7 @@ def shim(folder: Path, program: Path) -> str:
         ("import time; time.sleep(60)", InvalidInput, "far too long"),
         ("import os; os.kill(os.getpid(), 24)", InvalidInput, "far too long"),
         ("raise SystemExit(3)", RuntimeError, "status 3"),
+        ("import os, time; os.close(1); time.sleep(60)", RuntimeError, "closed its output"),
         ("print('{\"errno\": 28}')", OSError, "No space"),
         ('print(\'{"failed": "KeyError at x.py:1"}\')', RuntimeError, "KeyError at x.py:1"),
         ('print(\'{"refused": "no", "field": "file"}\')', InvalidInput, "no"),
@@ -80,6 +81,7 @@ def test_every_way_of_ending_has_its_error(
     error: type[Exception],
     words: str,
 ) -> None:
+    monkeypatch.setattr(sandbox, "ENDING_SECONDS", 1)
     path = tmp_path / "program.py"
     path.write_text(f"import resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n{program}")
     monkeypatch.setattr(sys, "executable", shim(tmp_path, path))
@@ -114,26 +116,31 @@ def test_a_worker_that_only_sends_messages_is_terminated(
     assert time.monotonic() - begun < 20
 
 
+@pytest.mark.parametrize("task", ["preview", "ingest"])
 @pytest.mark.parametrize(
     ("work", "words"), [("while True: pass", "far too long"), ("time.sleep(3)", "")]
 )
-def test_a_preview_is_limited_by_processor_time_not_by_load(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: str, words: str
+def test_tasks_are_limited_by_processor_time_not_by_load(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, work: str, words: str
 ) -> None:
     program = tmp_path / "look.py"
     program.write_text(
-        "import sys, time\nfrom dpgeo.ingest import sandbox_worker as worker\n"
+        "import time\nfrom dpgeo.ingest import sandbox_worker as worker\n"
         f"def look(request, say):\n    {work}\n    return 'seen'\n"
-        "worker.PREVIEW_SECONDS, worker.TASKS['preview'] = 2, look\n"
-        "worker.limit_memory = lambda task: None\n"
-        "sys.argv[1:] = ['preview']\nworker.main()\n"
+        "def load(task):\n"
+        "    from dpgeo.ingest import sandbox_tasks as tasks\n"
+        "    tasks.PROCESSOR_SECONDS[task] = 2\n"
+        "    tasks.limit_task(task)\n"
+        "    return look\n"
+        "worker.load = load\nworker.main()\n"
     )
     monkeypatch.setattr(sys, "executable", shim(tmp_path, program))
+    request = {"source": str(program)}
     if not words:
-        assert sandbox.run("preview", {}, tmp_path, silent, str) == "seen"
+        assert sandbox.run(task, request, tmp_path, silent, str) == "seen"
         return
     with pytest.raises(InvalidInput, match=words):
-        sandbox.run("preview", {}, tmp_path, silent, str)
+        sandbox.run(task, request, tmp_path, silent, str)
 
 
 class Lost(Exception):

@@ -27,6 +27,7 @@ from dpgeo.accounts.mail import sends_mail
 from dpgeo.accounts.providers import ENDPOINTS, Facts, ends_of_certificates
 from dpgeo.api.health import broker_state, database_state, disk_state
 from dpgeo.audit.models import Event
+from dpgeo.datasets.checks import OPEN_CALLS, OPEN_FILES, check_sandbox
 from dpgeo.jobs.models import Job, JobState
 
 MOST_SECONDS_APART = 5.0
@@ -40,10 +41,10 @@ ENDS_SOON = timedelta(days=30)
 
 LOCAL = {"127.0.0.1", "localhost", "::1", "[::1]"}
 
-NO_MAIL = "dpgeo.accounts.W001"
-"""Id of the warning of Django's system check for mail.
+REPORTED = {"dpgeo.accounts.W001", OPEN_FILES.id, OPEN_CALLS.id}
+"""Ids of warnings of Django's system checks that `check_settings` leaves out.
 
-`check_settings` leaves this warning out, because `check_mail` reports the same fault.
+`check_mail` and `check_uploads` report the same faults.
 """
 
 OLDEST_POSTGRESQL = 140_000
@@ -66,8 +67,8 @@ class Finding:
 
 class Command(BaseCommand):
     help = (
-        "Checks mail, disk, clock, permissions, broker, database, workers, versions, providers of "
-        "single sign-on, settings."
+        "Checks mail, disk, clock, permissions, the sandbox of uploads, broker, database, workers, "
+        "versions, providers of single sign-on, settings."
     )
     # Do not let Django stop the command at faults that `check_settings` is to report with their
     # remedies.
@@ -200,6 +201,15 @@ def _open(path: Path) -> bool:
     return bool(path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
 
 
+def check_uploads() -> Iterator[Finding]:
+    """Check that the kernel can confine the process that reads uploads."""
+    faults = check_sandbox()
+    for each in faults:
+        yield Finding(f"sandbox of uploads ({each.id})", each.msg, each.hint or each.msg)
+    if not faults:
+        yield Finding("sandbox of uploads", "reaches no other files, no network and no programs")
+
+
 def check_mail() -> Iterator[Finding]:
     """Check that the mail server takes a connection; no mail is sent."""
     if not sends_mail():
@@ -258,7 +268,7 @@ def check_settings() -> Iterator[Finding]:
     messages = [
         each
         for each in checks.run_checks(include_deployment_checks=reached)
-        if each.level >= checks.WARNING and not each.is_silenced() and each.id != NO_MAIL
+        if each.level >= checks.WARNING and not each.is_silenced() and each.id not in REPORTED
     ]
     for each in messages:
         yield Finding(f"settings ({each.id})", each.msg.split("\n")[0], each.hint or each.msg)
@@ -274,6 +284,7 @@ CHECKS: list[Callable[[], Iterator[Finding]]] = [
     check_workers,
     check_clock,
     check_permissions,
+    check_uploads,
     check_mail,
     check_single_sign_on,
     check_settings,
