@@ -75,7 +75,7 @@ PERSON_KEY_FILE = env.str("DPGEO_PERSON_KEY_FILE", default=str(VAR_DIR / "person
 ALLOWED_HOSTS = env.list("DPGEO_HOSTS", default=["127.0.0.1", "localhost"])
 DPGEO_ORIGIN = env.str("DPGEO_ORIGIN", default="http://127.0.0.1:8000").rstrip("/")
 """What visitors see before the first slash of this site's URLs; links in mail begin with it."""
-CSRF_TRUSTED_ORIGINS = env.list("DPGEO_ORIGINS", default=[])
+CSRF_TRUSTED_ORIGINS = [DPGEO_ORIGIN, *env.list("DPGEO_ORIGINS", default=[])]
 
 HTTPS = env.bool("DPGEO_HTTPS", default=False)
 """Whether the site is served over HTTPS, by a proxy that sets X-Forwarded-Proto itself."""
