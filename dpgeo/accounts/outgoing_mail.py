@@ -49,6 +49,9 @@ WAKE_AFTER = timedelta(minutes=1)
 
 WOKEN_AT_ONCE = 100
 
+KEPT = timedelta(days=1)
+"""Time after which mail that no worker took is given up; an invitation stays until it ends."""
+
 
 def mail_queue(
     *,
@@ -107,6 +110,13 @@ def mail_wake() -> int:
         OutgoingMail.objects.filter(pk=each).update(woken_at=now)
         _wake(each)
     return len(ids)
+
+
+def mail_forget() -> None:
+    """Delete mail that is older than KEPT, and mail of invitations that have ended."""
+    now = timezone.now()
+    old = Q(invitation=None, created_at__lt=now - KEPT) | Q(invitation__expires_at__lt=now)
+    OutgoingMail.objects.filter(old).delete()
 
 
 def _wake(mail_id: int) -> None:

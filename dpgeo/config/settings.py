@@ -238,6 +238,7 @@ LOGOUT_REDIRECT_URL = "catalogue"
 # By default, send no mail at all. Printing mail instead would put links that set a password into
 # the log.
 vars().update(env.email_url("DPGEO_EMAIL_URL", default="dummymail://"))
+EMAIL_TIMEOUT = 20  # seconds for each reply, since files of readers wait in the same queue
 DEFAULT_FROM_EMAIL = env.str("DPGEO_EMAIL_FROM", default="dpgeo@localhost")
 
 LANGUAGE_CODE = env.str("DPGEO_LANGUAGE", default="en-gb")

@@ -163,6 +163,15 @@ def test_mail_is_tried_again_later_and_given_up_in_the_end(
     assert "ann@" not in caplog.text
 
 
+def test_an_address_that_no_worker_took_is_forgotten_after_a_day(settings: Any) -> None:
+    ask(Client(), "ann@example.org")
+    call_command("reap", "--once")
+    assert OutgoingMail.objects.exists()
+    OutgoingMail.objects.update(created_at=timezone.now() - timedelta(days=1, seconds=1))
+    call_command("reap", "--once")
+    assert not OutgoingMail.objects.exists()
+
+
 @pytest.mark.parametrize("host", ["testserver:6666", "testserver.", "TESTSERVER", "evil.example"])
 def test_a_link_never_leads_where_a_request_says(host: str) -> None:
     User.objects.create_user("ann", "ann@example.org", "old secret words")

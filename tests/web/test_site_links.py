@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import pytest
 import yaml
 from django.core.cache import caches
+from django.core.management import call_command
 from django.test import Client
 
 from dpgeo.accounts.allauth_adapters import FactorAdapter
 from dpgeo.accounts.site_links import check_origin, site_name
 from tests.containers import interpolate
 from tests.migrated import ROOT
+from tests.servers import free_port
 from tests.web.published import install, make_dataset
 
 pytestmark = pytest.mark.django_db
@@ -119,3 +122,25 @@ def test_the_compose_file_derives_the_origin_from_the_host() -> None:
     values = {"DPGEO_HOSTS": "maps.example.org"}
     assert interpolate(stated, values) == "https://maps.example.org"
     assert interpolate(stated, {**values, "DPGEO_ORIGIN": "https://a.b:8443"}) == "https://a.b:8443"
+
+
+@pytest.mark.parametrize(
+    ("stated", "origin"),
+    [("", "http://127.0.0.1:{port}"), ("https://a.example", "https://a.example")],
+)
+def test_serve_tells_its_processes_where_they_are(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, stated: str, origin: str
+) -> None:
+    settings.ALLOWED_HOSTS = ["127.0.0.1"]
+    monkeypatch.setenv("DPGEO_ORIGIN", stated)
+    if not stated:
+        monkeypatch.delenv("DPGEO_ORIGIN")
+    monkeypatch.chdir(ROOT)
+    seen: list[str] = []
+    monkeypatch.setattr(
+        "dpgeo.commands.supervisor.Supervisor.run",
+        lambda *_, **__: seen.append(os.environ["DPGEO_ORIGIN"]),
+    )
+    port = free_port()
+    call_command("serve", "--port", str(port))
+    assert seen == [origin.format(port=port)]

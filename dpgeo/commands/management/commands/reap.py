@@ -17,7 +17,7 @@ from django.db import Error as DatabaseError
 from django.db import close_old_connections
 
 from dpgeo.accounts.attempts import attempts_forget
-from dpgeo.accounts.outgoing_mail import mail_wake
+from dpgeo.accounts.outgoing_mail import mail_forget, mail_wake
 from dpgeo.accounts.rate_counters import counters_forget
 from dpgeo.datasets.orphan_files import uploads_sweep, work_sweep
 from dpgeo.jobs.services import jobs_reap
@@ -95,6 +95,7 @@ class Command(BaseCommand):
                 deliveries_forget()
                 counters_forget()
                 attempts_forget()
+                mail_forget()
             if sweeps_work:
                 done["files"] = done.get("files", 0) + work_sweep()
             done["series"] = series_draw_due()
