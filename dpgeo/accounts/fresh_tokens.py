@@ -33,7 +33,7 @@ def is_younger(at: float, seconds: float) -> bool:
 class FreshSigner(signing.TimestampSigner):
     """Django's signer with a time, which also refuses times in the future."""
 
-    def unsign(self, value: str, max_age: float | timedelta | None = None) -> str:
+    def unsign(self, value: str, max_age: int | timedelta | None = None) -> str:
         """Return the signed text. Raises SignatureExpired, or BadSignature."""
         text = super().unsign(value, max_age)
         stamp = value.rsplit(self.sep, 2)[1]
@@ -47,7 +47,7 @@ def seal(facts: Any, *, salt: str) -> str:
     return FreshSigner(salt=salt).sign_object(facts, compress=True)
 
 
-def unseal(text: str, *, salt: str, max_age: float | timedelta) -> Any:
+def unseal(text: str, *, salt: str, max_age: int | timedelta) -> Any:
     """Return the facts that sealed text carries. Raises BadSignature if it is not valid."""
     return FreshSigner(salt=salt).unsign_object(text, max_age=max_age)
 
@@ -60,7 +60,7 @@ class ResetTokens(PasswordResetTokenGenerator):
         if not token or not super().check_token(user, token):
             return False
         made = base36_to_int(token.partition("-")[0])
-        now: int = self._num_seconds(self._now())  # type: ignore[attr-defined]
+        now: int = self._num_seconds(self._now())
         return made <= now + CLOCKS_APART
 
 

@@ -26,7 +26,7 @@ def site_link(path: str) -> str:
 
 def site_name() -> str:
     """Return the host name of this site, with its port unless that is the usual one."""
-    return urlsplit(settings.DPGEO_ORIGIN).netloc
+    return urlsplit(str(settings.DPGEO_ORIGIN)).netloc
 
 
 @checks.register(checks.Tags.security)

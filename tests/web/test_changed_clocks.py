@@ -17,7 +17,7 @@ from tests.web.test_second_factor import PROVE, Clock, enter, set_up
 
 pytestmark = pytest.mark.django_db
 
-HOUR = 3600.0
+HOUR = 3600
 APP = "/desk/account/second-factor/app/"
 
 

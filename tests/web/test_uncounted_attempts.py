@@ -218,7 +218,6 @@ print(json.dumps([guess("wrong") for _ in range(40)] + [guess("right secret word
 """
 
 
-@pytest.mark.one_database
 def test_a_full_disk_gives_no_more_guesses(tmp_path: Path) -> None:
     """Database and counters may be on one disk that is full; some guesses may still be counted."""
     with small_disk(tmp_path / "disk", 24 * MIB) as disk:
