@@ -47,6 +47,7 @@ def measure(options: argparse.Namespace) -> None:
             "DPGEO_REQUESTS_A_MINUTE": "0",
             "DPGEO_TASKS_A_MINUTE": "0",
             "DPGEO_HOSTS": "testserver",
+            "DPGEO_ORIGIN": "http://testserver",
         }
         os.environ.pop("DATABASE_URL", None)
         import django

@@ -249,7 +249,10 @@ def interpolate(value: Any, values: Mapping[str, str]) -> Any:
         assert name in values or kind == "-", f"{name} is required"
         return values.get(name, default)
 
-    return re.sub(r"\$\{(\w+):([-?])([^}]*)\}", filled, value)
+    # The innermost first: a default may itself name a variable.
+    while (text := re.sub(r"\$\{(\w+):([-?])([^${}]*)\}", filled, value)) != value:
+        value = text
+    return value
 
 
 def python_folders() -> Iterator[Path]:

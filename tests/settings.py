@@ -15,6 +15,7 @@ from dpgeo.config.settings import *  # noqa: F403
 if "DPGEO_MIGRATED_DATABASE" in os.environ:
     # `tests.servers` has migrated this database; test databases are copies of it.
     DATABASES["default"]["TEST"] = {"TEMPLATE": os.environ["DPGEO_MIGRATED_DATABASE"]}  # noqa: F405
+DPGEO_ORIGIN = "http://testserver"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # There are no rate limits unless a test sets one.
 DPGEO_REQUESTS_A_MINUTE = DPGEO_KEY_REQUESTS_A_MINUTE = 0

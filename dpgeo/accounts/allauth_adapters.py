@@ -18,6 +18,7 @@ from dpgeo.accounts.devices import remember_device
 from dpgeo.accounts.models import User
 from dpgeo.accounts.providers import authenticated_at
 from dpgeo.accounts.second_factor import proof_record
+from dpgeo.accounts.site_links import site_name
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
@@ -70,7 +71,7 @@ class FactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
 
     def get_totp_issuer(self) -> str:
         """Return the name under which an authenticator app lists the account."""
-        return f"dpgeo {self._get_site_name()}"
+        return f"dpgeo {site_name()}"
 
 
 def _cipher() -> MultiFernet:

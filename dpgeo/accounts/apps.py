@@ -8,7 +8,13 @@ class AccountsConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the system checks and connect the receivers of signals."""
-        from dpgeo.accounts import breached, mail, providers, receivers  # noqa: F401
+        from dpgeo.accounts import (  # noqa: F401
+            breached,
+            mail,
+            providers,
+            receivers,
+            site_links,
+        )
 
         receivers.connect()
 

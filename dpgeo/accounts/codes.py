@@ -42,15 +42,16 @@ def code_use(*, user: User, code: str) -> Authenticator:
 
     Raises InvalidInput for a wrong or used code, or TooManyCodes beyond the limits.
     """
-    with transaction.atomic():
+    with transaction.atomic(durable=True):
         User.objects.select_for_update().get(pk=user.pk)
         refused = _is_over_limit(user)
-        found = None if refused else _use(user, code)
-        if found is not None:
-            found.user = user
-            return found
         if not refused:
-            FailedCode.objects.create(user=user)
+            # Count the code before it is checked: if it cannot be counted, it is not checked.
+            failure = FailedCode.objects.create(user=user)
+            if found := _use(user, code):
+                failure.delete()
+                found.user = user
+                return found
     if refused:
         raise TooManyCodes("Too many wrong codes; try again later, or use a passkey.", field="code")
     raise InvalidInput("This code is not right, or it was used already.", field="code")

@@ -19,6 +19,7 @@ from django.core import signing
 from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare, salted_hmac
 
+from dpgeo.accounts.fresh_tokens import seal, unseal
 from dpgeo.accounts.models import User
 
 DEVICES = 10
@@ -51,7 +52,7 @@ def remember_device(request: HttpRequest, response: HttpResponse, user: User) ->
     facts = {"user": user.pk, "number": number, "password": _fingerprint(user)}
     response.set_cookie(
         settings.DPGEO_DEVICE_COOKIE,
-        signing.dumps(facts, salt=SALT),
+        seal(facts, salt=SALT),
         max_age=LIFETIME,
         secure=settings.SESSION_COOKIE_SECURE,
         httponly=True,
@@ -66,7 +67,7 @@ def _read(request: HttpRequest) -> tuple[User, int] | None:
     """
     cookie = request.COOKIES.get(settings.DPGEO_DEVICE_COOKIE, "")
     try:
-        facts = signing.loads(cookie, salt=SALT, max_age=LIFETIME)
+        facts = unseal(cookie, salt=SALT, max_age=LIFETIME)
     except signing.BadSignature:
         return None
     user = User.objects.filter(pk=facts["user"], is_active=True).first()

@@ -15,8 +15,10 @@ from django.core.validators import validate_email
 from django.db import transaction
 from django.utils import timezone
 
-from dpgeo.accounts.models import Invitation, Membership, Organisation, Role, User
-from dpgeo.accounts.rate_counters import count
+from dpgeo.accounts.attempts import count_attempt
+from dpgeo.accounts.fresh_tokens import is_from_future
+from dpgeo.accounts.models import Invitation, MailKind, Membership, Organisation, Role, User
+from dpgeo.accounts.outgoing_mail import mail_queue
 from dpgeo.accounts.selectors import digest_of, may_administer
 from dpgeo.accounts.services import membership_set
 from dpgeo.audit.models import EventKind
@@ -31,13 +33,13 @@ A_DAY = 50
 DAY = 24 * 3600
 
 
-@transaction.atomic
 def invitation_create(
-    *, organisation: Organisation, email: str, role: Role, by: User
+    *, organisation: Organisation, email: str, role: Role, by: User, by_mail: bool = False
 ) -> tuple[Invitation, str]:
     """Create an invitation, and return it with the secret of its link.
 
-    An earlier one to the same address ends. Raises NotAllowed if `by` does not administer the
+    With `by_mail`, a worker sends it with a secret of its own, which replaces the returned one. An
+    earlier invitation to the same address ends. Raises NotAllowed if `by` does not administer the
     organisation, or InvalidInput for an invalid address or too many invitations.
     """
     _check_administers(by, organisation)
@@ -46,21 +48,24 @@ def invitation_create(
         validate_email(email)
     except ValidationError:
         raise InvalidInput("Enter an e-mail address.", field="email") from None
-    if count(f"invitations of {organisation.pk}", A_DAY, window=DAY) is not None:
+    if count_attempt(f"invitations of {organisation.pk}", A_DAY, window=DAY) is not None:
         raise InvalidInput(
             "At most {limit} people can be invited in a day; try again tomorrow.", limit=A_DAY
         )
-    Invitation.objects.filter(organisation=organisation, email__iexact=email).delete()
     secret = secrets.token_urlsafe(32)
-    invitation = Invitation.objects.create(
-        organisation=organisation,
-        email=email,
-        role=role,
-        sha256=digest_of(secret),
-        invited_by=by,
-        expires_at=timezone.now() + LIFETIME,
-    )
-    _record(invitation, by, role)
+    with transaction.atomic():
+        Invitation.objects.filter(organisation=organisation, email__iexact=email).delete()
+        invitation = Invitation.objects.create(
+            organisation=organisation,
+            email=email,
+            role=role,
+            sha256=digest_of(secret),
+            invited_by=by,
+            expires_at=timezone.now() + LIFETIME,
+        )
+        _record(invitation, by, role)
+        if by_mail:
+            mail_queue(kind=MailKind.INVITATION, address=email, invitation=invitation)
     return invitation, secret
 
 
@@ -68,7 +73,7 @@ def invitation_of(secret: str) -> Invitation | None:
     """Return the invitation with this secret, or None if there is none or it has ended."""
     invitations = Invitation.objects.select_related("organisation", "invited_by")
     found = invitations.filter(sha256=digest_of(secret), expires_at__gt=timezone.now()).first()
-    if found is None or found.invited_by is None:
+    if found is None or found.invited_by is None or is_from_future(found.created_at.timestamp()):
         return None
     return found if may_administer(found.invited_by, found.organisation) else None
 

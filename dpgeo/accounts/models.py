@@ -181,6 +181,45 @@ class Invitation(models.Model):
         return f"{self.email} to {self.organisation}"
 
 
+class MailKind(models.TextChoices):
+    """What a mail about an account is for."""
+
+    PASSWORD = "password", "A link that sets a password"
+    INVITATION = "invitation", "A link that accepts an invitation"
+    TAKEN_OVER = "taken-over", "Single sign-on has replaced a password"
+
+
+class OutgoingMail(models.Model):
+    """A mail that a worker will send (`accounts.outgoing_mail`); deleted once it is sent.
+
+    `address` is as it was typed, and need not belong to anybody. `due_at` is the time of the next
+    attempt, and null once the mail is given up.
+    """
+
+    kind = models.CharField(max_length=20, choices=MailKind.choices)
+    address = models.EmailField()
+    language = models.CharField(max_length=10)
+    user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+")
+    invitation = models.ForeignKey(
+        Invitation, null=True, on_delete=models.CASCADE, related_name="mail"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    due_at = models.DateTimeField(null=True, default=timezone.now)
+    woken_at = models.DateTimeField(null=True)
+    attempts = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        indexes = [models.Index(fields=["due_at"], name="outgoing_mail_due")]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(kind__in=MailKind.values), name="outgoing_mail_kind_is_known"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} of {self.created_at:%Y-%m-%d %H:%M}"
+
+
 class FailedCode(models.Model):
     """A wrong one-time or recovery code, counted to limit guesses (`accounts.codes`)."""
 
@@ -189,6 +228,20 @@ class FailedCode(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} at {self.at:%Y-%m-%d %H:%M}"
+
+
+class AttemptCount(models.Model):
+    """The number of attempts of one client in one window of time (`accounts.attempts`).
+
+    `name` is a keyed hash of the client and the window.
+    """
+
+    name = models.CharField(max_length=64, unique=True)
+    attempts = models.PositiveIntegerField(default=0)
+    ends_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"{self.attempts} until {self.ends_at:%Y-%m-%d %H:%M}"
 
 
 class UsedAssertion(models.Model):

@@ -17,6 +17,7 @@ from cryptography import x509
 from django.conf import settings
 from django.core import checks
 
+from dpgeo.accounts.fresh_tokens import is_from_future
 from dpgeo.accounts.models import Role
 from dpgeo.accounts.selectors import RANK
 
@@ -66,14 +67,22 @@ def claims_of(account: Any) -> Facts:
     return {**claims.get("id_token", {}), **claims.get("userinfo", {})}
 
 
+def signed_claims_of(account: Any) -> Facts:
+    """Return those of the claims at this sign-in that the provider has signed."""
+    claims: Facts = getattr(account, "claims", account.extra_data)
+    return dict(claims.get("id_token", {}))
+
+
 def authenticated_at(account: Any) -> float | None:
     """Return when the user last proved their identity to the provider, in seconds since 1970.
 
-    Only a time that the provider has signed counts. Returns None if there is none.
+    Only a time that the provider has signed counts. Returns None if there is none, or if it is in
+    the future.
     """
-    claims = getattr(account, "claims", account.extra_data)
-    moment = claims.get("id_token", {}).get("auth_time")
-    return float(moment) if isinstance(moment, int | float) else None
+    moment = signed_claims_of(account).get("auth_time")
+    if not isinstance(moment, int | float) or is_from_future(moment):
+        return None
+    return float(moment)
 
 
 def drop_claims(sender: object, instance: Any, **_: Any) -> None:

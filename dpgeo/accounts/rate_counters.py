@@ -1,11 +1,15 @@
-"""Rate limits that keep the site available and limit password guesses.
+"""Rate limits on requests, which keep the site available.
 
 The counters are in the cache named "throttle", which all processes share. By default it consists of
 files next to the database, which need no additional server and no database write per request. If
 several machines serve the site, the cache is Redis. IP addresses are stored only as keyed hashes,
 which change with each window; counters expire after two windows, and the reaper deletes the files
-of expired ones. If the cache fails, requests are not limited, so that the failure does not take the
-site down; even then, each password guess takes a tenth of a second of CPU time.
+of expired ones.
+
+If the cache fails, requests are not limited: what they read is public, or opened by a key of 256
+random bits, so the limits protect nothing but the server, and the failure of a counter must not
+take the site down. Where a limit protects an account or private data, the counters are in the
+database, and what cannot be counted is refused (`attempts`).
 """
 
 from __future__ import annotations
@@ -37,13 +41,11 @@ def count(who: str, limit: int, *, window: int = 60, more: int = 1) -> float | N
     if not limit:
         return None
     now = time.time()
-    name = _name(who, now, window)
+    name = counter_name(who, now, window)
     try:
         counts = caches["throttle"]
         counts.add(name, 0, timeout=2 * window)
         seen = counts.incr(name, more)
-        if seen < 0:  # what is subtracted was counted in the window before
-            counts.incr(name, -seen)
     # Catch all errors, because Redis and files fail in many ways, and no failure may take the site
     # down.
     except Exception as error:
@@ -55,7 +57,7 @@ def count(who: str, limit: int, *, window: int = 60, more: int = 1) -> float | N
 def counted(who: str, *, window: int) -> int:
     """Return how many events of a client were counted in the current window, or 0 if unknown."""
     try:
-        return int(caches["throttle"].get(_name(who, time.time(), window)) or 0)
+        return int(caches["throttle"].get(counter_name(who, time.time(), window)) or 0)
     except Exception as error:  # no failure of the cache may take the site down
         logger.warning("Requests are not counted: %s", type(error).__name__)
         return 0
@@ -77,7 +79,8 @@ def requests_of(organisation: int) -> str:
     return f"requests of {organisation}"
 
 
-def _name(who: str, now: float, window: int) -> str:
+def counter_name(who: str, now: float, window: int) -> str:
+    """Return a keyed hash of a client's name and of the window that contains the time `now`."""
     return salted_hmac("dpgeo.throttle", f"{who} {int(now // window)}").hexdigest()
 
 

@@ -59,8 +59,10 @@ from onelogin.saml2.settings import OneLogin_Saml2_Settings
 from onelogin.saml2.utils import OneLogin_Saml2_Utils as Clock
 from onelogin.saml2.xml_utils import OneLogin_Saml2_XML
 
+from dpgeo.accounts.fresh_tokens import FreshSigner, seal, unseal
 from dpgeo.accounts.providers import Facts, groups_in_use
 from dpgeo.accounts.single_sign_on import saml_app
+from dpgeo.accounts.site_links import site_link
 
 MOST_BYTES = 256 * 1024
 """Largest SAML response that is read, in bytes.
@@ -179,7 +181,7 @@ def address_to_ask(request: HttpRequest, facts: Facts, *, again: bool) -> tuple[
     """
     site = _Site(request, facts)
     auth = OneLogin_Saml2_Auth(site.request_data(), site.toolkit())
-    ticket = signing.TimestampSigner(salt=TICKET_SALT).sign(secrets.token_urlsafe(9))
+    ticket = FreshSigner(salt=TICKET_SALT).sign(secrets.token_urlsafe(9))
     address = auth.login(return_to=ticket, force_authn=again)
     return address, auth.get_last_request_id()
 
@@ -189,7 +191,7 @@ def is_ticket(text: str) -> bool:
     in the last TICKET_SECONDS.
     """
     try:
-        signing.TimestampSigner(salt=TICKET_SALT).unsign(text, max_age=TICKET_SECONDS)
+        FreshSigner(salt=TICKET_SALT).unsign(text, max_age=TICKET_SECONDS)
     except signing.BadSignature:
         return False
     return True
@@ -233,13 +235,13 @@ def read_answer(request: HttpRequest, facts: Facts, answer: str) -> Confirmed:
 
 def sealed(confirmed: Confirmed) -> str:
     """Return the signed cookie value that carries an accepted assertion to the site's next page."""
-    return signing.dumps(asdict(confirmed), salt=SALT, compress=True)
+    return seal(asdict(confirmed), salt=SALT)
 
 
 def unsealed(value: str) -> Confirmed:
     """Return the assertion that the cookie's `value` carries. Raises Refused if it is not valid."""
     try:
-        return Confirmed(**signing.loads(value, salt=SALT, max_age=COOKIE_SECONDS))
+        return Confirmed(**unseal(value, salt=SALT, max_age=COOKIE_SECONDS))
     except signing.BadSignature:
         raise Refused("no answer waits in this browser, or for too long") from None
 
@@ -255,7 +257,7 @@ class _Site:
     def _address(self, request: HttpRequest, name: str) -> str:
         """Return the absolute URL of a URL pattern, without a language prefix."""
         path = reverse(name, urlconf=settings.ROOT_URLCONF, args=[self.facts["id"]])
-        return request.build_absolute_uri(path)
+        return site_link(path)
 
     def request_data(self) -> Facts:
         """Return the URL that receives the provider's responses, as python3-saml expects it."""

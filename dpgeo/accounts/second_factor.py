@@ -30,6 +30,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse
 from django.utils.functional import SimpleLazyObject
 
+from dpgeo.accounts.fresh_tokens import is_from_future
 from dpgeo.accounts.models import Membership, Organisation, Role, User
 from dpgeo.accounts.providers import providers
 from dpgeo.accounts.selectors import RANK, Visitor
@@ -118,8 +119,13 @@ class proved_sessions:  # noqa: N801
 
 
 def signed_in_user(request: HttpRequest) -> Visitor:
-    """Return a session's user, whether or not a second factor was proved."""
-    return get_user(request)
+    """Return a session's user, whether or not a second factor was proved.
+
+    A session that began in the future was made while the clock was wrong, so nobody knows its age.
+    """
+    user = get_user(request)
+    records = get_authentication_records(request, user) if user.is_authenticated else []
+    return AnonymousUser() if any(is_from_future(each["at"]) for each in records) else user
 
 
 def _proved_user(request: HttpRequest) -> Visitor:

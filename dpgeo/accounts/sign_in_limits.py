@@ -30,10 +30,11 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 
+from dpgeo.accounts.attempts import count_attempt, forget_attempt
 from dpgeo.accounts.devices import device_of
 from dpgeo.accounts.models import User
 from dpgeo.accounts.providers import ways_in
-from dpgeo.accounts.rate_counters import address_of, count
+from dpgeo.accounts.rate_counters import address_of
 from dpgeo.accounts.receivers import record_attempt
 from dpgeo.accounts.second_factor import has_second_factor, signed_in_user
 from dpgeo.audit.models import EventKind
@@ -61,10 +62,10 @@ class CountedForm(AuthenticationForm):
             return super().clean()
         limits = self._limits(name)
         for caller, limit in limits.items():
-            self.wait = count(caller, limit, window=WINDOW)
+            self.wait = count_attempt(caller, limit, window=WINDOW)
             if self.wait is not None:
                 # Record only the first refusal in a window; otherwise refusals would fill the list.
-                if count(f"told of {caller}", 1, window=WINDOW) is None:
+                if count_attempt(f"told of {caller}", 1, window=WINDOW) is None:
                     record_attempt(EventKind.LOCKED_OUT, name)
                 minutes = math.ceil(self.wait / 60)
                 words = ngettext(
@@ -76,8 +77,8 @@ class CountedForm(AuthenticationForm):
                 )
                 raise ValidationError(words.format(minutes=minutes), code="too_many")
         cleaned = super().clean()
-        for caller, limit in limits.items():
-            count(caller, limit, window=WINDOW, more=-1)
+        for caller in limits:
+            forget_attempt(caller, window=WINDOW)
         return cleaned
 
     def _limits(self, name: str) -> dict[str, int]:

@@ -9,8 +9,10 @@ Argument. An account belongs to a pair of provider and subject, never to a name 
 address, because providers may give those to somebody else later. An existing account is found by
 its address only if the settings say that the provider verifies addresses (`trust_email`). Accounts
 of staff are never found this way, so whoever runs the provider does not run this site; nor are
-accounts that already have a subject, since the address may be unproved or have a new owner. A new
-account has no password. The claims of a sign-in are not stored.
+accounts that already have a subject, since the address may be unproved or have a new owner; nor
+those with a second factor. An account that is found loses its password: to refuse it would leave
+people with passwords no way to single sign-on, and to keep the password would leave a way in that
+the provider cannot close. A new account has no password. The claims of a sign-in are not stored.
 
 Before a change to how an account is protected, users must prove again who they are (`AGAIN`):
 somebody else may sit at an unlocked screen, with an open session at the provider. The provider is
@@ -22,6 +24,7 @@ sign-in, too, proves the user's identity only as of that stated time.
 from __future__ import annotations
 
 import hashlib
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -36,8 +39,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.crypto import constant_time_compare
 
-from dpgeo.accounts.models import Membership, Organisation, UsedAssertion, User
+from dpgeo.accounts.attempts import count_attempt
+from dpgeo.accounts.fresh_tokens import CLOCKS_APART
+from dpgeo.accounts.mail import sends_mail
+from dpgeo.accounts.models import MailKind, Membership, Organisation, UsedAssertion, User
+from dpgeo.accounts.outgoing_mail import mail_queue
 from dpgeo.accounts.providers import (
     ENDPOINTS,
     Facts,
@@ -45,11 +53,14 @@ from dpgeo.accounts.providers import (
     claims_of,
     facts_of,
     roles_of,
+    signed_claims_of,
 )
-from dpgeo.accounts.rate_counters import address_of, count
-from dpgeo.accounts.second_factor import proof_record
-from dpgeo.accounts.services import membership_set
+from dpgeo.accounts.rate_counters import address_of
+from dpgeo.accounts.second_factor import has_second_factor, proof_record
+from dpgeo.accounts.selectors import sessions_of
+from dpgeo.accounts.services import membership_set, session_end
 from dpgeo.accounts.sign_in_limits import WINDOW
+from dpgeo.accounts.site_links import site_link
 from dpgeo.audit.models import EventKind
 from dpgeo.audit.origin import acting
 from dpgeo.audit.services import event_record
@@ -57,13 +68,16 @@ from dpgeo.audit.services import event_record
 SIGNATURES = [f"{family}{bits}" for family in ("RS", "PS", "ES") for bits in (256, 384, 512)]
 """Signature algorithms for ID tokens. All are asymmetric: only the provider has the private key."""
 
-CLOCKS_APART = 60
-"""Seconds by which the clock of a provider may differ from this site's."""
+MAX_TOKEN_SECONDS = 600
+"""Largest age of an ID token; a provider makes one for each sign-in, and they take no longer."""
 
 AGAIN = "again"
 """Key of a time in the state that accompanies a request to a provider: when this site asked the
 user to prove again who they are.
 """
+
+NONCE = "nonce"
+"""Key of the random text in that state that the provider must repeat in the ID token."""
 
 
 class WrongSetUp(OAuth2Error):  # type: ignore[misc]
@@ -95,10 +109,13 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         """Connect a sign-in to an existing account and set its roles, or refuse the sign-in."""
         facts = facts_of(sociallogin.account.provider)
         claims = claims_of(sociallogin.account)
+        if facts in settings.DPGEO_OIDC and not _answers_request(sociallogin):
+            detail = "single sign-on: the ID token was made for another request"
+            raise ImmediateHttpResponse(refuse(request, "failed", detail))
         # Drop the claimed addresses: allauth would connect any account that has one of them.
         sociallogin.email_addresses = []
         if not sociallogin.is_existing and (user := trusted_account(facts, claims)):
-            sociallogin.connect(request, user)
+            account_take_over(request=request, login=sociallogin, user=user)
         if sociallogin.is_existing:
             if not sociallogin.user.is_active:
                 raise ImmediateHttpResponse(_refuse_member(request))
@@ -134,6 +151,35 @@ class SocialAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
         raise ImmediateHttpResponse(page)
 
 
+def _answers_request(login: SocialLogin) -> bool:
+    """Return whether an ID token repeats the nonce of this browser's request.
+
+    OpenID Connect Core 1.0, section 3.1.3.7, rule 11. Without it, a code that somebody else got
+    from the provider could be put into this browser's sign-in.
+    """
+    asked = str((login.state.get("data") or {}).get(NONCE) or "")
+    repeated = str(signed_claims_of(login.account).get("nonce") or "")
+    return bool(asked) and constant_time_compare(asked, repeated)
+
+
+@transaction.atomic
+def account_take_over(*, request: HttpRequest, login: SocialLogin, user: User) -> None:
+    """Connect an existing account to a subject, and end all that opened the account before.
+
+    Whoever knows the old password may not be who has the address now, so it must not stay a second
+    way in beside the provider. The account's owner is told by mail, and the audit list keeps it.
+    """
+    with acting(_name(facts_of(login.account.provider))):
+        login.connect(request, user)
+        user.set_unusable_password()
+        user.save(update_fields=["password"])
+        for session in sessions_of(user):
+            session_end(session=session)
+        event_record(EventKind.PASSWORD, subject=str(user), detail="removed")
+    if sends_mail():
+        mail_queue(kind=MailKind.TAKEN_OVER, address=user.email, user=user)
+
+
 def _confirm(request: HttpRequest, login: SocialLogin, asked: float) -> HttpResponse:
     """Record that the user has proved again who they are; refuse a proof from before `asked`.
 
@@ -155,7 +201,8 @@ def refuse(request: HttpRequest, reason: str, detail: str = "single sign-on") ->
     DPGEO_FAILED_SIGN_INS, the limit for wrong passwords.
     """
     network, limit = address_of(request), settings.DPGEO_FAILED_SIGN_INS
-    if detail and count(f"refused single sign-on from {network}", limit, window=WINDOW) is None:
+    who = f"refused single sign-on from {network}"
+    if detail and count_attempt(who, limit, window=WINDOW) is None:
         event_record(EventKind.SIGN_IN_FAILED, who="", detail=detail)
     return render(request, "registration/single_sign_on.html", {"reason": reason}, status=403)
 
@@ -231,6 +278,7 @@ class OneCallback(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
                     options={"require": ["exp", "iat", "sub"]},
                     leeway=CLOCKS_APART,
                 )
+                _check_token(claims, app.client_id)
                 return claims
             except (
                 jwt.InvalidSignatureError,
@@ -247,7 +295,21 @@ class OneCallback(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
         """Return the callback URL, which has to be registered with the provider."""
         names = {"provider_id": self.provider_id}
         path = reverse("openid_connect_callback", urlconf=settings.ROOT_URLCONF, kwargs=names)
-        return request.build_absolute_uri(path)
+        return site_link(path)
+
+
+def _check_token(claims: Facts, client_id: str) -> None:
+    """Check what PyJWT leaves open about an ID token: for whom and when it was made.
+
+    OpenID Connect Core 1.0, section 3.1.3.7, rules 3 to 5 and 10. PyJWT has checked that this site
+    is among the audiences, and that the token does not come from the future. Raises OAuth2Error.
+    """
+    audiences, party = claims["aud"], claims.get("azp")
+    alone = isinstance(audiences, str) or len(audiences) == 1
+    if party != client_id and not (alone and party is None):
+        raise OAuth2Error("The ID token was made for another site.")
+    if claims["iat"] < time.time() - MAX_TOKEN_SECONDS - CLOCKS_APART:
+        raise OAuth2Error("The ID token is too old.")
 
 
 def app_of(facts: Facts) -> SocialApp:
@@ -292,8 +354,9 @@ def trusted_account(facts: Facts, claims: Facts) -> User | None:
     """Return the account with the e-mail address in a provider's claims, or None.
 
     It is also None if the address is not verified, if the settings do not trust the provider's
-    addresses, or if several accounts have it. Inactive accounts, those of staff and those that
-    already belong to a provider's subject are left out.
+    addresses, or if several accounts have it. Inactive accounts, those of staff, those that already
+    belong to a provider's subject and those with a second factor are left out: an address proves
+    less than a second factor, and a passkey would go on opening the account.
     """
     if not facts.get("trust_email") or claims.get("email_verified") is not True:
         return None
@@ -304,7 +367,7 @@ def trusted_account(facts: Facts, claims: Facts) -> User | None:
         return None
     users = User.objects.filter(email__iexact=email, is_active=True, socialaccount=None)
     found = list(users.filter(is_staff=False, is_superuser=False)[:2])
-    return found[0] if len(found) == 1 else None
+    return found[0] if len(found) == 1 and not has_second_factor(found[0]) else None
 
 
 @transaction.atomic

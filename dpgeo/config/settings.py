@@ -77,7 +77,9 @@ If it is empty, the key is read from PERSON_KEY_FILE.
 """
 PERSON_KEY_FILE = env.str("DPGEO_PERSON_KEY_FILE", default=str(VAR_DIR / "person-key"))
 ALLOWED_HOSTS = env.list("DPGEO_HOSTS", default=["127.0.0.1", "localhost"])
-CSRF_TRUSTED_ORIGINS = env.list("DPGEO_ORIGINS", default=[])
+DPGEO_ORIGIN = env.str("DPGEO_ORIGIN", default="http://127.0.0.1:8000").rstrip("/")
+"""What visitors see before the first slash of this site's URLs; links in mail begin with it."""
+CSRF_TRUSTED_ORIGINS = [DPGEO_ORIGIN, *env.list("DPGEO_ORIGINS", default=[])]
 
 HTTPS = env.bool("DPGEO_HTTPS", default=False)
 """Whether the site is served over HTTPS, by a proxy that sets X-Forwarded-Proto itself."""
@@ -139,6 +141,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "dpgeo.config.hosts.plain_host",
     "dpgeo.config.request_ids.request_id",
     "dpgeo.api.metrics.counted_requests",
     "django.middleware.security.SecurityMiddleware",
@@ -239,6 +242,7 @@ LOGOUT_REDIRECT_URL = "catalogue"
 # By default, send no mail at all. Printing mail instead would put links that set a password into
 # the log.
 vars().update(env.email_url("DPGEO_EMAIL_URL", default="dummymail://"))
+EMAIL_TIMEOUT = 20  # seconds for each reply, since files of readers wait in the same queue
 DEFAULT_FROM_EMAIL = env.str("DPGEO_EMAIL_FROM", default="dpgeo@localhost")
 
 LANGUAGE_CODE = env.str("DPGEO_LANGUAGE", default="en-gb")
@@ -399,9 +403,10 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_TASK_ROUTES = {
     "releases.file": {"queue": "files"},
     "webhooks.deliver": {"queue": "files"},
+    "accounts.mail": {"queue": "files"},
 }
-"""Files that readers ask for, and messages to webhooks, have a worker of their own, so that they do
-not wait for jobs whose duration depends on private data.
+"""Files that readers ask for, messages to webhooks and mail have a worker of their own, so that
+they do not wait for jobs whose duration depends on private data.
 """
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 if CELERY_BROKER_URL.startswith("filesystem:"):

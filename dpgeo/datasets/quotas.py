@@ -6,6 +6,9 @@ whatever became of the files, and jobs when somebody requests them; a counted jo
 subtracted again. Whoever sends files and requests jobs knows both numbers anyway. An erasure makes
 a new version of a file; it counts as much as the one that it replaces, and only one of the two
 counts at any time.
+
+Jobs and requests are counted in the cache of rate limits. If it fails, they have no quota for the
+time being: quotas share out the server's work, and protect neither accounts nor data.
 """
 
 from __future__ import annotations

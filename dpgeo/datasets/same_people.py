@@ -30,8 +30,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from dpgeo.accounts.attempts import count_attempt
 from dpgeo.accounts.models import Organisation, User
-from dpgeo.accounts.rate_counters import count
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import Conflict, NotAllowed
 from dpgeo.core.guarantees import Unit
@@ -78,7 +78,7 @@ def count_confirmation(upload: Upload) -> None:
         return
     limit: int = settings.DPGEO_CONFIRMATIONS_AN_HOUR
     who = f"confirmed files of {dataset.organisation_id}"
-    if count(who, limit, window=3600) is not None:
+    if count_attempt(who, limit, window=3600) is not None:
         raise Conflict(
             "Your organisation has confirmed {limit} files within an hour; confirm this one later.",
             limit=limit,

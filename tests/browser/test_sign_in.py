@@ -117,8 +117,9 @@ def test_without_scripts_the_pages_offer_no_passkey(open_page: Open) -> None:
 
 
 def test_somebody_signs_in_by_a_provider(
-    open_page: Open, settings: Any, monkeypatch: pytest.MonkeyPatch
+    open_page: Open, live_server: Any, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    settings.DPGEO_ORIGIN = live_server.url
     mock = pytest.importorskip("oidc_provider_mock")
 
     # The provider's page refers to a style sheet on another site, which tests must not request.
@@ -168,12 +169,13 @@ def test_somebody_signs_in_by_a_provider(
 
 
 def test_somebody_signs_in_by_saml_and_is_asked_again_where_it_was_refused(
-    open_page: Open, settings: Any
+    open_page: Open, live_server: Any, settings: Any
 ) -> None:
     """Somebody signs in by SAML, and after a refusal can try again on the page that refused.
 
     The provider's answer is posted from another site, so the browser sends no session with it.
     """
+    settings.DPGEO_ORIGIN = live_server.url
     need(importlib.util.find_spec("xmlsec"), "python3-saml: make packages-full")
     from tests.web.identity_provider import running_identity_provider
 

@@ -96,6 +96,7 @@ def test_the_deployment_check_finds_nothing_under_production_settings(tmp_path: 
         *("check", "--deploy", "--fail-level", "WARNING"),
         DPGEO_HTTPS="1",
         DPGEO_HOSTS="maps.example.org",
+        DPGEO_ORIGIN="https://maps.example.org",
         DPGEO_EMAIL_URL="smtp+tls://user:word@mail.example.org:587",
     )
     assert checked.returncode == 0, checked.stderr

@@ -9,28 +9,34 @@ from typing import Any
 
 import pytest
 from django.core import mail
-from django.core.cache import caches
+from django.core.mail.backends import locmem
 from django.test import Client
 from django.utils import timezone
 
 from dpgeo.accounts import members
-from dpgeo.accounts.members import invitation_create
-from dpgeo.accounts.models import ApiKey, Invitation, Membership, Organisation, Role, Scope, User
+from dpgeo.accounts.members import invitation_create, invitation_of
+from dpgeo.accounts.models import (
+    ApiKey,
+    Invitation,
+    Membership,
+    Organisation,
+    OutgoingMail,
+    Role,
+    Scope,
+    User,
+)
+from dpgeo.accounts.outgoing_mail import WAITS
 from dpgeo.accounts.selectors import bearer_of
 from dpgeo.accounts.services import key_create
 from dpgeo.audit.models import Event, EventKind
 from dpgeo.core.errors import InvalidInput, NotAllowed
 from tests.web.desk import PASSWORD, Desk, make_desk
+from tests.web.mailbox import deliver
 
 pytestmark = pytest.mark.django_db
 
 MEMBERS, HELD = "/desk/members/invented-house/", "/accounts/invitation/"
 NEW = "quite other secret words"
-
-
-@pytest.fixture(autouse=True)
-def _no_counts() -> None:
-    caches["throttle"].clear()
 
 
 @pytest.fixture
@@ -49,6 +55,7 @@ def invite(client: Client, email: str = "dan@example.org", role: str = Role.APPR
 
 
 def link_in_mail() -> str:
+    deliver()
     found = re.search(rf"http://testserver({HELD}[\w-]{{43}}/)", str(mail.outbox[-1].body))
     assert found, mail.outbox[-1].body
     return found[1]
@@ -62,8 +69,11 @@ def follow(link: str, client: Client | None = None) -> Client:
 
 
 def test_somebody_new_joins_by_the_link_in_a_mail(desk: Desk) -> None:
-    assert invite(enter()).status_code == 302
-    assert mail.outbox[0].to == ["dan@example.org"]
+    client = enter()
+    assert invite(client).status_code == 302
+    assert mail.outbox == []
+    assert "not sent yet" in client.get(MEMBERS).content.decode()
+    assert deliver()[0].to == ["dan@example.org"]
     assert "Invented house" in mail.outbox[0].body
     assert not Invitation.objects.filter(sha256__contains=link_in_mail()[-44:-1]).exists()
     dan = follow(link_in_mail())
@@ -159,15 +169,52 @@ def test_without_mail_the_link_is_shown_once(desk: Desk, settings: Any) -> None:
     assert User.objects.get(username="dan").email == ""
 
 
-def test_a_mail_that_cannot_be_sent_leaves_no_invitation(
+def test_an_invitation_whose_mail_cannot_be_sent_is_marked(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise SMTPException
 
-    monkeypatch.setattr("dpgeo.pages.desk.members.send_mail", fail)
-    assert invite(enter()).status_code == 422
-    assert not Invitation.objects.exists()
+    client = enter()
+    assert invite(client).status_code == 302
+    with monkeypatch.context() as patched:
+        patched.setattr(locmem.EmailBackend, "send_messages", fail)
+        for _ in range(len(WAITS) + 1):
+            OutgoingMail.objects.update(due_at=timezone.now())
+            deliver()
+    assert OutgoingMail.objects.get().due_at is None
+    assert "not sent yet" in client.get(MEMBERS).content.decode()
+    invite(client)  # replaces it
+    assert link_in_mail()
+    assert "not sent yet" not in client.get(MEMBERS).content.decode()
+
+
+def test_a_withdrawn_invitation_is_not_sent(desk: Desk) -> None:
+    client = enter()
+    invite(client)
+    client.post(f"{MEMBERS}invitations/{Invitation.objects.get().pk}/withdraw/")
+    assert deliver() == []
+    assert not OutgoingMail.objects.exists()
+
+
+def test_an_invitation_leads_where_the_settings_say(desk: Desk, settings: Any) -> None:
+    client = Client(HTTP_HOST="testserver:6666")
+    client.post("/accounts/login/", {"username": "owner", "password": PASSWORD})
+    invite(client)
+    assert "6666" not in deliver()[0].body
+    settings.EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
+    page = invite(client, "eve@example.org").content.decode()
+    assert f"http://testserver{HELD}" in page
+    assert "6666" not in page
+
+
+def test_an_invitation_ends_if_the_clock_was_ahead_when_it_was_made(desk: Desk) -> None:
+    _, secret = invitation_create(
+        organisation=desk.organisation, email="d@example.org", role=Role.STEWARD, by=desk.user
+    )
+    assert invitation_of(secret)
+    Invitation.objects.update(created_at=timezone.now() + timedelta(hours=1))
+    assert invitation_of(secret) is None
 
 
 def test_invitations_are_limited(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from django.core.cache import caches
 from django.test import Client
 from django.urls import reverse
 
@@ -284,7 +283,6 @@ def test_no_answer_is_given_while_a_file_is_read(first: Dataset) -> None:
 def test_confirmations_are_limited_where_there_are_several_budgets(
     first: Dataset, settings: Any
 ) -> None:
-    caches["throttle"].clear()
     settings.DPGEO_CONFIRMATIONS_AN_HOUR = 1
     steward = make_user(first.organisation)
     read(first, rows(range(300)), steward)

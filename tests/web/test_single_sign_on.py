@@ -23,16 +23,17 @@ from allauth.socialaccount.providers import registry
 from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
 from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from django.core.cache import caches
 from django.test import Client
 
 from dpgeo.accounts import single_sign_on
+from dpgeo.accounts.fresh_tokens import reset_tokens
 from dpgeo.accounts.models import Membership, Role, User
 from dpgeo.accounts.providers import ENDPOINTS, check_providers
 from dpgeo.accounts.single_sign_on import OneCallback, trusted_account
 from dpgeo.audit.models import Event, EventKind
 from dpgeo.commands.management.commands import doctor
 from tests.web.desk import PASSWORD, Desk, make_desk
+from tests.web.mailbox import deliver
 
 oidc_provider_mock = pytest.importorskip("oidc_provider_mock")
 
@@ -166,7 +167,46 @@ def test_an_existing_account_is_connected_only_by_a_trusted_address(
     client, _ = provider.enters("1")
     assert SocialAccount.objects.get().user == desk.user
     assert client.get("/desk/").status_code == 200
-    assert User.objects.get().check_password(PASSWORD)
+
+
+def test_an_account_that_is_taken_over_has_no_other_way_in(provider: Provider, desk: Desk) -> None:
+    """Whoever knew the old password is shut out, and the account's owner is told."""
+    User.objects.update(email="owner@example.org")
+    before = Client()
+    before.post("/accounts/login/", {"username": "owner", "password": PASSWORD})
+    assert before.get("/desk/").status_code == 200
+    token = reset_tokens.make_token(desk.user)
+    provider.facts["trust_email"] = True
+    provider.knows("1", email="owner@example.org", email_verified=True, groups=["gis"])
+    client, _ = provider.enters("1")
+    assert client.get("/desk/").status_code == 200
+    user = User.objects.get()
+    assert not user.has_usable_password()
+    assert not reset_tokens.check_token(user, token)
+    assert before.get("/desk/").status_code == 302
+    again = Client().post("/accounts/login/", {"username": "owner", "password": PASSWORD})
+    assert again.status_code == 200
+    event = Event.objects.get(kind=EventKind.PASSWORD)
+    assert (event.who, event.subject, event.detail) == ("single sign-on: city", "owner", "removed")
+    (letter,) = deliver()
+    assert letter.to == ["owner@example.org"]
+    assert "its password no longer works" in letter.body
+    provider.enters("1")
+    assert len(deliver()) == 1
+    assert Event.objects.filter(kind=EventKind.PASSWORD).count() == 1
+
+
+def test_an_address_does_not_take_over_an_account_with_a_second_factor(
+    provider: Provider, desk: Desk
+) -> None:
+    User.objects.update(email="owner@example.org")
+    TOTP.activate(desk.user, "A" * 32)
+    provider.facts["trust_email"] = True
+    provider.knows("1", email="owner@example.org", email_verified=True, groups=["gis"])
+    provider.enters("1")
+    assert SocialAccount.objects.get().user != desk.user
+    desk.user.refresh_from_db()
+    assert desk.user.check_password(PASSWORD)
 
 
 def test_an_account_with_a_subject_is_not_connected_to_another(
@@ -251,8 +291,19 @@ def test_the_request_is_bound_to_state_and_challenge(provider: Provider, desk: D
     )
     assert sent["code_challenge_method"] == ["S256"]
     assert len(sent["state"][0]) >= 16
+    assert len(sent["nonce"][0]) >= 16
+    assert sent["nonce"] != sent["state"]
     assert set(sent["scope"][0].split()) == {"openid", "profile", "email"}
     # In every language, the provider sends browsers back to the same URL.
+    assert sent["redirect_uri"] == [f"http://testserver{BEGIN}callback/"]
+
+
+@pytest.mark.parametrize("host", ["testserver:6666", "testserver.", "localhost:6666"])
+def test_the_provider_sends_browsers_back_where_the_settings_say(
+    provider: Provider, desk: Desk, host: str, settings: Any
+) -> None:
+    settings.ALLOWED_HOSTS = ["testserver", "localhost"]
+    sent = parse_qs(urlsplit(Client(HTTP_HOST=host).get(BEGIN)["Location"]).query)
     assert sent["redirect_uri"] == [f"http://testserver{BEGIN}callback/"]
 
 
@@ -282,7 +333,6 @@ def test_strangers_cannot_fill_the_audit_list(
     settings.DPGEO_FAILED_SIGN_INS = 3
     # Failures are counted over a time that is longer than the test, so none of them expires.
     monkeypatch.setattr(single_sign_on, "WINDOW", 10**10)
-    caches["throttle"].clear()
     client = Client(REMOTE_ADDR="198.51.100.1")
     refused = Event.objects.filter(kind=EventKind.SIGN_IN_FAILED)
     for _ in range(4):
@@ -356,7 +406,7 @@ def test_an_open_session_at_the_provider_confirms_nothing(
     answer = again()
     assert answer.status_code == 403
     assert "does not say when" in answer.content.decode()
-    for moment in (time.time() - 180, "now"):
+    for moment in (time.time() - 180, time.time() + 3600, "now"):
         proved["auth_time"] = moment
         assert again().status_code == 403
     proved["auth_time"] = time.time()
@@ -455,10 +505,23 @@ def test_an_id_token_must_be_signed_by_a_key_of_the_provider(
         assert provider.enters("7")[1]["Location"] == "/desk/"
     # The provider's clock may be a little ahead of this site's.
     now = int(time.time())
-    forge(signed(other, "RS256", iat=now + 30))
-    assert provider.enters("7")[1]["Location"] == "/desk/"
+    for right in (
+        {"iat": now + 30},
+        {"aud": ["maps"]},
+        {"azp": "maps"},
+        {"aud": ["other", "maps"], "azp": "maps"},
+    ):
+        forge(signed(other, "RS256", **right))
+        assert provider.enters("7")[1]["Location"] == "/desk/"
     for wrong in (
         {"aud": "other"},
+        {"azp": "other"},
+        {"aud": ["other", "maps"]},
+        {"aud": ["other", "maps"], "azp": "other"},
+        {"iat": now - 3600},
+        {"nonce": "x"},
+        {"nonce": None},
+        {"nonce": ""},
         {"iss": "https://b.example"},
         {"exp": 1},
         {"iat": now + 3600},

@@ -16,8 +16,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
+from dpgeo.accounts.attempts import count_attempt
 from dpgeo.accounts.devices import remember_device
-from dpgeo.accounts.rate_counters import count
 from dpgeo.accounts.receivers import list_session
 from dpgeo.accounts.second_factor import factors_of
 from dpgeo.accounts.selectors import sessions_of
@@ -51,7 +51,7 @@ def account(request: HttpRequest) -> HttpResponse:
     status = 200
     if request.method == "POST":
         limit = settings.DPGEO_FAILED_SIGN_INS
-        if count(f"own password of {user.pk}", limit, window=WINDOW) is not None:
+        if count_attempt(f"own password of {user.pk}", limit, window=WINDOW) is not None:
             messages.error(
                 request, gettext("Too many attempts; try again in a quarter of an hour.")
             )

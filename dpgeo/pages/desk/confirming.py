@@ -34,10 +34,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
+from dpgeo.accounts.attempts import count_attempt
 from dpgeo.accounts.codes import code_use
+from dpgeo.accounts.fresh_tokens import is_younger
 from dpgeo.accounts.models import User
 from dpgeo.accounts.providers import Facts, ways_in
-from dpgeo.accounts.rate_counters import count
 from dpgeo.accounts.second_factor import has_second_factor, opens_before_second_factor
 from dpgeo.accounts.sign_in_limits import WINDOW
 from dpgeo.core.errors import DpgeoError
@@ -103,7 +104,7 @@ def kept_entries(request: HttpRequest, form: forms.Form) -> None:
     If there are any, a message tells the user that they are filled in.
     """
     kept = request.session.pop(KEPT, None)
-    if not kept or kept["of"] != request.path or time.time() - kept["at"] > RECENTLY:
+    if not kept or kept["of"] != request.path or not is_younger(kept["at"], RECENTLY):
         return
     for name, values in kept["typed"].items():
         if name in form.fields and values:
@@ -115,7 +116,7 @@ def kept_entries(request: HttpRequest, form: forms.Form) -> None:
 def is_confirmed(request: HttpRequest) -> bool:
     """Return whether the user has proved who they are in this session within `RECENTLY`."""
     records = get_authentication_records(request, person(request))
-    return any(each["method"] in PROOFS and time.time() - each["at"] < RECENTLY for each in records)
+    return any(each["method"] in PROOFS and is_younger(each["at"], RECENTLY) for each in records)
 
 
 class PasswordForm(DeskForm):
@@ -184,7 +185,7 @@ def _check(request: HttpRequest, user: User, form: DeskForm) -> bool:
     # The form for a new password asks for the old one, too; wrong passwords in both forms count
     # towards the same limit.
     limit = settings.DPGEO_FAILED_SIGN_INS
-    if count(f"own password of {user.pk}", limit, window=WINDOW) is not None:
+    if count_attempt(f"own password of {user.pk}", limit, window=WINDOW) is not None:
         form.add_error(None, gettext("Too many attempts; try again in a quarter of an hour."))
         return False
     if not user.check_password(form.cleaned_data["password"]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from smtplib import SMTPException
 from typing import Any
 
 from allauth.account.internal.flows.login import perform_login, record_authentication
@@ -12,11 +11,8 @@ from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.forms import UserCreationForm
-from django.core.mail import send_mail
-from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -24,9 +20,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from dpgeo.accounts.attempts import count_attempt
 from dpgeo.accounts.mail import sends_mail
 from dpgeo.accounts.members import (
-    LIFETIME,
     account_create,
     invitation_accept,
     invitation_create,
@@ -37,9 +33,10 @@ from dpgeo.accounts.members import (
     second_factor_demand,
 )
 from dpgeo.accounts.models import Invitation, Membership, Organisation, Role, User
-from dpgeo.accounts.rate_counters import address_of, count
+from dpgeo.accounts.rate_counters import address_of
 from dpgeo.accounts.selectors import may_administer, organisations_of
-from dpgeo.core.errors import DpgeoError, InvalidInput
+from dpgeo.accounts.site_links import site_link
+from dpgeo.core.errors import DpgeoError
 from dpgeo.pages.desk.access import person
 from dpgeo.pages.desk.confirming import confirmed, confirmed_form, kept_entries
 from dpgeo.pages.desk.datasets import REFUSED
@@ -139,7 +136,7 @@ def members(request: HttpRequest, slug: str) -> HttpResponse:
         "nav": "members",
         "organisation": organisation,
         "memberships": organisation.memberships.select_related("user").order_by("user__username"),
-        "invitations": organisation.invitations.all(),
+        "invitations": organisation.invitations.prefetch_related("mail"),
         "roles": ROLES,
         "form": form,
         "link": link,
@@ -152,20 +149,11 @@ def _invite(request: HttpRequest, organisation: Organisation, form: InviteForm) 
     """Invite somebody by mail; without a mail server, return the link for the user to hand over."""
     email, role = form.cleaned_data["email"], Role(form.cleaned_data["role"])
     user = person(request)
-    try:
-        with transaction.atomic():
-            _, secret = invitation_create(
-                organisation=organisation, email=email, role=role, by=user
-            )
-            link = request.build_absolute_uri(reverse("invitation-link", args=[secret]))
-            if not sends_mail():
-                return link
-            facts = {"organisation": organisation, "by": user, "link": link, "days": LIFETIME.days}
-            text = render_to_string("registration/invitation_email.txt", facts)
-            subject = gettext("Invitation to {organisation}").format(organisation=organisation)
-            send_mail(" ".join(subject.split()), text, settings.DEFAULT_FROM_EMAIL, [email])
-    except (OSError, SMTPException):
-        raise InvalidInput("The mail could not be sent; try again later.") from None
+    _, secret = invitation_create(
+        organisation=organisation, email=email, role=role, by=user, by_mail=sends_mail()
+    )
+    if not sends_mail():
+        return site_link(reverse("invitation-link", args=[secret]))
     messages.success(request, gettext("The invitation is on its way."))
     return ""
 
@@ -282,7 +270,7 @@ def _accept(request: HttpRequest, found: Invitation, user: User) -> HttpResponse
 def _begin(request: HttpRequest, found: Invitation, form: AccountForm) -> HttpResponse:
     """Make an account for somebody who was invited, and sign them in."""
     limit = settings.DPGEO_FAILED_SIGN_INS
-    if count(f"accounts from {address_of(request)}", limit, window=3600) is not None:
+    if count_attempt(f"accounts from {address_of(request)}", limit, window=3600) is not None:
         messages.error(request, gettext("Too many requests from here; try again later."))
         return redirect("invitation")
     try:

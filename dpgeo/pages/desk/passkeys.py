@@ -24,8 +24,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
+from dpgeo.accounts.attempts import count_attempt, forget_attempt
 from dpgeo.accounts.factors import passkey_add
-from dpgeo.accounts.rate_counters import address_of, count
+from dpgeo.accounts.rate_counters import address_of
 from dpgeo.accounts.receivers import record_attempt
 from dpgeo.accounts.second_factor import opens_before_second_factor
 from dpgeo.accounts.sign_in_limits import WINDOW
@@ -88,7 +89,7 @@ def enter(request: HttpRequest) -> HttpResponse:
         return JsonResponse(auth.begin_authentication())
     limit = settings.DPGEO_FAILED_SIGN_INS
     caller = f"passkeys from {address_of(request)}"
-    if count(caller, limit, window=WINDOW) is not None:
+    if count_attempt(caller, limit, window=WINDOW) is not None:
         return _refuse(request)
     credential = read_credential(request)
     try:
@@ -100,7 +101,7 @@ def enter(request: HttpRequest) -> HttpResponse:
         return _refuse(request)
     if not user.is_active:
         return _refuse(request)
-    count(caller, limit, window=WINDOW, more=-1)
+    forget_attempt(caller, window=WINDOW)
     after = request.POST.get("next", "")
     safe = url_has_allowed_host_and_scheme(after, {request.get_host()}, request.is_secure())
     login = Login(user=user, redirect_url=after if safe else None)

@@ -7,13 +7,17 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.forms import PasswordResetForm
-from django.contrib.auth.views import PasswordResetView
+from django.contrib.auth.views import PasswordResetConfirmView, PasswordResetView
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils.translation import ngettext
 
+from dpgeo.accounts.attempts import count_attempt
+from dpgeo.accounts.fresh_tokens import reset_tokens
 from dpgeo.accounts.mail import sends_mail
-from dpgeo.accounts.rate_counters import address_of, count
+from dpgeo.accounts.models import MailKind
+from dpgeo.accounts.outgoing_mail import mail_queue
+from dpgeo.accounts.rate_counters import address_of
 
 HOUR = 3600
 LETTERS_AN_HOUR = 3
@@ -40,7 +44,7 @@ class AskForPassword(PasswordResetView):
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
         """Answer 429 with Retry-After if the client's address is over its limit."""
         sender = f"password from {address_of(request)}"
-        wait = count(sender, settings.DPGEO_PASSWORDS_AN_HOUR, window=HOUR)
+        wait = count_attempt(sender, settings.DPGEO_PASSWORDS_AN_HOUR, window=HOUR)
         if wait is None:
             return super().post(request, *args, **kwargs)
         form = self.get_form()
@@ -57,11 +61,18 @@ class AskForPassword(PasswordResetView):
         return answer  # type: ignore[return-value]
 
     def form_valid(self, form: PasswordResetForm) -> HttpResponse:
-        """Send the e-mail unless the mailbox is over its limit; the response is the same either
-        way.
+        """Have the e-mail sent unless the mailbox is over its limit; the response is the same
+        either way.
         """
-        mailbox = f"password for {form.cleaned_data['email'].casefold()}"
+        address = form.cleaned_data["email"]
+        mailbox = f"password for {address.casefold()}"
         limit = LETTERS_AN_HOUR if settings.DPGEO_PASSWORDS_AN_HOUR else 0
-        if count(mailbox, limit, window=HOUR) is not None:
-            return HttpResponseRedirect(self.get_success_url())
-        return super().form_valid(form)
+        if count_attempt(mailbox, limit, window=HOUR) is None:
+            mail_queue(kind=MailKind.PASSWORD, address=address)
+        return HttpResponseRedirect(self.get_success_url())
+
+
+class SetPassword(PasswordResetConfirmView):
+    """Django's page that sets a password, by links that a changed clock does not keep valid."""
+
+    token_generator = reset_tokens

@@ -16,6 +16,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
+from dpgeo.accounts.fresh_tokens import seal
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.dataset_budgets import dataset_share_budget
@@ -86,7 +87,7 @@ def publish(request: HttpRequest, slug: str) -> HttpResponse:
         "publishes": may(person(request), dataset, "publish"),
         "picture": picture_address(settings),
         "warned": may(person(request), dataset, "see_private") and open_warnings(dataset).exists(),
-        "token": signing.dumps(token, salt=TOKEN_SALT),
+        "token": seal(token, salt=TOKEN_SALT),
         **protection(settings),
     }
     return render(request, "desk/publish.html", context, status=REFUSED if form.errors else 200)

@@ -13,6 +13,7 @@ from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from dpgeo.accounts.fresh_tokens import seal, unseal
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.models import Dataset, UploadState
@@ -93,7 +94,7 @@ def show_receipt(request: HttpRequest, form: ReleaseForm, quote: Quote) -> HttpR
             for name, value in form.parameters.items()
         ],
         "hidden": [form[name].as_hidden() for name in form.fields],
-        "token": signing.dumps(token, salt=TOKEN_SALT),
+        "token": seal(token, salt=TOKEN_SALT),
     }
     return render(request, "desk/release_receipt.html", context)
 
@@ -129,7 +130,7 @@ def paid_with(request: HttpRequest, dataset: Dataset) -> uuid.UUID | None:
     Returns None if the token is invalid, too old, or for another user or dataset.
     """
     try:
-        token = signing.loads(request.POST.get("token", ""), salt=TOKEN_SALT, max_age=TOKEN_SECONDS)
+        token = unseal(request.POST.get("token", ""), salt=TOKEN_SALT, max_age=TOKEN_SECONDS)
     except signing.BadSignature:
         return None
     if (token["user"], token["dataset"]) != (person(request).pk, dataset.pk):

@@ -20,8 +20,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_POST
 
+from dpgeo.accounts.attempts import count_attempt, forget_attempt
 from dpgeo.accounts.providers import Facts
-from dpgeo.accounts.rate_counters import address_of, count
+from dpgeo.accounts.rate_counters import address_of
 from dpgeo.accounts.second_factor import opens_before_second_factor
 from dpgeo.accounts.sign_in_limits import TOO_MANY_REQUESTS, WINDOW
 from dpgeo.accounts.single_sign_on import AGAIN, assertion_use, refuse
@@ -87,7 +88,7 @@ def answer(request: HttpRequest, provider_id: str) -> HttpResponse:
     caller, limit = f"answers by SAML from {address_of(request)}", settings.DPGEO_FAILED_SIGN_INS
     if request.content_type == FORM and is_ticket(ticket := request.POST.get("RelayState", "")):
         caller, limit = f"answers by SAML to {ticket}", min(limit, ANSWERS)
-    if wait := count(caller, limit, window=WINDOW):
+    if wait := count_attempt(caller, limit, window=WINDOW):
         text = gettext("Too many attempts; try again in a quarter of an hour.")
         headers = {"Retry-After": str(math.ceil(wait))}
         return HttpResponse(text, status=TOO_MANY_REQUESTS, headers=headers)
@@ -97,7 +98,7 @@ def answer(request: HttpRequest, provider_id: str) -> HttpResponse:
         confirmed = read_answer(request, facts, request.POST.get("SAMLResponse", ""))
     except Refused as refusal:
         return _refused(request, refusal)
-    count(caller, limit, window=WINDOW, more=-1)
+    forget_attempt(caller, window=WINDOW)
     response = redirect("saml-finish", provider_id)
     response.set_cookie(
         COOKIE,

@@ -29,6 +29,7 @@ from dpgeo.accounts.factors import (
     recovery_codes_left,
     recovery_codes_renew,
 )
+from dpgeo.accounts.fresh_tokens import is_from_future
 from dpgeo.accounts.receivers import record_attempt
 from dpgeo.accounts.second_factor import (
     factors_of,
@@ -54,7 +55,7 @@ def prove(request: HttpRequest) -> HttpResponse:
     """Ask somebody whose password was right for their second factor, then sign them in."""
     stage: Any = request._login_stage  # type: ignore[attr-defined]
     user = stage.login.user
-    if not user.is_active:
+    if not user.is_active or is_from_future(stage.login.initiated_at):
         answer: HttpResponse = stage.abort()
         return answer
     by_passkey = "credential" in request.POST

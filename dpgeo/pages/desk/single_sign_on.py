@@ -5,6 +5,7 @@ The client library for providers is imported by the first request that needs it.
 
 from __future__ import annotations
 
+import secrets
 import time
 from typing import cast
 
@@ -29,7 +30,7 @@ def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
     """
     from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 
-    from dpgeo.accounts.single_sign_on import AGAIN, OneCallback
+    from dpgeo.accounts.single_sign_on import AGAIN, NONCE, OneCallback
 
     try:
         provider = get_adapter().get_provider(request, provider_id)
@@ -39,13 +40,15 @@ def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
     after = request.GET.get("next", "")
     safe = url_has_allowed_host_and_scheme(after, {request.get_host()}, request.is_secure())
     again = AGAIN in request.GET
+    nonce = secrets.token_urlsafe(16)
+    asked = {"prompt": "login", "max_age": "0"} if again else {}
     try:
         answer = provider.redirect(
             request,
             process="login",
             next_url=after if safe else None,
-            data={AGAIN: time.time()} if again else None,
-            auth_params={"prompt": "login", "max_age": "0"} if again else None,
+            data={NONCE: nonce, **({AGAIN: time.time()} if again else {})},
+            auth_params={NONCE: nonce, **asked},
         )
     except (OAuth2Error, RequestException) as error:
         return _failed(request, error)

@@ -69,7 +69,7 @@ urlpatterns = [
     ),
     path(
         "accounts/password/<uidb64>/<token>/",
-        doors.PasswordResetConfirmView.as_view(),
+        passwords.SetPassword.as_view(),
         name="password_reset_confirm",
     ),
     path(

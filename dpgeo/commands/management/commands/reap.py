@@ -16,6 +16,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import Error as DatabaseError
 from django.db import close_old_connections
 
+from dpgeo.accounts.attempts import attempts_forget
+from dpgeo.accounts.outgoing_mail import mail_forget, mail_wake
 from dpgeo.accounts.rate_counters import counters_forget
 from dpgeo.datasets.orphan_files import uploads_sweep, work_sweep
 from dpgeo.jobs.services import jobs_reap
@@ -92,12 +94,15 @@ class Command(BaseCommand):
                 done["files"] += uploads_sweep()
                 deliveries_forget()
                 counters_forget()
+                attempts_forget()
+                mail_forget()
             if sweeps_work:
                 done["files"] = done.get("files", 0) + work_sweep()
             done["series"] = series_draw_due()
             reaped = jobs_reap()
             done["published"] = releases_publish_due()
             done["webhooks"] = deliveries_wake()
+            done["mail"] = mail_wake()
             cards_make(seconds=CARD_SECONDS)
             if sweeps_work:  # Alerts are sent last, since a mail server or webhook may be slow.
                 done["alerts"] = alerts_send()

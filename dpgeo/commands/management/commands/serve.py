@@ -11,6 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from dpgeo.accounts.site_links import LOCAL
 from dpgeo.api.health import database_state
 from dpgeo.commands.supervisor import Program, Supervisor
 
@@ -41,6 +42,9 @@ class Command(BaseCommand):
             )
         if database_state() == "not migrated":
             raise CommandError("Run `manage.py migrate` and `manage.py collectstatic` first.")
+        address = host if host in LOCAL else "127.0.0.1"
+        address = f"[{address}]" if ":" in address else address
+        os.environ.setdefault("DPGEO_ORIGIN", f"http://{address}:{port}")
         # The child processes look for the project in the working folder.
         os.chdir(settings.BASE_DIR)
         programs = [
@@ -109,8 +113,8 @@ def web_command(host: str, port: int) -> list[str]:
 def worker_command(workers: int, queue: str = "celery") -> list[str]:
     """Return the command line of a Celery worker that prints only warnings and errors.
 
-    `queue` is "celery" for most jobs, and "files" for files that readers ask for and for messages
-    to webhooks.
+    `queue` is "celery" for most jobs, and "files" for files that readers ask for, messages to
+    webhooks and mail.
     """
     python = [sys.executable, "-W", "ignore:You're running the worker with superuser"]
     arguments = ["-m", "celery", "-A", "dpgeo.config.celery", "--quiet", "worker"]
