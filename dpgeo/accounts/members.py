@@ -21,7 +21,7 @@ from dpgeo.accounts.selectors import digest_of, may_administer
 from dpgeo.accounts.services import membership_set
 from dpgeo.audit.models import EventKind
 from dpgeo.audit.services import event_record
-from dpgeo.core.blanks import trim
+from dpgeo.blanks import trim
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 
 LIFETIME = timedelta(days=7)

@@ -25,7 +25,7 @@ from dpgeo.accounts.models import (
 from dpgeo.accounts.selectors import digest_of, may_administer
 from dpgeo.audit.models import EventKind
 from dpgeo.audit.services import event_record
-from dpgeo.core.blanks import trim
+from dpgeo.blanks import trim
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 
 KEY_BEGINS = "dpg_"

@@ -32,9 +32,9 @@ from dpgeo.api.request_bodies import (
     read_body,
 )
 from dpgeo.api.serializers import ANY_JSON, FORMER_REJECTED, ReleaseSerializer
+from dpgeo.blanks import trim
 from dpgeo.core import bound_choice
 from dpgeo.core.advice import Guess
-from dpgeo.core.blanks import trim
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Bounding, Counting
 from dpgeo.core.totals import MOST_PERCENT

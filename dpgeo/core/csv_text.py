@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from dpgeo.core.blanks import BLANKS
+from dpgeo.blanks import BLANKS
 
 SEPARATORS = ",;\t"
 """The separators that spreadsheets expect in one country or another."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpgeo.accounts.models import Organisation, User
 from dpgeo.accounts.selectors import organisations_of
-from dpgeo.core.blanks import trim
+from dpgeo.blanks import trim
 from dpgeo.core.errors import InvalidInput, NotAllowed
 from dpgeo.crowdsourcing.models import Campaign
 from dpgeo.crowdsourcing.planning import parse_plan_request

@@ -10,8 +10,8 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dpgeo.blanks import trim
 from dpgeo.core.attributes import OTHER
-from dpgeo.core.blanks import trim
 from dpgeo.core.categories import MOST_CATEGORIES, MOST_SLICES, Category
 from dpgeo.core.errors import InvalidInput
 from dpgeo.datasets.declaration import LONGEST_VALUE

@@ -13,8 +13,8 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
+from dpgeo.blanks import trim
 from dpgeo.core.attributes import MOST_COMBINATIONS, OTHER, Attribute, combinations
-from dpgeo.core.blanks import trim
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.nouns import NOUNS

@@ -23,8 +23,8 @@ from django.db.models import QuerySet
 
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
+from dpgeo.blanks import trim
 from dpgeo.core import domain
-from dpgeo.core.blanks import trim
 from dpgeo.core.domain import LAYER_TYPES, Domain, LayerKind
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit

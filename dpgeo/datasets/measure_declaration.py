@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from dpgeo.core.blanks import trim
+from dpgeo.blanks import trim
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.measures import (
     ANSWER_STEPS,

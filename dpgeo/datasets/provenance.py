@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from django.utils import timezone
 
-from dpgeo.core.blanks import trim
+from dpgeo.blanks import trim
 from dpgeo.core.errors import InvalidInput
 from dpgeo.datasets.declaration import clean_text
 from dpgeo.phrases import Phrase

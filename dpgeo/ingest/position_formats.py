@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dpgeo.core.blanks import BLANKS
+from dpgeo.blanks import BLANKS
 from dpgeo.ingest.text import mask, trimmed
 
 GROUP = "[ '\u2019\u00a0\u202f]"

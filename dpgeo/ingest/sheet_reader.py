@@ -16,7 +16,7 @@ from typing import Any
 
 from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum
 
-from dpgeo.core.blanks import trim
+from dpgeo.blanks import trim
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest.csv_layout import is_value
 from dpgeo.ingest.header import check_names, quoted

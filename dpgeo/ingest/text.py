@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dpgeo.core.blanks import BLANKS
+from dpgeo.blanks import BLANKS
 from dpgeo.ingest.batch import Sieve
 from dpgeo.ingest.report import MAX_FIELD_BYTES, Reason
 
@@ -62,7 +62,7 @@ def lenient_text(values: Any) -> Any:
 
 
 def trimmed(text: Any) -> Any:
-    """Return Arrow strings without the blanks around them (`core.blanks`)."""
+    """Return Arrow strings without the blanks around them (`dpgeo.blanks`)."""
     return pc.utf8_trim(text, characters=BLANKS)
 
 

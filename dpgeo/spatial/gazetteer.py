@@ -10,7 +10,7 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dpgeo.core.blanks import trim
+from dpgeo.blanks import trim
 from dpgeo.phrases import InvalidValue
 from dpgeo.spatial.places import MOST_PLACES
 

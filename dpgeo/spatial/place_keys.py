@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 
-from dpgeo.core.blanks import trim
+from dpgeo.blanks import trim
 
 
 def number_of_key(key: str) -> int:

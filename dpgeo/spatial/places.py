@@ -14,7 +14,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpgeo.core.blanks import trim
+from dpgeo.blanks import trim
 from dpgeo.phrases import InvalidValue, Phrase, listed
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.centres import Centres, ground_metres

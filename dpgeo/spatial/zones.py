@@ -12,7 +12,7 @@ import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
 
-from dpgeo.core.blanks import trim
+from dpgeo.blanks import trim
 from dpgeo.phrases import InvalidValue
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.prepared import prepared, prepared_copies

@@ -19,7 +19,7 @@ from django.test import Client
 from numpy.typing import NDArray
 from psycopg.conninfo import conninfo_to_dict
 
-from dpgeo.core.blanks import BLANKS
+from dpgeo.blanks import BLANKS
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.guarantees import Counting, Unit

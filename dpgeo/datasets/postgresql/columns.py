@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dpgeo.core.blanks import BLANKS
+from dpgeo.blanks import BLANKS
 from dpgeo.core.measures import Measure
 from dpgeo.ingest.report import MAX_FIELD_BYTES
 

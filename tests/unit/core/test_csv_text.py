@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dpgeo
-from dpgeo.core.blanks import BLANKS
+from dpgeo.blanks import BLANKS
 from dpgeo.core.csv_text import FORMULA_SIGNS, SEPARATORS, NumberText, csv_line, harmless
 
 SIGNS = FORMULA_SIGNS + SEPARATORS + "\"'\r\n \u00a0\u200b\u3000A1(|"

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpgeo.core.blanks import BLANKS
+from dpgeo.blanks import BLANKS
 from dpgeo.ingest import persons
 from dpgeo.ingest.batch import Sieve
 from dpgeo.ingest.ingestion import ingest

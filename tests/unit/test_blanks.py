@@ -8,7 +8,7 @@ import unicodedata
 import pyarrow as pa
 import pytest
 
-from dpgeo.core.blanks import BLANKS, trim
+from dpgeo.blanks import BLANKS, trim
 from dpgeo.datasets.category_declaration import clean_categories, read_category
 from dpgeo.datasets.declaration import clean_attributes, clean_text, read_attribute
 from dpgeo.ingest.attributes import codes_of
