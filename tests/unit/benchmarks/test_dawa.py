@@ -33,7 +33,8 @@ class Engine:
 
 
 def curve(side: int) -> tuple[Any, Any]:
-    return tuple(np.indices((side, side)).reshape(2, -1))
+    rows, columns = np.indices((side, side)).reshape(2, -1)
+    return rows, columns
 
 
 def test_the_estimate_keeps_the_fractions_that_the_package_cuts_off() -> None:

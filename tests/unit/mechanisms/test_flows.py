@@ -365,6 +365,7 @@ def test_nothing_listed_still_gives_every_file(tmp_path: Path) -> None:
 def test_no_key_of_a_matrix_is_a_formula(tmp_path: Path) -> None:
     released = drawn(travellers(ORIGIN, DESTINATION), None)
     [layer] = [each for each in layers(released) if each.features is FLOWS]
+    assert isinstance(released.content, FlowsRelease)
     zones = released.content.zones
     keys = ("=1;=2", "b,@c", *zones.keys[2:])
     content = replace(released.content, zones=replace(zones, keys=keys))
