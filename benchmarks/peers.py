@@ -7,6 +7,9 @@ The mechanisms are written here from their papers: Identity (Dwork, McSherry, Ni
 so they must not be used outside benchmarks. UGrid and AGrid choose their grids by the number of
 records, which their authors assume to be known. Here a twentieth of epsilon is spent on that
 number, or nothing with --free-total.
+
+DAWA (Li, Hay and Miklau 2014) is the code of its authors, and is measured where that is installed
+(`benchmarks.dawa`) and `--peer DAWA` asks for it.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from benchmarks import accuracy
+from benchmarks import accuracy, dawa
 from benchmarks.evaluation.ranges import (
     mean_absolute_error,
     random_boxes,
@@ -39,6 +42,8 @@ Floats = NDArray[np.float64]
 TOTAL_SHARE = 0.05
 """Share of epsilon that is spent on a noisy number of records."""
 
+
+DAWA = "DAWA"
 
 STARTS, WORTH = 8, 0.95
 """HDMM's optimisation runs from up to STARTS random starting points.
@@ -79,7 +84,9 @@ def add_to(subcommands: Any) -> None:
     parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0, help="of the noise")
     parser.add_argument("--free-total", action="store_true", help="take the total as known")
-    parser.add_argument("--peer", action="append", choices=PEERS, help="only this one; repeatable")
+    parser.add_argument(
+        "--peer", action="append", choices=[*PEERS, DAWA], help="only this one; repeatable"
+    )
     parser.add_argument(
         "--stored", type=Path, help="JSON lines of the peers' own code, to print the ratio to"
     )
@@ -102,7 +109,8 @@ def measure(options: argparse.Namespace) -> None:
             random=random,
             known_total=float(total) if options.free_total else None,
         )
-        answers = [range_counts(PEERS[name](task), boxes) for _ in range(options.trials)]
+        peer = data_and_workload_aware if name == DAWA else PEERS[name]
+        answers = [range_counts(peer(task), boxes) for _ in range(options.trials)]
         errors = np.array([mean_absolute_error(each, truth) for each in answers])
         line: dict[str, str | float] = {
             "peer": name,
@@ -310,6 +318,12 @@ def _spread(sums: Floats, rows: NDArray[np.intp], columns: NDArray[np.intp]) -> 
     """Return cells (rows, columns) with each box's sum spread evenly over the cells of the box."""
     even = sums / np.outer(np.diff(rows), np.diff(columns))
     return np.repeat(np.repeat(even, np.diff(rows), axis=0), np.diff(columns), axis=1)
+
+
+def data_and_workload_aware(task: Task) -> Floats:
+    """Return DAWA's estimate for the workload that is measured, by its authors' code."""
+    boxes, seed = random_boxes(len(task.counts)), int(task.random.integers(2**31))
+    return dawa.estimated(dawa.authors_dawa(), task.counts, boxes, task.epsilon, seed)
 
 
 PEERS: Mapping[str, Callable[[Task], Floats]] = {

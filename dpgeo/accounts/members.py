@@ -23,6 +23,7 @@ from dpgeo.accounts.selectors import digest_of, may_administer
 from dpgeo.accounts.services import membership_set
 from dpgeo.audit.models import EventKind
 from dpgeo.audit.services import event_record
+from dpgeo.blanks import trim
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 
 LIFETIME = timedelta(days=7)
@@ -43,7 +44,7 @@ def invitation_create(
     organisation, or InvalidInput for an invalid address or too many invitations.
     """
     _check_administers(by, organisation)
-    email = email.strip()
+    email = trim(email)
     try:
         validate_email(email)
     except ValidationError:

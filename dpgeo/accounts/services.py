@@ -25,6 +25,7 @@ from dpgeo.accounts.models import (
 from dpgeo.accounts.selectors import digest_of, may_administer
 from dpgeo.audit.models import EventKind
 from dpgeo.audit.services import event_record
+from dpgeo.blanks import trim
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 
 KEY_BEGINS = "dpg_"
@@ -54,7 +55,7 @@ def organisation_create(
     If `slug` is empty, an unused slug is derived from the name. Raises InvalidInput if the name is
     invalid, or if the name or the slug is already in use.
     """
-    name = name.strip()
+    name = trim(name)
     if not name or len(name) > 200:
         raise InvalidInput("Give the organisation a name of 1 to 200 characters.", field="name")
     slug = slug or _free_slug(name)
@@ -111,7 +112,7 @@ def key_create(
     scope is given.
     """
     _check_administers(created_by, organisation)
-    name = name.strip()
+    name = trim(name)
     if not 1 <= len(name) <= 100 or not name.isprintable():
         raise InvalidInput(
             "Give the key a name of 1 to 100 characters that says where it is used.", field="name"

@@ -32,6 +32,7 @@ from dpgeo.api.request_bodies import (
     read_body,
 )
 from dpgeo.api.serializers import ANY_JSON, FORMER_REJECTED, ReleaseSerializer
+from dpgeo.blanks import trim
 from dpgeo.core import bound_choice
 from dpgeo.core.advice import Guess
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
@@ -466,8 +467,8 @@ def check_same(release: Release, wanted_request: ReleaseRequest, fields: dict[st
     Both requests have the same idempotency key; `wanted_request` and `fields` are what is requested
     now.
     """
-    title = marked_title(release.upload, fields["title"].strip())
-    wanted = (title, fields["description"].strip(), *(fields[name] for name in CHOICES))
+    title = marked_title(release.upload, trim(fields["title"]))
+    wanted = (title, trim(fields["description"]), *(fields[name] for name in CHOICES))
     earlier = (release.title, release.description, *(getattr(release, name) for name in CHOICES))
     if wanted != earlier or wanted_request != request_of(release):
         raise Conflict(

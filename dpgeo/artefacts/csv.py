@@ -1,7 +1,7 @@
 """CSV files with one line for each feature, with its position in degrees.
 
-Every cell is a number, a fixed word, or a publisher's text. A publisher's text is quoted, and
-prefixed with an apostrophe if a spreadsheet would read it as a formula.
+Every cell is a number, a fixed word, or a publisher's text. A publisher's text is quoted, and gets
+an apostrophe wherever a spreadsheet would read a formula (`core.csv_text`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from dpgeo.artefacts.counted_words import nouns_of_features
 from dpgeo.artefacts.formats import MOST_UNASKED, LayerFormat
 from dpgeo.artefacts.table import CHUNK, POINT_DECIMALS, columns, is_text, sides
+from dpgeo.core.csv_text import csv_line, harmless
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer
-
-FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write(released: Released, layer: Layer, path: Path) -> None:
@@ -29,7 +28,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 
     options = pyarrow.csv.WriteOptions(include_header=False, quoting_style="needed")
     with path.open("wb") as file:
-        file.write(",".join(_part(released, layer, slice(0, 0))).encode() + b"\n")
+        file.write(csv_line(_part(released, layer, slice(0, 0))).encode())
         for start in range(0, len(layer), CHUNK):
             part = _part(released, layer, slice(start, start + CHUNK))
             table = pa.table(
@@ -67,10 +66,9 @@ def _place(layer: Layer, part: slice) -> dict[str, NDArray[Any]]:
 def _safe(values: NDArray[Any]) -> NDArray[Any]:
     if not is_text(values):
         return values
-    return np.array(
-        [f"'{text}" if text.startswith(FORMULA_SIGNS) else text for text in values.tolist()],
-        dtype=object,
-    )
+    texts = values.tolist()
+    known = {text: harmless(text) for text in set(texts)}
+    return np.array([known[text] for text in texts], dtype=object)
 
 
 FORMAT = LayerFormat(

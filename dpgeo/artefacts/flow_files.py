@@ -7,7 +7,6 @@ that stand out, between points in their regions.
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 from typing import cast
@@ -16,6 +15,7 @@ import numpy as np
 import shapely
 
 from dpgeo.artefacts.formats import LayerFormat
+from dpgeo.core.csv_text import csv_line
 from dpgeo.core.released import FlowsRelease, Released
 from dpgeo.postprocess.layers import Layer
 from dpgeo.postprocess.layers.features import FLOWS
@@ -40,8 +40,7 @@ def write_matrix(released: Released, layer: Layer, path: Path) -> None:
     keys, n = part.content.zones.keys, part.n
     ends = np.searchsorted(part.pair, np.arange(n + 1) * n)
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\r\n")
-        writer.writerow(["origin", *keys])
+        file.write(csv_line(["origin", *keys], end="\r\n"))
         for origin in range(n):
             cells: list[int | str] = [""] * n
             some = slice(ends[origin], ends[origin + 1])
@@ -51,7 +50,7 @@ def write_matrix(released: Released, layer: Layer, path: Path) -> None:
                 cells[destination] = count
             if not part.content.within:
                 cells[origin] = ""
-            writer.writerow([keys[origin], *cells])
+            file.write(csv_line([keys[origin], *cells], end="\r\n"))
 
 
 def write_flowmap(released: Released, layer: Layer, path: Path) -> None:

@@ -8,12 +8,15 @@ its centre but no outline, because a spreadsheet cell holds at most 32,767 chara
 
 from __future__ import annotations
 
+import csv
 import io
 from typing import Any
 
 import numpy as np
 import shapely
 from numpy.typing import NDArray
+
+from dpgeo.core.csv_text import csv_line
 
 MEDIA_TYPE = "text/csv; charset=utf-8"
 
@@ -30,7 +33,7 @@ DECIMALS = 7
 POINT_NUMBER = r"^(-?[0-9]+)\.([0-9]+(?:[eE][-+]?[0-9]+)?)$"
 
 
-def for_spreadsheets(csv: bytes, *, decimal_comma: bool) -> bytes:
+def for_spreadsheets(rows: bytes, *, decimal_comma: bool) -> bytes:
     """Return the rows of a layer's CSV file in the form that spreadsheets read.
 
     With `decimal_comma`, numbers have a decimal comma and columns are separated by semicolons.
@@ -38,9 +41,9 @@ def for_spreadsheets(csv: bytes, *, decimal_comma: bool) -> bytes:
     import pyarrow as pa
     import pyarrow.csv
 
-    names = csv.split(b"\n", 1)[0].decode().split(",")
+    names = next(csv.reader([rows.split(b"\n", 1)[0].decode()]))
     table = pyarrow.csv.read_csv(
-        io.BytesIO(csv),
+        io.BytesIO(rows),
         parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
         convert_options=pyarrow.csv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
@@ -53,7 +56,7 @@ def for_spreadsheets(csv: bytes, *, decimal_comma: bool) -> bytes:
         columns = {name: _with_commas(column) for name, column in columns.items()}
     separator = ";" if decimal_comma else ","
     out = io.BytesIO()
-    out.write(BYTE_ORDER_MARK + separator.join(columns).encode() + b"\n")
+    out.write(BYTE_ORDER_MARK + csv_line(columns, separator=separator).encode())
     options = pyarrow.csv.WriteOptions(
         include_header=False, delimiter=separator, quoting_style="needed"
     )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 from typing import Protocol
 
-from dpgeo.audit.export import as_text
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import entries_of
+from dpgeo.core.csv_text import NumberText, csv_line
 from dpgeo.core.epsilon import format_epsilon
 
 COLUMNS = ("at", "kind", "notion", "epsilon", "rho", "what", "who", "job")
@@ -30,12 +29,11 @@ def write_entries(ledger: Ledger, target: Writable) -> None:
 
     The file is private, since it also shows the cost of drafts.
     """
-    writer = csv.writer(target, lineterminator="\n")
-    writer.writerow(COLUMNS)
+    target.write(csv_line(COLUMNS))
     for entry in entries_of(ledger).order_by("id").iterator():
         ledger = entry.ledger
         epsilon = "" if ledger.is_zcdp else format_epsilon(entry.epsilon)
         rho = ledger.rho_text(entry.units) if ledger.is_zcdp else ""
-        texts = [as_text(text) for text in (entry.what, entry.who)]
-        amounts = [ledger.notion, epsilon, rho]
-        writer.writerow([entry.at.isoformat(), entry.kind, *amounts, *texts, entry.job])
+        amounts = [NumberText(epsilon), NumberText(rho)]
+        begins = [entry.at.isoformat(), entry.kind, ledger.notion, *amounts]
+        target.write(csv_line([*begins, entry.what, entry.who, entry.job]))

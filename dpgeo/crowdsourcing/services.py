@@ -7,6 +7,7 @@ from typing import Any
 
 from dpgeo.accounts.models import Organisation, User
 from dpgeo.accounts.selectors import organisations_of
+from dpgeo.blanks import trim
 from dpgeo.core.errors import InvalidInput, NotAllowed
 from dpgeo.crowdsourcing.models import Campaign
 from dpgeo.crowdsourcing.planning import parse_plan_request
@@ -78,7 +79,7 @@ def campaign_delete(*, campaign: Campaign, by: User) -> None:
 
 def _read_name(name: str) -> str:
     """Return a campaign's name without surrounding spaces. Raises InvalidInput if it is invalid."""
-    name = name.strip()
+    name = trim(name)
     if not 1 <= len(name) <= 200 or not name.isprintable():
         raise InvalidInput("Give the campaign a name of 1 to 200 characters.", field="name")
     return name

@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dpgeo.blanks import trim
 from dpgeo.core.attributes import OTHER
 from dpgeo.core.categories import MOST_CATEGORIES, MOST_SLICES, Category
 from dpgeo.core.errors import InvalidInput
@@ -101,10 +102,10 @@ def read_category(line: str) -> dict[str, Any]:
             line=repr(line[:60]),
         )
     column, _, title = named.partition("=")
-    listed = [value.strip() for value in values.split(",")]
+    listed = [trim(value) for value in values.split(",")]
     return {
-        "column": column.strip(),
-        "title": title.strip(),
+        "column": trim(column),
+        "title": trim(title),
         "values": [value for value in listed if value],
     }
 

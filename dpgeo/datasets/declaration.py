@@ -13,6 +13,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
+from dpgeo.blanks import trim
 from dpgeo.core.attributes import MOST_COMBINATIONS, OTHER, Attribute, combinations
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
@@ -46,12 +47,12 @@ POSITIONS = frozenset(
 
 
 def clean_text(value: object, *, field: str, longest: int, required: bool = False) -> str:
-    """Return a public text of at most `longest` characters, without surrounding spaces.
+    """Return a public text of at most `longest` characters, without surrounding blanks.
 
     Raises InvalidInput, which names `field`, for longer texts, for control characters, and for an
     empty text that is `required`.
     """
-    text = str(value or "").strip()
+    text = trim(str(value or ""))
     if required and not text:
         raise InvalidInput("Must not be empty; write a few words.", field=field)
     if len(text) > longest:
@@ -342,5 +343,5 @@ def read_attribute(line: str) -> dict[str, Any]:
             "{line} has no colon; write a column and its values, like app: 1.4, 2.0.",
             line=repr(line[:60]),
         )
-    listed = [value.strip() for value in values.split(",")]
-    return {"column": column.strip(), "values": [value for value in listed if value]}
+    listed = [trim(value) for value in values.split(",")]
+    return {"column": trim(column), "values": [value for value in listed if value]}

@@ -8,6 +8,7 @@ from django import forms
 from django.utils.translation import gettext, gettext_lazy
 from django.utils.translation import gettext_lazy as _
 
+from dpgeo.blanks import trim
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.themes import THEMES
 from dpgeo.datasets.declaration import clean_keywords
@@ -29,7 +30,7 @@ class KeywordsField(forms.CharField):
         """Return the keywords in a text as a list. Raises ValidationError if one is invalid."""
         if isinstance(value, list):
             return value
-        words = [word.strip() for word in str(value or "").replace(";", ",").split(",")]
+        words = [trim(word) for word in str(value or "").replace(";", ",").split(",")]
         try:
             return clean_keywords([word for word in words if word])
         except InvalidInput as error:

@@ -23,6 +23,7 @@ from django.db.models import QuerySet
 
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
+from dpgeo.blanks import trim
 from dpgeo.core import domain
 from dpgeo.core.domain import LAYER_TYPES, Domain, LayerKind
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
@@ -81,10 +82,10 @@ def public_layer_add(
     choices = LayerChoices(
         kind=_check_kind(kind),
         bounds=dataset.area.bounds,
-        key=key_property.strip(),
-        name=name_property.strip(),
+        key=trim(key_property),
+        name=trim(name_property),
         levels=_levels(levels, kind),
-        layer=file_layer.strip(),
+        layer=trim(file_layer),
         crs=file_crs.strip(),
     )
     layer = _layer_of(dataset, file, choices)
@@ -133,8 +134,8 @@ def _levels(levels: str, kind: str) -> tuple[str, ...]:
 
     The result is empty if the levels are to be inferred from the file, or if the layer has none.
     """
-    named = levels.strip() and kind == LayerKind.PLACES
-    return tuple(each.strip() for each in levels.split(",")) if named else ()
+    named = trim(levels) and kind == LayerKind.PLACES
+    return tuple(trim(each) for each in levels.split(",")) if named else ()
 
 
 def _provenance_columns(dataset: Dataset, provenance: Provenance | None) -> dict[str, Any]:
@@ -285,7 +286,7 @@ def _clean_name(dataset: Dataset, name: str) -> str:
 
     Raises InvalidInput if the name is invalid or in use, or Conflict if there are too many layers.
     """
-    slug = name.strip()
+    slug = trim(name)
     try:
         validate_slug(slug)
     except ValidationError:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from dpgeo.blanks import trim
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.measures import (
     ANSWER_STEPS,
@@ -138,10 +139,10 @@ def read_measure(line: str) -> dict[str, Any]:
     """
     named, colon, rest = line.rpartition(":")
     column, _, title = named.partition("=")
-    facts: dict[str, Any] = {"column": column.strip(), "title": title.strip()}
-    if colon and ANSWER.fullmatch(rest.strip()):
+    facts: dict[str, Any] = {"column": trim(column), "title": trim(title)}
+    if colon and ANSWER.fullmatch(trim(rest)):
         return {**facts, "answer": True}
-    limits = LIMITS.fullmatch(rest.strip())
+    limits = LIMITS.fullmatch(trim(rest))
     if not colon or limits is None:
         raise InvalidValue(
             "{line} is not understood; write a column, its limits and its unit, like "
@@ -149,7 +150,7 @@ def read_measure(line: str) -> dict[str, Any]:
             line=repr(line[:60]),
         )
     low, high = (_number(limits[name], line) for name in ("low", "high"))
-    return {**facts, "unit": limits["unit"].strip(), "low": low, "high": high}
+    return {**facts, "unit": trim(limits["unit"]), "low": low, "high": high}
 
 
 def _number(text: str, line: str) -> float:

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from django.utils import timezone
 
+from dpgeo.blanks import trim
 from dpgeo.core.errors import InvalidInput
 from dpgeo.datasets.declaration import clean_text
 from dpgeo.phrases import Phrase
@@ -39,7 +40,7 @@ class PublicSource:
 
         Raises InvalidInput if a member is missing or invalid.
         """
-        texts = {part: str(stated.get(part) or "").strip() for part in PARTS}
+        texts = {part: trim(str(stated.get(part) or "")) for part in PARTS}
         for part, words in PARTS.items():
             if not texts[part]:
                 raise InvalidInput("Lacks {part}; give it.", part=words, field=field)

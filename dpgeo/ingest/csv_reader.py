@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from dpgeo.blanks import trim
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest import csv_lines
 from dpgeo.ingest.batch import PREVIEW_ROWS, Batch, Head, Reader, Sieve
@@ -179,7 +180,7 @@ def read_head(path: Path, layout: Layout | None = None) -> Head:
     if lines is not None:
         for start, end in zip(lines.starts[:PREVIEW_ROWS], lines.ends[:PREVIEW_ROWS], strict=True):
             text = lines.block[start : min(end, start + MAX_LINE_BYTES)].decode(errors="replace")
-            cells = [shorten(cell.strip()) for cell in split_line(text, header.delimiter)]
+            cells = [shorten(trim(cell)) for cell in split_line(text, header.delimiter)]
             cells = cells[: len(header.names)]
             rows.append(cells + [""] * (len(header.names) - len(cells)))
     return Head(header.names, rows, layout=guess.by_header, likely=guess.likely)
@@ -196,7 +197,7 @@ def _columns(text: str, declared: str) -> tuple[str, list[str]]:
             "correct the first line.",
             field="file",
         ) from error
-    return delimiter, [name.strip() for name in names]
+    return delimiter, [trim(name) for name in names]
 
 
 def _batch(

@@ -80,7 +80,7 @@ def hash_persons(
     the file; it saves time and changes no hash.
     """
     encoded = _identifiers(values, sieve)
-    missing = pc.is_in(pc.utf8_lower(encoded.dictionary), value_set=pa.array(MISSING, pa.string()))
+    missing = pc.is_in(pc.ascii_lower(encoded.dictionary), value_set=pa.array(MISSING, pa.string()))
     codes = encoded.indices
     sieve.refuse(mask(pc.is_null(codes)), Reason.PERSON_MISSING)
     if pc.any(missing).as_py():

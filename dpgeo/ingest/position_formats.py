@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from math import isfinite
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dpgeo.ingest.text import mask
+from dpgeo.blanks import BLANKS
+from dpgeo.ingest.text import mask, trimmed
 
 GROUP = "[ '\u2019\u00a0\u202f]"
 COMMA_GROUPED = rf"^[+-]?[0-9]{{1,3}}(?:(?:\.|{GROUP})[0-9]{{3}})+(?:,[0-9]*)?$"
@@ -94,11 +94,10 @@ def _number(texts: pa.Array) -> NDArray[np.float64]:
 
 def split_pairs(text: pa.Array) -> tuple[pa.Array, pa.Array]:
     """Split texts of two coordinates into the first and the second, with null where impossible."""
-    bare = pc.utf8_trim_whitespace(pc.utf8_trim(text, "()[]{} "))
+    bare = pc.utf8_trim(text, characters="()[]{}" + BLANKS)
     first = second = pa.nulls(len(text), pa.string())
     for pattern in SPLITS:
         parts = pc.extract_regex(bare, pattern)
         first = pc.coalesce(first, pc.struct_field(parts, "a"))
         second = pc.coalesce(second, pc.struct_field(parts, "b"))
-    trim: Any = pc.utf8_trim_whitespace
-    return trim(first), trim(second)
+    return trimmed(first), trimmed(second)

@@ -16,6 +16,7 @@ from typing import Any
 
 from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum
 
+from dpgeo.blanks import trim
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest.csv_layout import is_value
 from dpgeo.ingest.header import check_names, quoted
@@ -76,7 +77,7 @@ def _table(rows: Iterator[list[Any]], total: int, layout: Layout | None) -> Tabl
         names = unnamed_columns(layout.columns)
         body = chain([first], counted)
     else:
-        names = [str(_cell(cell) or "").strip() for cell in first]
+        names = [trim(str(_cell(cell) or "")) for cell in first]
         while names and not names[-1]:
             names.pop()
         check_names(names or [""])

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from dpgeo.blanks import BLANKS
 from dpgeo.ingest.batch import Sieve
 from dpgeo.ingest.report import MAX_FIELD_BYTES, Reason
 
@@ -49,15 +50,20 @@ def readable_text(values: Any, sieve: Sieve) -> Any:
     text, undecodable = _decode(words)
     sieve.refuse(too_long, Reason.FIELD_TOO_LONG)
     sieve.refuse(_spread(undecodable, codes), Reason.UNDECODABLE)
-    text = pc.ascii_trim_whitespace(text)
+    text = trimmed(text)
     return text if codes is None else text.take(codes)
 
 
 def lenient_text(values: Any) -> Any:
     """Convert text or bytes to trimmed pyarrow strings, null if unreadable; refuse no row."""
     words, codes, _ = bounded(values)
-    text = pc.ascii_trim_whitespace(_decode(words)[0])
+    text = trimmed(_decode(words)[0])
     return text if codes is None else text.take(codes)
+
+
+def trimmed(text: Any) -> Any:
+    """Return Arrow strings without the blanks around them (`dpgeo.blanks`)."""
+    return pc.utf8_trim(text, characters=BLANKS)
 
 
 def bounded(values: Any) -> tuple[Any, Any, NDArray[np.bool_]]:

@@ -30,7 +30,7 @@ to the declared rho (`GaussianMeter.divide`).
 
 Utility. Each square of the last phase carries noise of scale l/(f epsilon), where the phase's share
 f is at least LAST_SHARE. For range counts over location maps, the error of the inferred surface is
-0.54 times the error of the best other mechanism; docs/mechanisms/accuracy.md gives the figures and
+0.72 times the error of the best other mechanism; docs/mechanisms/accuracy.md gives the figures and
 the cases in which auto is worse.
 
 References. Adaptive grids: Qardaji, Yang and Li 2013; least squares on trees: Hay, Rastogi, Miklau

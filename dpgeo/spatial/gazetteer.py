@@ -10,6 +10,7 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from dpgeo.blanks import trim
 from dpgeo.phrases import InvalidValue
 from dpgeo.spatial.places import MOST_PLACES
 
@@ -26,12 +27,12 @@ def read_gazetteer(text: str, *, key: str = "", name: str = "") -> dict[str, Any
     table.
     """
     rows = _rows(text)
-    header = [column.strip() for column in next(rows, [])]
+    header = [trim(column) for column in next(rows, [])]
     _check_header(header)
     longitude, latitude = _column(header, LONGITUDE), _column(header, LATITUDE)
     other_columns = {longitude, latitude, key or "key", name or "name"}
     features = [
-        _feature(dict(zip(header, values, strict=True)), longitude, latitude, number)
+        _feature(dict(zip(header, map(trim, values), strict=True)), longitude, latitude, number)
         for number, values in enumerate(_checked_rows(rows, len(header)), 1)
     ]
     if not features:
@@ -49,7 +50,7 @@ def _rows(text: str) -> Iterator[list[str]]:
     separator = max(SEPARATORS, key=first.count)
     try:
         for row in csv.reader(text.splitlines(keepends=True), delimiter=separator, strict=True):
-            if any(cell.strip() for cell in row):
+            if any(trim(cell) for cell in row):
                 yield row
     except csv.Error as error:
         raise InvalidValue(
@@ -105,6 +106,6 @@ def _feature(row: Mapping[str, str], longitude: str, latitude: str, number: int)
         ) from None
     return {
         "type": "Feature",
-        "properties": {column: value.strip() for column, value in row.items()},
+        "properties": dict(row),
         "geometry": {"type": "Point", "coordinates": at},
     }

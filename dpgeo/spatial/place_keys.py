@@ -10,12 +10,14 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 
+from dpgeo.blanks import trim
+
 
 def number_of_key(key: str) -> int:
     """Return the number that stands for a key.
 
-    Keys have the same number if they are equal in Unicode's composed form (NFC), without spaces
+    Keys have the same number if they are equal in Unicode's composed form (NFC), without blanks
     around them.
     """
-    text = unicodedata.normalize("NFC", key.strip())
+    text = unicodedata.normalize("NFC", trim(key))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")

@@ -14,6 +14,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from dpgeo.blanks import trim
 from dpgeo.phrases import InvalidValue, Phrase, listed
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.centres import Centres, ground_metres
@@ -351,7 +352,7 @@ class Places:
             if len(units) != len(self.levels):
                 raise InvalidValue("Place {key!r} does not have a unit at every level.", key=key)
             for level, unit in zip(self.levels, units, strict=True):
-                if not unit.strip():
+                if not trim(unit):
                     raise InvalidValue(
                         "Place {key!r} is an orphan: it has no {level}. Name the {level} it "
                         "lies in, or take it out.",

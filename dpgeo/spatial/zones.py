@@ -12,6 +12,7 @@ import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
 
+from dpgeo.blanks import trim
 from dpgeo.phrases import InvalidValue
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.prepared import prepared, prepared_copies
@@ -378,7 +379,7 @@ def _properties(feature: Any) -> dict[str, str]:
     if not isinstance(values, Mapping):
         raise InvalidValue("The properties of a feature must be an object.")
     return {
-        str(name): str(value).strip()
+        str(name): trim(str(value))
         for name, value in values.items()
         if isinstance(value, (str, int)) and not isinstance(value, bool)
     }
@@ -390,8 +391,8 @@ def _keys(
     if wanted:
         return _column(properties, wanted)
     ids = [feature.get("id") for feature in features]
-    if all(isinstance(each, (str, int)) and str(each).strip() for each in ids):
-        return tuple(str(each).strip() for each in ids)
+    if all(isinstance(each, (str, int)) and trim(str(each)) for each in ids):
+        return tuple(trim(str(each)) for each in ids)
     for usual in KEY_PROPERTIES:
         values = _usual(properties, usual)
         if values and len(set(values)) == len(values):

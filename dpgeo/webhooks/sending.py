@@ -22,19 +22,12 @@ from urllib.parse import SplitResult, urlsplit
 from django.conf import settings
 
 from dpgeo.core.errors import InvalidInput
+from dpgeo.webhooks.addresses import is_public
 
 SECONDS = 10.0
 """Seconds within which a receiver has to respond."""
 
 LONGEST_STATUS_LINE = 256
-
-NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-"""IPv6 addresses that gateways translate to the IPv4 address in their last 32 bits (RFC 6052)."""
-
-UNICAST = ipaddress.IPv6Network("2000::/3")
-"""All IPv6 addresses that are given to machines of the public internet (RFC 4291, section 2.4)."""
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class Outcome(enum.StrEnum):
@@ -77,22 +70,6 @@ def check_url(url: str) -> SplitResult:
             field="url",
         )
     return parts
-
-
-def is_public(address: Address) -> bool:
-    """Return whether an address belongs to the public internet.
-
-    An IPv6 address that contains an IPv4 address is public only if that address is public too.
-    """
-    if isinstance(address, ipaddress.IPv6Address):
-        if address.ipv4_mapped is not None:
-            return is_public(address.ipv4_mapped)
-        if address in NAT64:
-            return is_public(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
-        inner = [address.sixtofour, *(address.teredo or ())]
-        if address not in UNICAST or not all(is_public(each) for each in inner if each is not None):
-            return False
-    return address.is_global and not address.is_multicast
 
 
 def resolve(host: str, port: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import psycopg
+import pyarrow as pa
 import pytest
 import shapely
 from django.core.management import call_command
@@ -17,6 +19,7 @@ from django.test import Client
 from numpy.typing import NDArray
 from psycopg.conninfo import conninfo_to_dict
 
+from dpgeo.blanks import BLANKS
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
@@ -40,6 +43,9 @@ from dpgeo.engine.in_place import EVERYBODY, InPlaceView
 from dpgeo.engine.pushed_view import Asked, PushedView
 from dpgeo.engine.source_sql import Wanted
 from dpgeo.engine.source_zones import Ground
+from dpgeo.ingest.batch import Sieve
+from dpgeo.ingest.persons import hash_persons
+from dpgeo.ingest.report import Tally
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import JobState
 from dpgeo.releases.selectors import released_of
@@ -186,6 +192,68 @@ def test_the_source_accepts_and_groups_exactly_the_rows_that_are_accepted_here(
     np.testing.assert_array_equal(counts, pushed)
 
 
+def identifiers() -> list[str]:
+    """Return names with every character of the basic plane around them, and with others.
+
+    The others are the first and last characters of every block of 4,096 beyond that plane, two
+    different blanks in a row, and what is a blank only at the ends of a name.
+    """
+    beyond = [first + step for first in range(0x10000, 0x110000, 0x1000) for step in (0, 1, 0xFFF)]
+    codes = [code for code in range(1, 0x10000) if not 0xD800 <= code < 0xE000]
+    signs = [chr(code) for code in codes + beyond]
+    around = [text for sign in signs for text in (f"{sign}ann", f"ann{sign}", f"{sign}{sign}")]
+    pairs = [f"{one}{other}v{other}{one}" for one in BLANKS for other in BLANKS]
+    inside = [f"v{one}12{one}.0" for one in BLANKS]
+    numbers = [
+        f"{one}{text}{one}" for one in BLANKS for text in ("12.0", "-7.00", "1.5E+11", "NaN")
+    ]
+    words = [
+        "valerie",
+        "v12",
+        "12",
+        "v",
+        "tnrvf",
+        "\\",
+        "'",
+        "UNDEF\u0130NED",
+        "\u212a",
+        "\u1e9b\u0323",
+    ]
+    return [*around, *pairs, *inside, *numbers, *words]
+
+
+def test_a_name_is_the_same_person_at_the_source_as_here(sql: psycopg.Connection) -> None:
+    """PostgreSQL reads every identifier as `hash_persons` does, and refuses the same ones.
+
+    A person under two names would count twice, and could not be erased.
+    """
+    names = identifiers()
+    assert len(names) > 190_000
+    sql.execute("CREATE TABLE names (number integer, who text)")
+    with sql.cursor().copy("COPY names FROM STDIN") as copy:
+        for row in enumerate(names):
+            copy.write_row(row)
+    who = PERSONS["text"].format("who")
+    accepted = " AND ".join(accepted_names(who, Column("who", "text", "text")))
+    query = f"SELECT CASE WHEN {accepted} THEN {who} END FROM names ORDER BY number"
+    found = [name for (name,) in sql.execute(query.encode())]
+
+    key, sieve = bytes(range(32)), Sieve(np.arange(len(names)), Tally())
+    halves = zip(*hash_persons(pa.array(names), key, sieve), strict=True)
+    here = [
+        int(high).to_bytes(8) + int(low).to_bytes(8) if kept else None
+        for (high, low), kept in zip(halves, sieve.kept.tolist(), strict=True)
+    ]
+    there = [
+        None if name is None else hashlib.blake2b(name.encode(), key=key, digest_size=16).digest()
+        for name in found
+    ]
+    different = [
+        repr(name) for name, *two in zip(names, here, there, strict=True) if two[0] != two[1]
+    ]
+    assert different[:20] == []
+
+
 def test_rows_are_divided_by_hour_at_the_source_as_here(sql: psycopg.Connection) -> None:
     """PostgreSQL assigns rows to the same local hours as counting in this process does.
 
@@ -273,6 +341,21 @@ def test_records_of_a_table_always_come_in_the_same_order(sql: psycopg.Connectio
     sql.execute("UPDATE trips SET lon = lon WHERE id = 1")
     assert sql.execute("SELECT id FROM trips").fetchone() != (1,)
     assert [batch["x"].to_pylist() for batch in rows.batches(*EVERYBODY)] == before
+
+
+@pytest.mark.parametrize("name", ["valerie", "\u00a0ann\u200b"])
+def test_a_person_is_erased_whatever_the_name_begins_with(
+    sql: psycopg.Connection, name: str
+) -> None:
+    fill(sql, range(30))
+    for who in (name, "alerie", f" {name}\ufeff"):
+        sql.execute("INSERT INTO trips (who, lon, lat) VALUES (%s, 10.01, 50.01)", [who])
+    sql.execute("UPDATE trips SET seen = '2026-01-15T12:00:00Z'")
+    dataset = declared()
+    assert Snapshot.of(registered(dataset)).people == 32
+    assert exactly(dataset, bound=5) == 33
+    person_erase(dataset=dataset, person=name.strip(), by=None)
+    assert exactly(dataset, bound=5) == 31
 
 
 def test_an_erased_person_is_not_counted_at_the_source(sql: psycopg.Connection) -> None:

@@ -26,8 +26,9 @@ from dpgeo.audit.models import Event, EventKind
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.releases.services import release_publish, release_reject, release_withdraw
 from dpgeo.webhooks import sending
+from dpgeo.webhooks.addresses import NAT64, SPECIAL, UNICAST, is_public
 from dpgeo.webhooks.models import Delivery, Webhook
-from dpgeo.webhooks.sending import Outcome, check_url, is_public, send
+from dpgeo.webhooks.sending import Outcome, check_url, send
 from dpgeo.webhooks.services import (
     WAITS,
     deliveries_forget,
@@ -227,13 +228,38 @@ def test_a_deleted_webhook_gets_nothing_more(desk: Desk, receiver: Receiver) -> 
         *("0.0.0.0", "224.0.0.1", "255.255.255.255", "192.0.2.1"),  # noqa: S104
         *("::1", "::", "fe80::1", "fd00::1", "ff02::1", "::ffff:10.0.0.1", "64:ff9b::7f00:1"),
         *("2002:a00:1::1", "64:ff9b:1::1", "fec0::1", "::127.0.0.1", "::ffff:0:7f00:1"),
+        *("192.0.0.8", "192.0.0.9", "192.0.0.170", "192.0.0.255", "192.88.99.1", "240.0.0.1"),
+        *("2002:909:909::1", "2001:0:909:909::f6f6:f6f6", "2001:0:4136:e378:8000:63bf:f5ff:fffe"),
+        *("2001:1::1", "2001:20::1", "2001:db8::1", "3fff::1", "5f00::1", "100::1", "fec0::1"),
+        *("64:ff9b::a00:1", "64:ff9b::c000:8", "64:ff9b:1::909:909", "::ffff:192.0.0.8", "ff0e::1"),
     ],
 )
 def test_private_addresses_are_refused(address: str) -> None:
     assert not is_public(ipaddress.ip_address(address))
 
 
-@pytest.mark.parametrize("address", ["9.9.9.9", "2620:fe::fe", "::ffff:9.9.9.9"])
+def test_what_any_python_calls_private_is_refused() -> None:
+    """The addresses at both ends of every network that this Python or the table names."""
+    named = [*ipaddress._IPv4Constants._private_networks, *SPECIAL, NAT64, UNICAST]  # type: ignore[attr-defined]
+    named += [*ipaddress._IPv6Constants._private_networks]  # type: ignore[attr-defined]
+    named += [*ipaddress._IPv6Constants._reserved_networks]  # type: ignore[attr-defined]
+    assert len(named) > 40
+    ends = {each for network in named for each in (network[0], network[-1])}
+    near = {each + step for each in ends for step in (-1, 0, 1) if 0 <= int(each) + step < 2**32}
+    for address in ends | near:
+        known = address in NAT64 or address.is_global
+        assert not is_public(address) or (known and not address.is_multicast), address
+    assert {network.version for network in SPECIAL} == {4, 6}
+    assert not any(is_public(each) for network in SPECIAL for each in (network[0], network[-1]))
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("9.9.9.9", "2620:fe::fe", "::ffff:9.9.9.9", "64:ff9b::909:909", "2001:200::1"),
+        *("192.0.1.1", "192.31.196.1", "100.63.255.255", "100.128.0.0", "223.255.255.255"),
+    ],
+)
 def test_public_addresses_are_allowed(address: str) -> None:
     assert is_public(ipaddress.ip_address(address))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dpgeo.blanks import BLANKS
 from dpgeo.core.measures import Measure
 from dpgeo.ingest.report import MAX_FIELD_BYTES
 
@@ -62,7 +63,16 @@ DEGREES = {
 Decimal numbers too small for float64 become 0, because the database would raise an error.
 """
 
-TRIMMED = "btrim({0}::text COLLATE \"C\", E' \\t\\n\\r\\v\\f')"
+TRIMMED = (
+    'btrim({0}::text COLLATE "C", E\''
+    + "".join(f"\\u{ord(character):04X}" for character in BLANKS)
+    + "')"
+)
+"""SQL for a text without the blanks around it.
+
+They are written by their numbers: PostgreSQL has not all of the escapes that Python has, and takes
+the letter of one that it does not know.
+"""
 
 SHORT = f"octet_length({{0}}::text) <= {MAX_FIELD_BYTES}"
 """SQL condition that a text is at most MAX_FIELD_BYTES long; other functions get no longer one."""

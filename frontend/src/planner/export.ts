@@ -22,11 +22,19 @@ export function planCsv(plan: Plan): string {
   return [header, ...lines].map((cells) => cells.map(quoted).join(",")).join("\r\n") + "\r\n";
 }
 
-/** A cell of CSV. Spreadsheets run cells that begin like formulas, so these get an apostrophe. */
+/**
+ * The beginning of a text, a separator or a line break, before what a spreadsheet may take for a formula. It may
+ * expect a comma, a semicolon or a tab between cells; blanks and quotation marks before the sign do not hinder it.
+ * `core/csv_text.py` has the same rule.
+ */
+const BEGINNING =
+  /(?:^|[,;\t\r\n])(?=["\s\x1C-\x1F\x85\xAD\u061C\u180E\u200B-\u200F\u202A-\u202E\u2060-\u206F]*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20\t\r])/g;
+
+/** A cell of CSV. Wherever a formula would begin, there is an apostrophe; all but plain words are quoted. */
 function quoted(cell: string | number | null): string {
   if (typeof cell !== "string") return String(cell ?? "");
-  const safe = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
-  return /[",\r\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
+  if (/^(\w[\w:.+-]*)?$/.test(cell)) return cell;
+  return `"${cell.replace(BEGINNING, "$&'").replace(/"/g, '""')}"`;
 }
 
 /** A point for every task, and what it notifies as polygons: its circle and its regions. */

@@ -72,6 +72,20 @@ describe("a plan in a file", () => {
     expect(planCsv(planOf(tasks, withoutRegions, "optimal"))).not.toContain("geocast");
   });
 
+  it.each([
+    ["Quay;=1", `"Quay;'=1"`],
+    ["\u00a0\u200b\uff1d1", `"'\u00a0\u200b\uff1d1"`],
+    ['a\t"@b', `"a\t'""@b"`],
+    ["-5", `"'-5"`],
+    ["50+cmd|1", `"50+cmd|1"`],
+    ["Quay-5", "Quay-5"],
+    ["", ""],
+  ])("has no formula after any separator in %j", (name, cell) => {
+    const named = { ...plan, tasks: plan.tasks.slice(0, 1).map((each) => ({ ...each, task: { ...each.task, name } })) };
+    expect(planCsv(named).split("\r\n")[1]).toContain(`${cell},18,60,20,`);
+    expect(planCsv(named).split("\r\n")[1]!.startsWith(cell)).toBe(true);
+  });
+
   it("is GeoJSON with the task, its circle and its regions", () => {
     const { features } = JSON.parse(planGeoJson(plan)) as GeoJSON.FeatureCollection;
     expect(features.map(({ properties }) => properties!.feature)).toEqual(["task", "circle", "regions", "task"]);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,16 @@ import geopandas
 import numpy as np
 import pytest
 import shapely
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from dpgeo.artefacts import csv as csv_format
 from dpgeo.artefacts import geojson, geoparquet, map_array
+from dpgeo.artefacts.spreadsheet import for_spreadsheets
+from dpgeo.core.csv_text import harmless
 from dpgeo.postprocess.layers import EXACT_NOISE, NO_MARGIN, Layer, PointLayer, ShapeLayer
 from tests.unit.artefacts.releases import grid_release
+from tests.unit.core.test_csv_text import TEXTS, assert_no_formula, cells
 
 RELEASED = grid_release(4)
 
@@ -84,6 +90,32 @@ def test_no_text_in_csv_is_a_formula_or_breaks_a_line(tmp_path: Path) -> None:
     assert [row["zone"] for row in rows] == ['\'=Nörd, "A"', "100 %"]
     assert shapely.equals(shapely.from_wkt([row["geometry"] for row in rows]), WARDS.shapes).all()
     assert [row["estimate"] for row in rows] == ["7", "-2"]
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(TEXTS, min_size=1, max_size=4), st.text('a;\t,="1', min_size=1))
+@example(["a;=1", 'b\t"@x', "\n+1"], "=a;=b")
+def test_no_spreadsheet_runs_a_text_in_any_form_of_csv(
+    tmp_path: Path, names: list[str], column: str
+) -> None:
+    zones = replace(
+        WARDS,
+        value=np.arange(len(names)),
+        margin=np.ones(len(names)),
+        threshold=np.ones(len(names)),
+        columns={column: np.array(names, dtype=object)},
+        shapes=np.array([shapely.box(0, 0, 1, 1)] * len(names), dtype=object),
+    )
+    csv_format.write(RELEASED, zones, tmp_path / "layer.csv")
+    plain = (tmp_path / "layer.csv").read_bytes()
+    files = {",": plain, ";": for_spreadsheets(plain, decimal_comma=True)}
+    for separator, file in files.items():
+        text = file.decode("utf-8-sig")
+        assert_no_formula(text)
+        header, *rows = cells(text, separator)
+        where = header.index(harmless(column))
+        assert [row[where] for row in rows if row] == list(map(harmless, names))
+    assert_no_formula(for_spreadsheets(plain, decimal_comma=False).decode("utf-8-sig"))
 
 
 def test_csv_of_points_has_their_degrees(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dpgeo.blanks import BLANKS
 from dpgeo.ingest import persons
 from dpgeo.ingest.batch import Sieve
 from dpgeo.ingest.ingestion import ingest
@@ -37,6 +38,22 @@ def test_a_person_is_the_keyed_hash_of_the_identifier(tmp_path: Path) -> None:
     digest = hashlib.blake2b("Zo\u00eb".encode(), key=KEY, digest_size=16).digest()
     expected = int.from_bytes(digest[:8], "big"), int.from_bytes(digest[8:], "big")
     assert written(tmp_path, "Zo\u00eb", " Zo\u00eb ") == [expected, expected]
+
+
+def test_a_person_is_one_person_whatever_blanks_surround_the_identifier(tmp_path: Path) -> None:
+    around = [f"{blank}ann{blank}" for blank in BLANKS] + [f"ann{BLANKS}", f"{BLANKS}ann"]
+    [ann] = written(tmp_path, "ann")
+    for values in (pa.array(around), pa.array(around, pa.large_string()).dictionary_encode()):
+        assert set(stored(tmp_path, values)) == {ann}
+    lines = [name for name in around if not set(name) & {"\n", "\r"}]
+    assert set(written(tmp_path, *lines)) == {ann}
+    assert set(written(tmp_path, *(f"{blank}7.0{blank}" for blank in "\u00a0\u3000"))) == set(
+        stored(tmp_path, pa.array([7]))
+    )
+
+
+def test_blanks_within_an_identifier_are_part_of_it(tmp_path: Path) -> None:
+    assert len(set(written(tmp_path, "ann lee", "annlee", "ann\u00a0lee", "ann\u200blee"))) == 4
 
 
 def test_one_name_is_one_person_however_its_letters_are_composed(tmp_path: Path) -> None:
@@ -113,7 +130,11 @@ def test_names_that_resemble_an_exponent_are_accepted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "  ", "NULL", "None", "nan", "NaN", "NA", "<NA>", r"\N", '""']
+    "text",
+    [
+        *("", "  ", "NULL", "None", "nan", "NaN", "NA", "<NA>", r"\N", '""'),
+        *("\u00a0\u200b", "\ufeffnull\u3000"),
+    ],
 )
 def test_a_row_without_a_person_is_refused(tmp_path: Path, text: str) -> None:
     assert refused(tmp_path, f"{text},45,5,0") == MISSING

@@ -15,6 +15,7 @@ import shapely
 
 from dpgeo.artefacts.codec import decode, encode
 from dpgeo.artefacts.files import build_files
+from dpgeo.artefacts.flow_files import MATRIX
 from dpgeo.core.categories import Category
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
@@ -26,6 +27,7 @@ from dpgeo.postprocess import flow_answers
 from dpgeo.postprocess.flow_answers import FlowAnswers
 from dpgeo.postprocess.flow_estimate import least_squares
 from dpgeo.postprocess.layers import layers
+from dpgeo.postprocess.layers.features import FLOWS
 from dpgeo.postprocess.layers.flows import slices_of
 from dpgeo.postprocess.ranges import Ranges, Reason
 from dpgeo.privacy.mechanism import run
@@ -358,6 +360,20 @@ def test_nothing_listed_still_gives_every_file(tmp_path: Path) -> None:
     names = {file.name for file in build_files(released, tmp_path)}
     assert {"flows-00-12.csv", "flows-12-24.matrix.csv", "map.bin"} <= names
     assert "points-synthetic.csv" not in names
+
+
+def test_no_key_of_a_matrix_is_a_formula(tmp_path: Path) -> None:
+    released = drawn(travellers(ORIGIN, DESTINATION), None)
+    [layer] = [each for each in layers(released) if each.features is FLOWS]
+    assert isinstance(released.content, FlowsRelease)
+    zones = released.content.zones
+    keys = ("=1;=2", "b,@c", *zones.keys[2:])
+    content = replace(released.content, zones=replace(zones, keys=keys))
+    MATRIX.write(replace(released, content=content), layer, tmp_path / "flows.csv")
+    with (tmp_path / "flows.csv").open(newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header[:4] == ["origin", "'=1;'=2", "b,'@c", zones.keys[2]]
+    assert [row[0] for row in rows] == header[1:]
 
 
 def test_the_matrix_and_flowmap_files_hold_the_flows(tmp_path: Path) -> None:

@@ -63,18 +63,14 @@ class Command(BaseCommand):
         try:
             with path.open(newline="", encoding="utf-8-sig") as file:
                 rows = positions(csv.DictReader(file))
-                writer = csv.writer(self.stdout, lineterminator="\n")
-                writer.writerow(["lon", "lat"])
+                self.stdout.write("lon,lat")
                 while part := list(islice(rows, ROWS)):
                     moved = mover.move([lon for lon, _ in part], [lat for _, lat in part])
                     # Sort the points of each part, because their order in the file may identify a
                     # person.
-                    writer.writerows(
-                        sorted(
-                            (f"{east:.7f}", f"{north:.7f}")
-                            for east, north in zip(*moved, strict=True)
-                        )
-                    )
+                    pairs = zip(*moved, strict=True)
+                    for line in sorted(f"{east:.7f},{north:.7f}" for east, north in pairs):
+                        self.stdout.write(line)
         except (OSError, UnicodeDecodeError) as error:
             raise CommandError(f"--file: {error}") from None
 
