@@ -1,17 +1,12 @@
-"""Lines of a text file, and their fields: the row-local part of reading CSV.
+"""Lines of a text file: the row-local part of reading CSV.
 
 One line is one row. CSV libraries let a quoted field span several lines, so a single stray
 quotation mark can absorb the rows of other people into a field, and removing one person's row could
-change everyone's. Here quotation marks have a meaning only within their own line, and a line that
-leaves a quotation open is refused alone. Line breaks inside quotes are therefore not supported, but
-no field that a map needs contains any.
+change everyone's. Line breaks inside quotes are therefore not supported, but no field that a map
+needs contains any. `csv_fields` splits each line on its own.
 
-A line ends at LF, CRLF or CR. Empty lines are not rows. Within a line, a field may be quoted as a
-whole; it may then contain delimiters and doubled quotation marks (RFC 4180). In a line where no
-field begins with a quotation mark, all quotation marks are plain characters, such as those for
-seconds: 52°30'15"N.
-
-Whole blocks of bytes are processed with NumPy.
+A line ends at LF, CRLF or CR. Empty lines are not rows. Whole blocks of bytes are processed with
+NumPy.
 """
 
 from __future__ import annotations
@@ -26,7 +21,7 @@ from numpy.typing import NDArray
 from dpgeo.ingest.report import MAX_LINE_BYTES
 
 BLOCK_BYTES = 1 << 21
-LF, CR, QUOTE, TAB, SPACE = 10, 13, 34, 9, 32
+LF, CR = 10, 13
 
 Positions = NDArray[np.int64]
 
@@ -138,121 +133,3 @@ def _decodes(text: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Split:
-    """The positions of fields in a block of lines.
-
-    `delimiters` are the positions of all delimiters outside quotes in the block. Line i has
-    `count[i]` of them, beginning at index `first[i]`. `unclosed` and `stray` (n,) mark the lines
-    that have a quotation mark that is never closed, or that is out of place.
-    """
-
-    delimiters: Positions
-    first: Positions
-    count: Positions
-    unclosed: NDArray[np.bool_]
-    stray: NDArray[np.bool_]
-
-    def field(
-        self, lines: Lines, which: Positions | slice, index: int, number: int
-    ) -> tuple[Positions, Positions]:
-        """Return where field `index` starts and ends in the lines `which`, of `number` fields each.
-
-        The positions, (n,) each, are in the block.
-        """
-        first = self.first[which]
-        start = self.delimiters[first + (index - 1)] + 1 if index else lines.starts[which]
-        end = self.delimiters[first + index] if index + 1 < number else lines.ends[which]
-        return start, end
-
-
-def split(lines: Lines, delimiter: int | None) -> Split:
-    """Find the fields of every line. If `delimiter` is None, spaces or tabs separate fields."""
-    data = np.frombuffer(lines.block, dtype=np.uint8)
-    delimiters = _blanks(data) if delimiter is None else np.flatnonzero(data == delimiter)
-    unclosed = stray = np.zeros(len(lines.starts), dtype=bool)
-    if b'"' in lines.block:
-        quotes = _quoting(data, np.flatnonzero(data == QUOTE), lines, delimiter)
-        before = np.searchsorted(quotes, lines.starts)
-        unclosed = (np.searchsorted(quotes, lines.ends) - before) % 2 == 1
-        stray = _stray(data, quotes, lines, before, delimiter)
-        line = np.searchsorted(lines.ends, delimiters)
-        delimiters = delimiters[(np.searchsorted(quotes, delimiters) - before[line]) % 2 == 0]
-    first, count = _delimiters_of(lines, delimiters)
-    return Split(delimiters, first, count, unclosed, stray)
-
-
-def _delimiters_of(lines: Lines, delimiters: Positions) -> tuple[Positions, Positions]:
-    """Return the index in `delimiters` of each line's first one, and the line's number of them."""
-    number = len(lines.starts)
-    each, left = divmod(len(delimiters), max(number, 1))
-    if each and not left:
-        # Checking if all lines have equally many delimiters is quicker than a search for each line.
-        of_lines = delimiters.reshape(number, each)
-        if (of_lines[:, 0] >= lines.starts).all() and (of_lines[:, -1] < lines.ends).all():
-            return np.arange(number) * each, np.full(number, each)
-    first = np.searchsorted(delimiters, lines.starts)
-    return first, np.searchsorted(delimiters, lines.ends) - first
-
-
-def _quoting(
-    data: NDArray[np.uint8], quotes: Positions, lines: Lines, delimiter: int | None
-) -> Positions:
-    """Return those of `quotes`, positions of quotation marks, in lines that have quoted fields.
-
-    A field is quoted if it begins with a quotation mark, possibly after blanks.
-    """
-    line = np.searchsorted(lines.ends, quotes)
-    previous = quotes - 1
-    if ((data[previous] == SPACE) | (data[previous] == TAB)).any():
-        place = np.where((data == SPACE) | (data == TAB), -1, np.arange(len(data)))
-        # Step back over blanks. A quotation mark at the block's first byte has no byte before it,
-        # so its entry in `previous` stays -1.
-        nearest = np.maximum.accumulate(place)
-        previous = np.where(previous < 0, -1, nearest[previous])
-    begins = previous < lines.starts[line]
-    if delimiter is None:
-        begins |= previous < quotes - 1
-    else:
-        begins |= data[previous] == delimiter
-    quoted = np.zeros(len(lines.starts), dtype=bool)
-    quoted[line[begins]] = True
-    return quotes[quoted[line]]
-
-
-def _blanks(data: NDArray[np.uint8]) -> Positions:
-    """Return the last position of each run of spaces and tabs inside a line.
-
-    Runs at the beginning or end of a line are left out.
-    """
-    blank = (data == SPACE) | (data == TAB)
-    signs = np.flatnonzero(~blank)
-    if not len(signs):
-        return signs
-    ends = np.flatnonzero(np.diff(signs) > 1)
-    before, after = data[signs[ends]], data[signs[ends + 1]]
-    breaks = (before == LF) | (before == CR) | (after == LF) | (after == CR)
-    last: Positions = signs[ends + 1][~breaks] - 1
-    return last
-
-
-def _stray(
-    data: NDArray[np.uint8],
-    quotes: Positions,
-    lines: Lines,
-    before: Positions,
-    delimiter: int | None,
-) -> NDArray[np.bool_]:
-    """Return a mask (n,) of the lines that have a quotation mark out of place."""
-    if delimiter is None:
-        data, delimiter = np.where(data == TAB, np.uint8(SPACE), data), SPACE
-    line = np.searchsorted(lines.ends, quotes)
-    odd = (np.arange(len(quotes)) - before[line]) % 2 == 1
-    previous, following = data[quotes - 1], data[quotes + 1]
-    opens = (quotes == lines.starts[line]) | (previous == delimiter) | (previous == QUOTE)
-    closes = (quotes + 1 == lines.ends[line]) | (following == delimiter) | (following == QUOTE)
-    bad = np.zeros(len(before), dtype=bool)
-    bad[line[~np.where(odd, closes, opens)]] = True
-    return bad

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,15 +19,15 @@ import pyarrow.compute as pc
 
 from dpgeo.blanks import trim
 from dpgeo.core.errors import InvalidInput
-from dpgeo.ingest import csv_lines
+from dpgeo.ingest import csv_fields, csv_lines
 from dpgeo.ingest.batch import PREVIEW_ROWS, Batch, Head, Reader, Sieve
 from dpgeo.ingest.cores import in_order
 from dpgeo.ingest.crs import WGS84
 from dpgeo.ingest.csv_layout import LayoutGuess, best_delimiter, guess_layout, split_line
-from dpgeo.ingest.csv_lines import Lines, Positions
+from dpgeo.ingest.csv_lines import Lines
 from dpgeo.ingest.formats import BYTE_ORDER_MARK
 from dpgeo.ingest.header import check_names, positions
-from dpgeo.ingest.layout import BLANKS, PLAIN, Layout, unnamed_columns
+from dpgeo.ingest.layout import PLAIN, Layout, unnamed_columns
 from dpgeo.ingest.report import LONGEST_EXAMPLE, MAX_LINE_BYTES, Reason, Tally, shorten
 from dpgeo.ingest.schema import Wanted
 from dpgeo.ingest.text import cut_text
@@ -206,39 +205,26 @@ def _batch(
     tally.read += len(lines.starts)
     sieve = Sieve(lines.numbers, tally)
     examples = _LineStarts(lines)
-    blanks = header.delimiter == BLANKS
-    fields = csv_lines.split(lines, None if blanks else ord(header.delimiter))
     sieve.refuse(lines.too_long, Reason.LINE_TOO_LONG, examples)
     sieve.refuse(csv_lines.undecodable(lines), Reason.UNDECODABLE, examples)
-    sieve.refuse(fields.unclosed, Reason.UNCLOSED_QUOTE, examples)
-    sieve.refuse(fields.stray, Reason.STRAY_QUOTE, examples)
-    sieve.refuse(fields.count + 1 != len(header.names), Reason.WRONG_FIELDS, examples)
-    which = slice(None) if sieve.kept.all() else np.flatnonzero(sieve.kept)
+    readable = np.flatnonzero(sieve.kept)
+    text = cut_text(lines.block, lines.starts[readable], lines.ends[readable])
+    fields = csv_fields.split(text, header.delimiter)
+    for failing, reason in (
+        (fields.unclosed, Reason.UNCLOSED_QUOTE),
+        (fields.stray, Reason.STRAY_QUOTE),
+        (fields.count != len(header.names), Reason.WRONG_FIELDS),
+    ):
+        of_lines = np.zeros(len(lines.starts), dtype=bool)
+        of_lines[readable] = failing
+        sieve.refuse(of_lines, reason, examples)
+    lists = fields.lists.filter(pa.array(sieve.kept[readable]))
     return Batch(
-        rows=lines.numbers[which],
-        fields={
-            role: _strings(lines.block, *fields.field(lines, which, index, len(header.names)))
-            for role, index in where.items()
-        },
+        rows=lines.numbers[sieve.kept],
+        fields={role: pc.list_element(lists, index) for role, index in where.items()},
         done=lines.done,
         total=total,
     )
-
-
-def _strings(block: bytes, start: Positions, end: Positions) -> Any:
-    """Return the unquoted fields from `start` to `end` as a pyarrow string array."""
-    if not len(start):
-        return pa.array([], pa.string())
-    has_quotes = b'"' in block
-    if has_quotes:
-        quoted = np.frombuffer(block, dtype=np.uint8)[start] == csv_lines.QUOTE
-        start, end = start + quoted, end - quoted
-    values = cut_text(block, start, end)
-    # Most blocks have no quotation mark. `has_quotes` tells that sooner than a search for "".
-    if has_quotes and b'""' in block:
-        single = pc.replace_substring(values, '""', '"')
-        values = pc.if_else(pa.array(quoted), single, values)
-    return values
 
 
 class _LineStarts:

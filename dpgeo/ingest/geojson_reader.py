@@ -31,14 +31,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.ingest import alike_features, csv_lines, json_array
+from dpgeo.ingest import csv_lines, json_array
 from dpgeo.ingest.batch import PREVIEW_ROWS, Batch, Head, Reader, Sieve
 from dpgeo.ingest.crs import WGS84, check_stated
 from dpgeo.ingest.header import MAX_COLUMNS
@@ -56,12 +57,6 @@ HEAD_BLOCK_BYTES = 1 << 18
 BLANKS = b" \t\x1e"
 IS_BLANK: NDArray[np.bool_] = np.isin(np.arange(256), list(BLANKS))
 
-MOST_SHAPES = 4
-"""Number of record shapes (`alike_features.Shape`) that are looked for in each block.
-
-Records of other shapes are parsed one by one.
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Preamble:
@@ -71,8 +66,7 @@ class Preamble:
     crs: str
 
 
-@dataclass(frozen=True, slots=True)
-class Feature:
+class Feature(NamedTuple):
     """The properties and geometry of a feature."""
 
     properties: Mapping[str, Any]
@@ -338,7 +332,18 @@ def _check_geometry(wanted: Wanted, stated: str, declared: str) -> None:
 
 
 def parse(text: bytes) -> tuple[Any, bool]:
-    """Parse JSON; return it, and whether its bytes are UTF-8. Raises ValueError if not JSON."""
+    """Parse JSON; return it, and whether its bytes are UTF-8. Raises ValueError if not JSON.
+
+    msgspec decodes what RFC 8259 allows. Python's slower parser gets only what msgspec refuses, of
+    which it reads NaN, infinities, raw line breaks in strings and halves of surrogate pairs.
+    """
+    try:
+        return msgspec.json.decode(text), True
+    except (msgspec.DecodeError, RecursionError):
+        return _parse_leniently(text)
+
+
+def _parse_leniently(text: bytes) -> tuple[Any, bool]:
     try:
         decoded, decodes = text.decode(), True
     except UnicodeDecodeError:
@@ -382,84 +387,8 @@ def _batch(
     *,
     document: bool = False,
 ) -> Batch:
+    """Parse records one by one and return those that are kept."""
     tally.read += len(records)
-    alike, found, others = _alike(records, wanted, document=document)
-    rows, parsed = _parsed(records.some(others), wanted, tally, document=document)
-    if not len(rows):
-        return Batch(records.numbers[alike], found or parsed, records.done, total)
-    rows = np.concatenate([records.numbers[alike], rows])
-    order = np.argsort(rows, kind="stable")
-    fields = {
-        role: pa.concat_arrays([found[role], values] if found else [values]).take(pa.array(order))
-        for role, values in parsed.items()
-    }
-    return Batch(rows[order], fields, records.done, total)
-
-
-def _alike(
-    records: Records, wanted: Wanted, *, document: bool
-) -> tuple[NDArray[np.int64], dict[str, Any], NDArray[np.int64]]:
-    """Read the records that have one of the common shapes (`alike_features`).
-
-    Returns the ascending indices of these records, their fields in the same order, and the
-    ascending indices of all other records.
-    """
-    possible = ~records.too_long & ~csv_lines.undecodable(records)
-    if b"\\" in records.block:
-        data = np.frombuffer(records.block, dtype=np.uint8)
-        record = np.searchsorted(records.ends, np.flatnonzero(data == ord("\\")), side="right")
-        possible[record[record < len(records)]] = False
-    left = np.flatnonzero(possible)
-    indices: list[NDArray[np.int64]] = []
-    parts: list[dict[str, Any]] = []
-    for _ in range(MOST_SHAPES):
-        if not len(left):
-            break
-        shape = _simple_shape(records, int(left[0]), wanted, document=document)
-        columns = alike_features.columns_of(shape, wanted) if shape else None
-        if shape is None or columns is None:
-            left = left[1:]
-            continue
-        which, fields = alike_features.find_alike(records, shape, columns, left)
-        indices.append(which)
-        parts.append(fields)
-        left = np.setdiff1d(left[1:], which, assume_unique=True)
-    others = np.ones(len(records), dtype=bool)
-    if not indices:
-        return np.zeros(0, dtype=np.int64), {}, np.flatnonzero(others)
-    alike = np.concatenate(indices)
-    others[alike] = False
-    if len(parts) == 1:
-        return alike, parts[0], np.flatnonzero(others)
-    order = np.argsort(alike)
-    fields = {
-        role: pa.concat_arrays([part[role] for part in parts]).take(pa.array(order))
-        for role in parts[0]
-    }
-    return alike[order], fields, np.flatnonzero(others)
-
-
-def _simple_shape(
-    records: Records, index: int, wanted: Wanted, *, document: bool
-) -> alike_features.Shape | None:
-    """Return a record's `Shape`; None if it is no usable feature.
-
-    Returns None too for a record that is not simple (`alike_features.shape_of`).
-    """
-    text = records.block[records.starts[index] : records.ends[index]]
-    try:
-        one = feature(text, too_long=False, document=document)
-        if Role.GEOMETRY in wanted:
-            _point(one.geometry)
-    except (Unusable, ValueError):
-        return None
-    return alike_features.shape_of(text)
-
-
-def _parsed(
-    records: Records, wanted: Wanted, tally: Tally, *, document: bool
-) -> tuple[NDArray[np.int64], dict[str, Any]]:
-    """Parse records one by one; return the kept records' numbers in the file, and their fields."""
     sieve = Sieve(records.numbers, tally)
     features = _features(records, sieve, document=document)
     fields: dict[str, Any] = {}
@@ -474,7 +403,7 @@ def _parsed(
             )
     mask = pa.array(sieve.kept)
     fields = {role: values.filter(mask) for role, values in fields.items()}
-    return records.numbers[sieve.kept], fields
+    return Batch(records.numbers[sieve.kept], fields, records.done, total)
 
 
 def _features(records: Records, sieve: Sieve, *, document: bool) -> list[Feature]:
@@ -526,6 +455,8 @@ def _point(geometry: Any) -> tuple[float, float]:
 
 
 def _coordinate(value: Any) -> float:
+    if type(value) is float:
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Unusable(Reason.GEOMETRY_UNREADABLE)
     try:

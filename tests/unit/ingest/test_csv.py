@@ -6,18 +6,17 @@ import csv
 import io
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
-from dpgeo.ingest import csv_lines
+from dpgeo.ingest import csv_fields, csv_lines
 from dpgeo.ingest.csv_layout import guess_layout
-from dpgeo.ingest.csv_reader import _strings
 from dpgeo.ingest.layout import PLAIN
 from dpgeo.ingest.schema import Columns
+from dpgeo.ingest.text import cut_text
 from tests.unit.ingest.helpers import bits, csv_of, people, read_text, refused, schema
 
 FIELD = st.text(alphabet='ab,;"\u00e9 \t1.', max_size=6)
@@ -35,26 +34,24 @@ def test_fields_are_those_of_the_csv_library(
     text = io.StringIO()
     csv.writer(text, quoting=quoting, lineterminator=ending).writerows(rows)  # type: ignore[arg-type]
     block = text.getvalue().encode()
-    found: list[list[str]] = [[], [], []]
+    found: list[list[str]] = []
     for lines in csv_lines.read_lines(io.BytesIO(block)):
-        split = csv_lines.split(lines, ord(","))
-        assert not split.unclosed.any()
-        assert not split.stray.any()
-        assert set(split.count) == {2}
-        which = np.arange(len(lines.starts))
-        for index in range(3):
-            found[index] += _strings(lines.block, *split.field(lines, which, index, 3)).to_pylist()
-    assert list(map(list, zip(*found, strict=True))) == rows
+        fields = csv_fields.split(cut_text(lines.block, lines.starts, lines.ends), ",")
+        assert not fields.unclosed.any()
+        assert not fields.stray.any()
+        found += fields.lists.to_pylist()
+    assert found == rows
 
 
-@settings(deadline=None)
-@given(st.lists(st.integers(0, 3), min_size=1, max_size=8))
-def test_delimiters_are_counted_in_lines_with_few_or_many(numbers: list[int]) -> None:
-    block = b"".join(b"x" + b",x" * number + b"\n" for number in numbers)
-    (lines,) = csv_lines.read_lines(io.BytesIO(block))
-    split = csv_lines.split(lines, ord(","))
-    assert split.count.tolist() == numbers
-    assert split.first.tolist() == [sum(numbers[:line]) for line in range(len(numbers))]
+def test_quotation_marks_hold_tabs_between_tabs(tmp_path: Path) -> None:
+    text = 'who\tnote\tlat\tlon\nanna\t"a\tb"\t45\t5\n'
+    rows_read, report = csv_of(tmp_path, text)
+    assert (rows_read.num_rows, report.refused) == (1, {})
+
+
+def test_a_line_of_quotation_marks_takes_time_in_proportion_to_its_length() -> None:
+    hostile = ",".join(['"a""' * 5_000, '""' * 5_000, '"' * 9_999])
+    assert csv_fields.split_quoted(hostile, ",") is None
 
 
 @settings(deadline=None)

@@ -7,7 +7,6 @@ the reader divides the file.
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,9 @@ import shapely
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from dpgeo.ingest.csv_lines import BLOCK_BYTES, read_lines, split
+from dpgeo.ingest.csv_fields import split
+from dpgeo.ingest.csv_lines import BLOCK_BYTES
+from dpgeo.ingest.layout import BLANKS
 from dpgeo.ingest.parquet_reader import BATCH_ROWS
 from dpgeo.ingest.schema import Columns
 from dpgeo.spatial.area import StudyArea
@@ -89,28 +90,22 @@ def test_each_csv_line_is_read_as_if_it_were_alone(
 signs = st.text(st.sampled_from('"", \t;a1'), min_size=1, max_size=9).map(str.encode)
 
 
-def fields(content: list[bytes], delimiter: int | None) -> list[Any]:
-    """Return a tuple for each line of a block.
+def fields(content: list[bytes], delimiter: str) -> list[Any]:
+    """Return a tuple for each line.
 
     It says whether a quotation mark is unclosed and whether one is stray, and lists the fields.
     """
-    block = b"\n".join([*content, b""])
-    fields_read = next(read_lines(io.BytesIO(block)))
-    parts = split(fields_read, delimiter)
-    result: list[Any] = []
-    for line, number in enumerate(parts.count):
-        which = np.array([line])
-        ends = [parts.field(fields_read, which, index, number + 1) for index in range(number + 1)]
-        cells = [block[start[0] : end[0]] for start, end in ends]
-        result.append((bool(parts.unclosed[line]), bool(parts.stray[line]), cells))
-    return result
+    parts = split(pa.array([line.decode() for line in content]), delimiter)
+    return list(
+        zip(parts.unclosed.tolist(), parts.stray.tolist(), parts.lists.to_pylist(), strict=True)
+    )
 
 
 @settings(max_examples=400, deadline=None)
-@given(st.lists(signs, min_size=1, max_size=6), st.sampled_from([ord(","), ord("\t"), None]))
-@example([b'"a,1",1', b'a, "1"'], ord(","))
+@given(st.lists(signs, min_size=1, max_size=6), st.sampled_from([",", "\t", BLANKS]))
+@example([b'"a,1",1', b'a, "1"'], ",")
 def test_the_fields_of_a_line_do_not_depend_on_other_lines_of_its_block(
-    content: list[bytes], delimiter: int | None
+    content: list[bytes], delimiter: str
 ) -> None:
     alone = [cells for line in content for cells in fields([line], delimiter)]
     assert fields(content, delimiter) == alone
