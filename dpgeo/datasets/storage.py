@@ -18,7 +18,7 @@ from django.core.files import File
 from django.core.files.storage import Storage, storages
 from django.http import Http404
 
-from dpgeo.core.errors import DpgeoError
+from dpgeo.core.errors import Conflict, DpgeoError
 from dpgeo.datasets.missing_files import missing_file_record
 
 WORK_FOLDER = "work"
@@ -213,6 +213,40 @@ def is_abandoned(folder: Path) -> bool:
     except OSError:
         return False
     return time.time() - made_at > LOCKING_SECONDS
+
+
+@contextmanager
+def unchanged(path: Path) -> Iterator[None]:
+    """Make sure that the body reads one and the same file, however often it opens the path.
+
+    Raises Conflict, also instead of an error of the body, if the file was exchanged, altered or
+    deleted meanwhile. A name that is exchanged and exchanged back is noticed by the change time,
+    which nobody can set.
+    """
+    before = _identity(path)
+    try:
+        yield
+    except (DpgeoError, OSError, RuntimeError, ValueError):
+        if _identity(path) == before:
+            raise
+    if _identity(path) != before:
+        raise Conflict("The file was changed or removed while it was read; look at it again.")
+
+
+def _identity(path: Path) -> tuple[int, ...]:
+    """Return facts that tell a file's present content from every other; () if there is no file.
+
+    They are those of the path itself, which may be a link, and of the file.
+    """
+    try:
+        stats = [path.stat(follow_symlinks=False), path.stat()]
+    except FileNotFoundError:
+        return ()
+    return tuple(
+        fact
+        for stat in stats
+        for fact in (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+    )
 
 
 @contextmanager
