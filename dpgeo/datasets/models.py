@@ -122,6 +122,11 @@ class Dataset(models.Model):
         editable=False,
         help_text="How often members had opened files beside other areas before, and when last.",
     )
+    guessed_people = models.PositiveIntegerField(
+        null=True,
+        editable=False,
+        help_text="How many people the owner last guessed to be in the data. Private.",
+    )
     area_choice = models.JSONField(
         default=dict,
         blank=True,
