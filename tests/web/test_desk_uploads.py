@@ -22,6 +22,7 @@ from dpgeo.datasets.previews import upload_preview
 from dpgeo.datasets.selectors import canonical_path
 from dpgeo.datasets.storage import private_storage
 from dpgeo.datasets.uploads import upload_confirm
+from dpgeo.ingest.preview import preview
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import Job
 from dpgeo.jobs.services import job_fail, job_lease, job_progress
@@ -302,7 +303,7 @@ def test_a_file_that_changes_while_it_is_tried_leaves_no_preview(
     Upload.objects.update(preview="")
     upload.refresh_from_db()
     path = Path(private_storage().path(upload.raw_name))
-    usual = previews.preview
+    usual = preview
 
     def change(source: Path, *arguments: Any, **options: Any) -> Any:
         if what == "removed":
@@ -331,7 +332,7 @@ def test_a_trial_under_an_area_that_was_changed_meanwhile_is_not_kept(
     upload = send(desk)
     Upload.objects.update(preview="")
     upload.refresh_from_db()
-    usual = previews.preview
+    usual = preview
 
     def change(*arguments: Any, **options: Any) -> Any:
         area = {**upload.dataset.study_area, "bbox": [9, 49, 11, 51]}

@@ -123,7 +123,7 @@ def test_no_address_of_the_site_fails_for_a_missing_file(
     asked = addresses(release)
     assert len(asked) > 100
     lose(**lost)
-    failed = {}
+    failed: dict[tuple[str, str], object] = {}
     for who, client in (("stranger", Client()), ("owner", owner)):
         for address in sorted(asked):
             cache.clear()
