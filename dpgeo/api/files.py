@@ -23,7 +23,7 @@ from dpgeo.api.problems import RANGE, BeingMade, answer
 from dpgeo.artefacts import map_array, preview, statement
 from dpgeo.artefacts.files import FORMATS, files_instead
 from dpgeo.core.encodings import accepts_gzip
-from dpgeo.datasets.storage import open_span
+from dpgeo.datasets.storage import StoredFileMissing, open_span, open_stored, reported_if_missing
 from dpgeo.releases.file_making import file_want
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.selectors import FileUnmade, StoredFile, stored_file
@@ -118,29 +118,15 @@ class ReleaseFileView(ApiView):
         plain = request._request
         try:
             return serve(plain, file_of(request, release, name))
-        except Exception as error:
-            if not is_missing(error):
-                raise
+        except StoredFileMissing:
             # The file was moved to the public storage after the lookup above, so look it up again.
             return serve(plain, file_of(request, release, name))
-
-
-def is_missing(error: Exception) -> bool:
-    """Return whether an error says that a stored file does not exist.
-
-    If the file was deleted after it was opened, an object store raises an error of its own.
-    """
-    answer = getattr(error, "response", {})
-    codes = {"NoSuchKey", "404"}
-    return isinstance(error, FileNotFoundError) or (
-        isinstance(answer, dict) and answer.get("Error", {}).get("Code") in codes
-    )
 
 
 def serve(request: HttpRequest, stored: StoredFile) -> HttpResponseBase:
     """Return the response that sends a stored file.
 
-    Raises FileNotFoundError if the file was moved.
+    Raises StoredFileMissing, also if the file was moved since `stored` was read.
     """
     compressed = bool(
         stored.gzip_name and "Range" not in request.headers and accepts_gzip(request.headers)
@@ -289,10 +275,12 @@ def _whole(
     """
     small = stored.size <= SMALL
     if small and request.method != "HEAD":
-        with stored.storage.open(name, "rb") as file:
+        with open_stored(stored.storage, name) as file:
             content = file.read()
         return _with(HttpResponse(content), headers | {"Content-Length": str(len(content))})
-    size = stored.size if name == stored.name else stored.storage.size(name)
+    # This also asks for a size that is known, so that a HEAD finds a missing file, as a GET does.
+    with reported_if_missing(stored.storage, name):
+        size = stored.storage.size(name)
     headers = headers | {"Content-Length": str(size)}
     if request.method == "HEAD":
         return _with(HttpResponse(), headers)

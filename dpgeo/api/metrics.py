@@ -22,6 +22,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 import dpgeo
+from dpgeo.api.health import READY, service_states
+from dpgeo.datasets.models import MissingFile
 from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.figures import job_figures
 from dpgeo.releases.waiting import drafts_waiting
@@ -103,6 +105,8 @@ class SiteCollector:
             "dpgeo_jobs_oldest_seconds": ("Age of the oldest of these.", figures.oldest),
             "dpgeo_drafts_waiting": ("Drafts that wait for an approver.", drafts_waiting()),
             "dpgeo_disk_room_bytes": ("Space that may be used, blurred.", reading.room),
+            "dpgeo_ready": ("1 if /readyz answers 200.", int(service_states() == READY)),
+            "dpgeo_files_missing": ("Stored files that are missing.", MissingFile.objects.count()),
             "dpgeo_disk_low": ("1 if there is too little space.", int(reading.low)),
             "dpgeo_disk_writable": ("1 if all folders can be written.", int(reading.writable)),
         }

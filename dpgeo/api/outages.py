@@ -19,6 +19,7 @@ from django.utils.translation import gettext
 from django.views.defaults import server_error as plain_server_error
 
 from dpgeo.api.problems import ADDRESSES, RETRY_SECONDS, lacks_space, outage_problem, takes_file
+from dpgeo.datasets.storage import StoredFileMissing
 from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.outages import Outage, outage_of
 
@@ -57,6 +58,12 @@ def server_error(request: HttpRequest) -> HttpResponse:
     """Respond to an unexpected error with 500, or with 503 or 507 if an outage caused it."""
     outage = outage_of(sys.exc_info()[1])
     return outage_answer(request, outage) if outage else plain_server_error(request)
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Respond with 404, and say so if the cause is a file that the storage has lost."""
+    missing = isinstance(exception, StoredFileMissing)
+    return render(request, "404.html", {"missing": missing}, status=404)
 
 
 def outage_answer(request: HttpRequest, outage: Outage) -> HttpResponse:

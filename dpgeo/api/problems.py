@@ -24,6 +24,7 @@ from dpgeo.core.errors import (
     NotAllowed,
     PrivacyError,
 )
+from dpgeo.datasets.storage import StoredFileMissing
 from dpgeo.jobs.outages import Outage, outage_of
 from dpgeo.releases import states
 from dpgeo.releases.file_making import WAIT_SECONDS
@@ -57,6 +58,12 @@ NOT_FOUND = Problem(
     "not-found",
     "Not found",
     "There is nothing at this address. Those that exist are listed at /api/docs.",
+)
+FILE_MISSING = Problem(
+    HTTPStatus.NOT_FOUND,
+    "file-missing",
+    "A stored file is missing",
+    "The operator of this server has been told; try again later.",
 )
 METHOD_NOT_ALLOWED = Problem(
     HTTPStatus.METHOD_NOT_ALLOWED,
@@ -149,6 +156,7 @@ KINDS = (
     NOT_AUTHENTICATED,
     NOT_ALLOWED,
     NOT_FOUND,
+    FILE_MISSING,
     METHOD_NOT_ALLOWED,
     CONFLICT,
     BUDGET_EXCEEDED,
@@ -173,6 +181,7 @@ OF_ERROR: Mapping[type[DpgeoError], Problem] = {
     NotAllowed: NOT_ALLOWED,
     BudgetExceeded: BUDGET_EXCEEDED,
     Conflict: CONFLICT,
+    StoredFileMissing: FILE_MISSING,
     PrivacyError: SERVER_ERROR,
     DpgeoError: SERVER_ERROR,
 }

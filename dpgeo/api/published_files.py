@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponseBase
 
 from dpgeo.api.base import OPEN_HEADERS
 from dpgeo.api.files import serve
+from dpgeo.datasets.storage import StoredFileMissing
 from dpgeo.releases.selectors import published_file
 
 ADDRESS = re.compile(r"/api/v1/releases/([-\w]{1,32})/files/([\w.-]{1,100})", re.ASCII)
@@ -36,7 +37,7 @@ def published_files(get_response: GetResponse) -> GetResponse:
             return get_response(request)
         try:
             answer = serve(request, file)
-        except FileNotFoundError:  # withdrawn in the meantime: ReleaseFileView says so
+        except StoredFileMissing:  # ReleaseFileView says whether it was withdrawn or is missing
             return get_response(request)
         for name, value in HEADERS.items():
             answer.headers[name] = value

@@ -16,6 +16,7 @@ from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.queries import Query, one_of
 from dpgeo.artefacts import csv
 from dpgeo.artefacts.spreadsheet import MEDIA_TYPE, MOST_BYTES, for_spreadsheets
+from dpgeo.datasets.storage import open_stored
 
 POINT, COMMA = "point", "comma"
 
@@ -65,7 +66,7 @@ class SpreadsheetView(ApiView):
         etag = f'"{stored.sha256}-{self.query["decimal"]}"'
         known = get_conditional_response(request._request, etag=etag)
         if known is None:
-            with stored.storage.open(stored.name, "rb") as file:
+            with open_stored(stored.storage, stored.name) as file:
                 rows = for_spreadsheets(file.read(), decimal_comma=comma)
             name = f"{layer}-spreadsheet{csv.FORMAT.suffix}"
             known = HttpResponse(rows, content_type=MEDIA_TYPE)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from django.http import Http404, HttpResponse, HttpResponseBase
@@ -30,7 +29,7 @@ from dpgeo.api.queries import Query, one_of
 from dpgeo.api.serializers import TileJsonSerializer
 from dpgeo.artefacts import geojson, maplibre_style, vector_tiles
 from dpgeo.core.encodings import accepts_gzip
-from dpgeo.datasets.storage import open_span
+from dpgeo.datasets.storage import open_span, open_stored
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import StoredFile
 
@@ -66,8 +65,8 @@ class TileJsonView(DocumentView):
     def get(self, request: Request, release_id: str, layer: str) -> Response:
         """Get TileJSON 3.0. Its URL can be a vector source in MapLibre, Leaflet or QGIS."""
         release, stored = _archive(request, release_id, layer)
-        with _opened(stored) as archive:
-            header, metadata = archive.header(), archive.metadata()
+        archive = Reader(_ranges(stored))
+        header, metadata = archive.header(), archive.metadata()
         document = {
             "tilejson": "3.0.0",
             **{name: metadata[name] for name in ("name", "description", "attribution")},
@@ -110,11 +109,8 @@ class StyleView(DocumentView):
         release = release_of(request, release_id)
         check_served(release)
         stored = file_of(request, release, layer + maplibre_style.SUFFIX)
-        try:
-            with open_span(stored.storage, stored.name, 0, stored.size - 1) as file:
-                style = json.loads(file.read(stored.size))
-        except FileNotFoundError:  # the file was moved or deleted since `file_of` found it
-            raise Http404 from None
+        with open_stored(stored.storage, stored.name) as file:
+            style = json.loads(file.read())
         source = style["sources"][layer]
         if self.query["source"] == "tiles":
             source["url"] = address_of(request, "api:tilejson", release.pk, layer)
@@ -166,8 +162,7 @@ class TileView(ReleaseFileView):
         etag = f'"{stored.sha256}-{z}-{x}-{y}{"-gzip" if compressed else ""}"'
         known: Any = get_conditional_response(plain, etag=etag)
         if known is None:
-            with _opened(stored) as archive:
-                tile = archive.get(z, x, y)
+            tile = Reader(_ranges(stored)).get(z, x, y)
             body = b"" if tile is None else tile if compressed else gzip.decompress(tile)
             known = HttpResponse(body, status=200 if body else 204, content_type=TILE_TYPE)
             if body and compressed:
@@ -182,18 +177,6 @@ def _archive(request: Request, release_id: str, layer: str) -> tuple[Release, St
     release = release_of(request, release_id)
     check_served(release)
     return release, file_of(request, release, layer + SUFFIX)
-
-
-@contextmanager
-def _opened(stored: StoredFile) -> Iterator[Any]:
-    """Open a PMTiles archive, reading only the byte ranges that are needed.
-
-    Raises Http404 if the archive was moved or deleted in the meantime.
-    """
-    try:
-        yield Reader(_ranges(stored))
-    except FileNotFoundError:  # the file was moved or deleted since `file_of` found it
-        raise Http404 from None
 
 
 def _ranges(stored: StoredFile) -> Callable[[int, int], bytes]:

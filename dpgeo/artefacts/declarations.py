@@ -93,7 +93,7 @@ WITHOUT_WATER = translatable(
 
 AREA_SEEN = translatable(
     "Before this study area was chosen, members of the publisher had opened files and seen their "
-    "rows while another area was set (times: {times}, last on {day}). Which files they were is not "
+    "rows while other areas were set (areas: {areas}, last on {day}). Which files they were is not "
     "said; the area may follow from the data."
 )
 
@@ -160,14 +160,14 @@ def area_exchange(released: Released) -> AreaExchange | None:
 def area_seen(released: Released) -> AreaSeen | None:
     """Return what the organisation's members had seen of files before this study area was declared.
 
-    `times` is the number of other study areas, counted for each dataset that had one, under which
+    `areas` is the number of other study areas, counted for each dataset that had one, under which
     they had opened files, and `on` the last day. Returns None if the release has no such record.
     """
     text = released.about.get(SEEN)
     if text is None:
         return None
     facts = json.loads(text)
-    return {"times": facts["times"], "on": facts["on"], "meaning": str(_seen(facts))}
+    return {"areas": facts["areas"], "on": facts["on"], "meaning": str(_seen(facts))}
 
 
 def choice_words(released: Released) -> list[Phrase]:
@@ -204,7 +204,7 @@ def _exchange(released: Released) -> dict[str, Any]:
 
 
 def _seen(facts: Mapping[str, Any]) -> Phrase:
-    return Phrase(AREA_SEEN, times=facts["times"], day=facts["on"])
+    return Phrase(AREA_SEEN, areas=facts["areas"], day=facts["on"])
 
 
 def _exchanged(exchange: Mapping[str, Any]) -> Phrase:

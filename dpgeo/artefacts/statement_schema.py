@@ -414,7 +414,7 @@ class Added15(TypedDict):
 
 
 class AreaSeen(TypedDict):
-    times: Annotated[int, also(minimum=1)]
+    areas: Annotated[int, also(minimum=1)]
     on: Day
     meaning: Words
 

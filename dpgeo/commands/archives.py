@@ -27,10 +27,14 @@ AGE_MAGIC = b"age-encryption.org/"
 
 @dataclass
 class ArchiveWriter:
-    """Writer of an archive's members, which records the checksum of each."""
+    """Writer of an archive's members, which records the checksum of each.
+
+    `missing` are the names that members would have had whose files do not exist.
+    """
 
     tar: tarfile.TarFile
     members: dict[str, dict[str, Any]] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
 
     def add(self, name: str, source: IO[bytes], size: int) -> None:
         """Add a member of `size` bytes. Raises OSError if the source has fewer."""
@@ -77,7 +81,8 @@ def archive_writer(path: Path, recipients: Sequence[Any]) -> Iterator[ArchiveWri
         tar = stack.enter_context(tarfile.open(fileobj=stream, mode="w|", bufsize=CHUNK))
         writer = ArchiveWriter(tar)
         yield writer
-        text = json.dumps(writer.members).encode()
+        manifest = {"members": writer.members, "missing": sorted(writer.missing)}
+        text = json.dumps(manifest).encode()
         info = tarfile.TarInfo(MANIFEST)
         info.size, info.mode = len(text), 0o600
         tar.addfile(info, io.BytesIO(text))
@@ -122,11 +127,12 @@ def archive_members(
 def archive_verify(path: Path, identities: Sequence[Any]) -> dict[str, Any]:
     """Read an archive from end to end, and return the facts in its member about.json.
 
+    The fact "missing" has the names of the files that did not exist when the archive was made.
     Raises InvalidInput if the archive is damaged, incomplete, or of another format.
     """
     try:
         about = _verify(path, identities)
-    except (tarfile.TarError, EOFError, ValueError):
+    except (tarfile.TarError, EOFError, ValueError, KeyError, TypeError):
         raise InvalidInput("{name} is no archive, or cut short.", name=path.name) from None
     if about.get("format") != FORMAT or about.get("version") != VERSION:
         raise InvalidInput("{name} is not an archive that this version reads.", name=path.name)
@@ -136,15 +142,17 @@ def archive_verify(path: Path, identities: Sequence[Any]) -> dict[str, Any]:
 def _verify(path: Path, identities: Sequence[Any]) -> dict[str, Any]:
     """Check all members of an archive against the list at its end.
 
-    Returns the facts in the member about.json. Raises InvalidInput if members and list differ.
+    Returns what `archive_verify` does. Raises InvalidInput if members and list differ.
     """
     about: dict[str, Any] = {}
+    missing: list[str] = []
     seen: dict[str, dict[str, Any]] = {}
     listed: dict[str, dict[str, Any]] | None = None
     with closing(archive_members(path, identities)) as members:
         for name, content in members:
             if name == MANIFEST:
-                listed = json.loads(content.read())
+                manifest = json.loads(content.read())
+                listed, missing = manifest["members"], manifest["missing"]
                 continue
             digest, size = hashlib.sha256(), 0
             kept = io.BytesIO()
@@ -158,4 +166,4 @@ def _verify(path: Path, identities: Sequence[Any]) -> dict[str, Any]:
                 about = json.loads(kept.getvalue())
     if listed is None or listed != seen:
         raise InvalidInput("{name} is damaged or incomplete.", name=path.name)
-    return about
+    return {**about, "missing": missing}

@@ -2,8 +2,10 @@
 
 The archive is consistent. It holds the rows of one snapshot of the database, every file that these
 rows name, and all draws and decisions that are stored when it ends. Files never change once they
-are stored, so a file that still exists has the content that the snapshot refers to. If one was
-deleted meanwhile, the whole backup starts again from a new snapshot.
+are stored, so a file that still exists has the content that the snapshot refers to. If files
+are missing, the whole backup starts again from a new snapshot, which does not name those that were
+deleted meanwhile. Files that the new snapshot names and that are missing again are lost. The backup
+is made without them, and names them in the list of its members.
 
 Both archives are verified. Each is also encrypted for an identity that exists only in this process,
 and is read back from the disk with that identity from end to end. Only then does it get its final
@@ -16,7 +18,7 @@ import io
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,16 +41,15 @@ from dpgeo.commands.archives import (
     archive_writer,
 )
 from dpgeo.commands.rows import dump_rows, migrations, snapshot, tables
-from dpgeo.core.errors import Conflict
 from dpgeo.datasets.decisions import JOURNAL
-from dpgeo.datasets.models import PublicLayer, Upload
+from dpgeo.datasets.missing_files import missing_files_record
 from dpgeo.datasets.orphan_files import stored_names
-from dpgeo.datasets.storage import private_storage, public_storage, work_folder
+from dpgeo.datasets.storage import is_missing, private_storage, public_storage, work_folder
 from dpgeo.releases.blobs import FOLDER as BLOBS
-from dpgeo.releases.models import Release, ReleaseFile, ReleaseShard, Series
+from dpgeo.releases.missing_files import named_files
 
-ATTEMPTS = 5
-"""Number of snapshots after which a backup gives up because files vanish."""
+ATTEMPTS = 3
+"""Number of snapshots after which a backup is made without the files that are missing."""
 
 ARCHIVE = re.compile(r"dpgeo-(?P<time>\d{8}T\d{6}Z)(?P<keys>-keys)?\.tar(\.age)?(?P<part>\.part)?")
 """Pattern of the file names of archives, both of complete ones and of those still being written."""
@@ -57,22 +58,18 @@ PRIVATE, PUBLIC, ROWS, KEYS = "private/", "releases/", "database/", "keys/"
 """Prefixes of the names of an archive's members, one for each kind of member."""
 
 
-class FileVanished(Exception):
-    """Raised if a file that the database's snapshot names is missing; the argument is its name."""
-
-
 @dataclass(frozen=True, slots=True)
 class Backup:
     """The two archives of a finished backup.
 
-    `missing` is the number of files that the database names but that did not exist.
+    `missing` are the names of the files that the database names but that do not exist.
     """
 
     data: Path
     keys: Path
     rows: int
     files: int
-    missing: int
+    missing: tuple[str, ...]
 
 
 def backup_make(
@@ -81,8 +78,7 @@ def backup_make(
     """Write and verify an archive of the data and one of the keys, both in `folder`.
 
     The data are encrypted for `recipients`, unless `plain` is true, and the keys for
-    `key_recipients`. Raises Conflict if files keep vanishing, and InvalidInput if an archive that
-    was written cannot be read back.
+    `key_recipients`. Raises InvalidInput if an archive that was written cannot be read back.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     name = f"dpgeo-{timezone.now():%Y%m%dT%H%M%SZ}"
@@ -133,25 +129,22 @@ def _sync(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _write_data(path: Path, recipients: Sequence[Any]) -> tuple[int, int, int]:
-    """Write the archive of the data; return the numbers of rows, files and missing files."""
-    missing: set[str] = set()
+def _write_data(path: Path, recipients: Sequence[Any]) -> tuple[int, int, tuple[str, ...]]:
+    """Write the archive of the data; return the numbers of rows and files, and what is missing."""
+    known: set[tuple[bool, str]] = set()
     for _ in range(ATTEMPTS):
         path.unlink(missing_ok=True)
-        try:
-            with archive_writer(path, recipients) as archive, snapshot() as using:
-                rows = _add_rows(archive, using, missing)
-                files = _add_files(archive, named_files(using), missing)
-            return rows, files, len(missing)
-        except FileVanished as vanished:
-            # Try a new snapshot. If it still names this file, the file was not deleted meanwhile;
-            # it was missing all along.
-            missing.add(str(vanished))
-            path.unlink(missing_ok=True)
-    raise Conflict("Files were deleted during every attempt; make the backup at a quieter time.")
+        with archive_writer(path, recipients) as archive, snapshot() as using:
+            rows = _add_rows(archive, using)
+            files, missing = _add_files(archive, named_files(using))
+        if missing <= known:
+            break
+        known = missing
+    missing_files_record(missing)
+    return rows, files, tuple(sorted(name for _, name in missing))
 
 
-def _add_rows(archive: ArchiveWriter, using: str, missing: set[str]) -> int:
+def _add_rows(archive: ArchiveWriter, using: str) -> int:
     about = {
         "format": FORMAT,
         "version": VERSION,
@@ -174,67 +167,52 @@ def _add_rows(archive: ArchiveWriter, using: str, missing: set[str]) -> int:
     return rows
 
 
-def named_files(using: str) -> Iterator[tuple[bool, str]]:
-    """Yield, for each file that a row names, whether it is in the public storage, and its name."""
-    private: list[tuple[Any, str]] = [
-        (Upload, "raw_name"),
-        (Upload, "canonical_name"),
-        (PublicLayer, "stored_name"),
-        (Release, "blob_name"),
-        (ReleaseShard, "blob_name"),
-        (ReleaseShard, "question_name"),
-        (Series, "state_name"),
-    ]
-    for model, column in private:
-        names = model._base_manager.using(using).exclude(**{column: ""})
-        yield from ((False, name) for name in names.values_list(column, flat=True))
-    made = ReleaseFile.objects.using(using).exclude(stored_name="")
-    files = made.values_list("public", "stored_name", "gzipped")
-    for public, name, gzipped in files:
-        yield public, name
-        if gzipped:
-            yield public, f"{name}.gz"
-
-
-def _add_files(archive: ArchiveWriter, named: Iterable[tuple[bool, str]], missing: set[str]) -> int:
-    """Add to the archive the `named` files, all draws and all decisions; return how many files.
+def _add_files(
+    archive: ArchiveWriter, named: Iterable[tuple[bool, str]]
+) -> tuple[int, set[tuple[bool, str]]]:
+    """Add to the archive the `named` files, all draws and all decisions.
 
     Decisions, such as erasures, are files of the journal (`datasets.decisions`). `named` has pairs:
-    whether a file is in the public storage, and its name. Raises FileVanished.
+    whether a file is in the public storage, and its name. Returns how many files were added, and
+    which of the named ones are missing.
     """
     added: set[tuple[bool, str]] = set()
-    for public, name in named:
-        if (public, name) not in added and _add_file(archive, public, name, missing):
-            added.add((public, name))
+    missing: set[tuple[bool, str]] = set()
+    for file in named:
+        if file not in added | missing:
+            (added if _add_file(archive, *file) else missing).add(file)
     # Also add draws and decisions that are newer than the snapshot: a restore has to debit such
     # draws and repeat such decisions, for instance erasures. The sweep may meanwhile delete a
     # release's second draw, but only after that draw has been debited in the ledger.
     for folder in (BLOBS, JOURNAL):
         for name in list(stored_names(private_storage(), folder)):
-            if (False, name) not in added and _add_file(archive, False, name, {name}):
+            if (False, name) not in added and _add_file(archive, False, name):
                 added.add((False, name))
-    return len(added)
+    archive.missing = [_member(*file) for file in missing]
+    return len(added), missing
 
 
-def _add_file(archive: ArchiveWriter, public: bool, name: str, missing: set[str]) -> bool:
-    """Add a stored file to the archive.
+def _member(public: bool, name: str) -> str:
+    """Return the name that a stored file has in an archive."""
+    return f"{PUBLIC if public else PRIVATE}{name}"
 
-    If the file does not exist, returns False if its name is in `missing`, the names of files known
-    to be missing, and raises FileVanished otherwise.
-    """
+
+def _add_file(archive: ArchiveWriter, public: bool, name: str) -> bool:
+    """Add a stored file to the archive, and return whether it exists."""
     storage: Storage = public_storage() if public else private_storage()
+    # If the release was published since the snapshot, its files have moved from the private to the
+    # public storage.
+    if not storage.exists(name):
+        storage = private_storage() if public else public_storage()
     try:
-        # If the release was published since the snapshot, its files have moved from the private to
-        # the public storage.
-        if not storage.exists(name):
-            storage = private_storage() if public else public_storage()
-        with storage.open(name, "rb") as file:
-            size = storage.size(name)
-            archive.add(f"{PUBLIC if public else PRIVATE}{name}", file, size)
-    except FileNotFoundError:
-        if name in missing:
-            return False
-        raise FileVanished(name) from None
+        file: Any = storage.open(name, "rb")
+        file.seek(0)  # An object store sends the content only now.
+    except Exception as error:
+        if not is_missing(error):
+            raise
+        return False
+    with file:
+        archive.add(_member(public, name), file, file.size)
     return True
 
 

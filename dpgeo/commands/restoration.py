@@ -36,7 +36,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import IO, Any
@@ -72,6 +72,7 @@ from dpgeo.datasets.decisions import (
     decisions,
 )
 from dpgeo.datasets.erasure import digest_erase
+from dpgeo.datasets.missing_files import missing_file_record
 from dpgeo.datasets.models import Dataset, Suppression, Upload, UploadState
 from dpgeo.datasets.selectors import ready_upload
 from dpgeo.datasets.storage import private_storage, public_storage, store, work_folder
@@ -102,8 +103,12 @@ CHUNK = 1 << 20
 
 @dataclass
 class Restored:
-    """What a restore did, in numbers."""
+    """What a restore did, in numbers.
 
+    `missing` are the names of the files that the backup lacks, and that are not stored here either.
+    """
+
+    missing: list[str] = field(default_factory=list)
     rows: int = 0
     files: int = 0
     adopted: int = 0
@@ -150,8 +155,24 @@ def restore_run(
         check_empty()
         restored.rows = _restore_rows(data, identities)
         _settle(restored, datetime.fromisoformat(about["made_at"]), draws_complete)
+        restored.missing = _record_missing(about["missing"])
         connection.check_constraints()
     return restored
+
+
+def _record_missing(members: Sequence[str]) -> list[str]:
+    """Record those files that the archive lacks and that are not stored here; return their names.
+
+    `members` are the names that these files would have had in the archive.
+    """
+    names = []
+    for member in members:
+        public = member.startswith(PUBLIC)
+        name = member.removeprefix(PUBLIC if public else PRIVATE)
+        if not (public_storage() if public else private_storage()).exists(name):
+            missing_file_record(name, public=public)
+            names.append(name)
+    return names
 
 
 def check_empty() -> None:

@@ -200,6 +200,12 @@ else:
     # Test a persistent connection before use, so that no request fails after a restart of the
     # database server.
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+    # If the server's machine is gone, answer after 5 s that it is: by default, every thread would
+    # wait for it for minutes, and none would be left to serve even that answer.
+    DATABASES["default"]["OPTIONS"] = {
+        "connect_timeout": 5,
+        **DATABASES["default"].get("OPTIONS", {}),
+    }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "accounts.User"

@@ -27,4 +27,5 @@ SERVICES: list[URLPattern | URLResolver] = [
 
 urlpatterns = [*SERVICES, path("", include("dpgeo.pages.urls"))]
 
+handler404 = "dpgeo.api.outages.not_found"
 handler500 = "dpgeo.api.outages.server_error"

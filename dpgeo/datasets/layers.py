@@ -32,7 +32,7 @@ from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.layer_documents import read_document
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.provenance import Provenance, PublicSource, ReleaseSource
-from dpgeo.datasets.storage import private_storage, remove
+from dpgeo.datasets.storage import open_stored, private_storage, remove
 from dpgeo.ingest.layer_file import LayerChoices
 from dpgeo.ingest.schema import Columns
 from dpgeo.phrases import listed, phrase_of
@@ -241,7 +241,7 @@ def domain_of(dataset: Dataset, names: Sequence[str] = ()) -> Domain:
 @lru_cache(maxsize=16)
 def _stored(stored_name: str, kind: str, area: str) -> domain.PublicLayer:
     """Read a stored layer and clip it to an area; results are cached for request forms."""
-    with private_storage().open(stored_name, "rb") as file:
+    with open_stored(private_storage(), stored_name) as file:
         document = json.load(file)
     layer = READERS[kind](document, key="key", name="name")
     try:

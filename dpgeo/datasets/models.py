@@ -122,6 +122,11 @@ class Dataset(models.Model):
         editable=False,
         help_text="How often members had opened files beside other areas before, and when last.",
     )
+    guessed_people = models.PositiveIntegerField(
+        null=True,
+        editable=False,
+        help_text="How many people the owner last guessed to be in the data. Private.",
+    )
     area_choice = models.JSONField(
         default=dict,
         blank=True,
@@ -569,3 +574,22 @@ class PeopleWarning(models.Model):
 
     def __str__(self) -> str:
         return f"{self.dataset} and {self.other}"
+
+
+class MissingFile(models.Model):
+    """A stored file that a row names but that its storage does not have (`missing_files`).
+
+    `public` says whether it belongs to the storage of published files.
+    """
+
+    name = models.CharField(max_length=300)
+    public = models.BooleanField()
+    found_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["name", "public"], name="missing_file_recorded_once")
+        ]
+
+    def __str__(self) -> str:
+        return self.name

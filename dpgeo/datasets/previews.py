@@ -8,13 +8,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
+from django.db import transaction
+
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.preview_slots import preview_slot
 from dpgeo.datasets.same_people import file_checksum
 from dpgeo.datasets.snapshots import first_file
-from dpgeo.datasets.storage import local_path, private_storage, work_folder
+from dpgeo.datasets.storage import local_path, private_storage, unchanged, work_folder
 from dpgeo.ingest.context import Context
 from dpgeo.ingest.forms import form_by_name, form_of
 from dpgeo.ingest.preview import Preview, preview
@@ -94,7 +96,14 @@ def _look(upload: Upload, file_format: str) -> Preview:
     upload.preview = json.dumps(seen.to_json())
     # Do not store a preview of a file that was ingested or deleted in the meantime.
     waiting = Upload.objects.filter(pk=upload.pk, state__in=WAITING).exclude(raw_name="", source={})
-    waiting.update(preview=upload.preview, checksum=upload.checksum)
+    with transaction.atomic():
+        dataset = Dataset.objects.select_for_update().get(pk=upload.dataset_id)
+        if trial_context(dataset).to_json() != context.to_json():
+            raise Conflict(
+                "The dataset's area, unit or time zone was changed while the file was read; look "
+                "at it again."
+            )
+        waiting.update(preview=upload.preview, checksum=upload.checksum)
     if upload.failure:
         waiting.update(state=UploadState.RECEIVED, failure="")
         upload.refresh_from_db()
@@ -127,13 +136,14 @@ def upload_understand(*, upload: Upload, columns: Columns | None = None) -> Unde
 def _original(upload: Upload) -> Iterator[tuple[Path, Mapping[str, str | None]]]:
     """Yield a local path to an upload's file, or to the first file of a registered folder.
 
-    Also yields the columns that the file's path states, as a folder named `year=2024` does.
+    Also yields the columns that the file's path states, as a folder named `year=2024` does. Raises
+    Conflict at the end if the file was changed or removed meanwhile.
     """
     if upload.source:
-        with first_file(upload) as found:
-            yield found
+        with first_file(upload) as (path, named), unchanged(path):
+            yield path, named
     else:
-        with local_path(private_storage(), upload.raw_name) as path:
+        with local_path(private_storage(), upload.raw_name) as path, unchanged(path):
             yield path, {}
 
 

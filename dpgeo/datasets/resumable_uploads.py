@@ -29,7 +29,7 @@ from dpgeo.datasets.declaration import clean_file_name
 from dpgeo.datasets.models import Dataset, Piece, Transfer, Upload, UploadState
 from dpgeo.datasets.quotas import check_room
 from dpgeo.datasets.selectors import is_erasure_hidden
-from dpgeo.datasets.storage import private_storage, remove, store, work_folder
+from dpgeo.datasets.storage import open_stored, private_storage, remove, store, work_folder
 from dpgeo.datasets.uploads import record_first_upload, upload_receive
 
 FOLDER = "incoming"
@@ -236,7 +236,7 @@ class _Joined(io.RawIOBase):
             if self._file is None:
                 if not self._names:
                     return 0
-                self._file = private_storage().open(self._names.pop(0), "rb")
+                self._file = open_stored(private_storage(), self._names.pop(0))
             read = self._file.read(len(buffer))
             if read:
                 buffer[: len(read)] = read

@@ -340,6 +340,11 @@ def _exchange_area(
     return {"area_exchange": {**stored.area_exchange, **exchange}}
 
 
+def dataset_guess_people(*, dataset: Dataset, people: int) -> None:
+    """Keep the owner's guess of the number of people, with which the next map begins."""
+    Dataset.objects.filter(pk=dataset.pk).update(guessed_people=people)
+
+
 def dataset_discard(*, dataset: Dataset) -> None:
     """Delete a dataset and its uploads. Raises Conflict once an upload has been confirmed."""
     names = [

@@ -45,14 +45,14 @@ def upload_shown(*, upload: Upload) -> None:
 
 
 def seen_before(organisation_id: int, study_area: Mapping[str, Any]) -> dict[str, Any]:
-    """Return under how many areas but `study_area` an organisation opened files, as `times`.
+    """Return under how many areas but `study_area` an organisation opened files, as `areas`.
 
     An area counts once for each dataset that had it. `on` is the last day on which a file was
     opened under one of them. Returns {} if there are none.
     """
     shown = ShownFile.objects.filter(organisation=organisation_id)
     days = shown.exclude(area=area_digest(study_area)).values_list("on", flat=True)
-    return {"times": len(days), "on": max(days).isoformat()} if days else {}
+    return {"areas": len(days), "on": max(days).isoformat()} if days else {}
 
 
 def area_digest(study_area: Mapping[str, Any]) -> str:

@@ -24,7 +24,7 @@ from typing import Any
 from django.conf import settings
 
 from dpgeo.core.errors import Conflict, InvalidInput
-from dpgeo.datasets.storage import work_folder
+from dpgeo.datasets.storage import unchanged, work_folder
 
 OBJECT_STORE = "s3://"
 
@@ -127,10 +127,10 @@ class Location:
                 yield path
             return
         path = self._inside(base, file.path)
-        self._check(path, file)
-        _check_footer(path, file)
-        yield path
-        self._check(path, file)
+        with unchanged(path):
+            self._check(path, file)
+            _check_footer(path, file)
+            yield path
 
     def _local_files(self, base: str) -> Iterator[SourceFile]:
         top = self._inside(base, "")

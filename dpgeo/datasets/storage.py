@@ -16,6 +16,10 @@ from typing import IO, Any, cast
 from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import Storage, storages
+from django.http import Http404
+
+from dpgeo.core.errors import Conflict, DpgeoError
+from dpgeo.datasets.missing_files import missing_file_record
 
 WORK_FOLDER = "work"
 """Folder beside the storages for files that are still being written."""
@@ -25,6 +29,23 @@ LOCK = "lock"
 
 LOCKING_SECONDS = 30.0
 """Time in seconds within which a new work folder is certain to be locked."""
+
+
+MISSING = (
+    "A stored file that this needs is missing. The operator of this site has been told; try again "
+    "later."
+)
+
+
+class StoredFileMissing(DpgeoError, Http404, FileNotFoundError):
+    """Raised for a file that a row names but that its storage does not have.
+
+    It is an Http404, so that every page answers 404 to it, as the API does, and a
+    FileNotFoundError for callers that continue without the file.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(MISSING)
 
 
 class LocalFile(File):  # type: ignore[type-arg]
@@ -61,27 +82,65 @@ def remove(storage: Storage, name: str) -> None:
         storage.delete(name)
 
 
+def is_missing(error: BaseException) -> bool:
+    """Return whether an error says that a stored file does not exist.
+
+    If the file was deleted after it was opened, an object store raises an error of its own.
+    """
+    answer = getattr(error, "response", {})
+    codes = {"NoSuchKey", "404"}
+    return isinstance(error, FileNotFoundError) or (
+        isinstance(answer, dict) and answer.get("Error", {}).get("Code") in codes
+    )
+
+
+@contextmanager
+def reported_if_missing(storage: Storage, name: str) -> Iterator[None]:
+    """Tell the operator if the body finds that a stored file is missing.
+
+    Raises StoredFileMissing.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not is_missing(error):
+            raise
+        missing_file_record(name, public=storage is public_storage())
+        raise StoredFileMissing from error
+
+
+def open_stored(storage: Storage, name: str) -> IO[bytes]:
+    """Open a stored file for reading all of it. Raises StoredFileMissing."""
+    with reported_if_missing(storage, name):
+        file: Any = storage.open(name, "rb")
+        # Object stores fetch the content only now; afterwards a deletion cannot disturb the reader.
+        file.seek(0)
+        return cast(IO[bytes], file)
+
+
 def open_span(storage: Storage, name: str, first: int, last: int) -> IO[bytes]:
     """Open a stored file for reading from byte `first` to byte `last`.
 
     An object store is asked for this range only, whereas Django's file object would fetch the whole
-    object. Raises FileNotFoundError.
+    object. Raises StoredFileMissing.
     """
-    file: Any = storage.open(name, "rb")
-    remote = getattr(file, "obj", None)
-    if remote is None:
-        file.seek(first)
-        return cast(IO[bytes], file)
-    body: IO[bytes] = remote.get(Range=f"bytes={first}-{last}")["Body"]
-    return body
+    with reported_if_missing(storage, name):
+        file: Any = storage.open(name, "rb")
+        remote = getattr(file, "obj", None)
+        if remote is None:
+            file.seek(first)
+            return cast(IO[bytes], file)
+        body: IO[bytes] = remote.get(Range=f"bytes={first}-{last}")["Body"]
+        return body
 
 
 def open_parts(storage: Storage, name: str) -> IO[bytes]:
     """Open a stored file for random access; an object store sends only the parts read.
 
-    Raises FileNotFoundError.
+    Raises StoredFileMissing.
     """
-    file: Any = storage.open(name, "rb")
+    with reported_if_missing(storage, name):
+        file: Any = storage.open(name, "rb")
     remote = getattr(file, "obj", None)
     return cast(IO[bytes], file if remote is None else io.BufferedReader(_Remote(remote)))
 
@@ -157,15 +216,54 @@ def is_abandoned(folder: Path) -> bool:
 
 
 @contextmanager
+def unchanged(path: Path) -> Iterator[None]:
+    """Make sure that the body reads one and the same file, however often it opens the path.
+
+    Raises Conflict, also instead of an error of the body, if the file was exchanged, altered or
+    deleted meanwhile. A name that is exchanged and exchanged back is noticed by the change time,
+    which nobody can set.
+    """
+    before = _identity(path)
+    try:
+        yield
+    except (DpgeoError, OSError, RuntimeError, ValueError):
+        if _identity(path) == before:
+            raise
+    if _identity(path) != before:
+        raise Conflict("The file was changed or removed while it was read; look at it again.")
+
+
+def _identity(path: Path) -> tuple[int, ...]:
+    """Return facts that tell a file's present content from every other; () if there is no file.
+
+    They are those of the path itself, which may be a link, and of the file.
+    """
+    try:
+        stats = [path.stat(follow_symlinks=False), path.stat()]
+    except FileNotFoundError:
+        return ()
+    return tuple(
+        fact
+        for stat in stats
+        for fact in (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
+    )
+
+
+@contextmanager
 def local_path(storage: Storage, name: str) -> Iterator[Path]:
-    """Yield a local path to a stored file: the file itself, or a temporary copy."""
+    """Yield a local path to a stored file: the file itself, or a temporary copy.
+
+    Raises StoredFileMissing.
+    """
     try:
         path = Path(storage.path(name))
     except NotImplementedError:
         with work_folder() as folder:
             path = folder / "copy"
-            with storage.open(name, "rb") as source, path.open("wb") as target:
+            with open_stored(storage, name) as source, path.open("wb") as target:
                 shutil.copyfileobj(source, target)
             yield path
     else:
+        with reported_if_missing(storage, name):
+            path.stat()
         yield path

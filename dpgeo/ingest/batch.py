@@ -15,6 +15,9 @@ from dpgeo.ingest.layout import PLAIN, Layout
 from dpgeo.ingest.report import Reason, Tally, shorten
 from dpgeo.ingest.schema import Columns, Wanted
 
+TRIAL_ROWS = 5_000
+"""Number of rows after which a trial ends, if the format can only be read from the beginning."""
+
 PREVIEW_ROWS = 200
 """Number of rows at the start of a file that a preview reads."""
 
@@ -67,6 +70,20 @@ class ReadRows(Protocol):
     ) -> Iterator[Batch]: ...
 
 
+def limit_rows(batches: Iterator[Batch], most: int) -> Iterator[Batch]:
+    """Yield batches until they have about `most` rows.
+
+    If all bytes of the file have been read by then, the rest of the rows is cheap and follows, so
+    that `done` equals `total` only if no row was left out.
+    """
+    rows = 0
+    for batch in batches:
+        yield batch
+        rows += len(batch.rows)
+        if rows >= most and batch.done < batch.total:
+            return
+
+
 @dataclass(frozen=True, slots=True)
 class Reader:
     """Reader of one format: `read` yields all rows, `head` returns the first PREVIEW_ROWS as text.
@@ -90,8 +107,9 @@ class Reader:
     def sample_rows(
         self, path: Path, wanted: Wanted, tally: Tally, columns: Columns
     ) -> Iterator[Batch]:
-        """Yield the rows that `sample` chooses of a long file, or all rows without a `sample`."""
-        return self._call(self.sample or self.read, path, wanted, tally, columns)
+        """Yield the rows that `sample` chooses of a long file, or without a `sample` the first."""
+        batches = self._call(self.sample or self.read, path, wanted, tally, columns)
+        return batches if self.sample else limit_rows(batches, TRIAL_ROWS)
 
     def first_rows(self, path: Path, layout: Layout | None = None) -> Head:
         """Return the file's first rows, read in the declared layout or in a guessed one."""

@@ -38,9 +38,9 @@ MAX_HEADER_BYTES = 1 << 20
 HEAD_BYTES = 1 << 18
 
 
-SAMPLE_BLOCKS = 8
-SAMPLE_HEAD_BYTES = 1 << 16
-SAMPLE_BYTES = 1 << 14
+SAMPLE_BLOCKS = 64
+SAMPLE_HEAD_BYTES = 1 << 15
+SAMPLE_BYTES = 1 << 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +93,18 @@ def sample_csv(
         header = read_header(file, layout)
         where = positions(wanted, header.names)
         total, head = file.total, b""
-        while len(head) < SAMPLE_HEAD_BYTES and (text := file.read(SAMPLE_HEAD_BYTES)):
+        # Blocks of a shorter file would overlap, so all of it is read.
+        whole = total <= SAMPLE_HEAD_BYTES + 2 * SAMPLE_BLOCKS * SAMPLE_BYTES
+        enough = total if whole else SAMPLE_HEAD_BYTES
+        while len(head) < enough and (text := file.read(SAMPLE_HEAD_BYTES)):
             head += text
         rest = file.tell()
-        whole = rest >= total
         parts = [head if whole else head[: _line_end(head, last=True)]]
         for block in () if whole else range(SAMPLE_BLOCKS):
             file.leap(rest + (total - rest) * block // SAMPLE_BLOCKS)
             text = file.read(SAMPLE_BYTES)
+            if _line_end(text) == _line_end(text, last=True):
+                text += file.read(8 * SAMPLE_BYTES)  # The lines are long.
             parts.append(text[_line_end(text) : _line_end(text, last=True)])
         for part in parts:
             for lines in csv_lines.read_lines(io.BytesIO(part), max(len(part), 1)):

@@ -48,8 +48,9 @@ class InputFormat:
     `code` is what owners declare, with any packing (`forms`), and `names` are further suffixes that
     indicate the format. `reader` is "module.ATTRIBUTE" within this package and refers to a
     `batch.Reader`. A `sandboxed` format is read in a separate process (`sandbox`). The others are
-    read in this process, entirely by code of this package. If `has_header` is true, column names
-    are stored apart from the rows.
+    read in this process, by no parser but those of this package and the standard library. If
+    `like_rows` is true, a row of a CSV file may begin as such a file does. If `has_header` is true,
+    column names are stored apart from the rows.
     """
 
     title: str
@@ -58,6 +59,7 @@ class InputFormat:
     suffixes: tuple[str, ...]
     matches: Callable[[Start], bool]
     sandboxed: bool
+    like_rows: bool = False
     names: tuple[str, ...] = ()
     has_header: bool = False
 
@@ -219,7 +221,8 @@ FORMATS = (
         reader="json_records.TRIPS_READER",
         suffixes=(),
         matches=_is_trips,
-        sandboxed=False,
+        sandboxed=True,
+        like_rows=True,
     ),
     InputFormat(
         title="NDJSON",
@@ -227,7 +230,8 @@ FORMATS = (
         reader="json_records.LINES_READER",
         suffixes=(".jsonl", ".ndjson"),
         matches=_is_json_rows,
-        sandboxed=False,
+        sandboxed=True,
+        like_rows=True,
     ),
     InputFormat(
         title="JSON",
@@ -235,7 +239,8 @@ FORMATS = (
         reader="json_records.LIST_READER",
         suffixes=(),
         matches=_is_list,
-        sandboxed=False,
+        sandboxed=True,
+        like_rows=True,
     ),
     InputFormat(
         title="GeoJSONSeq",
@@ -244,7 +249,8 @@ FORMATS = (
         suffixes=(".geojsonl",),
         names=(".geojsons", ".geojsonseq", ".ndgeojson"),
         matches=_is_json_sequence,
-        sandboxed=False,
+        sandboxed=True,
+        like_rows=True,
     ),
     InputFormat(
         title="GeoJSON",
@@ -252,7 +258,8 @@ FORMATS = (
         reader="geojson_reader.DOCUMENT_READER",
         suffixes=(".geojson", ".json"),
         matches=_is_json,
-        sandboxed=False,
+        sandboxed=True,
+        like_rows=True,
     ),
     InputFormat(
         title="CSV",

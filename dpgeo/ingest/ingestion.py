@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from dpgeo.ingest.parts import reader_of
 from dpgeo.ingest.persons import Known
 from dpgeo.ingest.report import Report, Tally
 from dpgeo.ingest.schema import Schema
-from dpgeo.ingest.sniff import is_sandboxed
+from dpgeo.ingest.sniff import form_read_here
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,7 +54,8 @@ def ingest(
     """
     if not 16 <= len(key) <= 64:
         raise ValueError("The key of the person hashes has 16 to 64 bytes.")
-    if not is_sandboxed(source, file_name, schema.columns.file_format):
+    if form := form_read_here(source, file_name, schema.columns.file_format):
+        schema = replace(schema, columns=replace(schema.columns, file_format=form.code))
         return ingest_here(source, file_name, schema, key, target, progress, erased)
 
     request = {

@@ -29,8 +29,11 @@ BATCH_BYTES = 32 << 20
 FEWEST_ROWS = 4_096
 DICTIONARY_BYTES = 4 << 20
 MAX_FOOTER_BYTES = 64 << 20
-SAMPLE_GROUPS = 8
-SAMPLE_ROWS = 800
+SAMPLE_GROUPS = 64
+SAMPLE_ROWS = 6_400
+SAMPLE_REACH = 2_000_000
+"""Number of rows that a sample decodes at most, to take every k-th of them."""
+
 DAMAGED = "The Parquet file is damaged or cut short; export and upload it again."
 
 ARROW_SCHEMA, UNREAD = b"ARROW:schema", b"ARROW:unread"
@@ -79,21 +82,35 @@ def read_parquet(
 def sample_parquet(
     path: Path, wanted: Wanted, tally: Tally, *, crs: str = WGS84
 ) -> Iterator[Batch]:
-    """Yield the first rows of some row groups, spread over the whole file."""
+    """Yield rows that are spread evenly over row groups which are spread over the whole file."""
     with open_parquet(path) as file:
         with readable():
             _check_columns(file.schema_arrow, wanted, crs)
+            size = min(BATCH_ROWS, _affordable_rows(file.metadata))
         groups, total = file.num_row_groups, file.metadata.num_rows
-        chosen = dict.fromkeys(groups * part // SAMPLE_GROUPS for part in range(SAMPLE_GROUPS))
+        number = groups if total <= SAMPLE_ROWS else min(groups, SAMPLE_GROUPS)
         names, done = list(wanted.values()), 0
-        for group in chosen if groups else ():
-            batches = file.iter_batches(SAMPLE_ROWS, row_groups=[group], columns=names)
-            for batch in islice(_guarded(batches), SAMPLE_GROUPS // len(chosen)):
+        for group in (groups * part // number for part in range(number)):
+            reach = min(file.metadata.row_group(group).num_rows, SAMPLE_REACH // number)
+            step = max(1, reach * number // SAMPLE_ROWS)
+            for batch in _every(step, reach, file.iter_batches(size, [group], names)):
                 rows = np.arange(done, done + batch.num_rows, dtype=np.int64) + 1
                 done += batch.num_rows
                 tally.read += batch.num_rows
                 fields = {role: _plain(batch.column(name)) for role, name in wanted.items()}
                 yield Batch(rows, fields, done, total)
+
+
+def _every(step: int, reach: int, batches: Iterator[Any]) -> Iterator[Any]:
+    """Yield every `step`-th of the first `reach` rows of batches."""
+    before = 0
+    for batch in _guarded(batches):
+        chosen = np.arange(-before % step, min(batch.num_rows, reach - before), step)
+        before += batch.num_rows
+        if len(chosen):
+            yield batch.take(pa.array(chosen))
+        if before >= reach:
+            return
 
 
 def read_head(path: Path) -> Head:

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.ingest.batch import Batch, Head, Reader
+from dpgeo.ingest.batch import TRIAL_ROWS, Batch, Head, Reader, limit_rows
 from dpgeo.ingest.decompress import Part
 from dpgeo.ingest.formats import InputFormat
 from dpgeo.ingest.layout import PLAIN, Layout
@@ -76,13 +77,16 @@ def _together(one: Reader, parts: Sequence[Part]) -> Reader:
             others = {role: name for role, name in wanted.items() if role not in named}
             options = {"layout": layout} if one.has_layouts else {}
             sizes = [part.path.stat().st_size for part in parts]
+            missed = 0
             for number, part in enumerate(parts):
                 before, stem = sum(sizes[:number]), pa.scalar(Path(part.name).stem)
                 for batch in some(part.path, others, tally, crs=crs, **options):
                     names = {role: pa.repeat(stem, len(batch.rows)) for role in named}
                     done = before + sizes[number] * batch.done // max(batch.total, 1)
                     fields = {**batch.fields, **names}
-                    yield replace(batch, fields=fields, done=done, total=sum(sizes))
+                    yield replace(batch, fields=fields, done=done - missed, total=sum(sizes))
+                # If rows of this file were left out, `done` must not reach `total` in the next.
+                missed = missed or int(batch.done < batch.total)
 
         return read
 
@@ -95,4 +99,8 @@ def _together(one: Reader, parts: Sequence[Part]) -> Reader:
         rows = [[*(row[index] for index in kept), stem] for row in first_rows.rows]
         return replace(first_rows, names=[*names, FILE_NAME], rows=rows)
 
-    return Reader(read_all(one.read), head, read_all(one.sample or one.read), has_layouts=True)
+    def some(path: Path, wanted: Wanted, tally: Tally, **options: Any) -> Iterator[Batch]:
+        """Yield the first rows of one of the files; a trial tries equally many of each."""
+        return limit_rows(one.read(path, wanted, tally, **options), TRIAL_ROWS // len(parts))
+
+    return Reader(read_all(one.read), head, read_all(one.sample or some), has_layouts=True)

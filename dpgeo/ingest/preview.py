@@ -13,9 +13,9 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest import sandbox
 from dpgeo.ingest.context import ANYWHERE, Context
 from dpgeo.ingest.decompress import Part
-from dpgeo.ingest.forms import Form, form_by_name, form_of
+from dpgeo.ingest.forms import Form, form_by_name
 from dpgeo.ingest.schema import Columns
-from dpgeo.ingest.sniff import is_sandboxed
+from dpgeo.ingest.sniff import form_read_here
 from dpgeo.ingest.understanding import Understanding
 from dpgeo.phrases import Phrase
 
@@ -94,9 +94,8 @@ def preview(
     as a table at all, or Conflict if the machine is too busy.
     """
     file_format = file_format or (columns.file_format if columns else "")
-    if not is_sandboxed(path, file_name, file_format):
-        form = form_of(file_format) if file_format else None
-        return preview_here([Part(path, file_name)], context, columns, form)
+    if form := form_read_here(path, file_name, file_format):
+        return preview_here([Part(path, file_name)], context, form, columns)
 
     request = {
         "source": str(path.absolute()),
@@ -118,20 +117,16 @@ def preview(
 
 
 def preview_here(
-    parts: Sequence[Part],
-    context: Context = ANYWHERE,
-    columns: Columns | None = None,
-    form: Form | None = None,
+    parts: Sequence[Part], context: Context, form: Form, columns: Columns | None = None
 ) -> Preview:
-    """Preview unpacked files in this process, by default in the format that they seem to have.
+    """Preview unpacked files of a known form in this process.
 
     Raises InvalidInput (field "file").
     """
     from dpgeo.ingest.column_guess import hints, suggest
-    from dpgeo.ingest.parts import format_of, reader_of
+    from dpgeo.ingest.parts import reader_of
     from dpgeo.ingest.understand import understand
 
-    form = form or Form(format_of(parts))
     reader, path = reader_of(parts, form.format), parts[0].path
     head = reader.first_rows(path, None if columns is None else columns.layout)
     head = replace(head, file_format=form.code)

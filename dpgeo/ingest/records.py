@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from dpgeo.ingest.batch import PREVIEW_ROWS, Batch, Head, Reader, Sieve
+from dpgeo.ingest.batch import PREVIEW_ROWS, Batch, Head, Reader, Sieve, limit_rows
 from dpgeo.ingest.crs import WGS84, check_stated
 from dpgeo.ingest.header import check_names, positions
 from dpgeo.ingest.layout import PLAIN, Layout
@@ -88,7 +88,7 @@ def record_reader(open_table: Open) -> Reader:
         path: Path, wanted: Wanted, tally: Tally, *, crs: str = WGS84, layout: Layout = PLAIN
     ) -> Iterator[Batch]:
         batches = read(path, wanted, tally, crs=crs, layout=layout, batch_rows=SAMPLE_ROWS)
-        yield from islice(batches, BATCH_ROWS // SAMPLE_ROWS)
+        yield from limit_rows(batches, BATCH_ROWS)
 
     return Reader(read, head, sample, has_layouts=True)
 

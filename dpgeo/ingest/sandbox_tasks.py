@@ -65,7 +65,7 @@ def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
     if form.format.sandboxed:
         parts = unpacked(MAX_BYTES)
     columns = request["columns"] and Columns.from_json(request["columns"])
-    seen = preview_here(parts, Context.from_json(request["context"]), columns, form)
+    seen = preview_here(parts, Context.from_json(request["context"]), form, columns)
     cut = len(parts) == PREVIEW_PARTS or parts[0].path.stat().st_size >= PREVIEW_BYTES
     if cut and seen.understanding:
         seen = replace(seen, understanding=replace(seen.understanding, whole=False))

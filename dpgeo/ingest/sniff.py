@@ -12,7 +12,7 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest.csv_layout import marked_encoding
 from dpgeo.ingest.decompress import is_packed
 from dpgeo.ingest.formats import FORMATS, InputFormat, Start
-from dpgeo.ingest.forms import form_of
+from dpgeo.ingest.forms import Form, form_of
 from dpgeo.phrases import translatable
 
 HEAD_BYTES = 4_096
@@ -46,7 +46,7 @@ def sniff(path: Path, file_name: str) -> InputFormat:
         )
     start = Start(head, path, file_name)
     recognised = next(form for form in FORMATS if form.matches(start))
-    if start.suffix in FORMATS[-1].suffixes and not recognised.sandboxed:
+    if start.suffix in FORMATS[-1].suffixes and recognised.like_rows:
         # The name says that the file is CSV, so what looks like another format is its first row.
         recognised = FORMATS[-1]
     if recognised is FORMATS[-1]:
@@ -54,11 +54,20 @@ def sniff(path: Path, file_name: str) -> InputFormat:
     return recognised
 
 
-def is_sandboxed(source: Path, file_name: str, file_format: str) -> bool:
-    """Return whether a file is read in a separate process, by its declared or guessed format."""
+def form_read_here(source: Path, file_name: str, file_format: str) -> Form | None:
+    """Return the form in which a file is read in this process, or None if a sandbox reads it.
+
+    It is the declared form, or else the recognised one. The caller reads the file in this form and
+    does not recognise it again: if the file were exchanged meanwhile, a C library could otherwise
+    read it outside the sandbox.
+    """
     if file_format:
-        return form_of(file_format).sandboxed
-    return is_packed(source) or sniff(source, file_name).sandboxed
+        form = form_of(file_format)
+    elif is_packed(source):
+        return None
+    else:
+        form = Form(sniff(source, file_name))
+    return None if form.sandboxed else form
 
 
 def _check_text(head: bytes, start: bytes, file_name: str) -> None:

@@ -23,9 +23,6 @@ from dpgeo.ingest.text import is_text, lenient_text
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import MAX_LATITUDE
 
-ROWS = 5_000
-"""Number of rows after which a trial ends, if the format can only be read from the beginning."""
-
 POINTS = 2_000
 WORLD = StudyArea.from_bounds(-180, -MAX_LATITUDE, 180, MAX_LATITUDE)
 KEY = bytes(32)
@@ -69,12 +66,7 @@ def take_sample(reader: Reader, path: Path, columns: Columns) -> Sample:
     """
     wanted: Wanted = {role: getattr(columns, role) for role in Role if getattr(columns, role)}
     tally = Tally()
-    batches: list[Batch] = []
-    for batch in reader.sample_rows(path, wanted, tally, columns):
-        batches.append(batch)
-        if reader.sample is None and tally.read >= ROWS:
-            break
-    return Sample(columns, batches, tally)
+    return Sample(columns, list(reader.sample_rows(path, wanted, tally, columns)), tally)
 
 
 @dataclass(slots=True)

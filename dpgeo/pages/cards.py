@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from django.db import DatabaseError
 from django.db.models import Q
 
+from dpgeo.datasets.storage import StoredFileMissing
 from dpgeo.pages.release_summary import Summary, summary_of
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public
@@ -42,10 +43,26 @@ class Card:
     opens: str
 
 
+NO_CARD = Card(kind="", unit="", counting="", moved="", margin=None, looks="", opens="")
+"""Card of a map whose blob is missing."""
+
+
 def card_of(release: Release) -> Card:
     """Return the card of a drawn release, and store it if it was not stored yet.
 
-    Making a card takes up to a third of a second, because it reads the whole map.
+    A list is whole without a map whose blob is missing, so such a map gets an empty card.
+    """
+    try:
+        return _stored_card(release)
+    except StoredFileMissing:
+        return NO_CARD
+
+
+def _stored_card(release: Release) -> Card:
+    """Return the card of a drawn release, and store it if it was not stored yet.
+
+    Making a card takes up to a third of a second, because it reads the whole map. Raises
+    StoredFileMissing.
     """
     if release.card.get("fields") == FIELDS:
         return Card(**release.card["of"])
@@ -85,7 +102,7 @@ def cards_make(*, seconds: float) -> int:
         if release.pk in _unreadable:
             continue
         try:
-            card_of(release)
+            _stored_card(release)
             made += 1
         except Exception as error:
             # A map that cannot be read must not prevent the cards of other maps, or the other work

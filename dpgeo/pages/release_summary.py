@@ -317,8 +317,28 @@ class Summary:
 
     @property
     def total_lines(self) -> tuple[tuple[str, TotalLine], ...]:
-        """Return the noisy totals, each with the word for what it counts."""
-        return tuple((self.word(line.counted), line) for line in self.totals)
+        """Return the noisy totals to show, each with the word for what it counts.
+
+        Beside the map's own sum, a total that says no more than it would only raise the question
+        which of both is right: one that is lost in its noise, one of the same noun that is no more
+        exact, and one from which it is not clear that the map leaves anything out.
+        """
+        figures = self.figures
+        return tuple(
+            (self.word(line.counted), line)
+            for line in self.totals
+            if not figures
+            or (
+                line.margin < line.value
+                and (line.counted != figures.counted or line.margin < figures.total_margin)
+                and (self.is_scaled or not self.scaling or line.counted != self.scaling.counted)
+            )
+        )
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether counts are offered scaled: the map leaves something out, beyond the noise."""
+        return self.scaling is not None and self.scaling.known and self.scaling.low > 1
 
     @property
     def scaled_word(self) -> str:
@@ -329,7 +349,11 @@ class Summary:
     def scales(self) -> str:
         """Return the scaling of a grid map as JSON for the map's script; "" if it is not scaled."""
         scaling = self.scaling
-        if not scaling or not scaling.known or any(each.look != CELLS.look for each in self.layers):
+        if (
+            not scaling
+            or not self.is_scaled
+            or any(each.look != CELLS.look for each in self.layers)
+        ):
             return ""
         spread = max(scaling.high - scaling.factor, scaling.factor - scaling.low) / scaling.factor
         return json.dumps({"factor": scaling.factor, "spread": spread})

@@ -1,9 +1,11 @@
-"""Messages to operators by mail and webhook: failed jobs, too little space, waiting drafts.
+"""Messages to operators by mail and webhook: failed jobs, too little space, waiting
+drafts, missing files.
 
 Privacy argument. For each kind of problem there is one fixed sentence, which says that it happened:
 no message contains a dataset, a number, a name or an error. Jobs and drafts count from the time at
 which API keys may learn that the job has ended (`jobs.figures`), and free disk space is read with
-added blur (`jobs.disk_space`). So the time of a message reveals no more about the data than these
+added blur (`jobs.disk_space`). Whether stored files are missing does not depend on the data. So the
+time of a message reveals no more about the data than these
 public times and the blurred reading already do, except that a job failed.
 """
 
@@ -29,6 +31,7 @@ from dpgeo.accounts.mail import sends_mail
 from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.figures import job_figures
 from dpgeo.jobs.models import Alert
+from dpgeo.releases.missing_files import files_still_missing
 from dpgeo.releases.waiting import drafts_waiting
 
 logger = logging.getLogger(__name__)
@@ -37,12 +40,14 @@ WEBHOOK_SECONDS = 10.0
 """Seconds after which a webhook that does not answer counts as failed."""
 
 QUIET = timedelta(hours=6)
-"""Shortest time between two messages about free disk space, since its blurred reading fluctuates.
+"""Shortest time between two messages about free disk space, since its blurred reading fluctuates,
+and between two about missing files, which readers find one after the other.
 """
 
 SENTENCES: Mapping[str, str] = {
     "jobs-failed": "Jobs have failed since the last message. The desk says why, to members.",
     "space": "There is too little free space, or a folder is read-only; jobs and uploads wait.",
+    "files": "Stored files are missing; `manage.py backup` and the log name them. Put them back.",
     "drafts": "Drafts wait for an approver, who publishes or rejects them on the desk.",
 }
 
@@ -87,6 +92,7 @@ def _readings() -> Iterator[Reading]:
     space = read_disk_space()
     yield Reading("jobs-failed", job_figures().failed)
     yield Reading("space", int(space.low or not space.writable))
+    yield Reading("files", files_still_missing())
     yield Reading("drafts", drafts_waiting())
 
 
@@ -99,7 +105,7 @@ def _tell(reading: Reading) -> bool:
     if reading.level == alert.level:
         return False
     rises = reading.level > alert.level
-    if rises and reading.name == "space" and _told_lately(alert):
+    if rises and reading.name in {"space", "files"} and _told_lately(alert):
         return False
     stored = Alert.objects.filter(pk=alert.pk, level=alert.level)
     sent_at = timezone.now() if rises else alert.sent_at

@@ -16,7 +16,7 @@ from django.db.models import F, QuerySet
 
 from dpgeo.artefacts.formats import BuiltFile, PlannedFile
 from dpgeo.core.errors import Conflict
-from dpgeo.datasets.storage import private_storage, public_storage, remove, store
+from dpgeo.datasets.storage import open_stored, private_storage, public_storage, remove, store
 from dpgeo.jobs.models import Job
 from dpgeo.releases.models import Release, ReleaseFile
 
@@ -119,7 +119,8 @@ def check_stored(release: Release) -> None:
     database was then restored from an earlier backup.
     """
     for file in made_files(release).filter(public=False):
-        if not private_storage().exists(file.stored_name):
+        names = (file.stored_name + suffix for suffix in _suffixes(file))
+        if not all(map(private_storage().exists, names)):
             raise Conflict(
                 "Files of this release are gone: it was rejected or withdrawn after the backup "
                 "that was restored. Reject it again, or put the files back."
@@ -158,7 +159,7 @@ def _copy_public(file: ReleaseFile, name: str) -> bool:
     Returns False if another process has moved or deleted the file meanwhile.
     """
     for suffix in _suffixes(file):
-        with private_storage().open(file.stored_name + suffix, "rb") as content:
+        with open_stored(private_storage(), file.stored_name + suffix) as content:
             public_storage().save(name + suffix, File(content))
     row = ReleaseFile.objects.filter(pk=file.pk, public=False)
     return bool(row.update(public=True, stored_name=name))

@@ -21,7 +21,7 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.datasets.layers import declared_before_upload, public_layer_add, same_people, source_of
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.provenance import PublicSource, ReleaseSource
-from dpgeo.datasets.storage import work_folder
+from dpgeo.datasets.storage import open_stored, work_folder
 from dpgeo.phrases import listed
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.selectors import FileUnmade, release_public, released_of, stored_file
@@ -101,7 +101,7 @@ def _opened(release: Release, name: str) -> Iterator[BinaryIO]:
             with (folder / name).open("rb") as file:
                 yield file
         return
-    with stored.storage.open(stored.name, "rb") as opened:
+    with open_stored(stored.storage, stored.name) as opened:
         yield cast("BinaryIO", opened)
 
 

@@ -16,7 +16,7 @@ from dpgeo.artefacts.codec import decode
 from dpgeo.core.errors import Conflict
 from dpgeo.core.released import Released
 from dpgeo.datasets.models import Upload
-from dpgeo.datasets.storage import private_storage, public_storage
+from dpgeo.datasets.storage import open_stored, private_storage, public_storage
 from dpgeo.jobs.models import Job
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.states import ACTIONS, KNOWN, PUBLIC, Gone, ReleaseState, is_timely
@@ -140,10 +140,13 @@ def mask_draw(release: Release) -> Release:
 
 
 def released_of(release: Release) -> Released:
-    """Return a release's decoded blob. Raises Conflict if there is no blob yet."""
+    """Return a release's decoded blob.
+
+    Raises Conflict if there is no blob yet, or StoredFileMissing.
+    """
     if not release.blob_name:
         raise Conflict("This release has not been drawn yet.")
-    with private_storage().open(release.blob_name, "rb") as blob:
+    with open_stored(private_storage(), release.blob_name) as blob:
         return decode(blob.read())
 
 

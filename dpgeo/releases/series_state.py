@@ -21,7 +21,7 @@ from django.utils import timezone
 
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.orphan_files import stored_names, sweep
-from dpgeo.datasets.storage import private_storage, remove, store
+from dpgeo.datasets.storage import open_stored, private_storage, remove, store
 from dpgeo.engine.series_view import Allowances
 from dpgeo.jobs.models import UNFINISHED
 from dpgeo.releases.models import Release, Series
@@ -87,7 +87,7 @@ def allowances_of(release: Release, folder: Path) -> Allowances | None:
 def _fetch(name: str, folder: Path) -> Path:
     path = folder / "used-before.parquet"
     try:
-        with private_storage().open(name, "rb") as stored, path.open("wb") as file:
+        with open_stored(private_storage(), name) as stored, path.open("wb") as file:
             shutil.copyfileobj(stored, file)
     except FileNotFoundError:
         raise StateMissing(

@@ -62,7 +62,7 @@ from dpgeo.core.spend import Measured
 from dpgeo.datasets.erasure import DataChanged
 from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.orphan_files import stored_names, sweep
-from dpgeo.datasets.storage import private_storage, remove
+from dpgeo.datasets.storage import open_stored, private_storage, remove
 from dpgeo.datasets.versions import rows_of
 from dpgeo.engine.duckdb_view import Answer
 from dpgeo.engine.in_place import (
@@ -208,7 +208,7 @@ def _asked(shard: ReleaseShard) -> bytes:
     """Return the stored `Question` that a shard answers, or b"" if its points are perturbed."""
     if not shard.question_name:
         return b""
-    with private_storage().open(shard.question_name, "rb") as file:
+    with open_stored(private_storage(), shard.question_name) as file:
         return bytes(file.read())
 
 
@@ -304,7 +304,7 @@ def _read(shard: ReleaseShard) -> mechanisms.PerturbedShard:
 
 def _content(shard: ReleaseShard) -> bytes:
     """Return the output of a shard. Raises Conflict if it was damaged."""
-    with private_storage().open(shard.blob_name, "rb") as file:
+    with open_stored(private_storage(), shard.blob_name) as file:
         data = bytes(file.read())
     if hashlib.sha256(data).hexdigest() != shard.blob_sha256:
         raise Conflict("Some of the work was damaged in storage; request a new release.")

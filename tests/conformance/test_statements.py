@@ -64,7 +64,7 @@ ABOUT = {
     "study_area_exchange": json.dumps(
         {"place": "Vessby", "source": SOURCE, "on": "2026-11-22", "times": 1}
     ),
-    "study_area_seen": json.dumps({"times": 2, "on": "2026-11-22"}),
+    "study_area_seen": json.dumps({"areas": 2, "on": "2026-11-22"}),
 }
 """What a publisher tells about itself and its data, with every field filled in."""
 

@@ -14,11 +14,11 @@ from django.test import Client
 from django.utils.crypto import get_random_string
 
 from dpgeo.accounts.models import Role, User
-from dpgeo.api.files import is_missing
 from dpgeo.artefacts import flow_files, kepler
 from dpgeo.artefacts.files import FORMATS, MADE_UP_POINTS, WHOLE_RELEASE, build_files
 from dpgeo.artefacts.formats import LayerFormat, StyleFormat
 from dpgeo.artefacts.view import views
+from dpgeo.datasets.storage import is_missing
 from dpgeo.postprocess.layers import Layer, layers
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.states import ReleaseState

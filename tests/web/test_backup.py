@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core import mail
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
-from django.test import override_settings
+from django.test import Client, override_settings
 from pytest_django.plugin import DjangoDbBlocker
 
 from dpgeo.accounts.models import Role, User
@@ -34,11 +35,13 @@ from dpgeo.datasets import erasure
 from dpgeo.datasets.dataset_budgets import dataset_merge_ledgers
 from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.ingest_job import upload_ingest
-from dpgeo.datasets.models import Dataset, Suppression, Upload, UploadState
+from dpgeo.datasets.models import Dataset, MissingFile, Suppression, Upload, UploadState
+from dpgeo.datasets.orphan_files import stored_names
 from dpgeo.datasets.selectors import ready_upload
 from dpgeo.datasets.services import dataset_update
 from dpgeo.datasets.storage import private_storage, public_storage
 from dpgeo.jobs.models import Job, JobState
+from dpgeo.releases.alerts import alerts_send
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import (
     release_publish,
@@ -72,7 +75,7 @@ class Backups:
         output = io.StringIO()
         words = [str(data), "--identity", str(self.identity), *options]
         words += ["--keys", str(keys)] if keys else []
-        call_command("restore", *words, stdout=output)
+        call_command("restore", *words, stdout=output, stderr=output)
         return output.getvalue()
 
 
@@ -145,8 +148,6 @@ def all_rows() -> dict[str, list[bytes]]:
 
 
 def all_files() -> dict[str, bytes]:
-    from dpgeo.datasets.orphan_files import stored_names
-
     contents = {}
     for label, storage in (("private", private_storage()), ("public", public_storage())):
         for name in stored_names(storage, ""):
@@ -198,6 +199,73 @@ def test_a_backup_restores_every_row_and_file(
             cursor.execute("UPDATE budgets_entry SET units = 1")
     assert dataset.pk
     assert release.pk
+
+
+@pytest.mark.usefixtures("old")
+def test_a_backup_is_made_and_restored_although_50_files_are_missing(
+    backups: Backups, new_machine: NewMachine, settings: Any
+) -> None:
+    desk = make_desk()
+    dataset, release = published(desk)
+    for _ in range(6):
+        spend(desk, dataset, "0.2")
+    lost = sorted(
+        name
+        for name in stored_names(public_storage(), "")
+        if not name.startswith(release.pk) or name.endswith(("statement.json", "map.bin.gz"))
+    )
+    assert len(lost) >= 50
+    for name in lost:
+        public_storage().delete(name)
+    output, errors = io.StringIO(), io.StringIO()
+    words = [str(backups.folder), "--recipient", backups.recipient]
+    call_command("backup", *words, stdout=output, stderr=errors)
+    assert f"{len(lost)} files are missing" in errors.getvalue()
+    assert errors.getvalue().splitlines()[1:] == lost
+    data, keys = map(Path, output.getvalue().splitlines()[:2])
+    about = archive_verify(data, read_identities(backups.identity))
+    assert about["missing"] == [f"releases/{name}" for name in lost]
+    settings.DPGEO_ALERT_MAIL = ["operators@example.org"]
+    assert alerts_send() == 1
+    assert "Stored files are missing" in str(mail.outbox[-1].body)
+    rows, files = all_rows(), all_files()
+    with new_machine("new"):
+        report = backups.restore(data, keys)
+        assert f"{len(lost)} files were missing when the backup was made" in report
+        assert set(report.splitlines()) >= set(lost)
+        assert all_files() == files
+        assert all_rows()["releases.ReleaseFile"] == rows["releases.ReleaseFile"]
+        assert MissingFile.objects.count() == len(lost)
+        assert alerts_send() == 1
+        served = [each.name for each in release.files.exclude(stored_name="")]
+        answers = {
+            name: Client().get(f"/api/v1/releases/{release.pk}/files/{name}").status_code
+            for name in served
+        }
+        assert {name for name, status in answers.items() if status == 404} == {"statement.json"}
+        assert len(served) > 3
+
+
+@pytest.mark.usefixtures("old")
+def test_a_backup_is_made_even_if_files_vanish_during_every_attempt(
+    backups: Backups, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A busy site deletes files all the time, and has to be backed up nevertheless."""
+    published(make_desk())
+    usual = backup_module._add_rows
+    lost: list[str] = []
+
+    def delete_meanwhile(*arguments: Any) -> int:
+        rows = usual(*arguments)
+        lost.append(next(stored_names(public_storage(), "")))
+        public_storage().delete(lost[-1])
+        return rows
+
+    monkeypatch.setattr(backup_module, "_add_rows", delete_meanwhile)
+    data, _ = backups.make()
+    assert len(lost) == backup_module.ATTEMPTS
+    about = archive_verify(data, read_identities(backups.identity))
+    assert about["missing"] == sorted(f"releases/{name}" for name in lost)
 
 
 @pytest.mark.usefixtures("old")

@@ -259,7 +259,7 @@ def test_a_tighter_area_after_a_file_was_looked_at_is_on_record(desk: Desk) -> N
     assert again.dataset.area_seen == {}  # no file was opened with another study area
     dataset_discard(dataset=again.dataset)
     tight = received(desk, rows_at(10.2, 50.2), area=(10.1, 50.1, 10.3, 50.3))
-    assert tight.dataset.area_seen["times"] == 2
+    assert tight.dataset.area_seen["areas"] == 2
 
 
 def test_a_format_is_declared_where_the_first_row_suggests_another(desk: Desk) -> None:

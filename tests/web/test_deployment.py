@@ -306,11 +306,45 @@ def test_secrets_are_required_and_have_no_default() -> None:
         assert set(re.findall(rf"\${{{secret}[^}}]*}}", text)) == {f"${{{secret}:?}}"}
 
 
-def test_the_readiness_check_uses_the_port_of_the_web_container() -> None:
+def test_healthz_answers_without_a_database_a_broker_or_a_disk(
+    client: Client, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    """A pod without a database stays in rotation: it serves the page that says so.
+
+    This test has no mark `django_db`, so the use of the database would be an error.
+    """
+
+    def gone(*_: Any, **__: Any) -> None:
+        raise OSError("no such device")
+
+    settings.HTTPS = settings.SECURE_SSL_REDIRECT = True
+    settings.SECURE_REDIRECT_EXEMPT = production.SECURE_REDIRECT_EXEMPT
+    monkeypatch.setattr(current_app, "connection_for_write", gone)
+    monkeypatch.setattr("dpgeo.api.health.read_disk_space", gone)
+    for host in ("127.0.0.1", "localhost"):
+        for method in (client.get, client.head):
+            answer = method("/healthz", headers={"host": host})
+            assert answer.status_code == 200
+    assert client.get("/healthz").json() == {"status": "ok"}
+    assert "no-cache" in answer["Cache-Control"]
+
+
+def test_a_database_whose_machine_is_gone_is_given_up_after_seconds(tmp_path: Path) -> None:
+    script = "from django.conf import settings as s; print(s.DATABASES['default']['OPTIONS'])"
+    for url, seconds in (("maps", 5), ("maps?connect_timeout=2", 2)):
+        shown = manage(
+            tmp_path,
+            *("shell", "--no-imports", "-c", script),
+            DATABASE_URL=f"postgres://dpgeo:word@127.0.0.1:1/{url}",
+        )
+        assert f"'connect_timeout': {seconds}" in shown.stdout
+
+
+def test_the_health_check_uses_the_port_of_the_web_container() -> None:
     probe = " ".join(SERVICES["web"]["healthcheck"]["test"])
     address = re.search(r"http://127\.0\.0\.1:(\d+)(/\w+)", probe)
     assert address
-    assert resolve(address[2]).url_name == "readyz"
+    assert resolve(address[2]).url_name == "healthz"
     assert f"0.0.0.0:{address[1]}" in dockerfile("CMD")
     assert {name for name, each in SERVICES.items() if "ports" in each} == {"proxy", "tls"}
     (port,) = SERVICES["proxy"]["ports"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,12 +16,13 @@ from dpgeo.accounts.models import Role
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets import preview_slots, previews
 from dpgeo.datasets.ingest_job import upload_ingest
-from dpgeo.datasets.models import Upload, UploadState
+from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.practice import upload_practice
 from dpgeo.datasets.previews import upload_preview
 from dpgeo.datasets.selectors import canonical_path
 from dpgeo.datasets.storage import private_storage
 from dpgeo.datasets.uploads import upload_confirm
+from dpgeo.ingest.preview import preview
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import Job
 from dpgeo.jobs.services import job_fail, job_lease, job_progress
@@ -290,6 +293,57 @@ def test_a_preview_that_was_made_while_this_one_waited_is_used(
     stored_preview, upload.preview = upload.preview, ""
     monkeypatch.setattr(previews, "preview", None)
     assert upload_preview(upload=upload).to_json() == json.loads(stored_preview)
+
+
+@pytest.mark.parametrize("what", ["removed", "altered", "exchanged", "exchanged and back"])
+def test_a_file_that_changes_while_it_is_tried_leaves_no_preview(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    upload = send(desk)
+    Upload.objects.update(preview="")
+    upload.refresh_from_db()
+    path = Path(private_storage().path(upload.raw_name))
+    usual = preview
+
+    def change(source: Path, *arguments: Any, **options: Any) -> Any:
+        if what == "removed":
+            path.unlink()
+        elif what == "altered":
+            path.write_text(path.read_text().replace("p1", "p9"))
+        else:
+            path.rename(path.with_suffix(".aside"))
+            path.write_text("device,lat,lon\nx,50,10\n")
+        seen = usual(source, *arguments, **options)
+        if what == "exchanged and back":
+            path.with_suffix(".aside").rename(path)
+        return seen
+
+    monkeypatch.setattr(previews, "preview", change)
+    with pytest.raises(Conflict, match="changed or removed while it was read"):
+        upload_preview(upload=upload)
+    upload.refresh_from_db()
+    assert upload.preview == ""
+    assert not upload.failure
+
+
+def test_a_trial_under_an_area_that_was_changed_meanwhile_is_not_kept(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    upload = send(desk)
+    Upload.objects.update(preview="")
+    upload.refresh_from_db()
+    usual = preview
+
+    def change(*arguments: Any, **options: Any) -> Any:
+        area = {**upload.dataset.study_area, "bbox": [9, 49, 11, 51]}
+        Dataset.objects.update(study_area=area, time_zone="Asia/Tokyo")
+        return usual(*arguments, **options)
+
+    monkeypatch.setattr(previews, "preview", change)
+    with pytest.raises(Conflict, match="changed while the file was read"):
+        upload_preview(upload=upload)
+    upload.refresh_from_db()
+    assert upload.preview == ""
 
 
 def test_practice_files_have_a_column_for_everything_that_is_declared(desk: Desk) -> None:

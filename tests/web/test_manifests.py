@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from django.urls import resolve
 from jsonschema import Draft7Validator
 
 from tests.web.kubernetes_fields import schema_of
@@ -83,6 +84,21 @@ def test_pods_run_without_privileges() -> None:
                 assert own["allowPrivilegeEscalation"] is False
                 assert "memory" in container["resources"]["limits"]
                 assert {each["name"] for each in container["volumeMounts"]} <= mounted
+
+
+def test_a_pod_stays_in_rotation_without_its_database() -> None:
+    web = CONTAINERS["web"]
+    for probe in (web["readinessProbe"], web["livenessProbe"]):
+        assert resolve(probe["httpGet"]["path"]).url_name == "healthz"
+        assert probe["httpGet"]["port"] in {each["containerPort"] for each in web["ports"]}
+    assert "startupProbe" not in web
+
+
+def test_alerts_watch_what_no_probe_asks_for() -> None:
+    rules = yaml.safe_load((ROOT / "deploy" / "prometheus-alerts.yml").read_text())
+    watched = " ".join(each["expr"] for each in rules["groups"][0]["rules"])
+    assert "dpgeo_ready == 0" in watched
+    assert "dpgeo_files_missing > 0" in watched
 
 
 def test_pods_run_the_commands_that_the_compose_file_runs() -> None:

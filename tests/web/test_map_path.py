@@ -387,6 +387,20 @@ def test_a_guess_that_is_no_number_of_people_is_refused(desk: Desk, typed: str) 
     assert desk.client.get(publish, asked)["Location"].startswith(address)
 
 
+def test_the_next_map_begins_with_the_guess_that_the_owner_gave_last(desk: Desk) -> None:
+    dataset = undecided(desk, ready=True)
+    address = f"/desk/datasets/{dataset.slug}/map/cost/"
+    assert 'value="50000"' in desk.page(address)
+    published(desk, dataset, people="7,250", detail="private")
+    assert 'value="7250"' in desk.page(address)
+    assert "What to expect of about 7,250 people." in desk.page(f"{address}?kind=heat")
+    published(desk, Dataset.objects.get(), people="900", total="", detail="private")
+    assert 'value="900"' in desk.page(address)
+    assert 'value="60"' in desk.page(f"{address}?people=60")
+    other = undecided(desk, slug="other")
+    assert 'value="50000"' in desk.page(f"/desk/datasets/{other.slug}/map/cost/")
+
+
 @pytest.mark.parametrize("people", [50, 725, 1_000_000])
 def test_totals_that_so_many_people_cannot_afford_are_said_before(desk: Desk, people: int) -> None:
     dataset = undecided(desk)

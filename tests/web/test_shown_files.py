@@ -67,7 +67,7 @@ def test_statements_do_not_depend_on_the_bytes_of_files(desk: Desk, second: str)
     today = timezone.now().astimezone(datetime.UTC).date().isoformat()
     stated = stated_of(later.dataset)
     assert {name: json.loads(text) for name, text in stated.items()} == {
-        "study_area_seen": {"times": 1, "on": today}
+        "study_area_seen": {"areas": 1, "on": today}
     }
 
 
@@ -106,10 +106,10 @@ def test_each_other_area_counts_once_and_the_same_area_never(desk: Desk) -> None
     same = received(desk, rows_at(10.2, 50.2))
     assert same.dataset.area_seen == {}
     tight = received(desk, rows_at(10.2, 50.2), area=TIGHT)
-    assert tight.dataset.area_seen["times"] == 2
+    assert tight.dataset.area_seen["areas"] == 2
     ShownFile.objects.update(on=datetime.date(2026, 1, 2))
     dataset = received(desk, [], area=TIGHT).dataset
-    assert dataset.area_seen == {"times": 2, "on": "2026-01-02"}
+    assert dataset.area_seen == {"areas": 2, "on": "2026-01-02"}
     other = make_desk("Another house", "other")
     assert received(other, rows_at(10.2, 50.2), area=TIGHT).dataset.area_seen == {}
 
@@ -128,7 +128,7 @@ def test_an_area_that_is_changed_counts_what_was_opened_until_then(desk: Desk) -
     dataset_update(dataset=early, changes={"title": "Walks"})
     assert early.area_seen == {}
     dataset_update(dataset=early, changes={"study_area": moved})
-    assert early.area_seen["times"] == 1
+    assert early.area_seen["areas"] == 1
 
 
 def test_invented_people_leave_no_record(desk: Desk) -> None:
@@ -139,14 +139,14 @@ def test_invented_people_leave_no_record(desk: Desk) -> None:
 
 def test_the_record_is_stated_on_the_page_and_in_the_statement(desk: Desk, tmp_path: Any) -> None:
     dataset = make_dataset()
-    Dataset.objects.update(area_seen={"times": 3, "on": "2026-11-22"})
+    Dataset.objects.update(area_seen={"areas": 3, "on": "2026-11-22"})
     make_ready(dataset, tmp_path)
     dataset.refresh_from_db()
     release = release_publish(release=make_release(dataset), by=None)
     document: Any = statement(released_of(release))
     seen = document["study_area_seen"]
-    assert (seen["times"], seen["on"]) == (3, "2026-11-22")
-    assert "(times: 3, last on 2026-11-22)" in seen["meaning"]
+    assert (seen["areas"], seen["on"]) == (3, "2026-11-22")
+    assert "(areas: 3, last on 2026-11-22)" in seen["meaning"]
     assert document["study_area_exchange"] is None
     Draft202012Validator(statement_schema()["properties"]["study_area_seen"]).validate(seen)
     page = desk.page(reverse("release-privacy", args=[release.pk]))

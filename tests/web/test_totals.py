@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.cache import cache
 from django.core.management import call_command
+from django.test import Client
 from jsonschema import Draft202012Validator
 
 from dpgeo.artefacts.statement import statement
 from dpgeo.artefacts.statement_schema import statement_schema
+from dpgeo.core.counted import Counted
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting
+from dpgeo.pages.release_summary import summarise
 from dpgeo.privacy.totals import WEIGHTS
 from dpgeo.releases.models import Release
 from dpgeo.releases.requests import request_of, request_of_draw
 from dpgeo.releases.selectors import released_of
 from tests.makers import make_dataset, make_ready, make_release, quote_release
 from tests.noise import laplace
+from tests.unit.artefacts.releases import grid_release
+from tests.unit.postprocess.test_scaling import bought
+from tests.web import published
 from tests.web.api import REQUEST, program_of
 from tests.web.desk import make_desk
 
@@ -145,3 +153,31 @@ def test_programs_ask_for_totals_and_read_scaled_answers() -> None:
         assert answer["scaled"] is None
     else:
         assert answer["scaled"]["low"] <= answer["scaled"]["estimate"] <= answer["scaled"]["high"]
+
+
+@pytest.mark.parametrize(
+    ("people", "sightings", "shows", "scales"),
+    [
+        (30, 161, False, False),  # lost in the noise
+        (30, 4_000, False, False),  # the noise leaves open whether the map leaves anything out
+        (5_000, 4_000, True, False),
+        (5_000, 900_000, True, True),
+    ],
+)
+def test_a_total_is_shown_beside_the_maps_own_sum_only_if_it_says_more(
+    people: int, sightings: int, shows: bool, scales: bool
+) -> None:
+    drawn = grid_release(bound=3)
+    summary = summarise(drawn)
+    assert summary.figures is not None
+    assert summary.figures.counted is Counted.SIGHTINGS
+    totals = bought(people, sightings, 1)
+    cache.clear()
+    release = published.install(
+        published.make_dataset(),
+        dataclasses.replace(drawn, totals=totals, counting=Counting.PEOPLE),
+    )
+    page = Client().get(f"/maps/{release.pk}/").content.decode()
+    assert ("In all the data" in page) == shows
+    assert ("Scaled to all" in page) == scales
+    assert "lost in the noise" not in page

@@ -67,13 +67,10 @@ class Collection:
     def open(self) -> Iterator[FeatureFile]:
         """Open the file with the features.
 
-        Raises Http404 if the release was withdrawn in the meantime.
+        Raises StoredFileMissing, also if the release was withdrawn in the meantime.
         """
-        try:
-            with open_parts(public_storage(), self.file.stored_name) as file:
-                yield FeatureFile(file)
-        except FileNotFoundError:
-            raise Http404 from None
+        with open_parts(public_storage(), self.file.stored_name) as file:
+            yield FeatureFile(file)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.dataset_budgets import dataset_share_budget
 from dpgeo.datasets.models import Dataset, UploadState
 from dpgeo.datasets.same_people import open_warnings
-from dpgeo.datasets.services import dataset_update
+from dpgeo.datasets.services import dataset_guess_people, dataset_update
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.cost import first_problem, picture_address, protection
 from dpgeo.pages.desk.datasets import REFUSED
@@ -132,6 +132,8 @@ def spend(request: HttpRequest, form: PublishForm, settings: MapSettings) -> Rel
             return None
         with transaction.atomic():
             give_budget(request, settings)
+            if settings.people_text:
+                dataset_guess_people(dataset=dataset, people=settings.guessed_people)
             if values["licence"] != dataset.licence:
                 dataset_update(dataset=dataset, changes={"licence": values["licence"]})
             return release_request(

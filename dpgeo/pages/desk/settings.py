@@ -127,7 +127,7 @@ class MapSettings:
         self.detail: str = detail if detail in DETAILS else "balanced"
         self.total_text: str = str(given.get("other") or given.get("total") or "").strip()
         self.other_text: str = str(given.get("other") or "")
-        self.people_text: str = str(given.get("people") or "").strip()
+        self.people_text: str = str(given.get("people") or dataset.guessed_people or "").strip()
         self.shared_text: str = str(given.get("ledger") or "")
         places = given.get("other_places") or given.get("places") or SUGGESTED_PLACES[0]
         self.places_text: str = str(places).strip()

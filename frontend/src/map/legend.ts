@@ -1,7 +1,7 @@
 /** Legend of a map. It cannot be closed, so that no picture of the map is without it. */
 import type { LegendContent } from "../layers/map-layer";
 import { element } from "../ui/dom";
-import { formatShort } from "../ui/format";
+import { edgeText } from "../ui/format";
 import { t } from "../ui/translate";
 
 /** Where a map leaves little room, the margins of error are folded. */
@@ -50,7 +50,7 @@ function ramp({ classes, words }: LegendContent): HTMLElement[] {
   const axis = element(
     "div",
     "axis",
-    ...classes.map(({ from }, at) => element("span", at ? "between" : "", from === null ? "" : formatShort(from))),
+    ...classes.map(({ from }, at) => element("span", at ? "between" : "", edgeText(from, classes.length))),
   );
   for (const part of [row, axis]) part.style.setProperty("--classes", String(classes.length));
   if (!words) {

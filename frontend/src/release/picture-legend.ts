@@ -2,7 +2,7 @@
 import { drawHatch } from "../canvas/hatch";
 import type { Palette } from "../colour/ramps";
 import type { LegendContent, LegendKey } from "../layers/map-layer";
-import { formatShort } from "../ui/format";
+import { edgeText } from "../ui/format";
 
 export const MARGIN = 16;
 export const LINE = 17;
@@ -43,7 +43,7 @@ export function drawLegend(
     pen.fillRect(x, y, SWATCH.width - 1, SWATCH.height);
     if (from === null) return;
     pen.textAlign = index ? "center" : "left";
-    text(formatShort(from), x, y + SWATCH.height + 13);
+    text(edgeText(from, classes.length), x, y + SWATCH.height + 13);
     pen.textAlign = "left";
   });
   if (classes.length) {

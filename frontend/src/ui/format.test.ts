@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { formatMetres, formatNumber, formatShort } from "./format";
+import { edgeText, formatMetres, formatNumber, formatShort } from "./format";
 
 describe("numbers", () => {
   it("are whole from ten on, with a true minus sign and no negative zero", () => {
@@ -8,5 +8,10 @@ describe("numbers", () => {
     ]);
     expect([9999, 25000].map(formatShort)).toEqual(["9,999", "25k"]);
     expect([173.2, 1234].map(formatMetres)).toEqual(["170\u00a0m", "1.2\u00a0km"]);
+  });
+
+  it("of a legend's only class say that they are a lower edge", () => {
+    expect([edgeText(12, 1), edgeText(25000, 1), edgeText(null, 1)]).toEqual(["12 or more", "25k or more", ""]);
+    expect([edgeText(12, 2), edgeText(null, 2)]).toEqual(["12", ""]);
   });
 });

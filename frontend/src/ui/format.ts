@@ -1,5 +1,5 @@
 /** Formats of numbers, lengths and positions for readers, in the page's language. */
-import { language } from "./translate";
+import { language, t } from "./translate";
 
 const whole = new Intl.NumberFormat(language(), { maximumFractionDigits: 0 });
 const fine = new Intl.NumberFormat(language(), { maximumSignificantDigits: 2 });
@@ -7,6 +7,13 @@ const fine = new Intl.NumberFormat(language(), { maximumSignificantDigits: 2 });
 /** As short as an axis needs: "1,000", "25k". */
 export function formatShort(value: number): string {
   return value < 10_000 ? formatNumber(value) : `${formatNumber(value / 1000)}k`;
+}
+
+/** The lower edge of a class, as a legend shows it. A number alone would not say what it is, where one
+    class is all there is. */
+export function edgeText(from: number | null, classes: number): string {
+  if (from === null) return "";
+  return classes === 1 ? t("{number} or more", { number: formatShort(from) }) : formatShort(from);
 }
 
 /** Whole from ten on, two digits below; a true minus sign. */

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from dpgeo.core.errors import InvalidInput
+from dpgeo.ingest import parquet_reader, sniff
+from dpgeo.ingest import parts as parts_module
+from dpgeo.ingest.context import Context
 from dpgeo.ingest.decompress import Part
-from dpgeo.ingest.formats import FORMATS
+from dpgeo.ingest.formats import FORMATS, InputFormat
 from dpgeo.ingest.forms import form_by_name, form_of
-from dpgeo.ingest.ingestion import ingest_here, ingest_parts
+from dpgeo.ingest.ingestion import ingest, ingest_here, ingest_parts
 from dpgeo.ingest.preview import preview, preview_here
 from dpgeo.ingest.schema import Columns
 from tests.unit.ingest.helpers import KEY, schema
@@ -66,6 +73,34 @@ def test_a_name_tells_the_format() -> None:
         assert refused.value.field == "columns.file_format"
 
 
+@pytest.mark.parametrize("read", ["preview", "ingest"])
+def test_a_file_that_is_exchanged_after_its_look_reaches_no_library_outside_the_sandbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: str
+) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("who,lon,lat\nanna,0.5,50.5\n")
+    table = pa.table({"who": ["anna"], "lon": [0.5], "lat": [50.5]})
+    usual = sniff.sniff
+
+    def exchange(source: Path, name: str) -> InputFormat:
+        recognised = usual(source, name)
+        pq.write_table(table, path)
+        return recognised
+
+    def opened(*_: Any) -> None:
+        pytest.fail("A C library read the file in this process.")
+
+    monkeypatch.setattr(sniff, "sniff", exchange)
+    monkeypatch.setattr(parts_module, "sniff", exchange)
+    monkeypatch.setattr(parquet_reader, "open_parquet", opened)
+    columns = Columns("lon", "lat", "who")
+    with contextlib.suppress(InvalidInput):
+        if read == "preview":
+            preview(path, "rows.data")
+        else:
+            ingest(path, "rows.data", schema(columns), KEY, tmp_path / "out", lambda *_: None)
+
+
 @pytest.mark.parametrize(("header", "who"), [("file name", "anna"), ("driver", "one")])
 def test_a_column_called_file_name_stands_for_itself(tmp_path: Path, header: str, who: str) -> None:
     parts = []
@@ -73,7 +108,7 @@ def test_a_column_called_file_name_stands_for_itself(tmp_path: Path, header: str
         path = tmp_path / name
         path.write_text(f"{header},lon,lat\nanna,0.5,50.5\n")
         parts.append(Part(path, name))
-    seen = preview_here(parts)
+    seen = preview_here(parts, Context(), form_of("csv"))
     assert seen.rows[0][seen.columns.index("file name")] == who
     columns = Columns("lon", "lat", "file name", file_format="csv.zip")
     ingest_parts(parts, schema(columns), KEY, tmp_path / "out", lambda *_: None)

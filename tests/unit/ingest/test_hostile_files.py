@@ -23,9 +23,11 @@ from dpgeo.core.guarantees import Unit
 from dpgeo.core.measures import Measure
 from dpgeo.ingest.context import Context
 from dpgeo.ingest.decompress import Part
+from dpgeo.ingest.forms import Form
 from dpgeo.ingest.ingestion import ingest_here
 from dpgeo.ingest.preview import preview_here
 from dpgeo.ingest.schema import Columns, Schema
+from dpgeo.ingest.sniff import sniff
 from fixtures.messy import FILES, sightings
 from tests.hostile import MINUTES, THOROUGH, WORDS, damaged, json_text, seeds, value, word
 from tests.unit.ingest.files import CATALOGUE, geopackage, gpkg_point
@@ -171,7 +173,9 @@ def read(path: Path, random: Random) -> bool:
     """Preview a file and read it with some of its columns; return whether it was read."""
     names = [word(random), "who", "lat", "lon"]
     try:
-        seen = preview_here([Part(path, path.name)], Context(area=AREA))
+        seen = preview_here(
+            [Part(path, path.name)], Context(area=AREA), Form(sniff(path, path.name))
+        )
     except InvalidInput as refusal:
         said(refusal)
     else:

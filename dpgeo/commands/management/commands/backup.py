@@ -93,7 +93,11 @@ class Command(BaseCommand):
             "archive of the keys elsewhere."
         )
         if backup.missing:
-            self.stderr.write(f"{backup.missing:,} files that rows name are missing here.")
+            self.stderr.write(
+                f"{len(backup.missing):,} files are missing and not in the backup. Put them "
+                "back from an older one:"
+            )
+            self.stderr.write("\n".join(backup.missing))
         if keep is not None and (expired := backups_expire(folder=wanted["folder"], keep=keep)):
             self.stdout.write(f"{expired:,} older files are deleted.")
 

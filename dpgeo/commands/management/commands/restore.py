@@ -64,3 +64,9 @@ class Command(BaseCommand):
         for words, number in lines.items():
             if number:
                 self.stdout.write(f"{number:,} {words}")
+        if restored.missing:
+            self.stderr.write(
+                f"{len(restored.missing):,} files were missing when the backup was made. "
+                "Put them back from an older one:"
+            )
+            self.stderr.write("\n".join(restored.missing))
