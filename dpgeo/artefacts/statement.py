@@ -40,7 +40,6 @@ from dpgeo.core.window import Window
 from dpgeo.core.zcdp import delta_of, delta_text, parse_delta
 from dpgeo.postprocess.layers import BoxLayer, Layer, layers, quantisation_step
 from dpgeo.postprocess.scaling import Scaling, scaling_of
-from dpgeo.spatial.ground_grid import grid_step
 
 NAME = "statement.json"
 MEDIA_TYPE = "application/json"
@@ -400,8 +399,7 @@ def _points_total(released: Released) -> promises.PointsTotal | None:
     if not points:
         return None
     radius = int(released.about["dataset_points_radius"])
-    # Before version 0.2, inputs were snapped to the same grid as outputs.
-    step = released.about.get("dataset_points_input_step", 1000 * grid_step(radius))
+    step = released.about["dataset_points_input_step"]
     pico = whole_units(Notion.GEO_IND, Fraction(points))
     return promises.PointsTotal(pico=pico, radius=radius, input_step=int(step))
 
