@@ -40,7 +40,7 @@ from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import LeaseLost
 from dpgeo.pages.desk.request_form import ReleaseForm
 from dpgeo.releases import sharding
-from dpgeo.releases.blobs import blob_prefix
+from dpgeo.releases.blobs import new_blob_name
 from dpgeo.releases.models import Release, ReleaseShard
 from dpgeo.releases.reconciliation import releases_sweep
 from dpgeo.releases.selectors import released_of
@@ -580,7 +580,7 @@ def test_an_installation_that_cannot_write_refunds_nothing_that_may_be_drawn(
     This holds for counts and for points: after a restore, a queued job may already have been drawn.
     """
     drawn, untouched = (make_request(dataset, **POINTS) for _ in range(2))
-    private_storage().save(f"{blob_prefix(drawn.job_id)}1", ContentFile(b"cut short"))
+    private_storage().save(new_blob_name(drawn), ContentFile(b"cut short"))
     monkeypatch.setattr(
         "dpgeo.releases.release_job.check_encodable", Mock(side_effect=UnwritableRelease("No."))
     )

@@ -181,14 +181,6 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "layered",
-                    models.BooleanField(
-                        default=False,
-                        editable=False,
-                        help_text="Whether person hashes can be compared with those of other datasets.",
-                    ),
-                ),
-                (
                     "people_asked",
                     models.BooleanField(
                         default=False,
@@ -417,8 +409,7 @@ class Migration(migrations.Migration):
                     "before_upload",
                     models.BooleanField(
                         editable=False,
-                        help_text="Whether no file of these people was uploaded before; unknown if empty.",
-                        null=True,
+                        help_text="Whether no file of these people was uploaded before.",
                     ),
                 ),
                 ("source_name", models.CharField(blank=True, max_length=200)),
