@@ -120,6 +120,7 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
+    "django.contrib.sitemaps",
     "allauth",
     "allauth.account",
     "allauth.mfa",

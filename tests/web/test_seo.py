@@ -232,6 +232,34 @@ def test_the_feed_lists_published_maps_by_their_day(client: Client, release: Rel
     [entry] = feed.findall("a:entry", names)
     assert entry.findtext("a:id", namespaces=names) == f"{HOST}/maps/{release.pk}/"
     updated = entry.findtext("a:updated", namespaces=names) or ""
-    assert updated.endswith("T00:00:00Z")
+    assert updated.endswith("T00:00:00+00:00")
     assert feed.findtext("a:updated", namespaces=names) == updated
     assert "are you in these data, too?" in (entry.findtext("a:summary", namespaces=names) or "")
+
+
+@pytest.mark.parametrize("address", ["/feed.atom", "/sitemap.xml"])
+def test_feed_and_sitemap_are_sent_again_only_if_they_changed(
+    client: Client, release: Release, address: str
+) -> None:
+    """Feed and sitemap have an ETag, and no date: two maps may be published on one day."""
+    first = client.get(address)
+    assert "Last-Modified" not in first
+    known = {"If-None-Match": first["ETag"]}
+    assert client.get(address, headers=known).status_code == 304
+    install(make_dataset(title="Another"))
+    assert client.get(address, headers=known).status_code == 200
+    assert client.post(address).status_code == 405
+
+
+def test_a_feed_without_maps_does_not_change_with_time(client: Client) -> None:
+    assert "<updated>1970-01-01T00:00:00+00:00</updated>" in client.get("/feed.atom").text
+
+
+def test_control_characters_and_markup_in_texts_do_not_break_the_feed(client: Client) -> None:
+    release = install(make_dataset())
+    Release.objects.filter(pk=release.pk).update(title="a\x0b<b>", description="x\x00 < y")
+    feed = ElementTree.fromstring(client.get("/feed.atom").content)  # noqa: S314
+    [entry] = feed.iter("{http://www.w3.org/2005/Atom}entry")
+    assert entry.findtext("{http://www.w3.org/2005/Atom}title") == "a<b>"
+    summary = entry.findtext("{http://www.w3.org/2005/Atom}summary") or ""
+    assert html.unescape(summary).startswith("x < y")
