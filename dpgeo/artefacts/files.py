@@ -11,19 +11,16 @@ from pathlib import Path
 
 from dpgeo.artefacts import (
     card,
-    class_image,
     csv,
     flow_files,
     geojson,
     geopackage,
     geoparquet,
     geotiff,
-    kepler,
     map_array,
     maplibre_style,
     preview,
     qgis_style,
-    sld,
     statement,
     statement_schema,
     synthetic_points,
@@ -65,12 +62,8 @@ instead.
 """
 
 STYLE_FORMATS: tuple[StyleFormat, ...] = (
-    class_image.FORMAT,
-    class_image.LEGEND,
     qgis_style.FORMAT,
-    sld.FORMAT,
     maplibre_style.FORMAT,
-    kepler.FORMAT,
 )
 """File formats that hold a style: how programs draw a layer."""
 
@@ -119,8 +112,7 @@ def file_kind(name: str) -> FileKind:
         return WHOLE_RELEASE[name]
     if name in MADE_UP:
         return MADE_UP[name]
-    # Try longer suffixes first: cells.classes.tif is a file of the layer cells, not of a layer
-    # called cells.classes.
+    # Try longer suffixes first: flows.matrix.csv is no file of a layer called flows.matrix.
     for layer_format in sorted(FORMATS, key=lambda each: len(each.suffix), reverse=True):
         if name.endswith(layer_format.suffix):
             layer = name.removesuffix(layer_format.suffix)
