@@ -80,11 +80,12 @@ class Program:
         return answer
 
     def announce(
-        self, slug: str, name: str = "trips.csv", size: int = len(CONTENT), **headers: str
+        self, slug: str, name: str = "trips.csv", size: int = len(CONTENT), key: str = ""
     ) -> str:
-        """Announce a file by tus, and return the URL of the upload."""
+        """Announce a file by tus, with an idempotency key or none; return the upload's URL."""
         address = f"/api/v1/datasets/{slug}/uploads/tus"
-        answer = self.send("POST", address, **announcement(name, size), **headers)
+        named = announcement(name, size) | ({"Idempotency_Key": key} if key else {})
+        answer = self.send("POST", address, **named)
         assert answer.status_code == 201, getattr(answer, "content", b"")
         return str(answer["Location"]).removesuffix("/tus")
 

@@ -1025,14 +1025,14 @@ def test_a_key_is_shown_the_open_files_that_it_announced_and_no_others(desk: Des
 
 def test_an_announcement_sent_twice_is_one_transfer(desk: Desk) -> None:
     program, dataset, march = program_of(desk), desk.declare(), {"Idempotency_Key": "march"}
-    first = program.announce(dataset.slug, **march)
-    assert program.announce(dataset.slug, **march) == first
+    first = program.announce(dataset.slug, key="march")
+    assert program.announce(dataset.slug, key="march") == first
     program.append(first, CONTENT)
-    assert program.announce(dataset.slug, **march) == first
+    assert program.announce(dataset.slug, key="march") == first
     assert program.ask("GET", first)["offset"] == len(CONTENT)
     address = f"/api/v1/datasets/{dataset.slug}/uploads/tus"
     program.ask("POST", address, None, 409, **announcement("trips.csv", 5), **march)
     odd = {"Idempotency_Key": "with space"}
     program.ask("POST", address, None, 400, **announcement("trips.csv", len(CONTENT)), **odd)
     assert program.announce(dataset.slug) != first
-    assert program.announce(desk.declare(title="Other").slug, **march) != first
+    assert program.announce(desk.declare(title="Other").slug, key="march") != first

@@ -114,8 +114,8 @@ def test_a_key_learns_no_name_and_size_by_announcing_the_same_file(desk: Desk) -
     slug, monday = desk.declare().slug, {"Idempotency_Key": "monday"}
     address = f"/api/v1/datasets/{slug}/uploads/tus"
     first, other = program_of(desk), program_of(desk)
-    begun = first.announce(slug, size=77, **monday)
-    assert first.announce(slug, size=77, **monday) == begun
+    begun = first.announce(slug, size=77, key="monday")
+    assert first.announce(slug, size=77, key="monday") == begun
     one, another = (
         other.ask("POST", address, None, 409, **announcement("trips.csv", size), **monday)
         for size in (77, 78)

@@ -298,7 +298,12 @@ def test_a_prior_moves_points_and_changes_neither_cost_nor_guarantee() -> None:
     again = decode(encode(put))
     assert isinstance(again.content, PointsRelease)
     assert again.content.prior == "crowd"
-    layer = {"name": "crowd", "title": "Census", "sha256": "0" * 64, "declared_on": "2026-11-22"}
+    layer: dict[str, Any] = {
+        "name": "crowd",
+        "title": "Census",
+        "sha256": "0" * 64,
+        "declared_on": "2026-11-22",
+    }
     layer |= {"declared_before_upload": True, "public_source": None, "release": None}
     document = statement(dataclasses.replace(put, about={"public_layers": json.dumps([layer])}))
     [sentence] = [line for line in document["post_processing"] if "likeliest made" in line]
