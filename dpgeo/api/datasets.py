@@ -71,7 +71,7 @@ class DatasetsView(DocumentView):
         status=201,
         body=DatasetDeclaration,
         links=linked(
-            ["dataset", "dataset_update", "layers", "layer_add", "quote", "upload_begin"],
+            ["dataset", "dataset_update", "layers", "layer_add", "quote", "tus_create"],
             slug=f"{BODY}/slug",
         ),
     )

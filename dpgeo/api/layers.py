@@ -128,9 +128,7 @@ class LayerSerializer(Document):
     sha256 = serializers.CharField(help_text="Of the layer as stored.")
     declared_on = DayField(source="created_at")
     declared_before_upload = serializers.BooleanField(
-        allow_null=True,
-        help_text="Whether it was declared before any file about the same people was uploaded; "
-        "null for layers of version 0.1, which did not record it.",
+        help_text="Whether it was declared before any file about the same people was uploaded."
     )
     public_source = SourceSerializer(allow_null=True, help_text="The public source that was named.")
     release = serializers.CharField(
@@ -144,11 +142,8 @@ class LayerSerializer(Document):
         """Return the URL at which the layer can be removed."""
         return self.address("api:layer", layer.dataset.slug, layer.name)
 
-    def get_declared_before_upload(self, layer: PublicLayer) -> bool | None:
-        """Return whether the layer was declared before any upload about the same people.
-
-        Returns None for a layer declared with version 0.1 of dpgeo, which did not record this.
-        """
+    def get_declared_before_upload(self, layer: PublicLayer) -> bool:
+        """Return whether the layer was declared before any upload about the same people."""
         return declared_before_upload(layer)
 
     def get_public_source(self, layer: PublicLayer) -> dict[str, str] | None:

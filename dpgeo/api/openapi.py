@@ -82,7 +82,6 @@ class Operation:
     responses: Mapping[Any, Any] = field(default_factory=dict)
     links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     example: str = ""
-    deprecated: bool = False
 
 
 def operation(name: str, summary: str, answer: Any = None, **facts: Any) -> Callable[[F], F]:
@@ -135,10 +134,6 @@ class OperationSchema(AutoSchema):
     def get_tags(self) -> list[str]:
         """Return the operation's only tag."""
         return [self.stated.tag]
-
-    def is_deprecated(self) -> bool:
-        """Return whether the next version removes the operation."""
-        return self.stated.deprecated
 
     def get_auth(self) -> list[dict[str, Any]]:
         """Return the security schemes; authentication is optional if the method needs no scope."""

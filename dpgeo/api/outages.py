@@ -30,7 +30,7 @@ LET_THROUGH = {
     *("quote", "plan", "plan-radius", "release-query", "desk-quote"),
     *("login", "logout", "mfa_authenticate", "passkey", "desk-confirm", "desk-key-revoke"),
     *("desk-upload-remove", "desk-layer-remove", "desk-campaign-delete"),
-    *("release-reject", "release-refuse", "release-withdraw", "release-cancel"),
+    *("release-reject", "release-withdraw", "release-cancel"),
 }
 """Names of URLs to which POST is let through, because it only reads, signs in or out, or deletes,
 revokes, rejects, withdraws or cancels something.

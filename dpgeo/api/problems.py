@@ -193,7 +193,7 @@ RETRY_SECONDS = {Outage.SPACE: 300, Outage.READ_ONLY: 300, Outage.DATABASE: 30}
 """Seconds to wait before repeating a request that failed because of an outage, by kind of outage.
 """
 
-TAKES_FILES = {"uploads", "upload", "upload-complete", "tus-uploads", "tus-upload"}
+TAKES_FILES = {"tus-uploads", "tus-upload"}
 """URL names of the views to which clients send files."""
 
 OF_STATUS = {kind.status: kind for kind in reversed(KINDS)}

@@ -31,7 +31,7 @@ from dpgeo.api.request_bodies import (
     body_schema,
     read_body,
 )
-from dpgeo.api.serializers import ANY_JSON, FORMER_REJECTED, ReleaseSerializer
+from dpgeo.api.serializers import ANY_JSON, ReleaseSerializer
 from dpgeo.blanks import trim
 from dpgeo.core import bound_choice
 from dpgeo.core.advice import Guess
@@ -334,20 +334,6 @@ class RejectView(ReleaseActionView):
         spent.
         """
         return self.act(request, release_id, release_reject, Rejection)
-
-
-class RefuseView(RejectView):
-    """Rejection of a draft at the former URL, with the state's former name.
-
-    Version 0.2 removes the former URL.
-    """
-
-    @decision("release_refuse", "Reject a draft (former address)", body=Rejection, deprecated=True)
-    def post(self, request: Request, release_id: str) -> Response:
-        """Do the same as `/reject`, but call the state `refused`. Use `/reject` instead."""
-        response = super().post(request, release_id)
-        response.data["state"] = FORMER_REJECTED
-        return response
 
 
 class WithdrawView(ReleaseActionView):

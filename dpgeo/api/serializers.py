@@ -36,9 +36,6 @@ JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 EPSILON = "An exact decimal number."
 
-FORMER_REJECTED = "refused"
-"""The deprecated former name of the state `rejected`, which version 0.2 removes."""
-
 ANY_JSON = {"type": ["string", "integer", "boolean"]}
 
 BBOX = {
@@ -210,10 +207,6 @@ class PrivacySerializer(Document):
         "rare outcomes with any odds. It says nothing of points, which have a budget of their "
         "own.",
     )
-    odds_factor = serializers.FloatField(
-        allow_null=True,
-        help_text="Deprecated: the former name of presence_odds_factor.",
-    )
     points = PointsSerializer(
         allow_null=True, help_text="The total budget for points; null if there is none."
     )
@@ -239,10 +232,6 @@ class PrivacySerializer(Document):
         Returns None if the factor is too large to state, or if the budget counts in rho.
         """
         return None if dataset.ledger.is_zcdp else odds_factor(dataset.ledger.total)
-
-    def get_odds_factor(self, dataset: Dataset) -> float | None:
-        """Return the presence odds factor, for clients that read it under this former name."""
-        return self.get_presence_odds_factor(dataset)
 
     def get_total_rho(self, dataset: Dataset) -> LedgerUnits | None:
         """Return the dataset's total budget in rho, or None if its budget is in epsilon."""
@@ -340,10 +329,9 @@ class ReleaseSerializer(Document):
     id = serializers.CharField(source="pk")
     url = Address("api:release")
     state = serializers.ChoiceField(
-        choices=[*ReleaseState.values, FORMER_REJECTED],
+        choices=ReleaseState.values,
         help_text="Only members of the publisher see drafts and rejected releases; the latter are "
-        "never published. A withdrawn release keeps its facts and loses its files. "
-        f"{FORMER_REJECTED!r} is deprecated: only /refuse still says so for rejected.",
+        "never published. A withdrawn release keeps its facts and loses its files.",
     )
     title = serializers.CharField()
     description = serializers.CharField()

@@ -1,15 +1,15 @@
-"""Views of uploads: announcing a file, sending its bytes, previewing and confirming its columns."""
+"""Views of uploads: listing, previewing, confirming and discarding files (`tus` receives them)."""
 
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar
+from typing import ClassVar
 from uuid import UUID
 
 from django.conf import settings
 from django.db.models import Q
 from django.http import Http404
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+from drf_spectacular.utils import OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -24,19 +24,16 @@ from dpgeo.api.access import (
     own_dataset,
 )
 from dpgeo.api.base import DocumentView
-from dpgeo.api.idempotency import IDEMPOTENCY_KEY, SAME_FILE, id_named, read_idempotency_key
+from dpgeo.api.idempotency import IDEMPOTENCY_KEY, id_named, read_idempotency_key
 from dpgeo.api.member_serializers import OpenUploadsSerializer, PreviewSerializer, UploadSerializer
-from dpgeo.api.openapi import BODY, in_path, linked, operation
-from dpgeo.api.problems import LengthRequired, NoSpace, TooLarge
-from dpgeo.api.request_bodies import Body, Members, Text, Whole, body_length, read_body
+from dpgeo.api.openapi import in_path, operation
+from dpgeo.api.problems import NoSpace, TooLarge
+from dpgeo.api.request_bodies import Body, Members, read_body
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.datasets.models import Dataset, Transfer, Upload
-from dpgeo.datasets.previews import upload_key_preview, upload_look, upload_preview
+from dpgeo.datasets.previews import upload_key_preview, upload_preview
 from dpgeo.datasets.resumable_uploads import (
     files_open,
-    transfer_append,
-    transfer_begin,
-    transfer_complete,
     transfer_discard,
 )
 from dpgeo.datasets.selectors import datasets_visible_to, uploads_visible_to
@@ -52,16 +49,6 @@ OFFSET = "Upload-Offset"
 UPLOADING = dict.fromkeys(("GET", "POST", "PATCH", "DELETE"), Scope.UPLOADS_WRITE)
 
 
-class Announcement(Body):
-    """Request body that announces a file, before its bytes are sent."""
-
-    file_name = Text(
-        "The file's name; its ending tells the format.",
-        schema={"type": "string", "maxLength": 255},
-    )
-    size = Whole("Its length in bytes.", schema={"type": "integer", "minimum": 1})
-
-
 class Confirmation(Body):
     """Request body that confirms the columns of a file."""
 
@@ -74,7 +61,7 @@ class Confirmation(Body):
 
 
 class UploadsView(DocumentView):
-    """View that lists a dataset's unfinished files and announces new ones."""
+    """View that lists a dataset's unfinished files."""
 
     scopes: ClassVar = UPLOADING
 
@@ -91,76 +78,16 @@ class UploadsView(DocumentView):
         document = {"results": files_open(dataset, self.actor.acting_key)}
         return self.answer(self.write(OpenUploadsSerializer, document), personal=True)
 
-    @operation(
-        "upload_begin",
-        "Announce a file",
-        UploadSerializer,
-        deprecated=True,
-        tag="uploads",
-        status=201,
-        parameters=[SLUG, SAME_FILE],
-        body=Announcement,
-        errors=[409, 507],
-        links=linked(["upload", "upload_append", "upload_discard"], upload_id=f"{BODY}/id"),
-    )
-    def post(self, request: Request, slug: str) -> Response:
-        """Announce a file, whose bytes are then sent to the URL in the response.
-
-        The first bytes have the offset 0.
-        """
-        dataset = own_dataset(self.actor, slug, "upload")
-        fields = read_body(request, Announcement)
-        check_size(fields["size"])
-        transfer = transfer_begin(
-            dataset=dataset, by=self.actor, transfer_id=announced_id(request, dataset), **fields
-        )
-        return upload_answer(request, transfer, status=201)
-
 
 class UploadView(DocumentView):
-    """View of one upload, which receives its bytes and can delete it."""
+    """View of one upload, which can also delete it."""
 
     scopes: ClassVar = UPLOADING
 
     @operation("upload", "Get an upload", UploadSerializer, tag="uploads", parameters=[UPLOAD_ID])
     def get(self, request: Request, upload_id: UUID) -> Response:
-        """Get an upload and the number of bytes received.
-
-        The number is also in the header Upload-Offset, so a HEAD request is enough.
-        """
+        """Get an upload and the number of bytes received."""
         return upload_answer(request, find_upload_or_transfer(self.actor, upload_id))
-
-    @operation(
-        "upload_append",
-        "Send bytes",
-        UploadSerializer,
-        deprecated=True,
-        tag="uploads",
-        parameters=[
-            UPLOAD_ID,
-            OpenApiParameter(
-                OFFSET, int, "header", required=True, description="Bytes sent before these."
-            ),
-        ],
-        request={"application/octet-stream": {"type": "string", "format": "binary"}},
-        errors=[409, 411, 507],
-        links=linked(["upload", "upload_append", "upload_complete"], upload_id=f"{BODY}/id"),
-    )
-    def patch(self, request: Request, upload_id: UUID) -> Response:
-        """Send the next bytes of the file, any number at a time.
-
-        After an interruption, get the upload and continue from its offset.
-        """
-        file = find_upload_or_transfer(self.actor, upload_id)
-        if isinstance(file, Upload):
-            raise Conflict("This file is complete already; confirm its columns.")
-        length = body_length(request)
-        if not length:
-            raise LengthRequired
-        offset = read_count(request, OFFSET, "how many bytes were sent before these")
-        body: Any = request._request
-        transfer_append(transfer=file, offset=offset, stream=body, length=length)
-        return upload_answer(request, file)
 
     @operation(
         "upload_discard",
@@ -175,33 +102,6 @@ class UploadView(DocumentView):
         read_body(request)
         discard(self.actor, upload_id)
         return Response(status=204)
-
-
-class UploadCompleteView(DocumentView):
-    """View that completes a transfer."""
-
-    scopes: ClassVar = UPLOADING
-
-    @operation(
-        "upload_complete",
-        "Complete an upload",
-        UploadSerializer,
-        deprecated=True,
-        tag="uploads",
-        parameters=[UPLOAD_ID],
-        errors=[409, 507],
-        links=linked(
-            ["upload", "upload_preview", "upload_confirm", "upload_discard"],
-            upload_id=f"{BODY}/id",
-        ),
-    )
-    def post(self, request: Request, upload_id: UUID) -> Response:
-        """Complete an upload once all its bytes are sent. Repeating this changes nothing."""
-        read_body(request)
-        file = find_upload_or_transfer(self.actor, upload_id)
-        if isinstance(file, Transfer):
-            file = upload_look(upload=transfer_complete(transfer=file, by=self.actor))
-        return upload_answer(request, file)
 
 
 class UploadPreviewView(DocumentView):
@@ -326,7 +226,7 @@ def whole_upload(user: User, upload_id: UUID) -> Upload:
     """
     file = find_upload_or_transfer(user, upload_id)
     if isinstance(file, Transfer):
-        raise Conflict("Bytes are missing; send them and complete the upload first.")
+        raise Conflict("Bytes are missing; send them first.")
     return file
 
 
@@ -343,7 +243,7 @@ def discard(user: User, upload_id: UUID) -> None:
         upload_discard(upload=file, by=user)
 
 
-def check_size(size: int, field: str = "size") -> None:
+def check_size(size: int, field: str) -> None:
     """Raise TooLarge if a file is larger than allowed, or NoSpace if there is no space for it.
 
     Twice the file's size must be free, because the parts still exist while they are joined into one
@@ -372,16 +272,6 @@ def read_count(request: Request, header: str, meaning: str) -> int:
 
 
 def upload_answer(request: Request, file: Upload | Transfer, status: int = 200) -> Response:
-    """Return a response that describes an uploaded file or a transfer.
-
-    Headers also state its size and the number of bytes received.
-    """
+    """Return a response that describes an uploaded file or a transfer."""
     document = UploadSerializer(context={"request": request}).to_representation(file)
-    headers = {
-        "Cache-Control": "private, no-store",
-        OFFSET: str(document["offset"]),
-        "Upload-Length": str(document["size"]),
-    }
-    if status == 201:
-        headers["Location"] = document["url"]
-    return Response(document, status=status, headers=headers)
+    return Response(document, status=status, headers={"Cache-Control": "private, no-store"})

@@ -20,7 +20,6 @@ from dpgeo.api.release_actions import (
     ACTION_VIEWS,
     NotesView,
     QuoteView,
-    RefuseView,
 )
 from dpgeo.api.releases import ReleasesView, ReleaseView
 from dpgeo.api.series import (
@@ -36,7 +35,6 @@ from dpgeo.api.tiles import StyleView, TileJsonView, TileView
 from dpgeo.api.top import TopView
 from dpgeo.api.tus import TusUploadsView, TusUploadView
 from dpgeo.api.uploads import (
-    UploadCompleteView,
     UploadConfirmView,
     UploadPreviewView,
     UploadRetryView,
@@ -71,7 +69,6 @@ urlpatterns = [
     path(f"{SERIES}/files/<str:name>", SeriesFileView.as_view(), name="series-file"),
     path(f"{SERIES}/query", SeriesQueryView.as_view(), name="series-query"),
     path(UPLOAD, UploadView.as_view(), name="upload"),
-    path(f"{UPLOAD}/complete", UploadCompleteView.as_view(), name="upload-complete"),
     path(f"{UPLOAD}/preview", UploadPreviewView.as_view(), name="upload-preview"),
     path(f"{UPLOAD}/confirm", UploadConfirmView.as_view(), name="upload-confirm"),
     path(f"{UPLOAD}/retry", UploadRetryView.as_view(), name="upload-retry"),
@@ -91,7 +88,6 @@ urlpatterns = [
         for name, view in ACTION_VIEWS.items()
     ),
     path(f"{RELEASE}/notes", NotesView.as_view(), name="release-notes"),
-    path(f"{RELEASE}/refuse", RefuseView.as_view(), name="release-refuse"),
     path("v1/plan", PlanView.as_view(), name="plan"),
     path("v1/plan/radius", RadiusMapView.as_view(), name="plan-radius"),
     path("v1/campaigns", CampaignsView.as_view(), name="campaigns"),

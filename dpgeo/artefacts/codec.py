@@ -5,8 +5,8 @@ first member, "header", is UTF-8 JSON as a uint8 array; it contains the name and
 format. Every other member is one array of the content. The archive does not depend on the clock,
 the machine or the order of mappings.
 
-Zones have their keys and names in the header, and their shapes in a member of their own. In version
-1 they were in the header as GeoJSON, which took a second to read at half a million vertices.
+Zones have their keys and names in the header, and their shapes in a member of their own: as GeoJSON
+in the header, half a million vertices would take a second to read.
 """
 
 from __future__ import annotations
@@ -34,18 +34,10 @@ from dpgeo.core.totals import Totals
 from dpgeo.spatial.area import StudyArea
 
 FORMAT = "dpgeo-released"
-VERSION = 2
-READABLE = (1, 2)
+VERSION = 1
 
 MAX_HEADER_BYTES = 32 * 1024**2
 """Largest size of the header in bytes, enough for a study area of a million vertices."""
-
-FIXED_TREES = ("quadtree",)
-"""Mechanisms whose squares never depend on the data.
-
-Releases of mechanisms that measure in phases record this in the field `fixed` of their content.
-This list is for older releases, which do not have the field.
-"""
 
 _SUFFIX = ".npy"
 
@@ -77,15 +69,13 @@ class DamagedRelease(UnreadableRelease):
     """Raised if a release file is incomplete or has been altered."""
 
 
-def encode(released: Released, version: int = VERSION) -> bytes:
+def encode(released: Released) -> bytes:
     """Encode a Released object as bytes; equal objects give equal bytes.
-
-    `version` is the version of the format, one of READABLE.
 
     Raises TypeError if an array does not have the dtype declared for its field, or
     UnreadableRelease if the arrays are too large for `decode`.
     """
-    fields, arrays = _split(released.content, version)
+    fields, arrays = _split(released.content)
     size = sum(array.nbytes for array in arrays.values())
     if size > released.content.most_bytes:
         raise UnreadableRelease(
@@ -93,7 +83,7 @@ def encode(released: Released, version: int = VERSION) -> bytes:
         )
     header = {
         "format": FORMAT,
-        "version": version,
+        "version": VERSION,
         "mechanism": released.mechanism,
         "parameters": dict(released.parameters),
         "software": released.software,
@@ -127,8 +117,6 @@ def decode(data: bytes) -> Released:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             header = _read_header(archive)
-            if header["mechanism"] in FIXED_TREES:
-                header["content"]["fields"].setdefault("fixed", True)
             content = _read_content(archive, header["content"])
         return _assemble(header, content)
     except _MALFORMED as error:
@@ -190,17 +178,17 @@ def _is_header_field(hint: Any) -> bool:
         return _is_header_field(typing.get_args(hint)[0])
     if hint in _PLAIN or hint == CountNoise:
         return True
-    return hasattr(hint, "to_json") and hasattr(hint, "from_json")
+    return _is_packed(hint) or (hasattr(hint, "to_json") and hasattr(hint, "from_json"))
 
 
-def _split(content: Content, version: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _split(content: Content) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return the fields of a content object that go into the header, as JSON, and its arrays."""
     header: dict[str, Any] = {}
     arrays: dict[str, NDArray[Any]] = {}
     for name, hint in _fields(type(content)).items():
         value = getattr(content, name)
         dtype = _dtype(hint)
-        if _is_packed(hint) and version > 1:
+        if _is_packed(hint):
             header[name], packed = value.to_packed()
             arrays[name] = np.frombuffer(packed, dtype=np.uint8)
         elif dtype is None:
@@ -271,10 +259,10 @@ def _read_header(archive: zipfile.ZipFile) -> dict[str, Any]:
     document = json.loads(header.tobytes())
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ValueError("its header does not name the format")
-    if document.get("version") not in READABLE:
+    if document.get("version") != VERSION:
         raise UnreadableRelease(
-            "This release file is of version {found}, and this software reads versions 1 to "
-            "{version}; open it with the dpgeo that wrote it, or a newer one.",
+            "This release file is of version {found}, and this software reads version {version}; "
+            "open it with the dpgeo that wrote it, or a newer one.",
             found=repr(document.get("version")),
             version=VERSION,
         )
@@ -291,29 +279,19 @@ def _read_content(archive: zipfile.ZipFile, document: Mapping[str, Any]) -> Cont
         )
     kind = kinds[document["type"]]
     values: dict[str, Any] = {}
-    # Fields that did not exist when the release was written get their default values.
-    there = {*document["fields"], *(name.removesuffix(_SUFFIX) for name in archive.namelist())}
-    later = {field.name for field in dataclasses.fields(kind) if _has_default(field)} - there
     room = kind.most_bytes
     for name, hint in _fields(kind).items():
         dtype = _dtype(hint)
-        if name in later:
-            continue
         if dtype is not None:
             values[name] = _read_member(archive, name, dtype, room)
             room -= values[name].nbytes
-        elif _is_packed(hint) and name + _SUFFIX in archive.namelist():
+        elif _is_packed(hint):
             packed = _read_member(archive, name, np.dtype(np.uint8), room)
             values[name] = hint.from_packed(document["fields"][name], packed.tobytes())
             room -= packed.nbytes
         else:
             values[name] = _from_document(document["fields"][name], hint)
     return kind(**values)
-
-
-def _has_default(field: dataclasses.Field[Any]) -> bool:
-    missing = dataclasses.MISSING
-    return field.default is not missing or field.default_factory is not missing
 
 
 def _read_member(
@@ -354,7 +332,7 @@ def _assemble(header: Mapping[str, Any], content: Content) -> Released:
         area=StudyArea.from_geojson(header["area"]),
         counting=Counting(header["counting"]),
         bound=int(header["bound"]),
-        bounding=Bounding(header.get("bounding", Bounding.RANDOM)),
+        bounding=Bounding(header["bounding"]),
         guarantee=_read_guarantee(header["guarantee"]),
         trace=tuple(Measured.from_json(line) for line in header["trace"]),
         content=content,

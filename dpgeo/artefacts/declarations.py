@@ -3,8 +3,7 @@
 A release stores its provenance as JSON texts in `Released.about`, so its statement and its page
 always agree. The provenance states only what the software can know: whether a layer was declared
 before the first upload, and whether the software itself made the layer from a published release. A
-public source is quoted as the publisher named it. Releases drawn before version 0.2 have no such
-texts.
+public source is quoted as the publisher named it.
 """
 
 from __future__ import annotations
@@ -25,8 +24,6 @@ SEEN = "study_area_seen"
 BEFORE_UPLOAD = "declared_before_upload"
 """Key, in a release's facts on the choice of its study area, that is true if no file about the
 people in the data had been uploaded when the area was chosen.
-
-Older releases do not have it.
 """
 
 BEFORE = translatable(
@@ -36,9 +33,6 @@ BEFORE = translatable(
 AFTER = translatable(
     "Declared on {day}, after a file was uploaded to this dataset, or to one that shares its "
     "budget."
-)
-UNKNOWN = translatable(
-    "Declared on {day}; whether a file had been uploaded by then was not recorded."
 )
 
 SOURCE = translatable(
@@ -80,7 +74,6 @@ DRAWN = translatable("Drawn by hand.")
 BEFORE_FILES = translatable(
     "That was before any file was uploaded to this dataset, or to one that shares its budget."
 )
-BEFORE_OWN = translatable("That was before any file was uploaded to this dataset.")
 AFTER_FILES = translatable(
     "That was after a file was uploaded to a dataset that shares its budget."
 )
@@ -98,16 +91,11 @@ AREA_SEEN = translatable(
 )
 
 
-def layers_used(released: Released) -> list[LayerUsed] | None:
-    """Return the public layers that a release used.
-
-    Returns None for a release drawn before version 0.2, which did not record them.
-    """
-    text = released.about.get(LAYERS)
-    if text is None:
-        return None
+def layers_used(released: Released) -> list[LayerUsed]:
+    """Return the public layers that a release used."""
     meant: Any = [
-        {**layer, "meaning": " ".join(map(str, layer_words(layer)))} for layer in json.loads(text)
+        {**layer, "meaning": " ".join(map(str, layer_words(layer)))}
+        for layer in json.loads(released.about.get(LAYERS, "[]"))
     ]
     used: list[LayerUsed] = meant
     return used
@@ -116,8 +104,7 @@ def layers_used(released: Released) -> list[LayerUsed] | None:
 def layer_words(layer: Mapping[str, Any]) -> list[Phrase]:
     """Return sentences on how a layer was declared and where it comes from."""
     before = layer["declared_before_upload"]
-    order = UNKNOWN if before is None else BEFORE if before else AFTER
-    declared = Phrase(order, day=layer["declared_on"])
+    declared = Phrase(BEFORE if before else AFTER, day=layer["declared_on"])
     if release := layer["release"]:
         nested = [Phrase(USED_LAYERS)] if release["used_layers"] else []
         return [declared, _from_release(release), *nested]
@@ -173,7 +160,7 @@ def area_seen(released: Released) -> AreaSeen | None:
 def choice_words(released: Released) -> list[Phrase]:
     """Return sentences on how the study area was first chosen; empty if that is unknown."""
     choice = json.loads(released.about.get(CHOICE, "{}"))
-    order = {True: BEFORE_FILES, False: AFTER_FILES, None: BEFORE_OWN}[choice.get(BEFORE_UPLOAD)]
+    order = BEFORE_FILES if choice.get(BEFORE_UPLOAD) else AFTER_FILES
     words = []
     if choice.get("drawn"):
         words += [Phrase(DRAWN), Phrase(order)]
@@ -194,13 +181,9 @@ def change_words(released: Released) -> list[Phrase]:
 
 
 def _exchange(released: Released) -> dict[str, Any]:
-    """Return the facts about a change of the study area, or {} if it was not changed.
-
-    Releases drawn between versions 0.1 and 0.2 may also state whether members had opened the same
-    uploaded file before. This depends on the file's private bytes, so it is left out.
-    """
+    """Return the facts about a change of the study area, or {} if it was not changed."""
     facts: dict[str, Any] = json.loads(released.about.get(EXCHANGE, "{}"))
-    return {name: value for name, value in facts.items() if name != "seen_before"}
+    return facts
 
 
 def _seen(facts: Mapping[str, Any]) -> Phrase:

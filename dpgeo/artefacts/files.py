@@ -11,19 +11,16 @@ from pathlib import Path
 
 from dpgeo.artefacts import (
     card,
-    class_image,
     csv,
     flow_files,
     geojson,
     geopackage,
     geoparquet,
     geotiff,
-    kepler,
     map_array,
     maplibre_style,
     preview,
     qgis_style,
-    sld,
     statement,
     statement_schema,
     synthetic_points,
@@ -65,12 +62,8 @@ instead.
 """
 
 STYLE_FORMATS: tuple[StyleFormat, ...] = (
-    class_image.FORMAT,
-    class_image.LEGEND,
     qgis_style.FORMAT,
-    sld.FORMAT,
     maplibre_style.FORMAT,
-    kepler.FORMAT,
 )
 """File formats that hold a style: how programs draw a layer."""
 
@@ -113,8 +106,7 @@ MADE_UP = MADE_UP_POINTS | MADE_UP_TRIPS
 """The kinds of files with made-up points or trips, which are not layers of the map."""
 
 
-# Longer suffixes come first: cells.classes.tif is a file of the layer cells, not of a layer called
-# cells.classes.
+# Longer suffixes come first: flows.matrix.csv is no file of a layer called flows.matrix.
 BY_SUFFIX = sorted(FORMATS, key=lambda each: len(each.suffix), reverse=True)
 
 

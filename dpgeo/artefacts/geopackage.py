@@ -11,7 +11,7 @@ from pathlib import Path
 
 import shapely
 
-from dpgeo.artefacts import arrow, qgis_style, sld
+from dpgeo.artefacts import arrow, qgis_style
 from dpgeo.artefacts.formats import MOST_UNASKED, LayerFormat
 from dpgeo.artefacts.table import parts, summary
 from dpgeo.artefacts.view import View, unit_words
@@ -91,11 +91,10 @@ def _promoted(layer: Layer) -> Layer:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TableStyle:
-    """How QGIS draws a table: its style as QML and as SLD, and what the colours mean."""
+    """How QGIS draws a table: its style as QML, and what the colours mean."""
 
     table: str
     qml: str
-    sld: str
     description: str
 
 
@@ -104,7 +103,6 @@ def add_style(released: Released, view: View, path: Path) -> None:
     style = TableStyle(
         table=view.layer.name,
         qml=qgis_style.style(released, view),
-        sld=sld.style(released, view),
         description=unit_words(released, view),
     )
     add_styles(path, [style])
@@ -121,11 +119,8 @@ def add_styles(path: Path, styles: Sequence[TableStyle]) -> None:
         database.executemany(
             "INSERT INTO layer_styles (f_table_catalog, f_table_schema, f_table_name, "
             "f_geometry_column, styleName, styleQML, styleSLD, useAsDefault, description, owner, "
-            "update_time) VALUES ('', '', ?, ?, 'map', ?, ?, 1, ?, '', ?)",
-            [
-                (each.table, GEOMETRY, each.qml, each.sld, each.description, NO_TIME)
-                for each in styles
-            ],
+            "update_time) VALUES ('', '', ?, ?, 'map', ?, '', 1, ?, '', ?)",
+            [(each.table, GEOMETRY, each.qml, each.description, NO_TIME) for each in styles],
         )
         database.execute(
             "INSERT INTO gpkg_contents (table_name, data_type, identifier, description, "

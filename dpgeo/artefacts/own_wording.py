@@ -38,8 +38,6 @@ REMAPPED = (
     "too."
 )
 
-NOT_RECORDED = "Where it comes from, and whether it follows the data, was not recorded."
-
 PADDED = (
     "That people are in the data: everybody has exactly {padded} points, so that their number "
     "tells how many people there are. How many reports somebody made is hidden as far as distances "
@@ -396,14 +394,8 @@ def _points_steps(content: PointsRelease, released: Released) -> list[str]:
     """Return sentences on the public density used for remapping, if one was used."""
     if not content.prior:
         return []
-    for layer in layers_used(released) or ():
-        if layer["name"] == content.prior:
-            facts = layer["title"], layer["sha256"], layer["meaning"]
-            break
-    else:  # releases drawn before version 0.2 do not record the public layers they used
-        title = released.about.get("prior_title", content.prior)
-        facts = title, released.about.get("prior_sha256", ""), NOT_RECORDED
-    return [REMAPPED.format(title=facts[0], sha256=facts[1], origin=facts[2])]
+    layer = next(each for each in layers_used(released) if each["name"] == content.prior)
+    return [REMAPPED.format(title=layer["title"], sha256=layer["sha256"], origin=layer["meaning"])]
 
 
 def _across(grid: Grid) -> Fraction:

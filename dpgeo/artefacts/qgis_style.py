@@ -107,7 +107,7 @@ def _raster(root: ET.Element, view: View) -> None:
     """Add a style for the image of estimates, because QGIS applies `cells.qml` to `cells.tif`, too.
 
     If no single column decides the class, the image is drawn in shades of grey, which do not stand
-    for classes: `cells.classes.tif` shows the classes.
+    for classes.
     """
     if not geotiff.holds(view.layer):
         return

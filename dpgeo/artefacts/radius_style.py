@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
-from dpgeo.artefacts import qgis_style, sld
+from dpgeo.artefacts import qgis_style
 from dpgeo.artefacts.geopackage import TableStyle
-from dpgeo.artefacts.view import HATCH, INK, LAND, TIDE, Colour, hexadecimal
+from dpgeo.artefacts.view import HATCH, INK, LAND, TIDE, Colour
 from dpgeo.postprocess.tasks.radius_map import RadiusMap
 
 BANDS, LINES, OUT_OF_REACH = "radius_bands", "radius_lines", "radius_out_of_reach"
@@ -43,11 +43,18 @@ def radius_styles(drawn: RadiusMap) -> dict[str, TableStyle]:
         for index, band in enumerate(drawn.bands)
     ]
     tables = (
-        _style(BANDS, UNIT, bands, _solid, _filled),
-        _style(LINES, UNIT, [_Class(label=UNIT, colour=INK)], _line, _stroked),
-        _style(OUT_OF_REACH, OUT_OF_REACH_WORDS, [_Class(label=OUT_OF_REACH_WORDS)], _hatch, _pale),
+        (BANDS, UNIT, _qml(BANDS, bands, _solid)),
+        (LINES, UNIT, _qml(LINES, [_Class(label=UNIT, colour=INK)], _line)),
+        (
+            OUT_OF_REACH,
+            OUT_OF_REACH_WORDS,
+            _qml(OUT_OF_REACH, [_Class(label=OUT_OF_REACH_WORDS)], _hatch),
+        ),
     )
-    return {each.table: each for each in tables}
+    return {
+        table: TableStyle(table=table, qml=qml, description=description)
+        for table, description, qml in tables
+    }
 
 
 def _colour(index: int, classes: int) -> Colour:
@@ -55,21 +62,6 @@ def _colour(index: int, classes: int) -> Colour:
     if classes <= 1:
         return TIDE[len(TIDE) // 2]
     return TIDE[int(index * (len(TIDE) - 1) / (classes - 1) + 0.5)]
-
-
-def _style(
-    table: str,
-    description: str,
-    classes: Sequence[_Class],
-    symbol: Callable[[ET.Element, Colour], None],
-    symbolizer: Callable[[ET.Element, Colour], None],
-) -> TableStyle:
-    return TableStyle(
-        table=table,
-        qml=_qml(table, classes, symbol),
-        sld=_sld(table, description, classes, symbolizer),
-        description=description,
-    )
 
 
 def _qml(
@@ -99,22 +91,6 @@ def _qml(
     ET.SubElement(root, "layerGeometryType").text = str(qgis_style.SHAPES.index(shape))
     ET.indent(root)
     return qgis_style.HEAD + ET.tostring(root, encoding="unicode") + "\n"
-
-
-def _sld(
-    table: str,
-    title: str,
-    classes: Sequence[_Class],
-    symbolizer: Callable[[ET.Element, Colour], None],
-) -> str:
-    root, rules = sld.document(table, title)
-    for each in classes:
-        rule = ET.SubElement(rules, "Rule")
-        ET.SubElement(rule, "Title").text = each.label
-        if each.column:
-            ET.SubElement(rule, "ogc:Filter").append(sld.equals(each.column, each.value))
-        symbolizer(rule, each.colour)
-    return sld.text_of(root)
 
 
 def _solid(symbol: ET.Element, colour: Colour) -> None:
@@ -148,21 +124,3 @@ def _line(symbol: ET.Element, colour: Colour) -> None:
         "line_width_unit": "MM",
     }
     qgis_style.symbol_layer(symbol, "SimpleLine", options)
-
-
-def _filled(rule: ET.Element, colour: Colour) -> None:
-    drawn = ET.SubElement(rule, "PolygonSymbolizer")
-    sld.parameters(ET.SubElement(drawn, "Fill"), fill=hexadecimal(colour))
-    sld.parameters(ET.SubElement(drawn, "Stroke"), stroke=hexadecimal(LAND), stroke_width="1")
-
-
-def _pale(rule: ET.Element, colour: Colour) -> None:
-    """Draw the area out of reach in a pale colour, because SLD 1.0 has no hatching."""
-    drawn = ET.SubElement(rule, "PolygonSymbolizer")
-    sld.parameters(ET.SubElement(drawn, "Fill"), fill=hexadecimal(colour), fill_opacity="0.25")
-    sld.parameters(ET.SubElement(drawn, "Stroke"), stroke=hexadecimal(colour), stroke_width="1")
-
-
-def _stroked(rule: ET.Element, colour: Colour) -> None:
-    drawn = ET.SubElement(rule, "LineSymbolizer")
-    sld.parameters(ET.SubElement(drawn, "Stroke"), stroke=hexadecimal(colour), stroke_width="1")

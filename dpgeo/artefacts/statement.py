@@ -40,7 +40,6 @@ from dpgeo.core.window import Window
 from dpgeo.core.zcdp import delta_of, delta_text, parse_delta
 from dpgeo.postprocess.layers import BoxLayer, Layer, layers, quantisation_step
 from dpgeo.postprocess.scaling import Scaling, scaling_of
-from dpgeo.spatial.ground_grid import grid_step
 
 NAME = "statement.json"
 MEDIA_TYPE = "application/json"
@@ -118,29 +117,28 @@ def statement(released: Released, layers_shown: Sequence[Layer] | None = None) -
         "proof": wording.proof(released.mechanism, released.guarantee.notion),
         "study_area": released.area.to_geojson(),
         "study_area_exchange": declarations.area_exchange(released),
+        "study_area_seen": declarations.area_seen(released),
         "public_layers": declarations.layers_used(released),
         "software": released.software,
     }
-    stated: Any = {**document, "study_area_seen": declarations.area_seen(released)}
     scaling = scaling_of(released, shown)
     if released.totals is not None and scaling is not None:
-        stated["number_of_units"] = wording.UNITS_IN_TOTALS
-        stated["totals"] = _totals(released, released.totals, scaling)
+        document["number_of_units"] = wording.UNITS_IN_TOTALS
+        document["totals"] = _totals(released, released.totals, scaling)
     if released.household > 1 and not isinstance(released.guarantee, GeoInd):
-        stated["household"] = _household(released.household, released.guarantee)
+        document["household"] = _household(released.household, released.guarantee)
     if released.bound_percent:
-        stated["bound_choice"] = {
+        document["bound_choice"] = {
             "bound": released.bound,
             "most": released.most_bound,
             "quantile": float(QUANTILE),
             "meaning": wording.BOUND_CHOICE.format(bound=released.bound),
         }
     if released.window is not None:
-        stated["window"] = _window(released, released.window)
+        document["window"] = _window(released, released.window)
     if released.series is not None:
-        stated["series"] = _series(released.series)
-    whole: form.Statement = stated
-    return whole
+        document["series"] = _series(released.series)
+    return document
 
 
 def _window(released: Released, window: Window) -> form.WindowOfTime:
@@ -199,7 +197,7 @@ def _series(part: Part) -> form.OfSeries:
 
 
 def _totals(released: Released, totals: Totals, scaling: Scaling) -> Any:
-    """Return the release's totals and how counts are scaled to them, as `form.Totals16`."""
+    """Return the release's totals and how counts are scaled to them, as `form.Totals`."""
     rows = nouns_of(released).rows
     stated: Any = {
         counted.value: {
@@ -400,8 +398,7 @@ def _points_total(released: Released) -> promises.PointsTotal | None:
     if not points:
         return None
     radius = int(released.about["dataset_points_radius"])
-    # Before version 0.2, inputs were snapped to the same grid as outputs.
-    step = released.about.get("dataset_points_input_step", 1000 * grid_step(radius))
+    step = released.about["dataset_points_input_step"]
     pico = whole_units(Notion.GEO_IND, Fraction(points))
     return promises.PointsTotal(pico=pico, radius=radius, input_step=int(step))
 

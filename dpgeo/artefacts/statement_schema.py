@@ -4,8 +4,8 @@ The fields cover all three tiers of the Differential Privacy Deployments Registr
 (registry.opendp.org/transparency-tiers): who publishes what and why; the notion of privacy, privacy
 unit, parameters and deployment model; and the data domain, unprotected quantities, actors,
 preparation, accounting, post-processing, implementation, security and reasons for choices.
-docs/statement.md lists which fields correspond to which. Stored statements never change, so the
-schemas of earlier versions are kept.
+docs/statement.md lists which fields correspond to which. Stored statements never change, so a new
+version of the schema will stand beside this one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import (
 
 from dpgeo.core.guarantees import Unit
 
-VERSION = "1.6"
+VERSION = "1.0"
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -70,14 +70,11 @@ class Product(TypedDict):
     intended_use: Words
 
 
-class Counts13(TypedDict):
-    counting: Words
-    meaning: Words
-
-
-class Counts(Counts13):
+class Counts(TypedDict):
     """What is counted, what a sum over several regions counts, and the owner's noun for rows."""
 
+    counting: Words
+    meaning: Words
     total: Literal["people", "sightings", "visits"]
     rows: Words
 
@@ -103,17 +100,13 @@ class Guesses(TypedDict):
     sentence: Words
 
 
-class Pure13(TypedDict):
+class Pure(Guesses):
     notion: Literal["pure differential privacy"]
     delta: Literal["0"]
     symbols: Words
     neighbours: Neighbours
     epsilon: Decimal
     odds_factor: Odds
-
-
-class Pure(Pure13, Guesses):
-    pass
 
 
 class Rho(Guesses):
@@ -123,10 +116,9 @@ class Rho(Guesses):
     neighbours: Neighbours
     rho: Decimal
     epsilon: Decimal
-    sentence: Words
 
 
-class Geo13(TypedDict):
+class Geo(Guesses):
     notion: Literal["geo-indistinguishability"]
     delta: Literal["0"]
     symbols: Words
@@ -137,50 +129,24 @@ class Geo13(TypedDict):
     epsilon_per_metre_of_one_report: Decimal
 
 
-class Geo(Geo13, Guesses):
-    pass
-
-
-class Points13(TypedDict):
+class Points(TypedDict):
     level: Words
     radius: int
     epsilon_per_metre: Decimal
-
-
-class Points(Points13):
     verdict: Verdict
     right_guesses_in_100: RightGuesses
 
 
-class DatasetGuarantee11(TypedDict):
-    epsilon: Decimal
-    odds_factor: Odds
-    sentence: Words
-    meaning: Words
-    points: NotRequired[Points13]
-
-
-class DatasetGuarantee13(TypedDict):
-    epsilon: Decimal
-    presence_odds_factor: Odds
-    sentence: Words
-    meaning: Words
-    points: NotRequired[Points13]
-
-
 class DatasetGuarantee(Guesses):
+    """Guarantee of a dataset's whole budget.
+
+    If the budget is in rho, `rho` converts to `epsilon` at `delta`, and no odds factor is stated.
+    """
+
     epsilon: Decimal
     presence_odds_factor: Odds
     meaning: Words
     points: NotRequired[Points]
-
-
-class DatasetGuarantee16(DatasetGuarantee):
-    """Guarantee of a dataset whose budget may be in rho.
-
-    If it is, `rho` converts to `epsilon` at `delta`, and no odds factor is stated.
-    """
-
     rho: NotRequired[Decimal]
     delta: NotRequired[Delta]
 
@@ -199,15 +165,6 @@ class Noise(TypedDict):
 
 
 class Spend(TypedDict):
-    label: Words
-    epsilon: Exact
-    drawn: bool
-    sensitivity: NotRequired[float]
-    meaning: NotRequired[Words]
-    noise: Annotated[Noise, OPEN] | None
-
-
-class Spend16(TypedDict):
     """A spend of an epsilon or, under zCDP, of a rho."""
 
     label: Words
@@ -272,7 +229,7 @@ class LayerUsed(TypedDict):
     sha256: Checksum
     features: int
     declared_on: Day
-    declared_before_upload: bool | None
+    declared_before_upload: bool
     public_source: Source | None
     release: SourceRelease | None
     meaning: Words
@@ -291,78 +248,6 @@ class File(TypedDict):
     media_type: Words
     sha256: Checksum
     size: int
-
-
-class Added12(TypedDict):
-    publisher_sector: str
-    product: Product
-    number_of_units: Words
-    actors: ListOfWords
-    release_type: Words
-    data_source_type: Words
-    access_type: Words
-    preparation: ListOfWords
-
-
-class Statement11(TypedDict):
-    format: Literal["dpgeo-privacy-statement"]
-    version: str
-    schema: str
-    title: str
-    description: str
-    requested_on: Day | None
-    dataset: Dataset
-    publisher: str
-    contact: str
-    licence: str
-    attribution: str
-    citation: Words
-    counts: Counts13
-    unit_of_privacy: UnitOfPrivacy
-    contribution_bound: ContributionBound
-    guarantee: Pure13 | Geo13
-    dataset_guarantee: DatasetGuarantee11 | None
-    mechanism: Mechanism
-    deployment_model: Words
-    data_domain: Words
-    spends: Annotated[list[Annotated[Spend, OPEN]], also(minItems=1)]
-    accounting: Words
-    expected_error: list[ExpectedError]
-    post_processing: ListOfWords
-    not_protected: ListOfWords
-    known_limits: ListOfWords
-    rationale: ListOfWords
-    implementation: Implementation
-    proof: Proof
-    study_area: Annotated[dict[str, Any], also(required=["type"])]
-    software: Words
-
-
-class Statement12(Added12, Statement11):
-    pass
-
-
-class Added13(TypedDict):
-    public_layers: list[LayerUsed] | None
-    study_area_exchange: AreaExchange | None
-
-
-class Changed13(TypedDict):
-    dataset_guarantee: DatasetGuarantee13 | None
-
-
-class Changed14(TypedDict):
-    counts: Counts
-    guarantee: Pure | Geo
-    dataset_guarantee: DatasetGuarantee | None
-
-
-class Statement(Added13, Statement12):
-    """The current version of the statement, except for the members in `Changed14` and `Added16`.
-
-    Those members are in separate classes because a subclass cannot change the type of a member. The
-    stored file also lists the other files of the release.
-    """
 
 
 class Total(TypedDict):
@@ -387,30 +272,15 @@ class Scale(TypedDict):
     meaning: Words
 
 
-class TotalsMeasured(TypedDict):
+class Totals(TypedDict):
+    """Totals and what they cost: an epsilon, or a rho in its place if their noise is Gaussian."""
+
     people: Total
     sightings: Total
     visits: Total
     scaling: Scale
-
-
-class TotalsCost(TypedDict):
-    epsilon: Exact
-
-
-class Totals(TotalsCost, TotalsMeasured):
-    pass
-
-
-class Totals16(TotalsMeasured):
-    """Totals and what they cost: an epsilon, or a rho in its place if their noise is Gaussian."""
-
     epsilon: NotRequired[Exact]
     rho: NotRequired[Exact]
-
-
-class Added15(TypedDict):
-    totals: Totals
 
 
 class AreaSeen(TypedDict):
@@ -482,26 +352,61 @@ class OfSeries(TypedDict):
     meaning: Words
 
 
-class Added16(TypedDict):
-    """Members added since version 1.4.
+class Statement(TypedDict):
+    """The statement. The stored file also lists the other files of the release.
 
     `totals` is present only if the release has totals, `household` only if it protects households,
     `bound_choice` only if the bound was chosen privately, `window` only if it has a window of time,
     `series` only if it is a map of a series.
     """
 
-    totals: NotRequired[Totals16]
+    format: Literal["dpgeo-privacy-statement"]
+    version: str
+    schema: str
+    title: str
+    description: str
+    requested_on: Day | None
+    dataset: Dataset
+    publisher: str
+    publisher_sector: str
+    contact: str
+    licence: str
+    attribution: str
+    citation: Words
+    product: Product
+    counts: Counts
+    unit_of_privacy: UnitOfPrivacy
+    number_of_units: Words
+    contribution_bound: ContributionBound
+    guarantee: Pure | Rho | Geo
+    dataset_guarantee: DatasetGuarantee | None
+    mechanism: Mechanism
+    deployment_model: Words
+    actors: ListOfWords
+    release_type: Words
+    data_source_type: Words
+    access_type: Words
+    data_domain: Words
+    preparation: ListOfWords
+    spends: Annotated[list[Annotated[Spend, OPEN]], also(minItems=1)]
+    accounting: Words
+    expected_error: list[ExpectedError]
+    post_processing: ListOfWords
+    not_protected: ListOfWords
+    known_limits: ListOfWords
+    rationale: ListOfWords
+    implementation: Implementation
+    proof: Proof
+    study_area: Annotated[dict[str, Any], also(required=["type"])]
+    study_area_exchange: AreaExchange | None
+    study_area_seen: AreaSeen | None
+    public_layers: list[LayerUsed]
+    software: Words
+    totals: NotRequired[Totals]
     household: NotRequired[Household]
     bound_choice: NotRequired[BoundChoice]
     window: NotRequired[WindowOfTime]
     series: NotRequired[OfSeries]
-    study_area_seen: AreaSeen | None
-
-
-class Changed16(TypedDict):
-    guarantee: Pure | Rho | Geo
-    dataset_guarantee: DatasetGuarantee16 | None
-    spends: Annotated[list[Annotated[Spend16, OPEN]], also(minItems=1)]
 
 
 class FileOnRequest(TypedDict):
@@ -509,27 +414,18 @@ class FileOnRequest(TypedDict):
     media_type: Words
 
 
-class Files(TypedDict):
-    files: Annotated[list[File], also(minItems=1)]
+class StoredStatement(Statement):
+    """The statement as a file.
 
-
-class FilesOnRequest(TypedDict):
-    """The files that are written when somebody first asks for them.
-
-    Once they are written, the API gives their checksums with the release.
+    `files_on_request` are the files that are written when somebody first asks for them. Once they
+    are written, the API gives their checksums with the release.
     """
 
-    files_on_request: NotRequired[list[FileOnRequest]]
+    files: Annotated[list[File], also(minItems=1)]
+    files_on_request: list[FileOnRequest]
 
 
-VERSIONS: dict[str, tuple[Any, ...]] = {
-    "1.1": (Statement11, Files),
-    "1.2": (Statement12, Files),
-    "1.3": (Statement, Changed13, Files),
-    "1.4": (Statement, Changed14, Files),
-    "1.5": (Statement, Changed14, Added15, Files),
-    VERSION: (Statement, Changed14, Added16, Changed16, Files, FilesOnRequest),
-}
+VERSIONS: dict[str, Any] = {VERSION: StoredStatement}
 
 
 def schema_address(version: str = VERSION) -> str:
@@ -539,20 +435,15 @@ def schema_address(version: str = VERSION) -> str:
 
 def statement_schema(version: str = VERSION) -> Schema:
     """Return the JSON Schema (2020-12) of a version. Raises KeyError for an unknown version."""
-    schema = _record(*VERSIONS[version])
+    schema = _record(VERSIONS[version])
     schema["properties"]["version"] = {"const": version}
     schema["properties"]["schema"] = {"const": schema_address(version)}
     return {"$schema": DIALECT, "title": "Privacy statement of a release", **schema}
 
 
-def _record(*parts: Any) -> Schema:
-    """Return the JSON Schema of an object with the members of all `parts` and no others.
-
-    Members of later parts replace members of earlier parts with the same name.
-    """
-    hints: dict[str, Any] = {}
-    for part in parts:
-        hints |= get_type_hints(part, include_extras=True)
+def _record(form: Any) -> Schema:
+    """Return the JSON Schema of an object with the members of a TypedDict and no others."""
+    hints = get_type_hints(form, include_extras=True)
     return {
         "type": "object",
         "required": [name for name, hint in hints.items() if get_origin(hint) is not NotRequired],

@@ -56,9 +56,8 @@ def points_layer(released: Released, shown: Sequence[Layer]) -> PointLayer:
     `shown` lists the layers of the release's map.
     """
     counted = counted_layers(released, shown)
-    # A hash of the release decides where points are. It is always taken of version 1 of the
-    # encoding, so that points of older releases stay where they are.
-    seed = hashlib.sha256(encode(released, version=1)).digest()
+    # A hash of the release decides where points are, so that they are always the same.
+    seed = hashlib.sha256(encode(released)).digest()
     points = synthetic_points(counted, released.area, seed)
     size = len(points.longitude)
     columns: dict[str, NDArray[Any]] = {

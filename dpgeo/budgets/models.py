@@ -24,7 +24,6 @@ from dpgeo.core.guarantees import SCALE, Guarantee, Notion, Unit, from_units, gu
 from dpgeo.core.levels import level_text, remaining_level_text
 from dpgeo.core.zcdp import delta_of, delta_text, epsilon_at, nano_rho_for
 from dpgeo.phrases import Figure, Phrase
-from dpgeo.spatial.ground_grid import grid_step
 
 
 class NotionChoice(models.TextChoices):
@@ -121,7 +120,14 @@ class Ledger(models.Model):
                     beside__isnull=True,
                     radius__isnull=True,
                 )
-                | models.Q(notion=Notion.GEO_IND.value, beside__isnull=False, radius__gt=0),
+                | models.Q(
+                    notion=Notion.GEO_IND.value,
+                    beside__isnull=False,
+                    radius__isnull=False,
+                    radius__gt=0,
+                    input_step__isnull=False,
+                    input_step__gt=0,
+                ),
                 name="ledger_for_points_beside_another",
             ),
             models.CheckConstraint(
@@ -137,12 +143,8 @@ class Ledger(models.Model):
 
     @property
     def snapping(self) -> int:
-        """The largest step, in millimetres, of the grids to which positions are snapped.
-
-        It has a meaning only in a budget for points. If a process of an earlier version created the
-        ledger during an upgrade, `input_step` is null, and the step is that of the earlier version.
-        """
-        return self.input_step or 1000 * grid_step(self.radius or 0)
+        """The `input_step` of a budget for points; 0 in a budget for counts."""
+        return self.input_step or 0
 
     @property
     def lifetime_units(self) -> int:

@@ -28,7 +28,7 @@ from dpgeo.core.levels import Level
 from dpgeo.core.number_text import number_text
 from dpgeo.core.zcdp import delta_text, parse_delta
 from dpgeo.phrases import Figure
-from dpgeo.spatial.ground_grid import grid_step, input_step
+from dpgeo.spatial.ground_grid import input_step
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,9 +386,8 @@ def budget_debit_found(
     who = "found after a restore"
     ledger = current_ledger(ledger)
     if radius and ledger.radius is not None:
-        step = max(ledger.snapping, 1000 * grid_step(radius))
         Ledger.objects.filter(pk=ledger.pk).update(
-            input_step=Greatest(Coalesce(F("input_step"), 0), step)
+            input_step=Greatest(F("input_step"), input_step(radius))
         )
     if not ledger.pays_for(cost):
         Ledger.objects.filter(pk=ledger.pk).update(
@@ -496,7 +495,7 @@ def ledger_recovering(
             "name": f"{title}: points"[:200],
             "beside": counts_ledger,
             "radius": radius,
-            "input_step": 1000 * grid_step(radius),
+            "input_step": input_step(radius),
             "total_units": 0,
         },
     )

@@ -21,7 +21,6 @@ from dpgeo.accounts.models import Organisation, Role, User
 from dpgeo.accounts.services import membership_set, organisation_create
 from dpgeo.commands.console import job_wait
 from dpgeo.core.domain import LayerKind
-from dpgeo.core.errors import BudgetExceeded
 from dpgeo.core.levels import make_level
 from dpgeo.crowdsourcing.services import campaign_create
 from dpgeo.datasets.ingest_job import upload_ingest
@@ -153,20 +152,16 @@ class Demo:
             return
         cost = f" (ε = {wanted['epsilon']})" if wanted["epsilon"] else ""
         self.output.write(f"  Making a map: {wanted['title']}{cost}")
-        try:
-            facts = dict(wanted)
-            texts = {name: facts.pop(name) for name in ("title", "description") if name in facts}
-            release = release_request(
-                dataset=dataset,
-                request=read_request(dataset, **facts),
-                **texts,
-                publish_when_done=True,
-                requested_by=self.owner,
-                job_id=job_id,
-            )
-        except BudgetExceeded:  # datasets of a demo that an older version made have less budget
-            self.output.write("  Left out: the budget of these invented data does not hold it")
-            return
+        facts = dict(wanted)
+        texts = {name: facts.pop(name) for name in ("title", "description") if name in facts}
+        release = release_request(
+            dataset=dataset,
+            request=read_request(dataset, **facts),
+            **texts,
+            publish_when_done=True,
+            requested_by=self.owner,
+            job_id=job_id,
+        )
         number = release.pk
         self._await(
             job_id,

@@ -67,8 +67,6 @@ def snapshot() -> Iterator[str]:
 def migrations(using: str = "default") -> list[str]:
     """Return the sorted names of the applied migrations of all apps whose tables are backed up."""
     rows = MigrationRecorder.Migration.objects.using(using).values_list("app", "name")
-    # Django records a squashed migration and those that it replaces, whichever of them ran, so
-    # these names can be compared between databases.
     known = {f"{app}.{name}" for app, name in rows}
     return sorted(each for each in known if each.split(".")[0] in _apps())
 

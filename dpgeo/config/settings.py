@@ -126,6 +126,7 @@ INSTALLED_APPS = [
     "django.contrib.contenttypes",
     "django.contrib.sessions",
     "django.contrib.messages",
+    "django.contrib.sitemaps",
     "allauth",
     "allauth.account",
     "allauth.mfa",
@@ -383,12 +384,8 @@ DPGEO_FAILED_SIGN_INS = env.int("DPGEO_FAILED_SIGN_INS", default=20)
 """Maximum number of failed sign-ins in 15 minutes from one IP address. For one account, the limit
 is half as many. 0 means no limit.
 """
-DPGEO_ROWS_PER_SHARD = env.int(
-    "DPGEO_ROWS_PER_SHARD", default=env.int("DPGEO_ROWS_A_PART", default=5_000_000)
-)
+DPGEO_ROWS_PER_SHARD = env.int("DPGEO_ROWS_PER_SHARD", default=5_000_000)
 """Number of rows in a shard. Larger files of points are split into shards, which the workers share.
-
-DPGEO_ROWS_A_PART is the setting's former name; it is accepted for one more version.
 """
 DPGEO_COUNT_SHARDS = env.int("DPGEO_COUNT_SHARDS", default=8)
 """Largest number of shards in which a registered folder is counted."""

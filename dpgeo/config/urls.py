@@ -1,11 +1,22 @@
 """URL configuration of the site."""
 
+from collections.abc import Callable
+
 from django.contrib import admin
+from django.contrib.sitemaps.views import sitemap
+from django.http.response import HttpResponseBase
 from django.urls import URLPattern, URLResolver, include, path
+from django.views.decorators.http import conditional_page, require_safe
 
 from dpgeo.api.health import healthz, readyz
 from dpgeo.api.metrics import metrics
 from dpgeo.pages import feed, ground, oembed, seo
+
+
+def conditional(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+    """Return a view that only reads, and that answers 304 to who has its answer already."""
+    return conditional_page(require_safe(view))
+
 
 SERVICES: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
@@ -16,10 +27,10 @@ SERVICES: list[URLPattern | URLResolver] = [
     path("ogc/", include("dpgeo.api.ogc.urls")),
     path("ground/<str:key>/outlines/<int:number>", ground.outline, name="ground-outline"),
     path("ground/<str:key>/<int:zoom>/<int:column>/<int:row>", ground.tile, name="ground-tile"),
-    path("sitemap.xml", seo.sitemap, name="sitemap"),
+    path("sitemap.xml", conditional(sitemap), {"sitemaps": seo.SITEMAPS}, name="sitemap"),
     path("robots.txt", seo.robots, name="robots"),
-    path("feed.atom", feed.feed, name="feed"),
-    path("series/<uuid:series_id>/feed.atom", feed.series_feed, name="series-feed"),
+    path("feed.atom", conditional(feed.Maps()), name="feed"),
+    path("series/<uuid:series_id>/feed.atom", conditional(feed.SeriesMaps()), name="series-feed"),
     path("series/<uuid:series_id>/feed.json", feed.series_json_feed, name="series-json-feed"),
     path("oembed", oembed.oembed, name="oembed"),
 ]

@@ -322,8 +322,7 @@ class PlanarLaplace:
     `epsilon`, in epsilon per WGS84 metre, is declared and charged for all reports of one privacy
     unit together. Each of `sensitivity` reports gets an equal share, which is the property
     `declared`. Positions are snapped to a public `GroundGrid` of `input_step` millimetres,
-    perturbed, and snapped to a second grid of `step` metres. Releases before 0.2 have an
-    `input_step` of 0: both of their grids have the step size `step`.
+    perturbed, and snapped to a second grid of `step` metres.
 
     The guarantee is for positions as reported. Snapping moves a position by at most 0.75 input
     steps, so two positions at distance d are at most d + 1.5 input steps apart after snapping. For
@@ -356,11 +355,11 @@ class PlanarLaplace:
     epsilon: Fraction
     sensitivity: int
     step: int
-    input_step: int = 0
+    input_step: int
 
     def __post_init__(self) -> None:
-        if self.epsilon <= 0 or self.sensitivity < 1 or self.step < 1 or self.input_step < 0:
-            raise ValueError("Points need a positive epsilon, reports and step.")
+        if self.epsilon <= 0 or min(self.sensitivity, self.step, self.input_step) < 1:
+            raise ValueError("Points need a positive epsilon, reports and steps.")
         if not self.correction < float(self.declared) / 2:
             if self._growth > 1:
                 raise InvalidInput(
@@ -382,11 +381,11 @@ class PlanarLaplace:
     @property
     def snapping(self) -> float:
         """Step in metres of the grid to which positions are snapped before they are perturbed."""
-        return self.input_step / 1000 if self.input_step else float(self.step)
+        return self.input_step / 1000
 
     def snapped_apart(self, metres: Fraction | int) -> Fraction:
         """Return how far apart, in metres, two positions `metres` apart can be after snapping."""
-        return snapped_apart(metres, self.input_step or 1000 * self.step)
+        return snapped_apart(metres, self.input_step)
 
     def loss_within(self, metres: Fraction | int) -> Fraction:
         """Return the largest log-ratio of an output's odds for two positions `metres` apart."""
@@ -438,19 +437,18 @@ class PlanarLaplace:
 
     def to_json(self) -> dict[str, str | int]:
         """Return the fields that define the distribution, with epsilon as an exact fraction."""
-        document: dict[str, str | int] = {
+        return {
             "epsilon": str(self.epsilon),
             "sensitivity": self.sensitivity,
             "step": self.step,
+            "input_step": self.input_step,
         }
-        return {**document, "input_step": self.input_step} if self.input_step else document
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
         """Return the noise distribution described by `document`, which `to_json` made."""
-        epsilon = Fraction(document["epsilon"])
-        step, input_step = int(document["step"]), int(document.get("input_step", 0))
-        return cls(epsilon, int(document["sensitivity"]), step, input_step)
+        steps = int(document["step"]), int(document["input_step"])
+        return cls(Fraction(document["epsilon"]), int(document["sensitivity"]), *steps)
 
 
 CountNoise = DiscreteLaplace | DiscreteGaussian

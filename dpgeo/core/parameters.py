@@ -26,8 +26,7 @@ class Parameter:
     declared category, or empty: for no category if `optional`, else for the first one. Otherwise,
     with `read`, it is a text that `read` accepts, described by the regular expression `pattern`.
     Otherwise it is one of `choices`. `low` and `high` are the inclusive bounds of an int; `beyond`
-    is advice for users who want a value above `high`. `deprecated` lists former names that are
-    still accepted.
+    is advice for users who want a value above `high`.
     """
 
     name: str
@@ -44,7 +43,6 @@ class Parameter:
     optional: bool
     read: Callable[[str], str] | None
     pattern: str
-    deprecated: tuple[str, ...]
 
 
 def param(
@@ -61,7 +59,6 @@ def param(
     optional: bool = False,
     read: Callable[[str], str] | None = None,
     pattern: str = "",
-    deprecated: Sequence[str] = (),
 ) -> Any:
     """Declare a field of a parameter dataclass; see `Parameter` for the arguments.
 
@@ -80,7 +77,6 @@ def param(
         "optional": optional,
         "read": read,
         "pattern": pattern,
-        "deprecated": tuple(deprecated),
     }
     return dataclasses.field(default=default, metadata=metadata)
 
@@ -104,7 +100,6 @@ def parameters(cls: type[Any]) -> list[Parameter]:
             optional=field.metadata["optional"],
             read=field.metadata["read"],
             pattern=field.metadata["pattern"],
-            deprecated=field.metadata["deprecated"],
         )
         for field in dataclasses.fields(cls)
     ]
@@ -113,28 +108,16 @@ def parameters(cls: type[Any]) -> list[Parameter]:
 def parse_parameters(cls: type[P], values: Mapping[str, object]) -> P:
     """Parse parameters from JSON or form strings; missing parameters get their defaults.
 
-    A parameter may also be given by a deprecated name. Raises InvalidInput, with the parameter's
-    name as its `field`, if a parameter is unknown, given by two names, of the wrong type, or out of
-    bounds.
+    Raises InvalidInput, with the parameter's name as its `field`, if a parameter is unknown, of the
+    wrong type, or out of bounds.
     """
     known = {parameter.name: parameter for parameter in parameters(cls)}
-    current = deprecated_names(cls)
     parsed: dict[str, object] = {}
     for name, value in values.items():
-        present = current.get(name, name)
-        if present not in known:
+        if name not in known:
             raise InvalidInput(_unknown(name, list(known)), field=name)
-        if present != name and present in values:
-            raise InvalidInput(
-                "Is the former name of {name!r}; give one of them.", name=present, field=name
-            )
-        parsed[present] = _read(known[present], value)
+        parsed[name] = _read(known[name], value)
     return cls(**parsed)
-
-
-def deprecated_names(cls: type[Any]) -> dict[str, str]:
-    """Return a mapping from deprecated parameter names to current ones."""
-    return {old: each.name for each in parameters(cls) for old in each.deprecated}
 
 
 def layers_named(params: Any) -> list[str]:
@@ -167,17 +150,12 @@ def json_schema(cls: type[Any]) -> dict[str, Any]:
     """Return a JSON Schema (draft 2020-12) for the parameters, which allows no others.
 
     Where the value is the name of a declared layer, `x-layer` is the layer's kind; where it is the
-    column of a declared measure or category, `x-measure` or `x-category` is true. Former names are
-    marked as deprecated.
+    column of a declared measure or category, `x-measure` or `x-category` is true.
     """
-    properties = {parameter.name: _property(parameter) for parameter in parameters(cls)}
-    for parameter in parameters(cls):
-        for old in parameter.deprecated:
-            properties[old] = _property(parameter) | {"deprecated": True}
     return {
         "type": "object",
         "additionalProperties": False,
-        "properties": properties,
+        "properties": {parameter.name: _property(parameter) for parameter in parameters(cls)},
     }
 
 

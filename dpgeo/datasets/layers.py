@@ -175,14 +175,14 @@ def may_follow_data(dataset: Dataset) -> bool:
     return same_people(dataset).filter(first_upload_at__isnull=False).exists()
 
 
-def declared_before_upload(layer: PublicLayer) -> bool | None:
+def declared_before_upload(layer: PublicLayer) -> bool:
     """Return whether a layer was declared before any upload about its dataset's people.
 
-    Returns None if that is unknown. Budgets can be merged later, so uploads to datasets that came
-    to share the budget only later count too.
+    Budgets can be merged later, so uploads to datasets that came to share the budget only later
+    count too.
     """
     earlier = same_people(layer.dataset).filter(first_upload_at__lt=layer.created_at)
-    return False if earlier.exists() else layer.before_upload
+    return layer.before_upload and not earlier.exists()
 
 
 def source_of(layer: PublicLayer) -> dict[str, str] | None:

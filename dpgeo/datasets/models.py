@@ -142,11 +142,6 @@ class Dataset(models.Model):
         editable=False,
         help_text="Key of the person hashes, encrypted with a key apart from the database.",
     )
-    layered = models.BooleanField(
-        default=False,
-        editable=False,
-        help_text="Whether person hashes can be compared with those of other datasets.",
-    )
     people_asked = models.BooleanField(
         default=False,
         editable=False,
@@ -482,9 +477,7 @@ class PublicLayer(models.Model):
     sha256 = models.CharField(max_length=64)
     features = models.PositiveIntegerField()
     before_upload = models.BooleanField(
-        null=True,
-        editable=False,
-        help_text="Whether no file of these people was uploaded before; unknown if empty.",
+        editable=False, help_text="Whether no file of these people was uploaded before."
     )
     source_name = models.CharField(max_length=200, blank=True)
     source_url = models.CharField(max_length=500, blank=True)

@@ -6,8 +6,8 @@ keys are decrypted with the installation's own key, which comes from the setting
 from a file that only the site's account may read. Decryption also verifies the key: with another
 installation's key, hashing fails instead of producing hashes that no erasure would match.
 
-The key file is created when the first dataset is declared, or when an older database is migrated.
-It is never created while there are datasets whose keys were encrypted with an earlier file.
+The key file is created when the first dataset is declared. It is never created while there are
+datasets whose keys were encrypted with an earlier file.
 """
 
 from __future__ import annotations
@@ -101,12 +101,11 @@ def problem_with_file() -> str:
 def hashing_key(dataset: Dataset) -> bytes:
     """Return the key of a dataset's person hashes.
 
-    If the dataset is `layered`, this is the organisation's key followed by the dataset's own, so
-    that the hashes can be compared with those of other datasets. Raises Conflict if a key cannot be
-    decrypted.
+    This is the organisation's key followed by the dataset's own, so that the hashes can be compared
+    with those of other datasets. Raises Conflict if a key cannot be decrypted.
     """
     own = unseal(bytes(dataset.sealed_person_key))
-    return organisation_key(b"people", dataset.organisation_id) + own if dataset.layered else own
+    return organisation_key(b"people", dataset.organisation_id) + own
 
 
 def organisation_key(purpose: bytes, organisation_id: int) -> bytes:

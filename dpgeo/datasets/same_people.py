@@ -242,7 +242,7 @@ class Comparison:
         from dpgeo.ingest.same_people import people_of, share_many
 
         both = (self._dataset, other.dataset)
-        if not all(each.unit == Unit.PERSON and each.layered for each in both):
+        if not all(each.unit == Unit.PERSON for each in both):
             return False
         with people_paths(other) as paths:
             return share_many(self._people(), people_of(paths, hashing_key(other.dataset)))

@@ -190,7 +190,6 @@ def dataset_create(
                 ledger=own,
                 created_by=created_by,
                 sealed_person_key=new_sealed_key(first=not Dataset.objects.exists()),
-                layered=True,
                 area_choice=dict(area_choice or {}),
                 area_seen=seen_before(organisation.pk, facts["study_area"]),
             )

@@ -97,7 +97,7 @@ CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 
 COLUMNS = (
     "id, name, kind, within, rank, longitude, latitude, west, south, east, north, "
-    "outline IS NOT NULL"
+    "outline IS NOT NULL, others"
 )
 
 Row: TypeAlias = tuple[Any, ...]
@@ -275,10 +275,6 @@ class _Database:
         self._connection = sqlite3.connect(
             f"file:{path}?mode=ro&immutable=1", uri=True, check_same_thread=False
         )
-        known = {row[1] for row in self.all("PRAGMA table_info(place)", ())}
-        # Files of earlier versions lack the column with a place's other names.
-        others = "others" if "others" in known else "''"
-        self._select = f"SELECT {COLUMNS}, {others} FROM place"  # noqa: S608 - two constants
 
     def all(self, query: str, values: Sequence[Any]) -> list[Any]:
         """Run a query with these values, and return all rows of the result."""
@@ -287,7 +283,7 @@ class _Database:
 
     def places(self, where: str, values: Sequence[Any]) -> list[Row]:
         """Return the rows of the places that meet an SQL condition with these `values`."""
-        return self.all(f"{self._select} WHERE {where}", values)
+        return self.all(f"SELECT {COLUMNS} FROM place WHERE {where}", values)  # noqa: S608
 
     def one(self, query: str, values: Sequence[Any]) -> Any:
         """Return the first row of a query's result, or None if there is none."""

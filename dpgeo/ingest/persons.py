@@ -216,11 +216,9 @@ def _digests(names: Sequence[bytes], key: bytes) -> bytes:
 def organisation_hashes(halves: NDArray[np.uint64], key: bytes) -> NDArray[np.uint64]:
     """Return the first 64 bits, uint64 (n,), of the organisation's hash of each person.
 
-    `halves`, uint64 (n, 2), are hashes of persons made with `key`. If it is a layered key, they are
-    first decrypted with the dataset's half; otherwise, they are used as they are.
+    `halves`, uint64 (n, 2), are hashes of persons made with the layered key `key`. They are
+    decrypted with the dataset's half.
     """
-    if len(key) != LAYERED_KEY_BYTES:
-        return halves[:, 0]
     decrypted = _cipher(key[32:]).decryptor().update(halves.astype(">u8").tobytes())
     return np.frombuffer(decrypted, dtype=">u8")[::2].astype(np.uint64)
 

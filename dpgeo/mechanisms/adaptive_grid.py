@@ -76,7 +76,6 @@ class Params:
         "Percent of epsilon spent on the total, from which the number of squares follows.",
         low=1,
         high=50,
-        deprecated=["look_share"],
     )
     square_share: int = param(
         50,

@@ -7,11 +7,9 @@ show), the first is recommended.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.kinds import Kind
-from dpgeo.core.parameters import deprecated_names
 from dpgeo.core.subjects import Subject
 from dpgeo.mechanisms import (
     adaptive_grid,
@@ -81,15 +79,6 @@ def find_mechanism(key: str) -> Mechanism:
             field="mechanism",
         )
     return MECHANISMS[key]
-
-
-def current_parameters(key: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the stored parameters of a release, with deprecated names replaced.
-
-    `key` is the key of the release's mechanism, which may no longer exist.
-    """
-    names = deprecated_names(MECHANISMS[key].params) if key in MECHANISMS else {}
-    return {names.get(name, name): value for name, value in values.items()}
 
 
 def mechanisms_of(kind: Kind) -> list[str]:

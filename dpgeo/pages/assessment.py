@@ -7,12 +7,12 @@ marked. The draft contains no row and no number of rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from django.utils.translation import gettext
 
 from dpgeo.accounts.models import Membership, Role
-from dpgeo.artefacts.odt import Heading, Paragraph, Part, Table
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.guarantees import Unit
@@ -28,6 +28,31 @@ from dpgeo.releases.states import PUBLIC
 
 OPEN = "…"
 """Text that marks a place where people have to fill something in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading; level 1 is the largest below the title."""
+
+    text: str
+    level: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """A paragraph."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table whose first row is a heading."""
+
+    rows: Sequence[Sequence[str]]
+
+
+Part = Heading | Paragraph | Table
 
 
 def assessment_parts(dataset: Dataset) -> list[Part]:

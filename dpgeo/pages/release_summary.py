@@ -458,9 +458,7 @@ def summarise(released: Released) -> Summary:
         mechanism=mechanism.title if mechanism else released.mechanism,
         kind=kind.title if kind else translatable("Map"),
         software=released.software,
-        public_layers=tuple(
-            (layer, tuple(layer_words(layer))) for layer in layers_used(released) or ()
-        ),
+        public_layers=tuple((layer, tuple(layer_words(layer))) for layer in layers_used(released)),
         window=released.window,
         series=released.series,
         time_zone=released.about.get("time_zone", ""),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import json
-import re
 from typing import Any
-from xml.sax.saxutils import escape
 
 from django.conf import settings
+from django.contrib.sitemaps import Sitemap
 from django.db.models import Max
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
@@ -23,46 +23,68 @@ from dpgeo.core.themes import THEMES
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public
 
-MOST_ADDRESSES = 50_000
-"""Largest number of addresses that a sitemap may list."""
-
-MOST_SERIES = 10_000
-"""Maximum number of series that a sitemap lists."""
+MAX_SERIES, MAX_MAPS = 10_000, 39_000
+"""Maximum numbers of series and of maps in the sitemap, which may list 50,000 addresses."""
 
 LEAST_DESCRIPTION, MOST_DESCRIPTION = 50, 5000
 """Shortest and longest description, in characters, that dataset search engines accept."""
-
-SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 UNSAFE = {ord("<"): "\\u003C", ord(">"): "\\u003E", ord("&"): "\\u0026"}
 """Characters that could end a script element, with their JSON escapes."""
 
 
-@require_safe
-def sitemap(request: HttpRequest) -> HttpResponse:
-    """List the addresses of all public pages, with the publication day of each map.
+class PageSitemap(Sitemap):  # type: ignore[type-arg]
+    """Addresses of the pages that list and explain maps."""
 
-    The day of a series is that of its newest map.
-    """
-    lines = [
-        _entry(request, reverse(name)) for name in ("catalogue", "about-privacy", "about-words")
-    ]
-    days = releases_public().exclude(series=None).order_by().values("series").annotate(Max("day"))
-    for each in days[:MOST_SERIES]:
-        path = reverse("series", args=[each["series"]])
-        lines.append(_entry(request, path, each["day__max"].isoformat()))
-    published = releases_public().values_list("pk", "published_at")
-    # Entries differ only in the release's id and day, so one is built and used as a pattern.
-    pattern = _entry(request, reverse("release", args=["-release-"]), "-day-")
-    before, between, after = re.split("-release-|-day-", pattern)
-    for release, at in published[: MOST_ADDRESSES - len(lines)]:
-        if at is not None:
-            lines.append(f"{before}{release}{between}{at.date().isoformat()}{after}")
-    body = "\n".join(lines)
-    text = (
-        f'<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="{SITEMAP}">\n{body}\n</urlset>\n'
-    )
-    return HttpResponse(text, content_type="application/xml")
+    def items(self) -> list[str]:
+        """Return the names of the pages' URLs."""
+        return ["catalogue", "about-privacy", "about-words"]
+
+    def location(self, item: str) -> str:
+        """Return the path of a page."""
+        return reverse(item)
+
+
+class SeriesSitemap(Sitemap):  # type: ignore[type-arg]
+    """Addresses of the public series, each with the publication day of its newest map."""
+
+    limit = MAX_SERIES
+
+    def items(self) -> Any:
+        """Return the key and the day of each series."""
+        maps = releases_public().exclude(series=None).order_by()
+        return maps.values("series").annotate(Max("day")).order_by("series")
+
+    def location(self, item: dict[str, Any]) -> str:
+        """Return the path of a series' page."""
+        return reverse("series", args=[item["series"]])
+
+    def lastmod(self, item: dict[str, Any]) -> datetime.date:
+        """Return the day of the newest map."""
+        day: datetime.date = item["day__max"]
+        return day
+
+
+class MapSitemap(Sitemap):  # type: ignore[type-arg]
+    """Addresses of the public maps, each with the day of its publication."""
+
+    limit = MAX_MAPS
+
+    def items(self) -> Any:
+        """Return the key and the day of each map, newest first."""
+        return releases_public().values("pk", "day")
+
+    def location(self, item: dict[str, Any]) -> str:
+        """Return the path of a map's page."""
+        return reverse("release", args=[item["pk"]])
+
+    def lastmod(self, item: dict[str, Any]) -> datetime.date:
+        """Return the day of the map's publication."""
+        day: datetime.date = item["day"]
+        return day
+
+
+SITEMAPS = {"pages": PageSitemap, "series": SeriesSitemap, "maps": MapSitemap}
 
 
 @require_safe
@@ -180,8 +202,3 @@ def page_address(request: HttpRequest, release: Release) -> str:
 
 def _file(request: HttpRequest, release: Release, name: str) -> str:
     return request.build_absolute_uri(reverse("api:release-file", args=[release.pk, name]))
-
-
-def _entry(request: HttpRequest, path: str, day: str = "") -> str:
-    changed = f"<lastmod>{day}</lastmod>" if day else ""
-    return f"<url><loc>{escape(request.build_absolute_uri(path))}</loc>{changed}</url>"

@@ -61,15 +61,8 @@ def is_from_replaced_data(release: Release, name: str) -> bool:
 
     For a map of a series that has no draw yet, also return true if the blob was drawn from another
     state of the series than the present one. Such a draw cannot be used.
-
-    Names of blobs drawn before dpgeo 0.2.0 do not contain the version of the data. If an
-    erasure has rewritten the release's data, such blobs are assumed to be from before the
-    erasure.
     """
-    version, hyphen, _ = name.removeprefix(blob_prefix(release.job_id)).partition("-")
-    if hyphen:
-        return version != _version(release)
-    return "erased" in (release.upload.report or {})
+    return not name.startswith(f"{blob_prefix(release.job_id)}{_version(release)}-")
 
 
 def has_other_draw(release: Release) -> bool:

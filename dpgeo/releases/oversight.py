@@ -179,7 +179,7 @@ def _area(dataset: Dataset) -> Iterator[Finding]:
 
 def _layer(dataset: Dataset, layer: PublicLayer) -> Iterator[Phrase]:
     """Yield findings on a layer: declared late, or with zones as small as a house."""
-    if not layer.source_release and declared_before_upload(layer) is False:
+    if not layer.source_release and not declared_before_upload(layer):
         yield Phrase(
             "The layer {layer} was declared after a file had been uploaded, so it may follow the "
             "data. Compare it with its source.",

@@ -32,7 +32,7 @@ from dpgeo.core.window import Window
 from dpgeo.core.zcdp import delta_text, epsilon_at, exponent_of
 from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
-from dpgeo.mechanisms.registry import current_parameters, find_mechanism
+from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.privacy.mechanism import Mechanism
 from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
@@ -283,10 +283,10 @@ def columns_of(request: ReleaseRequest) -> dict[str, Any]:
 
 
 def request_of(release: Release) -> ReleaseRequest:
-    """Return the request that a release stores, with parameters under their current names."""
+    """Return the request that a release stores."""
     return ReleaseRequest(
         mechanism=release.mechanism,
-        parameters=current_parameters(release.mechanism, release.parameters),
+        parameters=release.parameters,
         epsilon=release.epsilon,
         rho=release.cost.amount if release.delta is not None else None,
         delta=release.delta,
@@ -302,12 +302,10 @@ def request_of(release: Release) -> ReleaseRequest:
 
 def request_of_draw(released: Released, names: Mapping[str, object]) -> ReleaseRequest:
     """Return the request stored with a draw, with only the parameters in `names`."""
-    drawn = current_parameters(released.mechanism, released.parameters)
-    parameters = current_parameters(released.mechanism, names)
     paid = released.guarantee
     return ReleaseRequest(
         mechanism=released.mechanism,
-        parameters={key: each for key, each in drawn.items() if key in parameters},
+        parameters={key: each for key, each in released.parameters.items() if key in names},
         epsilon=paid.epsilon,
         rho=paid.rho if isinstance(paid, ZCDP) else None,
         delta=paid.delta if isinstance(paid, ZCDP) else None,

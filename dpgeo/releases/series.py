@@ -43,7 +43,7 @@ from dpgeo.datasets.same_people import check_answered
 from dpgeo.datasets.selectors import ready_upload
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import job_restart
-from dpgeo.mechanisms.registry import MECHANISMS, current_parameters
+from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.phrases import translatable
 from dpgeo.privacy.mechanism import Forecast
 from dpgeo.releases.blobs import has_other_draw, has_stored_blob
@@ -573,7 +573,7 @@ def series_request_period(series: Series, number: int) -> Release | None:
         dataset,
         terms,
         mechanism=series.mechanism,
-        parameters=current_parameters(series.mechanism, series.parameters),
+        parameters=series.parameters,
         counting=series.counting,
         window=series.window(number),
     )

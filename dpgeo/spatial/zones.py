@@ -155,25 +155,10 @@ class Zones:
             and bool(shapely.equals_identical(self.shapes, other.shapes).all())
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the zones as `to_geojson` does, as release files of version 1 store them."""
-        return self.to_geojson()
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Return the zones that a document from `to_json` holds."""
-        features = _features(document)
-        properties = [_properties(feature) for feature in features]
-        return cls(
-            keys=_column(properties, "key"),
-            names=_column(properties, "name"),
-            shapes=_written_shapes(features),
-        )
-
     def to_packed(self) -> tuple[dict[str, Any], bytes]:
         """Return the keys and names as JSON, and the shapes as one collection in little-endian WKB.
 
-        The document of `to_json` takes fifty times as long to write and to read.
+        GeoJSON takes fifty times as long to write and to read.
         """
         shapes = shapely.geometrycollections(self.shapes)
         document = {"keys": list(self.keys), "names": list(self.names)}
@@ -448,38 +433,6 @@ def _shapes(features: Sequence[Any], keys: Sequence[str]) -> NDArray[np.object_]
                 "Zone {key!r} has no readable geometry; give it a Polygon.", key=keys[place]
             )
     return np.asarray(shapely.force_2d(shapes), dtype=object)
-
-
-def _written_shapes(features: Sequence[Any]) -> NDArray[np.object_]:
-    """Return the shapes (n,) of features that `to_geojson` wrote.
-
-    All shapes are built in one call. Parsing each geometry separately takes several times as long,
-    and a map's first visitor would have to wait for that.
-    """
-    positions: list[Any] = []
-    rings, parts, zones = [0], [0], [0]
-    for feature in features:
-        geometry = feature["geometry"]
-        coordinates = geometry["coordinates"]
-        for part in [coordinates] if geometry["type"] == "Polygon" else coordinates:
-            for ring in part:
-                positions += ring
-                rings.append(len(positions))
-            parts.append(len(rings) - 1)
-        zones.append(len(parts) - 1)
-    corners = np.array(positions, dtype=np.float64).reshape(-1, 2)
-    polygons = shapely.from_ragged_array(
-        shapely.GeometryType.POLYGON, corners, (np.array(rings), np.array(parts))
-    )
-    several = np.array([each["geometry"]["type"] == "MultiPolygon" for each in features])
-    shapes = np.empty(len(features), dtype=object)
-    owner = np.repeat(np.arange(len(features)), np.diff(zones))
-    shapes[~several] = polygons[~several[owner]]
-    if several.any():
-        number = np.cumsum(several) - 1
-        own = several[owner]
-        shapes[several] = shapely.multipolygons(polygons[own], indices=number[owner[own]])
-    return shapes
 
 
 def _polygons(shape: Any) -> Any:

@@ -104,8 +104,7 @@ def _releases(desk: Any) -> Names:
         "ranked": [*ranked, published[0].pk],  # the last release does not rank places
         "to_withdraw": [release.pk for release in small[:SPARE]],
         "draft": [release.pk for release in small[SPARE : 2 * SPARE]],
-        "to_reject": [release.pk for release in small[2 * SPARE : 3 * SPARE]],
-        "to_refuse": [release.pk for release in small[3 * SPARE :]],
+        "to_reject": [release.pk for release in small[2 * SPARE :]],
         "rejected": [install(dataset, grid_release(2), rejected=True).pk],
         "withdrawn": [install(dataset, grid_release(2), withdrawn=True).pk],
         "file": ["cells.geojson", *sorted(files)],
@@ -120,16 +119,11 @@ def _uploads(program: Any, slug: str) -> Names:
     """Make uploads that are only registered and others that are complete; return their ids by the
     operation that needs them.
     """
-    announced = {"file_name": "trips.csv", "size": 1000}
-    address = f"/api/v1/datasets/{slug}/uploads"
-    begun = [program.ask("POST", address, announced, 201)["id"] for _ in range(2 * SPARE)]
+    begun = [program.announce(slug, size=1000).rpartition("/")[2] for _ in range(2 * SPARE)]
     whole = [program.upload(slug).rpartition("/")[2] for _ in range(2 * SPARE)]
     return {
         "upload": [*begun[:SPARE], *whole[:SPARE]],
-        "begun": begun[: SPARE - 1],
-        # These uploads are for tus requests only: a piece sent by the API's own protocol would move
-        # their offset.
-        "begun_by_tus": begun[SPARE - 1 : SPARE],
+        "begun": begun[:SPARE],
         "whole": whole[:SPARE],
         "to_discard": [*begun[SPARE:], *whole[SPARE:]],
     }
@@ -244,7 +238,6 @@ BY_OPERATION = {
     "release_publish": {"path.release_id": "draft"},
     "release_notes": {"path.release_id": "queued"},
     "release_reject": {"path.release_id": "to_reject"},
-    "release_refuse": {"path.release_id": "to_refuse"},
     "release_withdraw": {"path.release_id": "to_withdraw"},
     "release_cancel": {"path.release_id": "queued"},
     "release_retry": {"path.release_id": "to_withdraw"},
@@ -257,11 +250,9 @@ BY_OPERATION = {
     "series_end": {"path.series_id": "to_end"},
     "series_resume": {"path.series_id": "own_series"},
     "series_file": {"path.name": "series_file"},
-    "upload_append": {"path.upload_id": "begun"},
     "tus_create": {"header.Idempotency-Key": "tus_request"},
-    "tus_append": {"path.upload_id": "begun_by_tus"},
+    "tus_append": {"path.upload_id": "begun"},
     "tus_delete": {"path.upload_id": "to_discard"},
-    "upload_complete": {"path.upload_id": "whole"},
     "upload_preview": {"path.upload_id": "whole"},
     "upload_confirm": {"path.upload_id": "whole"},
     "upload_retry": {"path.upload_id": "confirmed"},

@@ -15,6 +15,7 @@ from typing import Any
 
 from tests.servers import free_port
 from tests.services.installation import Installation
+from tests.tus import announcement, piece_at
 
 PATIENCE_SECONDS = 240.0
 
@@ -73,6 +74,23 @@ class Site:
         answer = self.ask(method, path, body, **headers)
         assert answer.status < 400, (method, path, answer.status, answer.body[:2000])
         return answer.json() if answer.body else None
+
+    def announce(self, slug: str, name: str, size: int) -> str:
+        """Announce a file by tus, and return the URL of the upload."""
+        address = f"/api/v1/datasets/{slug}/uploads/tus"
+        answer = self.ask("POST", address, **announcement(name, size))
+        assert answer.status == 201, answer.body[:2000]
+        return answer.headers["Location"].removesuffix("/tus")
+
+    def append(self, upload: str, content: bytes, offset: int = 0) -> None:
+        """Send a piece of a file by tus."""
+        self.must("PATCH", f"{upload}/tus", content, **piece_at(offset))
+
+    def upload(self, slug: str, name: str, content: bytes) -> str:
+        """Send a file in one request, and return the URL of the upload."""
+        upload = self.announce(slug, name, len(content))
+        self.append(upload, content)
+        return upload
 
     def until_done(self, job: str) -> Any:
         """Wait for a job to end and return it."""

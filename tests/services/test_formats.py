@@ -147,12 +147,11 @@ def send_by_api(site: Any, slug: str, name: str, content: bytes, columns: Any) -
 
     The given columns are added to the suggested ones.
     """
-    facts = {"file_name": name, "size": len(content)}
-    address = site.must("POST", f"/api/v1/datasets/{slug}/uploads", facts)["url"]
+    address = site.announce(slug, name, len(content))
     half = len(content) // 2
-    site.must("PATCH", address, content[:half], Upload_Offset="0")
-    site.must("PATCH", address, content[half:], Upload_Offset=str(half))
-    assert site.must("POST", f"{address}/complete")["state"] == "received", name
+    site.append(address, content[:half])
+    site.append(address, content[half:], half)
+    assert site.must("GET", address)["state"] == "received", name
     seen = site.must("GET", f"{address}/preview")
     # In this format the rows themselves name their columns, so the names are private.
     hidden = name.startswith("points.geojson")

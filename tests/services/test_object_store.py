@@ -93,14 +93,10 @@ def test_a_map_is_made_by_two_hosts_that_share_an_object_store(
     [slug] = facts["slugs"]
     with site_of(first) as one, site_of(second) as other, second.worker():
         here, there = program_at(one, facts), program_at(other, facts)
-        begun = here.must(
-            "POST",
-            f"/api/v1/datasets/{slug}/uploads",
-            {"file_name": "trips.csv", "size": len(CONTENT)},
-        )["url"]
-        here.must("PATCH", begun, CONTENT[:500], Upload_Offset="0")
-        there.must("PATCH", begun, CONTENT[500:], Upload_Offset="500")
-        assert here.must("POST", f"{begun}/complete")["state"] == "received"
+        begun = here.announce(slug, "trips.csv", len(CONTENT))
+        here.append(begun, CONTENT[:500])
+        there.append(begun, CONTENT[500:], 500)
+        assert here.must("GET", begun)["state"] == "received"
         assert not [name for name in names_in(store) if "incoming" in name]
         confirmed = there.must("POST", f"{begun}/confirm", {"columns": COLUMNS})
         assert here.until_done(confirmed["job_url"])["has_result"]

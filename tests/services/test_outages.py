@@ -10,11 +10,12 @@ import pytest
 
 from tests.services.installation import Installation
 from tests.services.sites import Site, browser_at, site_of
+from tests.tus import announcement
 from tests.web.test_outages import LOCKER
 
 pytestmark = pytest.mark.services
 
-FILE = {"file_name": "trips.csv", "size": 9}
+FILE = announcement("trips.csv", 9)
 
 
 def test_a_locked_database_is_answered_with_503_and_reading_goes_on(tmp_path: Path) -> None:
@@ -24,13 +25,13 @@ def test_a_locked_database_is_answered_with_503_and_reading_goes_on(tmp_path: Pa
     facts = installation.ask("sign_in", dataset=installation.ask("prepare", rows=50)["dataset"])
     with site_of(installation) as port:
         owner, anybody = browser_at(port, facts), Site(port, {})
-        uploads = f"/api/v1/datasets/{facts['slug']}/uploads"
-        assert owner.ask("POST", uploads, FILE).status == 201
+        uploads = f"/api/v1/datasets/{facts['slug']}/uploads/tus"
+        assert owner.ask("POST", uploads, **FILE).status == 201
         command = [sys.executable, "-c", LOCKER, str(path)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as locker:
             assert locker.stdout is not None
             assert locker.stdout.readline() == b"held\n"
-            refused = owner.ask("POST", uploads, FILE)
+            refused = owner.ask("POST", uploads, **FILE)
             assert (refused.status, refused.headers["Retry-After"]) == (503, "30")
             assert refused.json()["type"] == "/api/docs#unavailable"
             ready = anybody.ask("GET", "/readyz")
@@ -40,5 +41,5 @@ def test_a_locked_database_is_answered_with_503_and_reading_goes_on(tmp_path: Pa
             assert owner.ask("GET", "/desk/").status == 200
             locker.communicate()
         assert anybody.ask("GET", "/readyz").status == 200
-        assert owner.ask("POST", uploads, FILE).status == 201
+        assert owner.ask("POST", uploads, **FILE).status == 201
     installation.close()

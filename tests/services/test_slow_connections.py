@@ -126,7 +126,7 @@ def test_nginx_passes_ranges_lengths_and_limits_of_bodies(behind_nginx: int) -> 
     assert b"gzip" in exchanged(behind_nginx, f"{compressed}Accept-Encoding: gzip\r\n\r\n")
     head = "POST {} HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Length: 50000000\r\n\r\n"
     assert b" 413 " in exchanged(behind_nginx, head.format("/api/v1/plan"))[:20]
-    upload = head.format("/api/v1/datasets/walks/uploads")
+    upload = head.format("/api/v1/datasets/walks/uploads/tus")
     assert b" 401 " in exchanged(behind_nginx, upload)[:20]
 
 

@@ -99,12 +99,7 @@ class Load:
         number = 0
         while self.going():
             number += 1
-            facts = {"file_name": "trips.csv", "size": len(CONTENT)}
-            upload = site.must("POST", f"/api/v1/datasets/{dataset_made['slug']}/uploads", facts)[
-                "url"
-            ]
-            site.must("PATCH", upload, CONTENT, Upload_Offset="0")
-            site.must("POST", f"{upload}/complete")
+            upload = site.upload(dataset_made["slug"], "trips.csv", CONTENT)
             confirmed = site.must("POST", f"{upload}/confirm", {"columns": COLUMNS})
             site.until_done(confirmed["job_url"])
             body = {

@@ -81,7 +81,7 @@ def test_two_reports_two_centimetres_apart_would_be_told_apart_by_a_coarse_grid(
     differed by a whole cell.
     """
     level = make_level("2", 1)
-    coarse = PlanarLaplace(level.epsilon, 1, grid_step(1))
+    coarse = PlanarLaplace(level.epsilon, 1, grid_step(1), 1000 * grid_step(1))
     assert loss(0.02, beside_an_edge(coarse.snapping, 0.02), coarse) > 1
 
 

@@ -12,6 +12,7 @@ from django.test import Client
 
 from dpgeo.accounts.models import Organisation, Scope, User
 from dpgeo.accounts.services import key_create
+from tests.tus import announcement, piece_at
 from tests.web.desk import HEAD, Desk, invented_rows
 
 EVERYTHING = tuple(Scope.values)
@@ -78,18 +79,25 @@ class Program:
         )
         return answer
 
+    def announce(
+        self, slug: str, name: str = "trips.csv", size: int = len(CONTENT), key: str = ""
+    ) -> str:
+        """Announce a file by tus, with an idempotency key or none; return the upload's URL."""
+        address = f"/api/v1/datasets/{slug}/uploads/tus"
+        named = announcement(name, size) | ({"Idempotency_Key": key} if key else {})
+        answer = self.send("POST", address, **named)
+        assert answer.status_code == 201, getattr(answer, "content", b"")
+        return str(answer["Location"]).removesuffix("/tus")
+
+    def append(self, upload: str, content: bytes, offset: int | str = 0, status: int = 204) -> Any:
+        """Send a piece of a file by tus; return the JSON of an error."""
+        return self.ask("PATCH", f"{upload}/tus", content, status, **piece_at(offset))
+
     def upload(self, slug: str, content: bytes = CONTENT, name: str = "trips.csv") -> str:
         """Send a file in one request, and return the URL of the upload."""
-        begun = self.ask(
-            "POST",
-            f"/api/v1/datasets/{slug}/uploads",
-            {"file_name": name, "size": len(content)},
-            201,
-        )
-        address: str = begun["url"]
-        self.ask("PATCH", address, content, Upload_Offset="0")
-        self.ask("POST", f"{address}/complete")
-        return address
+        upload = self.announce(slug, name, len(content))
+        self.append(upload, content)
+        return upload
 
 
 def program(

@@ -18,7 +18,6 @@ from dpgeo.jobs.models import Job, JobState
 from dpgeo.releases.models import Release, Series
 from dpgeo.releases.notes import Note, checksum
 from dpgeo.releases.services import release_run
-from dpgeo.releases.states import ReleaseState
 from dpgeo.spatial.area import StudyArea
 from tests.makers import make_dataset
 from tests.unit.artefacts.releases import grid_release, places_release
@@ -103,7 +102,6 @@ BODIES: dict[str, Any] = {
         "budget": "2",
     },
     "dataset_update": {"description": "Walks of volunteers in spring."},
-    "upload_begin": {"file_name": "walks.csv", "size": len(CONTENT)},
     "upload_confirm": {
         "columns": {"longitude": "lon", "latitude": "lat", "person": "device", "time": "seen"}
     },
@@ -140,7 +138,6 @@ BODIES: dict[str, Any] = {
     "release_notes": {"notes": NOTES},
     "release_publish": {"notes_sha256": checksum(NOTES)},
     "release_reject": {"reason": "Too little stands out from the noise."},
-    "release_refuse": {"reason": "Too little stands out from the noise."},
     "release_query": {"polygon": TRIANGLE},
     "plan": {"release": RELEASE_ID, "tasks": TASKS, **SETTINGS, "allocations": ["uniform"]},
     "plan_radius": {
@@ -307,10 +304,7 @@ def _declare(city: City) -> None:
     city.call(dataset["slug"], "walks")
     city.answers["dataset_create"] = city.steady(dataset)
     city.ask("dataset_update", "PATCH", address)
-    upload = city.ask("upload_begin", "POST", f"{address}/uploads", 201)["url"]
-    city.ask("upload_append", "PATCH", upload, content=CONTENT[:512], Upload_Offset="0")
-    city.ask("upload_append", "PATCH", upload, content=CONTENT[512:], Upload_Offset="512")
-    city.ask("upload_complete", "POST", f"{upload}/complete")
+    upload = city.program.upload(dataset["slug"], CONTENT, "walks.csv")
     city.ask("upload", "GET", upload)
     city.ask("uploads", "GET", f"{address}/uploads")
     city.ask("upload_preview", "GET", f"{upload}/preview")
@@ -345,10 +339,7 @@ def _request(city: City) -> None:
     city.ask("release_withdraw", "POST", f"/api/v1/releases/{drawn.pk}/withdraw")
     noisy = city.request()
     release_run(release_id=noisy.pk)
-    for action in ("reject", "refuse"):
-        anew = {"state": ReleaseState.DRAFT, "rejected_at": None, "rejection": ""}
-        Release.objects.filter(pk=noisy.pk).update(**anew)
-        city.ask(f"release_{action}", "POST", f"/api/v1/releases/{noisy.pk}/{action}")
+    city.ask("release_reject", "POST", f"/api/v1/releases/{noisy.pk}/reject")
     city.ask("release_cancel", "POST", f"/api/v1/releases/{city.request().pk}/cancel")
     city.ask("budgets", "GET", "/api/v1/budgets")
     _declare_series(city)

@@ -14,7 +14,7 @@ from django.test import Client
 from django.utils.crypto import get_random_string
 
 from dpgeo.accounts.models import Role, User
-from dpgeo.artefacts import flow_files, kepler
+from dpgeo.artefacts import flow_files
 from dpgeo.artefacts.files import FORMATS, MADE_UP_POINTS, WHOLE_RELEASE, build_files
 from dpgeo.artefacts.formats import LayerFormat, StyleFormat
 from dpgeo.artefacts.view import views
@@ -91,9 +91,8 @@ def expected_status(state: str, who: str) -> int:
 
 
 def test_every_format_role_and_state_is_tried_here() -> None:
-    # No layer in LAYERS can be a file for kepler.gl, which cannot draw features that differ in size
-    # or threshold, or in the two formats for flows alone.
-    for each in set(FORMATS) - {kepler.FORMAT, flow_files.MATRIX, flow_files.FLOWMAP}:
+    # No layer in LAYERS can be a file in the two formats for flows alone.
+    for each in set(FORMATS) - {flow_files.MATRIX, flow_files.FLOWMAP}:
         assert any(holds(each, layer) for layer in LAYERS.values()), each.title
     assert {*VISITORS} == {"anonymous", "other", "superuser", *Role.values}
     assert {*STATES} == set(ReleaseState.values)

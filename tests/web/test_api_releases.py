@@ -518,4 +518,3 @@ def test_the_odds_of_presence_have_a_name_of_their_own(client: Client) -> None:
     install(dataset)
     privacy = get(client, f"/api/v1/datasets/{dataset.slug}")["privacy"]
     assert privacy["presence_odds_factor"] == pytest.approx(7.389056)
-    assert privacy["odds_factor"] == privacy["presence_odds_factor"]

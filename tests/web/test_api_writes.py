@@ -29,6 +29,7 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_run
 from dpgeo.releases.states import ReleaseState
 from tests.makers import make_received
+from tests.tus import VERSION, announcement, piece_at
 from tests.web.api import (
     COLUMNS,
     CONTENT,
@@ -117,24 +118,17 @@ def writes(desk: Desk) -> dict[str, tuple[Scope, str, str, Any, dict[str, str]]]
     dataset = desk.declare(ready=True, title="Own")
     waiting = desk.declare(title="Waiting")
     upload = program_of(desk).upload(waiting.slug)
-    part = program_of(desk).ask(
-        "POST",
-        f"/api/v1/datasets/{waiting.slug}/uploads",
-        {"file_name": "a.csv", "size": len(CONTENT)},
-        201,
-    )["url"]
+    part = program_of(desk).announce(waiting.slug)
     release = desk.request(dataset)
     home = f"/api/v1/datasets/{dataset.slug}"
     map_ = f"/api/v1/releases/{release.pk}"
-    size = {"file_name": "a.csv", "size": 5}
-    offset = {"Upload_Offset": "0"}
+    announced = announcement("a.csv", 5)
     return {
         "declare": (Scope.DATASETS_WRITE, "POST", "/api/v1/datasets", DECLARATION, {}),
         "change": (Scope.DATASETS_WRITE, "PATCH", home, {"title": "New"}, {}),
-        "begin": (Scope.UPLOADS_WRITE, "POST", f"{home}/uploads", size, {}),
+        "begin": (Scope.UPLOADS_WRITE, "POST", f"{home}/uploads/tus", None, announced),
         "offset": (Scope.UPLOADS_WRITE, "GET", part, None, {}),
-        "append": (Scope.UPLOADS_WRITE, "PATCH", part, CONTENT, offset),
-        "complete": (Scope.UPLOADS_WRITE, "POST", f"{part}/complete", None, {}),
+        "append": (Scope.UPLOADS_WRITE, "PATCH", f"{part}/tus", CONTENT, piece_at(0)),
         "preview": (Scope.UPLOADS_WRITE, "GET", f"{upload}/preview", None, {}),
         "confirm": (Scope.UPLOADS_WRITE, "POST", f"{upload}/confirm", {"columns": COLUMNS}, {}),
         "quote": (Scope.RELEASES_REQUEST, "POST", f"{home}/quote", REQUEST, {}),
@@ -144,7 +138,6 @@ def writes(desk: Desk) -> dict[str, tuple[Scope, str, str, Any, dict[str, str]]]
         "notes": (Scope.RELEASES_REQUEST, "PUT", f"{map_}/notes", {"notes": []}, {}),
         "publish": (Scope.RELEASES_PUBLISH, "POST", f"{map_}/publish", None, {}),
         "reject": (Scope.RELEASES_PUBLISH, "POST", f"{map_}/reject", {"reason": "Noisy."}, {}),
-        "refuse": (Scope.RELEASES_PUBLISH, "POST", f"{map_}/refuse", {"reason": "Noisy."}, {}),
         "withdraw": (Scope.RELEASES_PUBLISH, "POST", f"{map_}/withdraw", None, {}),
         "cancel": (Scope.RELEASES_REQUEST, "POST", f"{map_}/cancel", None, {}),
     }
@@ -202,7 +195,7 @@ def test_each_write_needs_its_own_scope(desk: Desk) -> None:
     assert things() == before
 
 
-OF_DRAWN = {"publish", "reject", "refuse", "withdraw"}
+OF_DRAWN = {"publish", "reject", "withdraw"}
 """Operations that are allowed only if the release's noise has been drawn."""
 
 
@@ -215,7 +208,7 @@ def test_the_scope_of_a_write_suffices(desk: Desk) -> None:
             files.update(key=ApiKey.objects.latest("pk"))
         answer = program.send(method, address, body, **headers)
         # A request that is allowed but comes at the wrong time is a conflict.
-        assert answer.status_code in {200, 201, 202, 409}, name
+        assert answer.status_code in {200, 201, 202, 204, 409}, name
         assert (answer.status_code == 409) == (name in OF_DRAWN), name
 
 
@@ -484,14 +477,6 @@ def test_a_query_on_a_write_is_refused(desk: Desk) -> None:
 # The next tests are about uploads.
 
 
-def begin(program: Program, dataset: Dataset, size: int = len(CONTENT)) -> str:
-    address = f"/api/v1/datasets/{dataset.slug}/uploads"
-    answer = program.send("POST", address, {"file_name": "trips.csv", "size": size})
-    assert answer.status_code == 201
-    url: str = answer["Location"]
-    return url
-
-
 def pieces(address: str) -> list[str]:
     """Return the names of the stored parts of an unfinished upload."""
     begins = f"incoming/{UUID(address.rpartition('/')[2]).hex}"
@@ -513,31 +498,40 @@ class Broken:
     readline = read
 
 
+def send_broken(program: Program, upload: str, body: Any, size: int = len(CONTENT)) -> Any:
+    """Send a piece of a file of which the server may read no more than `body`."""
+    named = {name.replace("_", "-"): value for name, value in piece_at(0).items()}
+    media_type = named.pop("Content-Type")
+    headers, environment = {**program.headers, **named}, {"wsgi.input": body}
+    return program.client.generic(
+        "PATCH",
+        f"{upload}/tus",
+        b"x" * size,
+        content_type=media_type,
+        headers=headers,
+        **environment,
+    )
+
+
 def test_an_interrupted_upload_continues_where_it_stopped(desk: Desk, folder: Path) -> None:
     program, dataset = program_of(desk), desk.declare()
-    address = begin(program, dataset)
-    broken: Any = {"wsgi.input": Broken(CONTENT[:100])}
-    program.client.generic(
-        "PATCH", address, CONTENT, headers={**program.headers, "Upload-Offset": "0"}, **broken
-    )
-    offset = program.send("HEAD", address)["Upload-Offset"]
+    address = program.announce(dataset.slug)
+    send_broken(program, address, Broken(CONTENT[:100]))
+    offset = program.send("HEAD", f"{address}/tus", **VERSION)["Upload-Offset"]
     assert offset == "100"
     assert program.ask("GET", address)["state"] == "receiving"
-    problem = program.ask("PATCH", address, CONTENT, 409, Upload_Offset="0")
+    problem = program.append(address, CONTENT, status=409)
     assert problem["field"] == "Upload-Offset"
     assert "100 bytes" in problem["detail"]
-    problem = program.ask("POST", f"{address}/complete", status=409)
-    assert "100 of" in problem["detail"]
     half = len(CONTENT) // 2
-    program.ask("PATCH", address, CONTENT[100:half], Upload_Offset=offset)
-    answer = program.ask("PATCH", address, CONTENT[half:], Upload_Offset=str(half))
-    assert answer["offset"] == len(CONTENT)
-    done = program.ask("POST", f"{address}/complete")
-    assert done["state"] == "received"
+    program.append(address, CONTENT[100:half], 100)
+    assert program.ask("GET", address)["offset"] == half
+    program.append(address, CONTENT[half:], half)
+    done = program.ask("GET", address)
+    assert (done["state"], done["offset"]) == ("received", len(CONTENT))
     upload = Upload.objects.get(pk=done["id"])
     assert (upload.size, upload.file_name) == (len(CONTENT), "trips.csv")
-    assert program.ask("POST", f"{address}/complete") == done
-    program.ask("PATCH", address, b"more", 409, Upload_Offset="0")
+    program.append(address, b"more", status=409)
     assert Upload.objects.count() == 1
     assert not list(folder.iterdir())
     assert not Transfer.objects.exists()
@@ -553,9 +547,9 @@ def test_a_file_over_the_limit_is_refused_before_it_is_sent(
 ) -> None:
     settings.DPGEO_MAX_UPLOAD_BYTES = 1000
     dataset = desk.declare()
-    body = {"file_name": "a.csv", "size": 1001}
-    problem = program_of(desk).ask("POST", f"/api/v1/datasets/{dataset.slug}/uploads", body, 413)
-    assert problem["field"] == "size"
+    address = f"/api/v1/datasets/{dataset.slug}/uploads/tus"
+    problem = program_of(desk).ask("POST", address, None, 413, **announcement("a.csv", 1001))
+    assert problem["field"] == "Upload-Length"
     assert "1,000 bytes" in problem["detail"]
     assert not Transfer.objects.exists()
 
@@ -571,32 +565,28 @@ class Unread:
 
 def test_more_than_was_announced_is_refused_before_it_is_read(desk: Desk) -> None:
     program = program_of(desk)
-    address = begin(program, desk.declare(), size=10)
-    unread: Any = {"wsgi.input": Unread()}
-    answer = program.client.generic(
-        "PATCH", address, b"x" * 11, headers={**program.headers, "Upload-Offset": "0"}, **unread
-    )
-    assert answer.status_code == 400
+    address = program.announce(desk.declare().slug, size=10)
+    assert send_broken(program, address, Unread(), 11).status_code == 400
     assert program.ask("GET", address)["offset"] == 0
 
 
 @pytest.mark.parametrize("offset", ["", "-1", "1.5", "abc", "9" * 30, "\u0663"])
 def test_an_invalid_offset_is_refused(desk: Desk, offset: str) -> None:
     program = program_of(desk)
-    address = begin(program, desk.declare())
-    problem = program.ask("PATCH", address, b"x", 400, Upload_Offset=offset)
-    assert problem["field"] == "Upload-Offset"
+    address = program.announce(desk.declare().slug)
+    assert program.append(address, b"x", offset, 400)["field"] == "Upload-Offset"
 
 
 def test_bytes_without_a_length_are_refused(desk: Desk) -> None:
     program = program_of(desk)
-    address = begin(program, desk.declare())
-    program.ask("PATCH", address, b"", 411, Upload_Offset="0")
+    address = program.announce(desk.declare().slug)
+    headers = {**piece_at(0), "Transfer_Encoding": "chunked", "Content_Length": ""}
+    program.ask("PATCH", f"{address}/tus", b"x", 411, **headers)
 
 
 def test_two_requests_do_not_write_one_file_at_once(desk: Desk) -> None:
     program = program_of(desk)
-    address = begin(program, desk.declare())
+    address = program.announce(desk.declare().slug)
     transfer = Transfer.objects.get()
 
     class Slow(io.BytesIO):
@@ -604,7 +594,7 @@ def test_two_requests_do_not_write_one_file_at_once(desk: Desk) -> None:
 
         def read(self, size: int | None = -1) -> bytes:
             if not self.tell():
-                program.ask("PATCH", address, b"x", Upload_Offset="0")
+                program.append(address, b"x")
             return super().read(size)
 
     with pytest.raises(Conflict, match="ask for the offset"):
@@ -651,13 +641,12 @@ def test_each_piece_may_go_to_another_host(
     desk: Desk, settings: Any, tmp_path: Path, folder: Path
 ) -> None:
     program = program_of(desk)
-    address = begin(program, desk.declare())
+    address = program.announce(desk.declare().slug)
     for start in range(0, len(CONTENT), 500):
         settings.INCOMING_DIR = tmp_path / f"host {start}"
         settings.INCOMING_DIR.mkdir()
-        piece = CONTENT[start : start + 500]
-        program.ask("PATCH", address, piece, Upload_Offset=str(start))
-    assert program.ask("POST", f"{address}/complete")["state"] == "received"
+        program.append(address, CONTENT[start : start + 500], start)
+    assert program.ask("GET", address)["state"] == "received"
     assert Upload.objects.get().size == len(CONTENT)
     with private_storage().open(Upload.objects.get().raw_name) as file:
         assert file.read() == CONTENT
@@ -666,8 +655,8 @@ def test_each_piece_may_go_to_another_host(
 
 def test_an_unfinished_transfer_can_be_cancelled(desk: Desk) -> None:
     program = program_of(desk)
-    address = begin(program, desk.declare())
-    program.ask("PATCH", address, CONTENT[:10], Upload_Offset="0")
+    address = program.announce(desk.declare().slug)
+    program.append(address, CONTENT[:10])
     stranger = program_of(make_desk(name="Other house", owner="other"))
     stranger.ask("DELETE", address, status=404)
     program.ask("DELETE", address, status=204)
@@ -692,36 +681,14 @@ def test_the_number_of_unfinished_transfers_of_a_key_is_limited(
 ) -> None:
     monkeypatch.setattr("dpgeo.datasets.resumable_uploads.MAX_OPEN", 2)
     program, other, dataset = program_of(desk), program_of(desk), desk.declare()
-    first = begin(program, dataset)
-    begin(program, dataset)
-    body = {"file_name": "c.csv", "size": 5}
-    problem = program.ask("POST", f"/api/v1/datasets/{dataset.slug}/uploads", body, 409)
+    first = program.announce(dataset.slug)
+    program.announce(dataset.slug)
+    address = f"/api/v1/datasets/{dataset.slug}/uploads/tus"
+    problem = program.ask("POST", address, None, 409, **announcement("c.csv", 5))
     assert "DELETE" in problem["detail"]
-    begin(other, dataset)
+    other.announce(dataset.slug)
     program.ask("DELETE", first, status=204)
-    begin(program, dataset)
-
-
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({"file_name": "a.csv", "size": 0}, "size"),
-        ({"file_name": "a.csv", "size": -1}, "size"),
-        ({"file_name": "a.csv", "size": 1.5}, "size"),
-        ({"file_name": "a.csv", "size": "10"}, "size"),
-        ({"file_name": "a.csv", "size": True}, "size"),
-        ({"file_name": 5, "size": 5}, "file_name"),
-        ({"size": 5}, "file_name"),
-        ({"file_name": "a.csv"}, "size"),
-        ({"file_name": "a.csv", "size": 5, "path": "/etc"}, "path"),
-    ],
-)
-def test_an_invalid_announcement_of_a_file_is_refused(
-    desk: Desk, body: dict[str, Any], field: str
-) -> None:
-    dataset = desk.declare()
-    problem = program_of(desk).ask("POST", f"/api/v1/datasets/{dataset.slug}/uploads", body, 400)
-    assert problem["field"] == field
+    program.announce(dataset.slug)
 
 
 def test_the_name_of_a_file_is_never_used_as_a_path(desk: Desk) -> None:
@@ -734,15 +701,15 @@ def test_abandoned_transfers_are_deleted_by_the_time_of_their_last_piece(
     desk: Desk, folder: Path
 ) -> None:
     program = program_of(desk)
-    address = begin(program, desk.declare())
-    program.ask("PATCH", address, CONTENT[:10], Upload_Offset="0")
+    address = program.announce(desk.declare().slug)
+    program.append(address, CONTENT[:10])
     assert not list(folder.iterdir())
     transfers_sweep(timezone.now() - SAFE_AGE)
     program.ask("GET", address)
     transfers_sweep(timezone.now() + timedelta(seconds=1))
     assert not pieces(address)
     program.ask("GET", address, status=404)
-    program.ask("PATCH", address, CONTENT[10:], 404, Upload_Offset="10")
+    program.append(address, CONTENT[10:], 10, 404)
 
 
 @pytest.mark.parametrize(
@@ -775,7 +742,7 @@ def test_a_file_is_confirmed_once(desk: Desk) -> None:
 
 def test_an_incomplete_file_has_no_columns_yet(desk: Desk) -> None:
     program = program_of(desk)
-    address = begin(program, desk.declare())
+    address = program.announce(desk.declare().slug)
     program.ask("GET", f"{address}/preview", status=409)
     program.ask("POST", f"{address}/confirm", {"columns": COLUMNS}, 409)
 
@@ -959,16 +926,6 @@ def test_a_rejected_draft_stays_paid_for(desk: Desk) -> None:
     assert Release.objects.get().rejection == "Too noisy."
 
 
-def test_the_deprecated_address_of_rejections_answers_with_the_deprecated_state(desk: Desk) -> None:
-    program, dataset = program_of(desk), desk.declare(ready=True)
-    job = program.ask("POST", "/api/v1/releases", asked(dataset), 202, **NAMED)
-    do_job(job)
-    refused = program.ask("POST", f"{job['release_url']}/refuse", {"reason": "Too noisy."})
-    assert refused["state"] == "refused"
-    assert program.ask("GET", job["release_url"]) == refused | {"state": "rejected"}
-    assert Release.objects.get().rejection == "Too noisy."
-
-
 def test_a_cancelled_release_is_refunded(desk: Desk) -> None:
     program, dataset = program_of(desk), desk.declare(ready=True)
     job = program.ask("POST", "/api/v1/releases", asked(dataset), 202, **NAMED)
@@ -1030,12 +987,11 @@ def test_open_files_are_listed_and_can_be_given_up(desk: Desk) -> None:
     program, dataset = program_of(desk), desk.declare()
     other = desk.declare(title="Other")
     home = f"/api/v1/datasets/{dataset.slug}/uploads"
-    announced = {"file_name": "a.csv", "size": len(CONTENT)}
-    arriving = program.ask("POST", home, announced, 201)
+    arriving = program.announce(dataset.slug)
     waiting = program.upload(dataset.slug)
     program.upload(other.slug)
     open_files = program.ask("GET", home)["results"]
-    assert [each["url"] for each in open_files] == [arriving["url"], waiting]
+    assert [each["url"] for each in open_files] == [arriving, waiting]
     assert [each["state"] for each in open_files] == ["receiving", "received"]
     for each in open_files:
         program.ask("DELETE", each["url"], status=204)
@@ -1052,9 +1008,9 @@ def test_a_key_is_shown_the_open_files_that_it_announced_and_no_others(desk: Des
     program, other, dataset = program_of(desk), program_of(desk), desk.declare()
     member = Program(client=desk.client)
     home = f"/api/v1/datasets/{dataset.slug}/uploads"
-    announced = {"file_name": "members.csv", "size": len(CONTENT)}
-    of_members = {member.ask("POST", home, announced, 201)["id"], str(make_received(dataset).pk)}
-    mine = {begin(program, dataset), program.upload(dataset.slug)}
+    by_member = member.announce(dataset.slug, "members.csv").rpartition("/")[2]
+    of_members = {by_member, str(make_received(dataset).pk)}
+    mine = {program.announce(dataset.slug), program.upload(dataset.slug)}
     announced_by_key = {url.rpartition("/")[2] for url in mine}
 
     def listed(by: Program) -> set[str]:
@@ -1068,20 +1024,15 @@ def test_a_key_is_shown_the_open_files_that_it_announced_and_no_others(desk: Des
 
 
 def test_an_announcement_sent_twice_is_one_transfer(desk: Desk) -> None:
-    program, dataset = program_of(desk), desk.declare()
-    home = f"/api/v1/datasets/{dataset.slug}/uploads"
-    announced = {"file_name": "a.csv", "size": len(CONTENT)}
-    first, again = (
-        program.ask("POST", home, announced, 201, Idempotency_Key="march") for _ in range(2)
-    )
-    assert first == again
-    program.ask("PATCH", first["url"], CONTENT, Upload_Offset="0")
-    program.ask("POST", f"{first['url']}/complete")
-    complete = program.ask("POST", home, announced, 201, Idempotency_Key="march")
-    assert (complete["url"], complete["offset"]) == (first["url"], len(CONTENT))
-    program.ask("POST", home, {**announced, "size": 5}, 409, Idempotency_Key="march")
-    program.ask("POST", home, announced, 400, Idempotency_Key="with space")
-    assert program.ask("POST", home, announced, 201)["url"] != first["url"]
-    elsewhere = f"/api/v1/datasets/{desk.declare(title='Other').slug}/uploads"
-    named = program.ask("POST", elsewhere, announced, 201, Idempotency_Key="march")
-    assert named["url"] != first["url"]
+    program, dataset, march = program_of(desk), desk.declare(), {"Idempotency_Key": "march"}
+    first = program.announce(dataset.slug, key="march")
+    assert program.announce(dataset.slug, key="march") == first
+    program.append(first, CONTENT)
+    assert program.announce(dataset.slug, key="march") == first
+    assert program.ask("GET", first)["offset"] == len(CONTENT)
+    address = f"/api/v1/datasets/{dataset.slug}/uploads/tus"
+    program.ask("POST", address, None, 409, **announcement("trips.csv", 5), **march)
+    odd = {"Idempotency_Key": "with space"}
+    program.ask("POST", address, None, 400, **announcement("trips.csv", len(CONTENT)), **odd)
+    assert program.announce(dataset.slug) != first
+    assert program.announce(desk.declare(title="Other").slug, key="march") != first

@@ -50,8 +50,8 @@ from dpgeo.releases.services import (
     release_withdraw,
 )
 from dpgeo.releases.states import ReleaseState
+from tests.web.databases import connected_to, new_database
 from tests.web.desk import Desk, make_desk
-from tests.web.test_migrations import connected_to, new_database
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

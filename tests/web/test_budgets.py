@@ -203,3 +203,13 @@ def test_the_radius_of_a_budget_for_points_is_fixed() -> None:
 def test_the_database_refuses_a_ledger_for_points_without_one_for_counts() -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         Ledger.objects.create(name="alone", notion="geo-ind", radius=200, total_units=1)
+
+
+def test_the_database_refuses_a_ledger_for_points_without_the_step_of_its_grid() -> None:
+    """Sentences about a budget for points state the grid, so none may be missing."""
+    beside = ledger_create(name="people", total=Fraction(1))
+    for steps in ({}, {"input_step": 0}):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            Ledger.objects.create(
+                name="points", notion="geo-ind", beside=beside, radius=200, total_units=1, **steps
+            )

@@ -183,7 +183,6 @@ BODIES: dict[str, dict[str, Any]] = {
         "public_source": SOURCE,
     },
     "api/v1/datasets/walks/quote": REQUEST,
-    "api/v1/datasets/walks/uploads": {"file_name": "a.csv", "size": 9},
     "api/v1/releases": {"dataset": "walks", **REQUEST},
     "api/v1/datasets/walks/series": {
         **{"title": "a", "mechanism": "uniform-grid", "parameters": {"cells": 8}},

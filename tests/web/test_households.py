@@ -187,6 +187,7 @@ def test_statement_and_page_promise_it_to_a_household(
     released = released_of(release)
     document = json.loads(json.dumps(statement(released)))
     document["files"] = [{"name": "map.bin", "media_type": "x", "size": 1, "sha256": "0" * 64}]
+    document["files_on_request"] = []
     Draft202012Validator(statement_schema()).validate(document)
     stated = document["household"]
     assert not isinstance(released.guarantee, GeoInd)

@@ -20,6 +20,7 @@ from dpgeo.datasets.resumable_uploads import transfer_begin
 from dpgeo.datasets.uploads import upload_confirm, upload_receive
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.lease import JobLease, job_run
+from tests.tus import announcement
 from tests.web.api import COLUMNS, CONTENT, Program, program_of
 from tests.web.desk import Desk, make_desk
 
@@ -104,22 +105,22 @@ def test_a_key_reaches_only_the_files_that_it_sent(desk: Desk) -> None:
         program.ask("GET", f"{address}/preview", status=404)
         program.ask("POST", f"{address}/confirm", {"columns": COLUMNS}, 404)
         program.ask("POST", f"{address}/retry", status=404)
-        program.ask("POST", f"{address}/complete", status=404)
-        program.ask("PATCH", address, CONTENT, 404, Upload_Offset="0")
+        program.append(address, CONTENT, status=404)
         program.ask("DELETE", address, status=404)
     assert desk.client.get(f"/api/v1/uploads/{waiting.pk}/preview").status_code == 200
 
 
 def test_a_key_learns_no_name_and_size_by_announcing_the_same_file(desk: Desk) -> None:
-    address = f"/api/v1/datasets/{desk.declare().slug}/uploads"
-    body = {"file_name": "trips.csv", "size": 77}
-    named = {"Idempotency_Key": "monday"}
-    first = program_of(desk)
-    begun = first.ask("POST", address, body, 201, **named)
-    assert first.ask("POST", address, body, 201, **named)["id"] == begun["id"]
-    other = program_of(desk)
-    same = other.ask("POST", address, body, 409, **named)
-    assert same == other.ask("POST", address, {**body, "size": 78}, 409, **named)
+    slug, monday = desk.declare().slug, {"Idempotency_Key": "monday"}
+    address = f"/api/v1/datasets/{slug}/uploads/tus"
+    first, other = program_of(desk), program_of(desk)
+    begun = first.announce(slug, size=77, key="monday")
+    assert first.announce(slug, size=77, key="monday") == begun
+    one, another = (
+        other.ask("POST", address, None, 409, **announcement("trips.csv", size), **monday)
+        for size in (77, 78)
+    )
+    assert one == another
 
 
 @pytest.mark.parametrize("name", ROWS)

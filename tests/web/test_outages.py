@@ -35,6 +35,7 @@ from dpgeo.releases import private_draw, release_job
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_run
 from tests.disks import MIB, Disk, small_disk
+from tests.tus import VERSION, announcement, piece_at
 from tests.web.api import CONTENT, DECLARATION, REQUEST, Program, program_of
 from tests.web.desk import Desk, make_desk
 
@@ -65,8 +66,8 @@ def desk() -> Desk:
 
 
 def announce(program: Program, slug: str, size: int = len(CONTENT)) -> Any:
-    body = {"file_name": "trips.csv", "size": size}
-    return program.send("POST", f"/api/v1/datasets/{slug}/uploads", body)
+    named = announcement("trips.csv", size)
+    return program.send("POST", f"/api/v1/datasets/{slug}/uploads/tus", **named)
 
 
 def spent(dataset: Dataset) -> int:
@@ -92,13 +93,13 @@ def test_uploads_are_refused_before_they_are_accepted_for_want_of_space(
     disk: Disk, desk: Desk
 ) -> None:
     program, slug = program_of(desk), desk.declare().slug
-    transfer = announce(program, slug).json()["url"]
+    transfer = announce(program, slug)["Location"]
     disk.fill(leave=LEAST - 4096)
     refused = announce(program, slug)
     assert (refused.status_code, refused.json()["type"]) == (507, "/api/docs#insufficient-storage")
     assert int(refused["Retry-After"]) > 0
     assert Transfer.objects.count() == 1
-    sent = program.send("PATCH", transfer, CONTENT, Upload_Offset="0")
+    sent = program.send("PATCH", transfer, CONTENT, **piece_at(0))
     assert sent.status_code == 507
     page = f"/desk/datasets/{slug}/upload/"
     with (disk.folder / "trips.csv").open("wb+") as file:
@@ -112,8 +113,8 @@ def test_uploads_are_refused_before_they_are_accepted_for_want_of_space(
         fields = {"dataset": Dataset.objects.get(slug=slug).pk, "file": file}
         assert desk.client.post("/admin/datasets/upload/add/", fields).status_code == 507
     disk.clear()
-    assert program.send("PATCH", transfer, CONTENT, Upload_Offset="0").status_code == 200
-    assert Upload.objects.count() == 0
+    assert program.send("PATCH", transfer, CONTENT, **piece_at(0)).status_code == 204
+    assert Upload.objects.count() == 1
 
 
 def test_a_file_that_does_not_fit_twice_is_refused_when_it_is_announced(
@@ -128,7 +129,7 @@ def test_other_writes_wait_for_space_and_reading_and_deleting_do_not(
     disk: Disk, desk: Desk
 ) -> None:
     program, dataset = program_of(desk), desk.declare()
-    transfer = announce(program, dataset.slug).json()["url"]
+    transfer = announce(program, dataset.slug)["Location"]
     disk.fill(leave=LEAST - 4096)
     refused: Any = program.send("POST", "/api/v1/datasets", DECLARATION)
     assert (refused.status_code, refused.json()["type"]) == (503, "/api/docs#unavailable")
@@ -139,7 +140,7 @@ def test_other_writes_wait_for_space_and_reading_and_deleting_do_not(
     assert "Nothing can be stored at the moment" in page.content.decode()
     assert Dataset.objects.count() == 1
     assert desk.client.get("/desk/").status_code == 200
-    assert program.send("DELETE", transfer).status_code == 204
+    assert program.send("DELETE", transfer, **VERSION).status_code == 204
     assert Client().get("/accounts/login/").status_code == 200
     assert Client().post("/accounts/login/", {"username": "x", "password": "y"}).status_code == 200
 
@@ -152,14 +153,14 @@ def test_a_file_that_fills_the_disk_on_its_way_is_answered_with_507(
     (disk.folder.parent / "trips.csv").write_bytes(CONTENT)
     desk.client.raise_request_exception = False
     program = program_of(desk)
-    address = announce(program, slug).json()["url"]
+    address = announce(program, slug)["Location"]
     read = disk_space.read_disk_space()
     disk.fill(leave=0)
     # The check before the upload reads the free space from before the disk was full, so only
     # writing fails.
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("dpgeo.api.outages.read_disk_space", lambda: read)
-        sent = program.send("PATCH", address, CONTENT, Upload_Offset="0")
+        sent = program.send("PATCH", address, CONTENT, **piece_at(0))
         with (disk.folder.parent / "trips.csv").open("rb") as file:
             shown = desk.client.post(f"/desk/datasets/{slug}/upload/", {"file": file})
     assert (sent.status_code, sent["Retry-After"]) == (507, "300")
@@ -472,7 +473,7 @@ def test_errors_are_told_apart_by_their_codes(
 
 @pytest.mark.parametrize("length", ["9" * 5000, "-1", "many", "\uff11", ""])
 def test_any_declared_length_is_understood_or_left_to_the_view(desk: Desk, length: str) -> None:
-    address = f"/api/v1/datasets/{desk.declare().slug}/uploads"
+    address = f"/api/v1/datasets/{desk.declare().slug}/uploads/tus"
     client = Client(CONTENT_LENGTH=length, CONTENT_TYPE="application/json")
     assert client.generic("POST", address, b"").status_code in {400, 401, 403, 413, 507}
 

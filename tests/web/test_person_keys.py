@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.apps import apps
 from django.core.checks import run_checks
 
 from dpgeo.core.errors import Conflict
-from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.ingest_job import upload_ingest
-from dpgeo.datasets.models import Dataset, Suppression, UploadState
+from dpgeo.datasets.models import UploadState
 from dpgeo.datasets.person_keys import make_key_file, unseal
 from dpgeo.datasets.uploads import upload_confirm
 from dpgeo.ingest.schema import Columns
@@ -84,25 +81,3 @@ def test_a_file_is_read_with_the_right_key_alone(key_file: Path, settings: Any) 
 def test_a_short_setting_is_refused(settings: Any) -> None:
     settings.PERSON_KEY = "short"
     assert problems() == ["dpgeo.E001"]
-
-
-def test_keys_of_older_installations_are_sealed_and_hash_as_before(key_file: Path) -> None:
-    dataset = make_dataset()
-    Dataset.objects.update(layered=False)
-    dataset.refresh_from_db()
-    upload = make_received(dataset)
-    upload_confirm(upload=upload, columns=COLUMNS)
-    upload_ingest(upload_id=upload.pk)
-    person_erase(dataset=dataset, person="ann", by=None)
-    before = bytes(Suppression.objects.get().person)
-    former = unseal(bytes(dataset.sealed_person_key))
-    Dataset.objects.update(sealed_person_key=former)
-    key_file.unlink()
-    import_module("dpgeo.datasets.migrations.0008_sealed_person_keys").seal_keys(apps, None)
-    dataset.refresh_from_db()
-    assert len(dataset.sealed_person_key) == 60
-    assert unseal(bytes(dataset.sealed_person_key)) == former
-    Suppression.objects.all().delete()
-    dataset.uploads.filter(state=UploadState.QUEUED).delete()
-    person_erase(dataset=dataset, person="ann", by=None)
-    assert bytes(Suppression.objects.get().person) == before

@@ -31,7 +31,6 @@ from dpgeo.core.released import PointsRelease
 from dpgeo.datasets.layers import public_layer_add, public_layer_remove
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.orphan_files import stored_names
-from dpgeo.datasets.promises import lifetime_of
 from dpgeo.datasets.provenance import PublicSource
 from dpgeo.datasets.selectors import ready_upload
 from dpgeo.datasets.services import dataset_update
@@ -41,7 +40,7 @@ from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import LeaseLost
 from dpgeo.pages.desk.request_form import ReleaseForm
 from dpgeo.releases import sharding
-from dpgeo.releases.blobs import blob_prefix
+from dpgeo.releases.blobs import new_blob_name
 from dpgeo.releases.models import Release, ReleaseShard
 from dpgeo.releases.reconciliation import releases_sweep
 from dpgeo.releases.selectors import released_of
@@ -566,34 +565,11 @@ def test_the_api_says_what_points_cost(dataset: Dataset, client: Client) -> None
     assert document["kind"] == "points"
 
 
-def test_a_budget_from_a_process_of_an_earlier_version_keeps_its_coarser_grid(
-    dataset: Dataset,
-) -> None:
-    """A budget created by a process of an earlier version keeps its coarser grid.
-
-    During an upgrade, an older process may still create a budget after the migration.
-    """
-    exact = lifetime_of(dataset).places
-    Ledger.objects.filter(pk=ledger_of(dataset).pk).update(input_step=None)
-    dataset = Dataset.objects.get(pk=dataset.pk)
-    lifetime = lifetime_of(dataset)
-    assert exact is not None
-    assert lifetime.places is not None
-    assert lifetime.places.right >= exact.right
-    assert lifetime.points is not None
-    assert lifetime.points.input_step == 2000
-    release = make_release(dataset, **POINTS)
-    released = released_of(release)
-    assert released.about["dataset_points_input_step"] == "2000"
-    document: Any = statement(released)
-    assert document["dataset_guarantee"]["sentence"] == lifetime.sentence
-
-
 def test_points_found_after_a_restore_keep_their_coarser_grid(dataset: Dataset) -> None:
     ledger = ledger_of(dataset)
     cost = make_release(dataset, **POINTS).cost
     budget_debit_found(ledger=ledger, job=uuid.uuid4(), cost=cost, what="x", radius=5_000)
-    assert ledger_of(dataset).snapping == 50_000
+    assert ledger_of(dataset).snapping == 25_000
 
 
 def test_an_installation_that_cannot_write_refunds_nothing_that_may_be_drawn(
@@ -604,7 +580,7 @@ def test_an_installation_that_cannot_write_refunds_nothing_that_may_be_drawn(
     This holds for counts and for points: after a restore, a queued job may already have been drawn.
     """
     drawn, untouched = (make_request(dataset, **POINTS) for _ in range(2))
-    private_storage().save(f"{blob_prefix(drawn.job_id)}1", ContentFile(b"cut short"))
+    private_storage().save(new_blob_name(drawn), ContentFile(b"cut short"))
     monkeypatch.setattr(
         "dpgeo.releases.release_job.check_encodable", Mock(side_effect=UnwritableRelease("No."))
     )

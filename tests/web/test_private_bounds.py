@@ -75,6 +75,7 @@ def test_a_chosen_bound_is_paid_for_stated_and_shown(
 
     document = json.loads(json.dumps(statement(released)))
     document["files"] = [{"name": "map.bin", "media_type": "x", "size": 1, "sha256": "0" * 64}]
+    document["files_on_request"] = []
     Draft202012Validator(statement_schema()).validate(document)
     stated = document["bound_choice"]
     assert (stated["bound"], stated["most"], stated["quantile"]) == (released.bound, 20, 0.9)

@@ -196,15 +196,6 @@ def test_uploads_count_from_a_budget_that_was_merged_later(dataset: Dataset) -> 
     assert layer_facts(layer, dataset)["declared_before_upload"] is False
 
 
-def test_layers_of_before_are_said_to_be_unrecorded(dataset: Dataset, tmp_path: Path) -> None:
-    crowd(dataset)
-    make_ready(dataset, tmp_path)
-    dataset.layers.update(before_upload=None)
-    document: Any = statement(released_of(make_release(dataset, **POINTS)))
-    assert document["public_layers"][0]["declared_before_upload"] is None
-    assert "had been uploaded by then was not recorded" in document["public_layers"][0]["meaning"]
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [

@@ -31,7 +31,7 @@ from dpgeo.jobs.lease import LONGEST_HOLD_SECONDS
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import MAX_ATTEMPTS, job_create, jobs_reap
 from dpgeo.releases import release_job
-from dpgeo.releases.blobs import blob_prefix
+from dpgeo.releases.blobs import blob_prefix, new_blob_name
 from dpgeo.releases.files import made_files
 from dpgeo.releases.models import Release
 from dpgeo.releases.reconciliation import CUT_OFF_AFTER, releases_sweep
@@ -181,7 +181,7 @@ def test_the_reaper_looks_for_work_folders_every_minute() -> None:
 def test_a_second_draw_is_deleted_and_the_committed_one_kept(tmp_path: Path) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
-    second = leave(f"{blob_prefix(release.job_id)}second")
+    second = leave(new_blob_name(release))
     age(private_storage().path(release.blob_name))
     releases_sweep()
     assert private_storage().exists(release.blob_name)
@@ -354,7 +354,7 @@ def test_a_draw_from_another_dataset_is_not_recovered(tmp_path: Path) -> None:
 def test_an_incomplete_blob_is_not_recovered(tmp_path: Path) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_request(dataset)
-    broken = leave(f"{blob_prefix(release.job_id)}broken")
+    broken = leave(new_blob_name(release))
     release_run(release_id=release.pk)
     release.refresh_from_db()
     assert release.blob_name not in ("", broken)
@@ -368,7 +368,7 @@ def test_no_second_draw_is_made_beside_one_that_is_too_large_to_read(
     release = make_request(dataset)
     with private_storage().open(first.blob_name, "rb") as file:
         whole = file.read()
-    name = f"{blob_prefix(release.job_id)}whole"
+    name = new_blob_name(release)
     private_storage().save(name, ContentFile(whole))
     monkeypatch.setattr(Content, "most_bytes", 64)
     assert releases_sweep().adopted == 0

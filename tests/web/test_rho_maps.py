@@ -61,7 +61,7 @@ KINDS: dict[str, dict[str, object]] = {
 PURE_WORDS = ("Laplace", "epsilon-differentially", "pure differential privacy")
 """Words that are wrong for Gaussian noise, so descriptions of maps from rho must not have them."""
 
-TEXTS = (".json", ".csv", ".geojson", ".sld", ".qml", ".txt", ".svg")
+TEXTS = (".json", ".csv", ".geojson", ".qml", ".txt", ".svg")
 
 
 SUFFIXES = {".bin", ".csv", ".geojson", ".parquet", ".gpkg", ".json", ".png"}

@@ -27,7 +27,6 @@ from dpgeo.core.guessing import right_guesses
 from dpgeo.core.levels import make_level
 from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace
 from dpgeo.core.released import GridRelease
-from dpgeo.core.series import Period, Protection, Terms
 from dpgeo.core.zcdp import delta_of, epsilon_at, nano_rho_for
 from dpgeo.datasets.dataset_budgets import accounting_open, dataset_share_budget
 from dpgeo.datasets.decisions import decisions
@@ -40,7 +39,6 @@ from dpgeo.pages.desk.settings import SHARES, MapSettings
 from dpgeo.releases.currencies import Margins
 from dpgeo.releases.requests import request_of, request_of_draw
 from dpgeo.releases.selectors import released_of
-from dpgeo.releases.series import read_map
 from dpgeo.releases.services import release_cancel, release_publish
 from tests.makers import make_dataset, make_ready, make_release, make_request, quote_release
 from tests.web.api import DECLARATION, program_of
@@ -402,18 +400,6 @@ def test_moved_points_are_not_offered_in_rho(dataset: Dataset) -> None:
     lacking = lacks_points(dataset)
     assert lacking is not None
     assert not lacking.address
-
-
-def test_a_map_of_a_series_whose_terms_are_pure_stays_pure(dataset: Dataset) -> None:
-    """A map of a series that was declared with a pure epsilon is drawn with it.
-
-    Older versions allowed such series in datasets whose budget is in rho.
-    """
-    terms = Terms(
-        period=Period.MONTH, protection=Protection.ONE, each=1, most=1, epsilon=Fraction(1, 10)
-    )
-    request = read_map(dataset, terms, mechanism="uniform-grid", parameters={}, counting="people")
-    assert request.cost(Unit.PERSON) == PureDP(Fraction(1, 10), Unit.PERSON)
 
 
 def test_the_desk_shows_amounts_in_rho(dataset: Dataset, desk: Desk) -> None:

@@ -153,16 +153,6 @@ def test_the_record_is_stated_on_the_page_and_in_the_statement(desk: Desk, tmp_p
     assert "members of the publisher had opened files" in page
 
 
-def test_an_earlier_record_of_the_same_file_is_not_repeated(tmp_path: Any) -> None:
-    dataset = make_dataset()
-    Dataset.objects.update(area_exchange={"seen_before": {"times": 1, "on": "2026-11-22"}})
-    make_ready(dataset, tmp_path)
-    dataset.refresh_from_db()
-    released = released_of(make_release(dataset))
-    assert declarations.area_exchange(released) is None
-    assert declarations.change_words(released) == []
-
-
 def test_the_order_of_an_area_counts_files_of_the_same_budget(desk: Desk) -> None:
     first = desk.declare(area_choice={"drawn": True})
     before = desk.declare(budget=None, ledger=first.ledger, area_choice={"drawn": True})
@@ -174,7 +164,6 @@ def test_the_order_of_an_area_counts_files_of_the_same_budget(desk: Desk) -> Non
     order = "before any file was uploaded to this dataset, or to one that shares its budget."
     assert words[first] == words[before] == f"Drawn by hand. That was {order}"
     assert "after a file was uploaded to a dataset that shares its budget" in words[after]
-    assert said('{"drawn": true}').endswith("before any file was uploaded to this dataset.")
 
 
 def said(choice: str) -> str:

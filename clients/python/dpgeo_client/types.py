@@ -286,7 +286,6 @@ class Privacy(TypedDict):
     verdict: VerdictEnum
     right_guesses_in_100: int | None
     presence_odds_factor: float | None
-    odds_factor: float | None
     points: Points | None
 
 
@@ -460,7 +459,7 @@ class Release(TypedDict):
     links: dict[str, Any]
 
 
-ReleaseStateEnum = Literal["draft", "published", "withdrawn", "rejected", "refused"]
+ReleaseStateEnum = Literal["draft", "published", "withdrawn", "rejected"]
 
 
 class Rho(TypedDict):

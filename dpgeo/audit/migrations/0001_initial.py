@@ -1,45 +1,7 @@
-"""Events, which a database trigger protects from changes.
-
-Deletion is refused by the model and its manager alone: a trigger would also stop the emptying of a
-test database.
-"""
-
 import django.utils.timezone
-from django.apps.registry import Apps
 from django.db import migrations, models
-from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 
-CREATE = {
-    "sqlite": [
-        """CREATE TRIGGER audit_event_append_only BEFORE UPDATE ON audit_event
-        BEGIN SELECT RAISE(ABORT, 'The audit list is append-only.'); END"""
-    ],
-    "postgresql": [
-        """CREATE FUNCTION audit_event_refuse() RETURNS trigger AS $$
-        BEGIN RAISE EXCEPTION 'The audit list is append-only.'
-              USING ERRCODE = 'integrity_constraint_violation'; END
-        $$ LANGUAGE plpgsql""",
-        """CREATE TRIGGER audit_event_append_only BEFORE UPDATE ON audit_event
-        FOR EACH ROW EXECUTE FUNCTION audit_event_refuse()""",
-    ],
-}
-DROP = {
-    "sqlite": ["DROP TRIGGER audit_event_append_only"],
-    "postgresql": [
-        "DROP TRIGGER audit_event_append_only ON audit_event",
-        "DROP FUNCTION audit_event_refuse()",
-    ],
-}
-
-
-def create_trigger(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    for statement in CREATE.get(schema_editor.connection.vendor, []):
-        schema_editor.execute(statement)
-
-
-def drop_trigger(apps: Apps, schema_editor: BaseDatabaseSchemaEditor) -> None:
-    for statement in DROP.get(schema_editor.connection.vendor, []):
-        schema_editor.execute(statement)
+from dpgeo.audit.append_only import append_only
 
 
 class Migration(migrations.Migration):
@@ -67,11 +29,18 @@ class Migration(migrations.Migration):
                             ("locked-out", "Locked out"),
                             ("sign-out", "Signed out"),
                             ("password", "Set a password"),
+                            ("factor", "Changed a second factor"),
+                            ("invited", "Invited somebody"),
                             ("account", "Changed an account"),
                             ("role", "Changed a role"),
                             ("organisation", "Created an organisation"),
                             ("key-created", "Created an API key"),
                             ("key-revoked", "Revoked an API key"),
+                            ("webhook", "Created or deleted a webhook"),
+                            ("setting", "Changed an organisation's settings"),
+                            ("asked", "Asked a second person to approve"),
+                            ("approved", "Approved what another person asked for"),
+                            ("refused", "Refused what another person asked for"),
                             ("dataset", "Declared a dataset"),
                             ("discarded", "Discarded a dataset"),
                             ("budget", "Set or merged a budget"),
@@ -81,6 +50,8 @@ class Migration(migrations.Migration):
                             ("withdrawn", "Withdrew a release"),
                             ("erased", "Erased a person"),
                             ("readmitted", "Readmitted a person"),
+                            ("backed-up", "Made a backup"),
+                            ("restored", "Restored a backup"),
                             ("exported", "Exported the audit list"),
                         ],
                         max_length=20,
@@ -117,11 +88,18 @@ class Migration(migrations.Migration):
                                     "locked-out",
                                     "sign-out",
                                     "password",
+                                    "factor",
+                                    "invited",
                                     "account",
                                     "role",
                                     "organisation",
                                     "key-created",
                                     "key-revoked",
+                                    "webhook",
+                                    "setting",
+                                    "asked",
+                                    "approved",
+                                    "refused",
                                     "dataset",
                                     "discarded",
                                     "budget",
@@ -131,6 +109,8 @@ class Migration(migrations.Migration):
                                     "withdrawn",
                                     "erased",
                                     "readmitted",
+                                    "backed-up",
+                                    "restored",
                                     "exported",
                                 ],
                             )
@@ -140,5 +120,5 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
-        migrations.RunPython(create_trigger, drop_trigger),
+        append_only("audit_event", "The audit list is append-only."),
     ]

@@ -1,4 +1,4 @@
-"""Desk pages on which owners state who processes a dataset and why, and export an assessment."""
+"""Desk pages on data protection: who processes a dataset and why, and a draft of an assessment."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils.translation import get_language, gettext
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dpgeo.accounts.selectors import may
-from dpgeo.artefacts.odt import MEDIA_TYPE, write_odt
 from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.data_protection import data_protection_of, data_protection_set
 from dpgeo.datasets.models import LegalBasis
@@ -102,14 +101,10 @@ def data_protection(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 @never_cache
 def assessment(request: HttpRequest, slug: str) -> HttpResponse:
-    """Send the draft of an impact assessment as a text document, in the language of the page.
+    """Show the draft of an impact assessment, to be printed or copied into a text document.
 
-    It names drafts, so only users who may see private facts can download it.
+    It names drafts, so only users who may see private facts can read it.
     """
     dataset = dataset_for(request, slug, "see_private")
-    language = (get_language() or "en").split("-")[0]
-    title = gettext("Data protection impact assessment: {title}").format(title=dataset.title)
-    document = write_odt(title, assessment_parts(dataset), language=language)
-    answer = HttpResponse(document, content_type=MEDIA_TYPE)
-    answer["Content-Disposition"] = f'attachment; filename="{dataset.slug}-dpia.odt"'
-    return answer
+    context = {"dataset": dataset, "parts": assessment_parts(dataset)}
+    return render(request, "desk/assessment.html", context)

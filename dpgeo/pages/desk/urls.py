@@ -139,7 +139,7 @@ urlpatterns = [
         data_protection.data_protection,
         name="desk-data-protection",
     ),
-    path(f"{DATASET}/dpia.odt", data_protection.assessment, name="desk-dpia"),
+    path(f"{DATASET}/assessment/", data_protection.assessment, name="desk-assessment"),
     path(f"{DATASET}/erase/", datasets.dataset_erase, name="desk-dataset-erase"),
     path(f"{DATASET}/people/", people.people, name="desk-people"),
     path(f"{DATASET}/series/", series.series, name="desk-series"),

@@ -131,8 +131,7 @@ type RawPoints = Named & {
   ranks?: [Reference, Reference] | null;
 };
 type RawLayer = RawBoxes | RawPoints | ShapeLayer;
-type Header = Omit<ReleaseArray, "bounds" | "inside" | "layers" | "nouns"> & {
-  nouns?: Nouns;
+type Header = Omit<ReleaseArray, "bounds" | "inside" | "layers"> & {
   inside: Reference | null;
   layers: RawLayer[];
 };
@@ -157,14 +156,14 @@ export function decodeReleaseArray(file: ArrayBuffer): ReleaseArray {
     bounds: readBounds(header.area),
     area: header.area,
     counting: header.counting,
-    nouns: header.nouns ?? formerNouns(header.counting),
+    nouns: header.nouns,
     inside: header.inside && asType(read(header.inside, size), Uint8Array),
     layers: header.layers.map((layer) => readLayer(layer, grid, read)),
   };
 }
 
-/** Of files that do not say whether somebody may count in several places. */
-export function formerNouns(counting: ReleaseArray["counting"]): Nouns {
+/** Words for the counts of a map that is not drawn yet. */
+export function plainNouns(counting: ReleaseArray["counting"]): Nouns {
   return counting === "people" ? { one: "people", sum: "sightings" } : { one: "visits", sum: "visits" };
 }
 

@@ -3,7 +3,7 @@ import { drawStaticMap } from "../canvas/static-map";
 import { onThemeChange, readPalette } from "../colour/ramps";
 import { gaussianNoise, INVENTED_HOODS, noise } from "../data/invented-town";
 import { fetchArray } from "../data/open-release";
-import { formerNouns, type ReleaseArray } from "../data/release-array";
+import { plainNouns, type ReleaseArray } from "../data/release-array";
 import type { Ground } from "../data/scene";
 import { Surface } from "../data/surface";
 import type { Grid } from "../geometry/grid";
@@ -40,7 +40,7 @@ export async function rehearse(figure: HTMLElement): Promise<void> {
   const inside = insideOf(ground, plan.grid);
   const counts = shown ? publicCounts(shown, plan.grid) : inventedCounts(plan, inside);
   const surface = noisySurface(plan, counts, inside);
-  const heatmap = new Heatmap(surface, { ...ground, counting: plan.counting, nouns: formerNouns(plan.counting), urlOf: String });
+  const heatmap = new Heatmap(surface, { ...ground, counting: plan.counting, nouns: plainNouns(plan.counting), urlOf: String });
   const canvas = figure.querySelector("canvas")!;
   figure.querySelector<HTMLElement>(`[data-of=${shown ? "public" : "invented"}]`)!.hidden = false;
   figure.hidden = false;

@@ -6,7 +6,7 @@
 import type { Map as MapLibre } from "maplibre-gl";
 import type { Basemap } from "../data/basemap";
 import type { OpenRelease } from "../data/open-release";
-import { formerNouns } from "../data/release-array";
+import { plainNouns } from "../data/release-array";
 import { toDegrees } from "../geometry/mercator";
 import type { Bounds, Place, View } from "../geometry/place";
 import type { LegendContent, MapLayer } from "../layers/map-layer";
@@ -129,7 +129,7 @@ class PictureLayer implements MapLayer {
 /** What is known of a release before its data have come. */
 function emptyRelease(bounds: Bounds, basemap: Basemap): OpenRelease {
   const area = { type: "MultiPolygon" as const, coordinates: [] };
-  const shared = { bounds, area, counting: "people" as const, nouns: formerNouns("people") };
+  const shared = { bounds, area, counting: "people" as const, nouns: plainNouns("people") };
   return {
     release: { ...shared, grid: null, inside: null, layers: [] },
     scene: { ...shared, basemap, urlOf: (file) => file },

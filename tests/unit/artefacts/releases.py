@@ -528,7 +528,7 @@ def contour_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
 
 def points_release(*, area: StudyArea = TRIANGLE) -> Released:
     """Return five perturbed points with times, one of which is unknown, and a density."""
-    noise = PlanarLaplace(2 * make_level("ln 4", 200).epsilon, 2, 2)
+    noise = PlanarLaplace(2 * make_level("ln 4", 200).epsilon, 2, 2, 1000)
     grid = Grid.over(area, 8)
     longitude, latitude = area.shape.representative_point().coords[0]
     offsets = np.arange(5)

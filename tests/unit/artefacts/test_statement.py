@@ -20,7 +20,7 @@ from dpgeo.artefacts.statement import statement
 from dpgeo.artefacts.statement_schema import VERSIONS, statement_schema
 from dpgeo.artefacts.wording import format_odds
 from dpgeo.core.guarantees import Counting, PureDP, Unit
-from dpgeo.core.released import PointsRelease, Released, ZoneAverages
+from dpgeo.core.released import Released, ZoneAverages
 from dpgeo.core.spend import Measured
 from tests.unit.artefacts.releases import (
     examples,
@@ -28,7 +28,6 @@ from tests.unit.artefacts.releases import (
     grid_release,
     partition_release,
     places_release,
-    points_release,
     sparse_release,
     zone_averages_release,
 )
@@ -196,6 +195,7 @@ def test_a_budget_for_points_leaves_the_promise_of_counts_as_it_is() -> None:
         "dataset_points_epsilon": "0.013862943611",
         "dataset_points_level": "ln 16",
         "dataset_points_radius": "200",
+        "dataset_points_input_step": "2000",
     }
     promise = stated(dataclasses.replace(released, about=about))["dataset_guarantee"]
     assert promise["points"] == {
@@ -223,18 +223,6 @@ def digest(document: Any) -> str:
     """
     floats = json.loads(json.dumps(document), parse_float=lambda text: f"{float(text):.12g}")
     return hashlib.sha256(json.dumps(floats).encode()).hexdigest()
-
-
-def test_a_prior_drawn_before_0_2_is_named_and_nothing_is_claimed_of_it() -> None:
-    released = points_release()
-    assert isinstance(released.content, PointsRelease)
-    content = dataclasses.replace(released.content, prior="crowd")
-    about = {**released.about, "prior_title": "Census", "prior_sha256": "0" * 64}
-    document = stated(dataclasses.replace(released, content=content, about=about))
-    sentences = " ".join(document["post_processing"])
-    assert f"Census, SHA-256 {'0' * 64}. Where it comes from" in sentences
-    assert "was not recorded" in sentences
-    assert document["public_layers"] is None
 
 
 def test_statements_and_their_schemas_are_unchanged() -> None:

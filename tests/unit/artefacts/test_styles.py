@@ -8,19 +8,16 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element, fromstring
+from xml.etree.ElementTree import fromstring
 
 import numpy as np
 import pandas
 import pmtiles.reader
 import pyogrio
 import pytest
-import rasterio
 
-from dpgeo.artefacts import class_image, geopackage, geotiff, kepler, maplibre_style, vector_tiles
+from dpgeo.artefacts import geopackage, geotiff, maplibre_style, vector_tiles
 from dpgeo.artefacts.qgis_style import style as qgis_style
-from dpgeo.artefacts.sld import OGC, SLD
-from dpgeo.artefacts.sld import style as sld_style
 from dpgeo.artefacts.table import columns
 from dpgeo.artefacts.view import (
     NO_ESTIMATE,
@@ -30,7 +27,6 @@ from dpgeo.artefacts.view import (
     TOO_FEW,
     View,
     hexadecimal,
-    unit_words,
     views,
 )
 from dpgeo.core.released import Released
@@ -128,47 +124,6 @@ def test_the_image_of_estimates_is_drawn_in_classes_or_in_shades_of_grey(
         assert float(root.findtext(".//contrastEnhancement/maxValue", "")) > 0
 
 
-def sld_condition(element: Element) -> Check:
-    """Return the condition of an SLD filter as a function that takes a table."""
-    name = element.tag.removeprefix(f"{{{OGC}}}")
-    if name == "PropertyName":
-        return lambda table: table[element.text]
-    if name == "Literal":
-        return lambda table: float(str(element.text))
-    parts = [sld_condition(each) for each in element]
-    combined: dict[str, Callable[..., Any]] = {
-        "And": lambda *each: np.logical_and.reduce(each),
-        "Or": lambda *each: np.logical_or.reduce(each),
-        "Not": lambda one: ~one,
-        "Mul": lambda one, other: one * other,
-        "Div": lambda one, other: one / other,
-        "PropertyIsNull": lambda one: one.isna(),
-        "PropertyIsGreaterThan": lambda one, other: one > other,
-        "PropertyIsGreaterThanOrEqualTo": lambda one, other: one >= other,
-        "PropertyIsLessThan": lambda one, other: one < other,
-        "PropertyIsLessThanOrEqualTo": lambda one, other: one <= other,
-    }
-    return lambda table: combined[name](*(part(table) for part in parts))
-
-
-@EVERY_VIEW
-def test_the_sld_colours_every_feature_as_the_map_does(released: Released, view: View) -> None:
-    root = fromstring(sld_style(released, view))  # noqa: S314 - our own file
-    table = frame_of(view)
-    colours = pandas.Series([""] * len(table), dtype=object)
-    for rule in root.iter(f"{{{SLD}}}Rule"):
-        wanted = rule.find(f"{{{OGC}}}Filter")
-        met = sld_condition(wanted[0])(table) if wanted is not None else [True] * len(table)
-        colour = next(
-            each.text
-            for each in rule.iter(f"{{{SLD}}}CssParameter")
-            if each.get("name") == ("stroke" if rule.find(f"{{{SLD}}}LineSymbolizer") else "fill")
-        )
-        assert not (np.array(met) & (colours != "")).any()
-        colours[met] = colour
-    assert colours.tolist() == expected(view)
-
-
 @EVERY_VIEW
 def test_a_geopackage_opens_styled(released: Released, view: View, tmp_path: Path) -> None:
     path = tmp_path / "layer.gpkg"
@@ -185,7 +140,6 @@ def test_a_geopackage_opens_styled(released: Released, view: View, tmp_path: Pat
     assert styles.useAsDefault
     colours, _ = qgis_colours(styles.styleQML, pyogrio.read_dataframe(path, layer=view.layer.name))
     assert colours == expected(view)
-    assert styles.styleSLD == sld_style(released, view)
     with sqlite3.connect(path) as database:
         assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         described = database.execute("SELECT table_name, data_type FROM gpkg_contents").fetchall()
@@ -231,7 +185,7 @@ def test_the_maplibre_style_colours_every_feature_as_the_map_does(view: View) ->
 
 @ALONE
 def test_colours_by_one_column_are_those_of_the_map(view: View) -> None:
-    """Colours that kepler.gl and QGIS derive from one column match those of the site's map."""
+    """Colours that QGIS derives from one column match those of the site's map."""
     if view.stops is None:
         return
     values = frame_of(view)[view.field].to_numpy()
@@ -244,41 +198,6 @@ def test_colours_by_one_column_are_those_of_the_map(view: View) -> None:
         for value, place in zip(values, places, strict=True)
     ]
     assert list(map(hexadecimal, colours)) == expected(view)
-
-
-@EVERY_VIEW
-def test_kepler_is_given_columns_by_name_alone(released: Released, view: View) -> None:
-    """kepler.gl configurations refer to columns by name only, without a type.
-
-    kepler.gl reads whole numbers as integers, and a field declared with another type loses its
-    colours.
-    """
-    if not kepler.FORMAT.holds(view):
-        return
-    document = kepler.configuration(released, view)["config"]["visState"]
-    for layer in document["layers"]:
-        for name, field in layer["visualChannels"].items():
-            assert not name.endswith("Field") or field.keys() == {"name"}
-    (shown,) = document["interactionConfig"]["tooltip"]["fieldsToShow"].values()
-    assert {each["name"] for each in shown} <= set(frame_of(view).columns)
-
-
-@EVERY_VIEW
-def test_an_image_of_classes_has_the_colours_of_the_map(
-    released: Released, view: View, tmp_path: Path
-) -> None:
-    if not class_image.FORMAT.holds(view):
-        return
-    class_image.write(released, view, path := tmp_path / "cells.classes.tif")
-    with rasterio.open(path) as image:
-        table, pixels = image.colormap(1), image.read(1)
-        assert (image.count, image.nodata, image.crs.to_epsg()) == (1, 0, 3857)
-        assert image.descriptions == (unit_words(released, view),)
-        assert image.tags()["epsilon"]
-    layer: Any = view.layer
-    classes = pixels[layer.boxes[:, 0], layer.boxes[:, 2]].tolist()
-    assert [hexadecimal(table[each][:3]) for each in classes] == expected(view)
-    assert np.count_nonzero(pixels) == len(layer)
 
 
 def test_an_archive_of_tiles_says_what_it_is(tmp_path: Path) -> None:

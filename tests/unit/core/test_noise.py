@@ -225,7 +225,7 @@ def test_sums_of_noises_reach_their_threshold_seldom(noise: CountNoise) -> None:
     [
         gaussian(Fraction(7)),
         DiscreteLaplace(Fraction(1, 3), 2),
-        PlanarLaplace(Fraction(1, 100), 1, 5),
+        PlanarLaplace(Fraction(1, 100), 1, 5, 2500),
     ],
 )
 def test_noise_is_read_from_its_document(noise: Noise) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -129,16 +127,6 @@ def test_a_search_for_another_name_prefers_the_place_that_has_it(tmp_path: Path)
     vienna = Place(name="Vienna", kind="city", shape=at, others=["Wien"], population=1e6)
     names.build(path, [larger, vienna], "")
     assert [each.name for each in names.search(path, "wien")] == ["Vienna", "Wiener Wald"]
-
-
-def test_files_without_other_names_are_still_read(tmp_path: Path) -> None:
-    path = tmp_path / "a.sqlite"
-    names.build(path, [Place(name="Vienna", kind="town", shape=shapely.Point(1, 2))], "")
-    with closing(sqlite3.connect(path)) as database:
-        database.execute("ALTER TABLE place DROP COLUMN others")
-        database.commit()
-    assert [each.name for each in names.search(path, "vien")] == ["Vienna"]
-    assert [each.name for each in names.largest(path, (0, 1, 2, 3), ["town"], 5)] == ["Vienna"]
 
 
 def test_an_exact_name_comes_before_larger_places_that_begin_with_it(tmp_path: Path) -> None:

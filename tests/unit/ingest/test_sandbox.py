@@ -252,8 +252,8 @@ def test_uncompressed_text_is_read_without_another_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/nonexistent")
-    path = written(tmp_path, '{"type": "FeatureCollection", "features": []}')
-    assert preview(path, "a.geojson").columns == ["geometry"]
+    path = written(tmp_path, "who,lat,lon\n")
+    assert preview(path, "a.csv").columns == ["who", "lat", "lon"]
 
 
 def test_a_million_columns_are_refused_in_time(tmp_path: Path) -> None:

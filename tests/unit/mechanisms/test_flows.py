@@ -397,23 +397,3 @@ def test_the_matrix_and_flowmap_files_hold_the_flows(tmp_path: Path) -> None:
         assert set(flow) == {"origin", "dest", "count"}
         assert {flow["origin"], flow["dest"]} <= {each["id"] for each in document["locations"]}
         assert isinstance(flow["count"], int)
-
-
-def test_kepler_draws_arcs_between_the_columns_of_the_file(tmp_path: Path) -> None:
-    """kepler.gl draws arcs between the columns of the file.
-
-    Its arc layer needs lat0, lng0, lat1 and lng1, which name columns of the dataset.
-    """
-    build_files(drawn(travellers(ORIGIN, DESTINATION), None), tmp_path)
-    state = json.loads((tmp_path / "flows.kepler.json").read_text())["config"]["visState"]
-    [arcs] = state["layers"]
-    features = json.loads((tmp_path / arcs["config"]["dataId"]).read_text())["features"]
-    assert arcs["type"] == "arc"
-    assert set(arcs["config"]["columns"]) == {"lat0", "lng0", "lat1", "lng1"}
-    named = {*arcs["config"]["columns"].values(), arcs["visualChannels"]["sizeField"]["name"]}
-    assert named <= set(features[0]["properties"])
-    first = features[0]["properties"]
-    ends = features[0]["geometry"]["coordinates"]
-    for number, end in enumerate(ends):
-        at = [first[arcs["config"]["columns"][f"{axis}{number}"]] for axis in ("lng", "lat")]
-        assert at == pytest.approx(end, abs=1e-6)

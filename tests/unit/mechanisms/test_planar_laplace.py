@@ -298,8 +298,16 @@ def test_a_prior_moves_points_and_changes_neither_cost_nor_guarantee() -> None:
     again = decode(encode(put))
     assert isinstance(again.content, PointsRelease)
     assert again.content.prior == "crowd"
-    [sentence] = [line for line in statement(put)["post_processing"] if "likeliest made" in line]
-    assert "crowd" in sentence
+    layer: dict[str, Any] = {
+        "name": "crowd",
+        "title": "Census",
+        "sha256": "0" * 64,
+        "declared_on": "2026-11-22",
+    }
+    layer |= {"declared_before_upload": True, "public_source": None, "release": None}
+    document = statement(dataclasses.replace(put, about={"public_layers": json.dumps([layer])}))
+    [sentence] = [line for line in document["post_processing"] if "likeliest made" in line]
+    assert f"by a public density, Census, SHA-256 {'0' * 64}. Declared on 2026-11-22" in sentence
     assert "crowd" in layers(put)[0].note
 
 

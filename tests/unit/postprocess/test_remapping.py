@@ -116,7 +116,8 @@ def test_an_empty_set_of_points_is_accepted() -> None:
 
 @pytest.mark.parametrize("radius", [10, 5000])
 def test_noise_of_any_scale_is_accepted(radius: int) -> None:
-    noise = PlanarLaplace(make_level("ln 4", radius).epsilon, 1, max(1, radius // 100))
+    step = max(1, radius // 100)
+    noise = PlanarLaplace(make_level("ln 4", radius).epsilon, 1, step, 1000 * step)
     lon, lat = reports(density(UNEVEN))
     put = Remapping(noise, density(UNEVEN), AREA).apply(lon[:50], lat[:50])
     assert np.isfinite(put).all()
@@ -138,7 +139,7 @@ def test_noise_finer_than_the_cells_leaves_points_unchanged(
     area = StudyArea.from_geojson(shape)
     zones = Zones(keys=("a",), names=("a",), shapes=np.array([shapely.geometry.shape(shape)]))
     prior = Density(zones=zones, amounts=np.ones(1)).within(area)
-    noise = PlanarLaplace(make_level(level, 10).epsilon, 1, 1)
+    noise = PlanarLaplace(make_level(level, 10).epsilon, 1, 1, 1000)
     lon, lat = np.random.default_rng(3).uniform(0, 10, (2, 3000))
     lon, lat = lon[lon + lat < 10], lat[lon + lat < 10] + 40
     put = Remapping(noise, prior, area).apply(lon, lat)
@@ -151,7 +152,7 @@ def test_an_even_prior_moves_points_at_an_edge_less_than_the_noise() -> None:
 
     The cells have the largest allowed width: 28 m, twice the scale of this noise.
     """
-    noise = PlanarLaplace(make_level("ln 4", 20).epsilon, 1, 1)
+    noise = PlanarLaplace(make_level("ln 4", 20).epsilon, 1, 1, 1000)
     prior = density(np.ones(GRID.size))
     side = np.random.default_rng(4).uniform(10.0, 10.2, 500)
     edge = np.full(500, 50.0)

@@ -122,10 +122,10 @@ def test_snapping_adds_less_than_a_hundredth_of_the_level(radius: int, latitude:
 
 def test_a_level_too_small_for_floating_point_is_refused() -> None:
     with pytest.raises(InvalidInput) as refused:
-        PlanarLaplace(Fraction(1, 10**9), 1, 1)
+        PlanarLaplace(Fraction(1, 10**9), 1, 1, 1000)
     assert refused.value.field == "level"
     with pytest.raises(ValueError, match="positive"):
-        PlanarLaplace(Fraction(0), 1, 1)
+        PlanarLaplace(Fraction(0), 1, 1, 1000)
     with pytest.raises(InvalidInput, match="Is too large for this radius"):
         PlanarLaplace(Fraction(8), 1, grid_step(1), input_step(1))
 

@@ -83,9 +83,6 @@ def test_stored_zones_are_built_together_without_a_parser_for_each(
     ]
     keys = tuple("abcd")
     zones = Zones(keys=keys, names=keys, shapes=np.array(shapes, dtype=object))
-    document = json.loads(json.dumps(zones.to_json()))
-    monkeypatch.setattr(shapely, "from_geojson", None)
-    assert Zones.from_json(document) == zones
     packed, outlines = zones.to_packed()
     assert Zones.from_packed(json.loads(json.dumps(packed)), outlines) == zones
 
@@ -105,14 +102,6 @@ def test_damaged_shapes_are_refused() -> None:
         Zones.from_packed(document, shapes[:-1])
     with pytest.raises(ValueError, match="a key, a name and a shape"):
         Zones.from_packed({"keys": ["1", "2"], "names": ["a", "b"]}, shapes)
-
-
-def test_stored_zones_with_a_ring_of_two_corners_are_refused() -> None:
-    zones = Zones.from_geojson(collection(feature(square(0, 0), id=1, name="a")))
-    document = zones.to_json()
-    del document["features"][0]["geometry"]["coordinates"][0][2:]
-    with pytest.raises(ValueError, match="ring"):
-        Zones.from_json(document)
 
 
 @pytest.mark.parametrize(
