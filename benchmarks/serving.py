@@ -1,9 +1,9 @@
 """Request rates of the web server for a map's page and files, 304s, and a thousand releases.
 
-The benchmark starts its own installation behind gunicorn, as `serve` does, and sends requests with
+The benchmark starts its own installation, as `serve --web-only` does, and sends requests with
 wrk. On a busy machine only the processor time in milliseconds is meaningful: 2000 divided by it is
 the highest number of requests per second that two cores can serve. `of_bare` is the ratio of that
-time to the time of a reference, which is the same gunicorn without Django, serving the bytes of the
+time to the time of a reference, which is the same server without Django, serving the bytes of the
 map's array from memory. If nginx is installed, the files of a published map are also requested from
 it with the configuration that we ship (`deploy/nginx.conf`), and processor time includes its own.
 Left out are TLS, the network, and the pages of members, which no proxy keeps. Pages of features and
@@ -34,7 +34,7 @@ from benchmarks.report import report
 
 Figures = dict[str, float]
 
-SITE, BARE = "dpgeo.config.wsgi", "benchmarks.serving_bare:application"
+SITE, BARE = "dpgeo.config.wsgi", "benchmarks.serving_bare"
 
 NGINX = "/usr/sbin/nginx"
 
@@ -44,6 +44,16 @@ AT_A_TIME = 2
 """
 
 COST = "processor_ms_per_request"
+
+SERVE = """
+from functools import partial
+from dpgeo.commands.supervisor import Copy, Supervisor
+from dpgeo.config import web_server
+from {application} import application
+
+serve = partial(web_server.serve, application, web_server.listen("127.0.0.1", {port}))
+Supervisor([Copy("Web", (), work=serve) for _ in range(web_server.PROCESSES)], say=print).run()
+"""
 
 FILL = """
 import django
@@ -156,9 +166,12 @@ def _serving(
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{probe.getsockname()[1]}"
-    words = ["-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", "-b", place]
+    port = place.rpartition(":")[2]
+    words = ["manage.py", "serve", "--web-only", "--port", port]
+    if application != SITE:
+        words = ["-c", SERVE.format(application=application, port=port)]
     process = subprocess.Popen(  # noqa: S603
-        [sys.executable, *words, application], env=environment, start_new_session=True
+        [sys.executable, *words], env=environment, start_new_session=True
     )
     try:
         _wait(f"http://{place}/healthz")
