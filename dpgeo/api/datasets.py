@@ -56,7 +56,7 @@ class DatasetsView(DocumentView):
             datasets = datasets.filter(near(box))
         limit, cursor = self.query["limit"], self.query["cursor"]
         found, cursor = page(datasets, BY_SLUG, limit=limit, cursor=cursor)
-        results = [self.write(DatasetSerializer, dataset) for dataset in found]
+        results = self.write_all(DatasetSerializer, found)
         document = {"next": next_url(request, cursor), "results": results}
         return self.answer(document, personal=personal)
 

@@ -95,7 +95,7 @@ class ReleasesView(DocumentView):
         found, cursor = page(listed(releases), NEWEST_FIRST, limit=limit, cursor=cursor)
         if is_key(viewer):
             found = [mask_draw(release) for release in found]
-        results = [self.write(ReleaseSerializer, release) for release in found]
+        results = self.write_all(ReleaseSerializer, found)
         document = {"next": next_url(request, cursor), "results": results}
         return self.answer(document, personal=is_personal(viewer))
 
