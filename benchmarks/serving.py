@@ -171,7 +171,10 @@ def _serving(
     if application != SITE:
         words = ["-c", SERVE.format(application=application, port=port)]
     process = subprocess.Popen(  # noqa: S603
-        [sys.executable, *words], env=environment, start_new_session=True
+        [sys.executable, *words],
+        env=environment,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
     )
     try:
         _wait(f"http://{place}/healthz")
@@ -259,14 +262,14 @@ def _measure(
     }
 
 
-def _processor_seconds(group: int) -> float:
-    """Return the processor time in seconds that the processes of a group have used so far."""
+def _processor_seconds(session: int) -> float:
+    """Return the processor time in seconds that the processes of a session have used so far."""
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:  # this process has ended since it was listed
             continue
-        if int(fields[2]) == group:
+        if int(fields[3]) == session:
             ticks += int(fields[11]) + int(fields[12])
     return ticks / os.sysconf("SC_CLK_TCK")
