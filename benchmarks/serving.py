@@ -48,7 +48,7 @@ COST = "processor_ms_per_request"
 SERVE = """
 from functools import partial
 from dpgeo.commands.supervisor import Copy, Supervisor
-from dpgeo.config import web_server
+from dpgeo.commands import web_server
 from {application} import application
 
 serve = partial(web_server.serve, application, web_server.listen("127.0.0.1", {port}))

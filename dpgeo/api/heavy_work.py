@@ -15,7 +15,7 @@ from dpgeo.api.problems import Busy
 
 AT_A_TIME = 2
 """Number of expensive requests that are computed at a time: half of those that a web process
-computes at a time (`dpgeo.config.web_server`).
+computes at a time (`dpgeo.commands.web_server`).
 """
 
 WAITING = 1

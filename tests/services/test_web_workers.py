@@ -21,7 +21,12 @@ from typing import Any
 import pytest
 
 from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG, MEDIA_TYPE
-from dpgeo.config.web_server import MAX_ADDRESS_BYTES, MAX_BUFFERED_BYTES, PROCESSES, READER_THREADS
+from dpgeo.commands.web_server import (
+    MAX_ADDRESS_BYTES,
+    MAX_BUFFERED_BYTES,
+    PROCESSES,
+    READER_THREADS,
+)
 from tests.servers import free_port
 
 pytestmark = pytest.mark.services
@@ -54,7 +59,7 @@ SERVER = """
 import os, sys
 from functools import partial
 from dpgeo.commands.supervisor import Copy, Supervisor
-from dpgeo.config import web_server
+from dpgeo.commands import web_server
 from tests.services import test_web_workers as loaded
 
 listener = web_server.listen("127.0.0.1", int(sys.argv[1]))

@@ -16,9 +16,9 @@ import pytest
 from waitress import wasyncore
 
 from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG, BUSY
-from dpgeo.config import connections, web_server
-from dpgeo.config.connections import ABOUT_UPLOADS
-from dpgeo.config.web_server import MAX_ADDRESS_BYTES, MAX_BUFFERED_BYTES, UPLOAD_THREADS
+from dpgeo.commands import connections, web_server
+from dpgeo.commands.connections import ABOUT_UPLOADS
+from dpgeo.commands.web_server import MAX_ADDRESS_BYTES, MAX_BUFFERED_BYTES, UPLOAD_THREADS
 
 PIECE = "/api/v1/uploads/5/tus"
 READ = 1000

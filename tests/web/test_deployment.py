@@ -22,9 +22,9 @@ from django.test import Client
 from django.urls import resolve, reverse
 from kombu import Connection
 
+from dpgeo.commands.connections import ABOUT_UPLOADS
 from dpgeo.commands.management.commands.serve import Command as Serve
 from dpgeo.config import settings as production
-from dpgeo.config.connections import ABOUT_UPLOADS
 from dpgeo.datasets.storage import WORK_FOLDER
 from dpgeo.jobs.lease import LONGEST_HOLD_SECONDS
 from dpgeo.releases.selectors import released_of

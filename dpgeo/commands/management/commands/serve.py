@@ -7,17 +7,19 @@ import logging
 import os
 import socket
 import sys
+import tempfile
 from argparse import ArgumentParser
 from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.core.servers.basehttp import get_internal_wsgi_application
 from django.db import connections
 
 from dpgeo.api.health import database_state
+from dpgeo.commands import web_server
 from dpgeo.commands.supervisor import Copy, Program, Supervisor
-from dpgeo.config import web_server
 
 
 class Command(BaseCommand):
@@ -126,9 +128,13 @@ class Greeting:
 
 def load_site() -> web_server.Application:
     """Load the site in this process, so that the copies which serve it share its memory."""
-    web_server.prepare()
-    from dpgeo.config.wsgi import application
-
+    web_server.allow_connections()
+    # waitress keeps bodies beyond 512 kB in temporary files. In a container, /tmp is small.
+    tempfile.tempdir = str(settings.INCOMING_DIR)
+    # The request counts (`api.metrics`) of the processes of the previous server.
+    for path in settings.DPGEO_METRICS_DIR.glob("*.db"):
+        path.unlink(missing_ok=True)
+    application: web_server.Application = get_internal_wsgi_application()
     connections.close_all()
     # A garbage collection would touch, and so copy, all that is shared.
     gc.collect()

@@ -3,28 +3,24 @@
 In each process, one thread receives requests and sends responses without waiting for any
 connection, so a slow visitor costs memory and no thread. The threads that run the application get a
 request when all of it has arrived, and are free again before its response is sent. Only uploads
-are read by the application as they arrive (`config.connections`).
+are read by the application as they arrive (`commands.connections`).
 """
 
 from __future__ import annotations
 
 import json
-import os
 import resource
 import signal
 import socket
-import tempfile
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from threading import BoundedSemaphore
 from typing import Any
 
 from waitress import create_server, wasyncore
 
 from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG, BUSY, MEDIA_TYPE, Problem
-from dpgeo.config.connections import ABOUT_UPLOADS, Connection
-from dpgeo.config.places import usual_var
+from dpgeo.commands.connections import ABOUT_UPLOADS, Connection
 
 PROCESSES = 2
 
@@ -71,25 +67,16 @@ def listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def prepare() -> None:
-    """Prepare this process, whose copies will serve the site.
-
-    It raises the limit on open files, which is often 1,024, to eight per connection, and deletes
-    the request counts (`api.metrics`) of the processes of the previous server.
-    """
+def allow_connections() -> None:
+    """Raise the limit on open files, which is often 1,024, to eight per connection."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = 8 * MAX_CONNECTIONS
     files = files if hard == resource.RLIM_INFINITY else min(files, hard)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, files), hard))
-    for path in (_var() / "metrics").glob("*.db"):
-        path.unlink(missing_ok=True)
 
 
 def serve(application: Application, listener: socket.socket) -> None:
     """Answer requests until SIGTERM arrives, then answer those under way."""
-    # waitress keeps bodies beyond 512 kB in temporary files. In a container, /tmp is small.
-    if (incoming := _var() / "incoming").is_dir():
-        tempfile.tempdir = str(incoming)
     sockets: dict[int, Any] = {}
     server = make_server(application, listener, sockets)
 
@@ -165,7 +152,3 @@ def _refuse(kind: Problem, start_response: Any, *headers: tuple[str, str]) -> It
 def _is_busy(channel: Any) -> bool:
     """Return whether a connection has a request under way or a response that is not yet sent."""
     return bool(channel.request or channel.requests or channel.total_outbufs_len)
-
-
-def _var() -> Path:
-    return Path(os.environ.get("DPGEO_VAR") or usual_var())
