@@ -14,7 +14,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterable
-from threading import BoundedSemaphore
+from threading import BoundedSemaphore, Lock
 from typing import Any
 
 from waitress import create_server, wasyncore
@@ -41,6 +41,12 @@ MAX_CONNECTIONS = 1000
 
 BACKLOG = 4096
 """Number of connections that wait in the kernel."""
+
+ACCEPTED_AT_ONCE = 8
+"""Number of connections that are accepted before others have their turn.
+
+With one, as in waitress, a visitor could wait behind hundreds of new connections.
+"""
 
 SEND_BUFFER_BYTES = 64 << 10
 """Limit on what the kernel holds for a visitor who does not read; a block is twice as large."""
@@ -94,8 +100,9 @@ def serve(application: Application, listener: socket.socket) -> None:
 
 def make_server(application: Application, listener: socket.socket, sockets: dict[int, Any]) -> Any:
     """Return a server with its threads; `sockets` is the map that its main loop watches."""
+    turns = Turns(application)
     server = create_server(
-        Turns(application),
+        turns,
         map=sockets,
         sockets=[listener],
         threads=READER_THREADS + UPLOAD_THREADS,
@@ -112,6 +119,25 @@ def make_server(application: Application, listener: socket.socket, sockets: dict
         log_socket_errors=False,
     )
     server.channel_class = Connection
+    readable, accept = server.readable, server.handle_accept
+
+    def may_accept() -> bool:
+        """Leave connections to another process while this one has enough to compute.
+
+        After each response it accepts one all the same, or visitors might wait for ever while
+        kept-alive connections keep all processes busy.
+        """
+        waiting = len(server.task_dispatcher.queue)
+        free = turns.under_way + waiting < READER_THREADS or turns.has_answered
+        return bool(readable()) and free
+
+    def accept_several() -> None:
+        for _ in range(ACCEPTED_AT_ONCE):
+            if may_accept():
+                turns.has_answered = False
+                accept()
+
+    server.readable, server.handle_accept = may_accept, accept_several
     return server
 
 
@@ -125,20 +151,34 @@ class Turns:
         self._application = application
         self._readers = BoundedSemaphore(READER_THREADS)
         self._uploads = BoundedSemaphore(UPLOAD_THREADS)
+        self._counting = Lock()
+        self.under_way = 0
+        """Number of requests of readers that are computed or wait for that."""
+        self.has_answered = False
+        """Whether such a request has been answered since a connection was accepted."""
 
     def __call__(self, environ: Environ, start_response: Any) -> Iterable[bytes]:
         """Answer a request as soon as it is its turn."""
         if len(environ["REQUEST_URI"]) > MAX_ADDRESS_BYTES:
             return _refuse(ADDRESS_TOO_LONG, start_response)
         if not ABOUT_UPLOADS.match(environ["PATH_INFO"]):
-            with self._readers:
-                return self._application(environ, start_response)
+            self._count(1)
+            try:
+                with self._readers:
+                    return self._application(environ, start_response)
+            finally:
+                self._count(-1)
         if not self._uploads.acquire(blocking=False):
             return _refuse(BUSY, start_response, ("Retry-After", "30"))
         try:
             return self._application(environ, start_response)
         finally:
             self._uploads.release()
+
+    def _count(self, change: int) -> None:
+        with self._counting:
+            self.under_way += change
+            self.has_answered = self.has_answered or change < 0
 
 
 def _refuse(kind: Problem, start_response: Any, *headers: tuple[str, str]) -> Iterable[bytes]:
