@@ -192,6 +192,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
     """Connection that takes turns, receives large bodies for the application, and has deadlines."""
 
     arriving: ArrivingBody | None = None
+    close_when_flushed: bool
     _blocks = 0
     _began = 0.0
     _ends = 0.0
@@ -214,7 +215,7 @@ class Connection(HTTPChannel):  # type: ignore[misc]
         if request is None:
             return False
         size = request.header_bytes_received + request.body_bytes_received
-        return time.monotonic() - self._began > GRACE_SECONDS + size / MIN_RATE
+        return bool(time.monotonic() - self._began > GRACE_SECONDS + size / MIN_RATE)
 
     def received(self, data: bytes) -> bool:
         """Pass received bytes to the body that is arriving or to the parser."""
@@ -243,11 +244,11 @@ class Connection(HTTPChannel):  # type: ignore[misc]
     def handle_write(self) -> None:
         """Send a block. After a refusal, receive some more of the body before closing."""
         answered = self.close_when_flushed and not self.total_outbufs_len
-        refused = self.arriving is not None and not self.arriving.broken
-        if answered and refused and not self._ends:
+        body = self.arriving
+        if answered and body is not None and not body.broken and not self._ends:
             self.close_when_flushed = False
             self._ends = time.monotonic() + LINGER_SECONDS
-            self.arriving.drop()
+            body.drop()
             with contextlib.suppress(OSError):
                 self.socket.shutdown(socket.SHUT_WR)
             return
