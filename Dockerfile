@@ -34,4 +34,4 @@ RUN DPGEO_VAR=/tmp/build python manage.py collectstatic --noinput -v 0 \
 USER dpgeo
 VOLUME /var/lib/dpgeo
 EXPOSE 8000
-CMD ["gunicorn", "-c", "python:dpgeo.config.gunicorn", "--bind", "0.0.0.0:8000", "dpgeo.config.wsgi"]
+CMD ["python", "manage.py", "serve", "--web-only", "--host", "0.0.0.0"]

@@ -64,11 +64,6 @@ def measure(options: argparse.Namespace) -> None:
 def _measured(names: dict[str, str]) -> Iterator[dict[str, Any]]:
     from django.test import Client
 
-    from dpgeo.pages.warming import warm
-
-    # A server fills its caches like this before its first visitor, so `warm` is not timed as a part
-    # of any request.
-    warm()
     client = Client()
     for what, method, address, body in requests(names):
         send = functools.partial(

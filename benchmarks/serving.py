@@ -1,9 +1,9 @@
 """Request rates of the web server for a map's page and files, 304s, and a thousand releases.
 
-The benchmark starts its own installation behind gunicorn, as `serve` does, and sends requests with
+The benchmark starts its own installation, as `serve --web-only` does, and sends requests with
 wrk. On a busy machine only the processor time in milliseconds is meaningful: 2000 divided by it is
 the highest number of requests per second that two cores can serve. `of_bare` is the ratio of that
-time to the time of a reference, which is the same gunicorn without Django, serving the bytes of the
+time to the time of a reference, which is the same server without Django, serving the bytes of the
 map's array from memory. If nginx is installed, the files of a published map are also requested from
 it with the configuration that we ship (`deploy/nginx.conf`), and processor time includes its own.
 Left out are TLS, the network, and the pages of members, which no proxy keeps. Pages of features and
@@ -34,7 +34,7 @@ from benchmarks.report import report
 
 Figures = dict[str, float]
 
-SITE, BARE = "dpgeo.config.wsgi", "benchmarks.serving_bare:application"
+SITE, BARE = "dpgeo.config.wsgi", "benchmarks.serving_bare"
 
 NGINX = "/usr/sbin/nginx"
 
@@ -44,6 +44,16 @@ AT_A_TIME = 2
 """
 
 COST = "processor_ms_per_request"
+
+SERVE = """
+from functools import partial
+from dpgeo.commands.supervisor import Copy, Supervisor
+from dpgeo.commands import web_server
+from {application} import application
+
+serve = partial(web_server.serve, application, web_server.listen("127.0.0.1", {port}))
+Supervisor([Copy("Web", (), work=serve) for _ in range(web_server.PROCESSES)], say=print).run()
+"""
 
 FILL = """
 import django
@@ -156,9 +166,15 @@ def _serving(
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{probe.getsockname()[1]}"
-    words = ["-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", "-b", place]
+    port = place.rpartition(":")[2]
+    words = ["manage.py", "serve", "--web-only", "--port", port]
+    if application != SITE:
+        words = ["-c", SERVE.format(application=application, port=port)]
     process = subprocess.Popen(  # noqa: S603
-        [sys.executable, *words, application], env=environment, start_new_session=True
+        [sys.executable, *words],
+        env=environment,
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
     )
     try:
         _wait(f"http://{place}/healthz")
@@ -246,14 +262,14 @@ def _measure(
     }
 
 
-def _processor_seconds(group: int) -> float:
-    """Return the processor time in seconds that the processes of a group have used so far."""
+def _processor_seconds(session: int) -> float:
+    """Return the processor time in seconds that the processes of a session have used so far."""
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:  # this process has ended since it was listed
             continue
-        if int(fields[2]) == group:
+        if int(fields[3]) == session:
             ticks += int(fields[11]) + int(fields[12])
     return ticks / os.sysconf("SC_CLK_TCK")

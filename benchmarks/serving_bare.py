@@ -1,4 +1,4 @@
-"""Reference server for `serving`: gunicorn without Django, sending a site's file from memory."""
+"""Reference application for `serving`: a file of the site from memory, without Django."""
 
 from __future__ import annotations
 

@@ -145,7 +145,14 @@ class DocumentView(ApiView):
 
         `context` is added to the serializer's context, which holds the request.
         """
-        return document(context={"request": self.request, **context}).to_representation(thing)
+        return self.write_all(document, [thing], **context)[0]
+
+    def write_all(
+        self, document: type[Document], things: Iterable[Any], **context: Any
+    ) -> list[dict[str, Any]]:
+        """Serialize each of `things` as `write` does, by one serializer."""
+        serializer = document(context={"request": self.request, **context})
+        return [serializer.to_representation(thing) for thing in things]
 
     def text(
         self, body: bytes, *, personal: bool = False, media_type: str = "application/json"

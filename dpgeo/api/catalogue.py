@@ -10,15 +10,13 @@ from rest_framework.response import Response
 
 from dpgeo.api import dcat
 from dpgeo.api.base import DocumentView
-from dpgeo.api.cached_lists import harvest_texts
 from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.paging import CURSOR, next_url, page
 from dpgeo.api.queries import LIMIT, Query, one_of
 from dpgeo.api.rdf import SYNTAXES
 from dpgeo.api.releases import NEWEST_FIRST
 from dpgeo.artefacts.statement_schema import VERSIONS, statement_schema
-from dpgeo.releases.list_cache import release_rows
-from dpgeo.releases.selectors import releases_public
+from dpgeo.releases.selectors import listed, releases_public
 
 JSON_LD = "json-ld"
 
@@ -56,13 +54,13 @@ class CatalogueView(DocumentView):
         The Hydra view links to the next page, in the same syntax.
         """
         limit, cursor = self.query["limit"], self.query["cursor"]
-        rows, following = page(
-            release_rows(releases_public()), NEWEST_FIRST, limit=limit, cursor=cursor
+        releases, following = page(
+            listed(releases_public()), NEWEST_FIRST, limit=limit, cursor=cursor
         )
         syntax = SYNTAXES[self.query["syntax"]]
         node = dcat.catalogue(request, next_url(request._request, following))
-        members = [dcat.reference(request, row.pk) for row in rows]
-        texts = harvest_texts(request, rows, syntax)
+        members = [dcat.reference(request, release.pk) for release in releases]
+        texts = [syntax.write(dcat.dataset(request, release)) for release in releases]
         body = syntax.page(node, "dcat:dataset", members, texts)
         return self.text(body, media_type=syntax.media_type)
 

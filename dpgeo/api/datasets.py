@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -12,7 +11,6 @@ from rest_framework.response import Response
 from dpgeo.accounts.models import Organisation, Scope
 from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
-from dpgeo.api.cached_lists import dataset_texts, listed
 from dpgeo.api.dataset_writes import DatasetDeclaration, DatasetUpdate, change, declare
 from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.paging import CURSOR, Order, next_url, page
@@ -25,7 +23,6 @@ from dpgeo.datasets.selectors import (
     datasets_visible_to,
     near,
 )
-from dpgeo.releases.list_cache import dataset_rows
 
 BY_SLUG = Order(("slug",), descending=False)
 
@@ -46,7 +43,7 @@ class DatasetsView(DocumentView):
         tag="datasets",
         links={"dataset": {"slug": f"{BODY}/results/0/slug"}},
     )
-    def get(self, request: Request) -> HttpResponse:
+    def get(self, request: Request) -> Response:
         """List the datasets that have a published release.
 
         A request with an API key also lists the other datasets of the key's organisation.
@@ -58,10 +55,10 @@ class DatasetsView(DocumentView):
         if box := self.query["bbox"]:
             datasets = datasets.filter(near(box))
         limit, cursor = self.query["limit"], self.query["cursor"]
-        rows, cursor = page(dataset_rows(datasets), BY_SLUG, limit=limit, cursor=cursor)
-        following = {"next": next_url(request, cursor)}
-        texts = dataset_texts(request, rows)
-        return self.text(listed(following, "results", texts), personal=personal)
+        found, cursor = page(datasets, BY_SLUG, limit=limit, cursor=cursor)
+        results = self.write_all(DatasetSerializer, found)
+        document = {"next": next_url(request, cursor), "results": results}
+        return self.answer(document, personal=personal)
 
     @operation(
         "dataset_create",

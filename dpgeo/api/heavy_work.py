@@ -14,8 +14,8 @@ from typing import Concatenate, ParamSpec, TypeVar
 from dpgeo.api.problems import Busy
 
 AT_A_TIME = 2
-"""Number of expensive requests that are computed at a time: half the threads of a web process
-(`dpgeo.config.gunicorn`).
+"""Number of expensive requests that are computed at a time: half of those that a web process
+computes at a time (`dpgeo.commands.web_server`).
 """
 
 WAITING = 1

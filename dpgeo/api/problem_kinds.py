@@ -41,3 +41,9 @@ ADDRESS_TOO_LONG = Problem(
     "The address is too long",
     "Ask for less at once, or send it as the body of a POST if the address accepts that.",
 )
+BUSY = Problem(
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    "busy",
+    "Too much is computed at the moment",
+    "Send the request again after as many seconds as the header Retry-After says.",
+)

@@ -15,7 +15,7 @@ from django.http.multipartparser import MultiPartParserError
 from django.http.request import UnreadablePostError
 from rest_framework import exceptions
 
-from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG, MEDIA_TYPE, Problem
+from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG, BUSY, MEDIA_TYPE, Problem
 from dpgeo.core.errors import (
     BudgetExceeded,
     Conflict,
@@ -136,12 +136,6 @@ UNAVAILABLE = Problem(
     HTTPStatus.SERVICE_UNAVAILABLE,
     "unavailable",
     "Nothing can be stored at the moment",
-    "Send the request again after as many seconds as the header Retry-After says.",
-)
-BUSY = Problem(
-    HTTPStatus.SERVICE_UNAVAILABLE,
-    "busy",
-    "Too much is computed at the moment",
     "Send the request again after as many seconds as the header Retry-After says.",
 )
 SERVER_ERROR = Problem(

@@ -6,14 +6,12 @@ import datetime
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
-from django.http import HttpResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dpgeo.accounts.models import Organisation, Scope
-from dpgeo.api.access import release_seen, viewer_of
+from dpgeo.api.access import is_key, release_seen, viewer_of
 from dpgeo.api.base import DocumentView, is_personal
-from dpgeo.api.cached_lists import listed, release_texts
 from dpgeo.api.documents import address_of
 from dpgeo.api.idempotency import SAME_JOB
 from dpgeo.api.member_serializers import JobSerializer
@@ -26,9 +24,8 @@ from dpgeo.api.serializers import ReleaseListSerializer, ReleaseSerializer
 from dpgeo.core.kinds import KINDS
 from dpgeo.datasets.selectors import near
 from dpgeo.mechanisms.registry import MECHANISMS, mechanisms_of
-from dpgeo.releases.list_cache import release_rows
 from dpgeo.releases.models import Release
-from dpgeo.releases.selectors import releases_visible_to
+from dpgeo.releases.selectors import listed, mask_draw, releases_visible_to
 
 NEWEST_FIRST = Order(("day", "pk"), descending=True)
 """Sort by day, then by random id, both descending. The day is that of publication or, for a draft,
@@ -86,7 +83,7 @@ class ReleasesView(DocumentView):
         tag="releases",
         links={"release": {"release_id": f"{BODY}/results/0/id"}},
     )
-    def get(self, request: Request) -> HttpResponse:
+    def get(self, request: Request) -> Response:
         """List published releases, sorted by day, newest first.
 
         Members, and API keys that may request or publish releases, also see the drafts of their
@@ -95,10 +92,12 @@ class ReleasesView(DocumentView):
         viewer = viewer_of(request)
         releases = narrowed(releases_visible_to(viewer), self.query)
         limit, cursor = self.query["limit"], self.query["cursor"]
-        rows, cursor = page(release_rows(releases), NEWEST_FIRST, limit=limit, cursor=cursor)
-        following = {"next": next_url(request, cursor)}
-        texts = release_texts(request, rows)
-        return self.text(listed(following, "results", texts), personal=is_personal(viewer))
+        found, cursor = page(listed(releases), NEWEST_FIRST, limit=limit, cursor=cursor)
+        if is_key(viewer):
+            found = [mask_draw(release) for release in found]
+        results = self.write_all(ReleaseSerializer, found)
+        document = {"next": next_url(request, cursor), "results": results}
+        return self.answer(document, personal=is_personal(viewer))
 
     @operation(
         "release_request",

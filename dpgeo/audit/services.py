@@ -8,8 +8,7 @@ from django.db import transaction
 
 from dpgeo.audit.models import Event, EventKind
 from dpgeo.audit.origin import current_name, current_origin, current_user
-from dpgeo.audit.otlp import event_export
-from dpgeo.audit.syslog import event_send
+from dpgeo.audit.standard_output import event_print
 
 
 def event_record(
@@ -21,7 +20,7 @@ def event_record(
     detail: str = "",
     who: str | None = None,
 ) -> Event:
-    """Add an event to the audit list, and send copies of it once the transaction is committed.
+    """Add an event to the audit list, and print it once the transaction is committed.
 
     `by` is the account that acts; if it is None, the account that is signed in to the current
     request or, without one, what `origin.acting` names or the console. `who` replaces the account's
@@ -41,6 +40,5 @@ def event_record(
         subject=subject[:200],
         detail=detail[:200],
     )
-    transaction.on_commit(lambda: event_send(event), robust=True)
-    transaction.on_commit(lambda: event_export(event), robust=True)
+    transaction.on_commit(lambda: event_print(event), robust=True)
     return event

@@ -8,6 +8,7 @@ SIGKILL.
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import FrameType
+from typing import NoReturn
 
 PAUSE_SECONDS = 0.1
 GRACE_SECONDS = 8.0
@@ -26,7 +28,12 @@ STEADY_SECONDS = 60.0
 """A program that ran for at least this many seconds is restarted without delay."""
 SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG, for Linux's prctl(2)
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that ask the supervisor to stop."""
+
 Say = Callable[[str], None]
+
+logger = logging.getLogger(__name__)
 
 
 def tie_to_parent() -> Callable[[], None] | None:
@@ -49,16 +56,12 @@ def tie_to_parent() -> Callable[[], None] | None:
 
 @dataclass
 class Program:
-    """One supervised command; it is not restarted after it ends if `once` is True.
-
-    The standard output of a `quiet` command is discarded; its errors still go to standard error.
-    """
+    """One supervised command; it is not restarted after it ends if `once` is True."""
 
     name: str
     command: Sequence[str]
     once: bool = False
-    quiet: bool = False
-    process: subprocess.Popen[bytes] | None = None
+    process: subprocess.Popen[bytes] | ForkedProcess | None = None
     started: float = 0.0
     due: float = 0.0
     backoff: float = 0.0
@@ -69,7 +72,6 @@ class Program:
         self.process = subprocess.Popen(  # noqa: S603
             self.command,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL if self.quiet else None,
             process_group=0,
             preexec_fn=tie_to_parent(),
         )
@@ -110,6 +112,61 @@ class Program:
         return self.backoff
 
 
+class ForkedProcess:
+    """A copy of this process, with those methods of `subprocess.Popen` that `Program` needs."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        """Make a copy that leads its own process group, calls `work` and then ends."""
+        tie = tie_to_parent()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._run(work, tie)
+        with suppress(OSError):  # the copy has done it already
+            os.setpgid(self.pid, self.pid)
+
+    def terminate(self) -> None:
+        """Ask the process to stop."""
+        with suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGTERM)
+
+    def wait(self) -> int:
+        """Wait until the process has ended and return its exit code, as `subprocess` does."""
+        _, status = os.waitpid(self.pid, 0)
+        return os.waitstatus_to_exitcode(status)
+
+    def _run(self, work: Callable[[], None], tie: Callable[[], None] | None) -> NoReturn:
+        code = 1
+        try:
+            os.setpgid(0, 0)
+            for number in SIGNALS:
+                signal.signal(number, signal.SIG_DFL)
+            if tie is not None:
+                tie()
+            work()
+            code = 0
+        except BaseException:
+            logger.exception("A process of the site has failed.")
+        finally:
+            # Without the exit handlers of the process that was copied.
+            os._exit(code)
+
+
+@dataclass
+class Copy(Program):
+    """Supervised copies of this process, which call `work`.
+
+    They share the memory of what this process has loaded. It must have no thread and no connection
+    to a database when they are made.
+    """
+
+    work: Callable[[], None] = lambda: None
+
+    def start(self) -> None:
+        """Make a copy as the leader of a new process group."""
+        self.process = ForkedProcess(self.work)
+        self.started = time.monotonic()
+
+
 @dataclass
 class Supervisor:
     """Supervisor that runs `programs` until told to stop.
@@ -143,8 +200,7 @@ class Supervisor:
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        before = {number: signal.signal(number, self.stop) for number in numbers}
+        before = {number: signal.signal(number, self.stop) for number in SIGNALS}
         try:
             yield
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from logging.config import dictConfig
 
 from celery import Celery
@@ -36,9 +37,13 @@ def log_as_the_settings_say(**_: object) -> None:
 
 @worker_init.connect  # type: ignore[untyped-decorator]
 def remember_worker(**_: object) -> None:
-    """Remember the id of the worker's main process, before it starts its pool."""
+    """Remember the id of the worker's main process, before it starts its pool.
+
+    Standard output is for the audit list alone, so what Celery prints when it stops is discarded.
+    """
     global _worker
     _worker = os.getpid()
+    sys.__stdout__ = open(os.devnull, "w")  # type: ignore[misc]  # noqa: PTH123, SIM115
 
 
 @worker_process_init.connect  # type: ignore[untyped-decorator]

@@ -21,11 +21,8 @@ exception.
 """
 
 
-GUNICORN_WORDS = {
-    "Invalid request from ip=": "a malformed request was refused",
-    "Error handling request": "a request could not be answered",
-}
-"""Replacements for gunicorn's messages, which quote clients' addresses, headers and URIs."""
+ABOUT_THE_SERVER = ("total open connections", "%d thread(s)", "Canceling %d")
+"""Beginnings of those messages of waitress that name neither a client nor a URL."""
 
 
 SECRET_LINK = re.compile(r"(/accounts/(?:password|invitation)/)[^/\s]+(?:/[^/\s]+)?")
@@ -73,14 +70,12 @@ class TaskFactsOnly(logging.Filter):
 
 
 class NoClients(logging.Filter):
-    """Filter that removes client addresses and requested URLs from gunicorn's messages."""
+    """Filter that removes client addresses and requested URLs from waitress's messages."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Replace gunicorn's messages that quote clients. Returns True, so every record is kept."""
-        if record.name == "gunicorn.error":
-            for beginning, words in GUNICORN_WORDS.items():
-                if str(record.msg).startswith(beginning):
-                    record.msg, record.args = words, ()
+        """Replace messages that quote clients. Returns True, so every record is kept."""
+        if record.name == "waitress" and not str(record.msg).startswith(ABOUT_THE_SERVER):
+            record.msg, record.args = "a request could not be answered", ()
         return True
 
 
@@ -160,9 +155,8 @@ def logging_settings(*, json: bool = False, level: str = "INFO") -> dict[str, An
             "django.request": {"level": "ERROR"},
             "django.security.DisallowedHost": {"level": "CRITICAL"},
             "django.server": {"handlers": [], "level": "WARNING", "propagate": True},
-            "gunicorn.error": {"handlers": [], "level": "WARNING", "propagate": True},
-            "gunicorn.http.wsgi": {"level": "ERROR"},
-            "gunicorn.access": {"handlers": [], "level": "CRITICAL", "propagate": False},
+            # Below ERROR, this logger reports each request that has to wait.
+            "waitress.queue": {"level": "ERROR"},
             "kombu.connection": {"level": "ERROR"},  # kombu warns if the broker's URL has no host
         },
     }

@@ -40,8 +40,9 @@ for folder in (
 
 DEBUG = env.bool("DPGEO_DEBUG", default=False)
 DEMO = env.bool("DPGEO_DEMO", default=False)
+LOGS_ARE_JSON = env.str("DPGEO_LOG_FORMAT", default="text") == "json"
 LOGGING = logging_settings(
-    json=env.str("DPGEO_LOG_FORMAT", default="text") == "json",
+    json=LOGS_ARE_JSON,
     level=env.str("DPGEO_LOG_LEVEL", default="INFO"),
 )
 
@@ -365,13 +366,6 @@ DPGEO_ALERT_URL = env.str("DPGEO_ALERT_URL", default="")
 
 DPGEO_WEBHOOK_PRIVATE = env.bool("DPGEO_WEBHOOK_PRIVATE", default=False)
 """Whether webhooks may use http and addresses in private networks."""
-
-DPGEO_AUDIT_SYSLOG = env.str("DPGEO_AUDIT_SYSLOG", default="")
-"""UDP server (udp://host:514) or socket (/dev/log) that gets a copy of the audit list."""
-
-DPGEO_AUDIT_OTLP = env.str("DPGEO_AUDIT_OTLP", default="")
-DPGEO_AUDIT_OTLP_TOKEN = env.str("DPGEO_AUDIT_OTLP_TOKEN", default="")
-"""OpenTelemetry collector (https://host/v1/logs) that gets the audit list, and its bearer token."""
 
 DPGEO_REQUESTS_A_MINUTE = env.int("DPGEO_REQUESTS_A_MINUTE", default=600)
 """Maximum number of API requests per minute from one IP address, not counting files; 0 means no

@@ -19,7 +19,6 @@ from dpgeo.core.kinds import KINDS, Kind
 from dpgeo.core.number_text import number_text
 from dpgeo.datasets.selectors import datasets_public, near
 from dpgeo.mechanisms.registry import kind_of, mechanisms_of
-from dpgeo.pages.compiled_queries import CompiledQuery
 from dpgeo.pages.desk.places import box_of
 from dpgeo.pages.overview import Overview, overview
 from dpgeo.releases.models import Release
@@ -183,10 +182,6 @@ def count_maps(wanted: Wanted, datasets: Mapping[int, Known]) -> Counted:
 def _groups(wanted: Wanted) -> QuerySet[Any, Any]:
     others = releases_wanted(replace(wanted, kind="", publisher="")).order_by()
     return others.values_list("dataset_id", "mechanism").annotate(count=Count("*"))
-
-
-ALL_MAPS = (CompiledQuery(_known), CompiledQuery(lambda: _groups(Wanted())))
-"""Queries for the rows that decide what `count_maps` and `area_overview` return without filters."""
 
 
 def _kind_facets(wanted: Wanted, counts: Mapping[Kind | None, int]) -> list[Facet]:

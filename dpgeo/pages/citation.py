@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import json
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import urlencode
 
 from django.db.models import QuerySet
@@ -19,7 +17,6 @@ from dpgeo.artefacts import card, map_array
 from dpgeo.budgets.models import NotionChoice
 from dpgeo.mechanisms.registry import kind_of, mechanisms_of
 from dpgeo.pages.cards import card_of
-from dpgeo.pages.compiled_queries import CompiledQuery
 from dpgeo.pages.release_summary import Summary
 from dpgeo.pages.seo import page_address
 from dpgeo.pages.templatetags.figures import cost
@@ -112,24 +109,6 @@ def comparable(release_id: str, dataset_id: int, mechanism: str) -> list[Compara
     """Return other public maps of a release's dataset and kind, newest first."""
     others = _others(release_id, dataset_id, mechanism).only("title", "card")
     return [_comparable(other) for other in others[:MOST_COMPARED]]
-
-
-def comparable_facts(release_id: str, dataset_id: int, mechanism: str) -> object:
-    """Return the facts that decide the result of `comparable`, to notice when these change."""
-    if kind_of(mechanism) is None:
-        return ()
-    return _facts_query(mechanism).rows(release_id, dataset_id)
-
-
-@functools.cache
-def _facts_query(mechanism: str) -> CompiledQuery:
-    def facts(release_id: str, dataset_id: int) -> QuerySet[Any, Any]:
-        others = _others(release_id, dataset_id, mechanism)
-        # What `comparable` reads from a map's card (`pages.cards`) changes only if the checksum of
-        # the map's blob does.
-        return others.values_list("pk", "title", "blob_sha256")[:MOST_COMPARED]
-
-    return CompiledQuery(facts, "id of a release", -1)
 
 
 def _others(release_id: str, dataset_id: int, mechanism: str) -> QuerySet[Release]:

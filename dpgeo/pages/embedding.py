@@ -13,7 +13,6 @@ from django.views.decorators.http import require_safe
 
 from dpgeo.pages.citation import sharing
 from dpgeo.pages.feed import series_address
-from dpgeo.pages.kept_pages import kept_page
 from dpgeo.pages.public_views import drawn_from, release_context
 from dpgeo.pages.release_summary import summary_of
 from dpgeo.pages.series import series_drawn
@@ -44,11 +43,7 @@ def embed(request: HttpRequest, release_id: str) -> HttpResponse:
 
     Nothing on the page changes anything, so framing it cannot be abused.
     """
-
-    def write(release: Release) -> HttpResponse:
-        return _embedded(request, release)
-
-    return kept_page(request, release_id, write) or write(_shared(release_id))
+    return _embedded(request, _shared(release_id))
 
 
 @require_safe

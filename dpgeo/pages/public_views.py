@@ -11,11 +11,9 @@ from django.core.cache import cache
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, render
-from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.formats import get_format
-from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import get_language, gettext, gettext_noop, ngettext
+from django.utils.translation import gettext, gettext_noop, ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
@@ -33,26 +31,22 @@ from dpgeo.pages import glossary, privacy_diagrams
 from dpgeo.pages.basemap import basemap, basemap_names
 from dpgeo.pages.cards import card_of
 from dpgeo.pages.catalogue import (
-    ALL_MAPS,
     area_overview,
     count_maps,
     known_datasets,
     read_wanted,
     releases_wanted,
 )
-from dpgeo.pages.citation import comparable, comparable_facts, sharing
-from dpgeo.pages.compiled_queries import CompiledQuery
+from dpgeo.pages.citation import comparable, sharing
 from dpgeo.pages.ground import ground_under
-from dpgeo.pages.kept_pages import Facts, kept_page, kept_rendering
 from dpgeo.pages.release_summary import Summary, summary_of
 from dpgeo.pages.rendering import say
 from dpgeo.pages.seo import structured
 from dpgeo.pages.shared_caches import shared
 from dpgeo.pages.templatetags.figures import figure, in_language, ledger_words
 from dpgeo.phrases import Phrase
-from dpgeo.releases.list_cache import Row, TextCache, make_of_releases, release_rows
 from dpgeo.releases.models import Release, ReleaseFile
-from dpgeo.releases.selectors import ReleaseGone, release_visible, releases_public
+from dpgeo.releases.selectors import ReleaseGone, release_visible
 from dpgeo.releases.states import PUBLIC, Gone
 
 MAPS_PER_PAGE = 24
@@ -73,12 +67,6 @@ RAMPS = (
     ("slate", gettext_noop("Grey")),
 )
 """Keys (see `frontend/src/colour/ramps.ts`) and names of the available colour ramps."""
-
-
-_cards = TextCache()
-
-_newest = CompiledQuery(lambda: release_rows(releases_public())[:MAPS_PER_PAGE])
-"""Query for the rows shown on the catalogue's first page when no filter is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,46 +91,31 @@ class Downloads:
 @shared
 def catalogue(request: HttpRequest) -> HttpResponse:
     """List the published maps that match the filters, newest first."""
-
-    def context() -> dict[str, Any]:
-        wanted = read_wanted(request.GET)
-        datasets = known_datasets()
-        counted = count_maps(wanted, datasets)
-        paginator = Paginator(release_rows(releases_wanted(wanted)), MAPS_PER_PAGE)
-        paginator.count = counted.found
-        page = paginator.get_page(request.GET.get("page"))
-        return {
-            "section": "maps",
-            "page": page,
-            "cards": cards(list(page)),
-            "wanted": wanted,
-            "kinds": counted.kinds,
-            "publishers": counted.publishers,
-            "all_query": replace(wanted, kind="").query,
-            "without_area": replace(wanted, bounds=None, place="").query,
-            "overview": area_overview(wanted, datasets),
-            "making_demo": settings.DEMO,
-        }
-
-    def shown() -> object:
-        return (settings.DEMO, *(query.rows() for query in (_newest, *ALL_MAPS)))
-
-    return kept_rendering(request, "public/catalogue.html", context, shown=shown)
+    wanted = read_wanted(request.GET)
+    datasets = known_datasets()
+    counted = count_maps(wanted, datasets)
+    paginator = Paginator(releases_wanted(wanted), MAPS_PER_PAGE)
+    paginator.count = counted.found
+    page = paginator.get_page(request.GET.get("page"))
+    context = {
+        "section": "maps",
+        "page": page,
+        "cards": [_card(release) for release in page],
+        "wanted": wanted,
+        "kinds": counted.kinds,
+        "publishers": counted.publishers,
+        "all_query": replace(wanted, kind="").query,
+        "without_area": replace(wanted, bounds=None, place="").query,
+        "overview": area_overview(wanted, datasets),
+        "making_demo": settings.DEMO,
+    }
+    return render(request, "public/catalogue.html", context)
 
 
-def cards(rows: Sequence[Row]) -> list[SafeString]:
-    """Return the HTML of the catalogue's cards, a box of facts and links for each map."""
-
-    def write(release: Release) -> bytes:
-        about = {"release": release, "card": card_of(release)}
-        about["picture_url"] = file_url(release, preview.NAME)
-        return render_to_string("public/_card.html", about).encode()
-
-    # A card contains links that begin with a language, such as /de/. So cards are cached by
-    # language.
-    links = reverse("catalogue")
-    texts = _cards.texts(rows, make_of_releases(write), beside=(get_language(), links))
-    return [mark_safe(text.decode()) for text in texts]  # noqa: S308 - written by a template
+def _card(release: Release) -> dict[str, Any]:
+    """Return the context of a map's card in the catalogue, a box of facts and links."""
+    picture = file_url(release, preview.NAME)
+    return {"release": release, "card": card_of(release), "picture_url": picture}
 
 
 @require_safe
@@ -158,10 +131,7 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
             "structured": structured(request, release) if public else "",
         }
 
-    def beside(facts: Facts) -> object:
-        return comparable_facts(release_id, facts["dataset__pk"], facts["mechanism"])
-
-    return release_page(request, release_id, "public/release.html", context, beside=beside)
+    return release_page(request, release_id, "public/release.html", context)
 
 
 @require_safe
@@ -264,20 +234,11 @@ def release_page(
     release_id: str,
     template: str,
     context: Callable[[Release, Summary], dict[str, Any]],
-    beside: Callable[[Facts], object] = lambda _: "",
 ) -> HttpResponse:
     """Render a page of a drawn release, or show that the release is no longer available.
 
-    `beside` gets the facts of the release and returns whatever else the page depends on, such as
-    the titles of other maps; a page kept in memory is used only if all these are unchanged. Raises
-    Http404 for an unknown release and for a draft that the user may not see.
+    Raises Http404 for an unknown release and for a draft that the user may not see.
     """
-
-    def write(release: Release) -> HttpResponse:
-        return _drawn_page(request, release, template, context)
-
-    if kept := kept_page(request, release_id, write, beside=beside):
-        return kept
     try:
         release = release_visible(request.user, release_id)
     except ReleaseGone as ended:
@@ -286,15 +247,6 @@ def release_page(
         raise Http404(NO_MAP) from None
     if release.rules.gone:
         return gone_page(request, release.rules.gone, release)
-    return write(release)
-
-
-def _drawn_page(
-    request: HttpRequest,
-    release: Release,
-    template: str,
-    context: Callable[[Release, Summary], dict[str, Any]],
-) -> HttpResponse:
     common = release_context(release)
     shown = release.rules.public or release.files.filter(name=map_array.NAME).exists()
     if not (release.blob_name and shown):

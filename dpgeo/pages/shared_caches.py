@@ -10,7 +10,6 @@ revalidate each time, because a page changes when its reader signs in.
 from __future__ import annotations
 
 import functools
-import gzip
 import hashlib
 from collections.abc import Callable
 from typing import Concatenate, ParamSpec
@@ -19,20 +18,12 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils.cache import get_conditional_response, patch_vary_headers
 
-from dpgeo.core.encodings import accepts_gzip
-from dpgeo.releases.list_cache import TextCache, Texts
-
 PROXY_SECONDS = 1
 """Seconds for which the proxy in front of the site serves a page without asking the site
 (`deploy/nginx.conf`).
 
 So the proxy asks the site for a page at most once a second, even if a thousand people read it.
 """
-
-MOST_COMPRESSED = 256
-"""Largest number of pages whose compressed bytes are kept, each of some 10 kB."""
-
-_compressed_pages = TextCache(MOST_COMPRESSED)
 
 P = ParamSpec("P")
 View = Callable[Concatenate[HttpRequest, P], HttpResponse]
@@ -54,43 +45,18 @@ def shared(view: View[P]) -> View[P]:
         seconds = settings.DPGEO_CACHE_SECONDS
         answer["Cache-Control"] = f"public, max-age=0, s-maxage={seconds}, must-revalidate"
         answer["X-Accel-Expires"] = str(min(PROXY_SECONDS, seconds))
-        digest = hashlib.sha256(answer.content).hexdigest()
-        answer["ETag"] = f'"{digest}"'
-        # Nothing is kept of a page that was asked for with a query, such as a search.
-        if not request.META.get("QUERY_STRING") and accepts_gzip(request.headers):
-            answer.content = _compressed(answer.content, digest)
-            answer["Content-Encoding"] = "gzip"
-            # Two encodings of one page must not have the same strong tag (RFC 9110, 8.8.3).
-            answer["ETag"] = f"W/{answer['ETag']}"
+        answer["ETag"] = f'"{hashlib.sha256(answer.content).hexdigest()}"'
         return get_conditional_response(request, etag=answer["ETag"], response=answer) or answer
 
     return answered
 
 
-def _compressed(page: bytes, digest: str) -> bytes:
-    """Compress a page that is the same for everybody; its compressed bytes are kept.
-
-    The page holds no secrets, so its length need not be hidden, and the same bytes serve all
-    readers. The response time reveals whether the bytes were kept, which tells no more than whether
-    the page was (`pages.kept_pages`).
-    """
-
-    def write(_: object) -> Texts:
-        yield gzip.compress(page, compresslevel=6, mtime=0), True
-
-    (compressed,) = _compressed_pages.texts([(digest,)], write)
-    return compressed
-
-
-def is_stranger(request: HttpRequest) -> bool:
-    """Return whether a request has neither a cookie nor an Authorization header."""
-    return not (request.COOKIES or "Authorization" in request.headers)
-
-
 def _same_for_all(request: HttpRequest, answer: HttpResponse) -> bool:
     return not (
         answer.status_code != 200
-        or not is_stranger(request)
+        # A stranger has neither a cookie nor a key.
+        or request.COOKIES
+        or "Authorization" in request.headers
         or answer.cookies
         # Set if the page contains a CSRF token. Django adds the token's cookie to the response only
         # after this check, so `answer.cookies` does not show it yet.

@@ -74,15 +74,14 @@ def releases_public() -> QuerySet[Release]:
     return Release.objects.filter(state__in=PUBLIC).select_related(*TABLES).order_by("-day", "-pk")
 
 
-def releases_public_with(release_id: str) -> QuerySet[Release]:
-    """Return a queryset of the published release with this id; it is empty if there is none."""
-    found = releases_public()
-    return found.filter(pk=release_id) if storable(release_id) else found.none()
-
-
 def release_public(release_id: str) -> Release | None:
     """Return the published release with this id, or None if there is none."""
-    return releases_public_with(release_id).first()
+    return releases_public().filter(pk=release_id).first() if storable(release_id) else None
+
+
+def listed(releases: QuerySet[Release]) -> QuerySet[Release]:
+    """Return the releases with what lists show of them, read with one more query for all files."""
+    return releases.select_related(*TABLES, "series").prefetch_related("files")
 
 
 def releases_visible_to(user: Visitor) -> QuerySet[Release]:

@@ -112,12 +112,9 @@ def work() -> None:
 
 def serve() -> None:
     """Run the website on the port given by the environment variable HALTING_PORT."""
-    from gunicorn.app.wsgiapp import WSGIApplication
+    from django.core.management import call_command
 
-    address = f"127.0.0.1:{os.environ['HALTING_PORT']}"
-    sys.argv = ["gunicorn", "-c", "python:dpgeo.config.gunicorn", "--bind", address]
-    sys.argv.append("dpgeo.config.wsgi")
-    WSGIApplication().run()
+    call_command("serve", web_only=True, port=int(os.environ["HALTING_PORT"]))
 
 
 def reap() -> None:

@@ -126,12 +126,16 @@ def form_with_file(name: str, content: bytes) -> bytes:
     return head.encode() + content + f"\r\n--{BOUNDARY}--\r\n".encode()
 
 
+def web_words(port: int) -> tuple[str, ...]:
+    """Return the arguments after `python` that run a website on a port, without workers."""
+    return ("manage.py", "serve", "--web-only", "--port", str(port))
+
+
 @contextmanager
 def site_of(installation: Installation) -> Iterator[int]:
     """Run an installation's website, and yield its port once it answers."""
     port = free_port()
-    words = ("-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", "--workers", "1")
-    with installation.running(*words, "--bind", f"127.0.0.1:{port}", "dpgeo.config.wsgi") as web:
+    with installation.running(*web_words(port), "--processes", "1") as web:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not answers(port):
             assert web.poll() is None, (installation.folder / "log").read_text()[-4000:]

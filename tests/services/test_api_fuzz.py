@@ -22,6 +22,7 @@ from tests.requirements import need
 from tests.servers import free_port
 from tests.services import fuzzed
 from tests.services.installation import Installation
+from tests.services.sites import web_words
 
 pytestmark = [
     pytest.mark.services,
@@ -140,9 +141,9 @@ def served(folder: Path, held: Fixture) -> Iterator[tuple[str, dict[str, str], W
     shutil.copytree(folder_of / "var", folder / "var")
     unlimited = {"DPGEO_REQUESTS_A_MINUTE": "0", "DPGEO_KEY_REQUESTS_A_MINUTE": "0"}
     installation = Installation(folder, unlimited, migrated=False)
-    server = f"http://127.0.0.1:{free_port()}"
-    words = ("-c", "python:dpgeo.config.gunicorn", "-b", server.removeprefix("http://"))
-    with installation.running("-m", "gunicorn", *words, "dpgeo.config.wsgi"):
+    port = free_port()
+    server = f"http://127.0.0.1:{port}"
+    with installation.running(*web_words(port)):
         wait_until_served(server)
         tile = tile_of(server, made["names"]["published"][0], "cells")
         yield server, made["headers"], fuzzed.dictionaries(made["names"], tile)

@@ -95,7 +95,7 @@ def test_the_site_is_ready_soon_after_its_supervisor_was_killed(tmp_path: Path) 
 
 def leave_stale_files(var: Path) -> None:
     """Create files like those that killed processes leave behind."""
-    for name in ("throttle/lock", "secret-key.4711", "worker.pid", "gunicorn.sock"):
+    for name in ("throttle/lock", "secret-key.4711", "worker.pid"):
         (var / name).parent.mkdir(exist_ok=True)
         (var / name).touch()
     (var / "queue" / "messages" / "0_1.part").touch()

@@ -142,7 +142,7 @@ def memory(number: int) -> dict[str, int]:
             status = Path(f"/proc/{each}/status").read_text()
         except OSError:
             continue
-        what = next((word for word in ("gunicorn", "celery", "reap") if word in words), "other")
+        what = next((word for word in ("serve", "celery", "reap") if word in words), "other")
         sizes = [line for line in status.splitlines() if line.startswith("VmRSS")]
         if sizes and "sandbox_worker" not in " ".join(words):
             found[what] = max(found.get(what, 0), int(sizes[0].split()[1]) * 1024)

@@ -17,7 +17,7 @@ import pytest
 
 from tests.servers import Servers, free_port
 from tests.services.installation import Installation, Process, kill, wait_until_exists
-from tests.services.sites import PATIENCE_SECONDS
+from tests.services.sites import PATIENCE_SECONDS, web_words
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
 
@@ -107,9 +107,7 @@ def halting(point: str, gate: Path) -> tuple[str, ...]:
 def website(installation: Installation, port: int, *words: str) -> Iterator[Process]:
     """Run the website until the block ends."""
     installation.environment["HALTING_PORT"] = str(port)
-    bind = ("--bind", f"127.0.0.1:{port}", "dpgeo.config.wsgi")
-    plain = ("-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", *bind)
-    with installation.running(*(words or plain)) as process:
+    with installation.running(*(words or web_words(port))) as process:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not answers(port):
             assert process.poll() is None, (installation.folder / "log").read_text()[-4000:]

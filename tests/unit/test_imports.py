@@ -126,12 +126,7 @@ def test_functions_import_only_what_loads_a_heavy_library(module: str) -> None:
 
 
 def test_the_site_starts_without_heavy_libraries(tmp_path: Path) -> None:
-    """The site starts without heavy libraries.
-
-    The new process imports the worker's module first, as the web server does before it sets up
-    Django.
-    """
-    script = "import sys, dpgeo.config.worker, dpgeo.config.wsgi, dpgeo.config.urls"
+    script = "import sys, dpgeo.config.wsgi, dpgeo.config.urls"
     modules = subprocess.run(
         [sys.executable, "-c", f"{script}; print(*sys.modules)"],
         cwd=ROOT,

@@ -37,17 +37,11 @@ from dpgeo.datasets import services as dataset_services
 from dpgeo.datasets.dataset_budgets import dataset_merge_ledgers, dataset_share_budget
 from dpgeo.datasets.models import Dataset, UploadState
 from dpgeo.datasets.selectors import ready_upload
-from dpgeo.datasets.services import dataset_discard, dataset_update
+from dpgeo.datasets.services import dataset_update
 from dpgeo.jobs.models import Job
 from dpgeo.releases import series as series_module
 from dpgeo.releases import services as release_services
 from dpgeo.releases.file_making import file_want
-from dpgeo.releases.list_cache import (
-    dataset_rows,
-    make_of_datasets,
-    make_of_releases,
-    release_rows,
-)
 from dpgeo.releases.models import Release, Series
 from dpgeo.releases.series import series_complete
 from tests.makers import make_dataset, make_ready, make_request
@@ -79,17 +73,6 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Any, str, Callable[[
         monkeypatch.setattr(module, name, first_other)
 
     return arrange
-
-
-def test_a_list_leaves_out_what_is_deleted_while_it_is_written() -> None:
-    dataset = make_dataset()
-    rows = list(dataset_rows(Dataset.objects.all()))
-    dataset_discard(dataset=dataset)
-    assert list(make_of_datasets(lambda _: b"text")(rows)) == [(b"", False)]
-    release = install(make_dataset(), grid_release(2))
-    rows = list(release_rows(Release.objects.all()))
-    release.delete()
-    assert list(make_of_releases(lambda _: b"text")(rows)) == [(b"", False)]
 
 
 def test_a_second_request_for_a_file_leaves_nothing_not_even_in_the_log(

@@ -5,13 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-import socket
-import threading
 from collections.abc import Iterator
 from fractions import Fraction
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from queue import Queue
 from typing import Any
 
 import pytest
@@ -21,12 +17,9 @@ from django.test import Client
 
 from dpgeo.accounts.models import Membership, Role, Scope, User
 from dpgeo.accounts.services import key_create, key_revoke
-from dpgeo.audit.export import event_facts
 from dpgeo.audit.models import Event, EventKind
 from dpgeo.audit.origin import network_of
-from dpgeo.audit.otlp import AT_ONCE, check_otlp, event_export
 from dpgeo.audit.services import event_record
-from dpgeo.audit.syslog import check_syslog
 from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.services import dataset_update
 from dpgeo.releases.services import release_publish, release_reject, release_withdraw
@@ -249,153 +242,48 @@ def test_the_page_speaks_german(desk: Desk) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_events_are_sent_to_syslog_once_they_are_committed(settings: Any) -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
-        server.bind(("127.0.0.1", 0))
-        server.settimeout(5)
-        settings.DPGEO_AUDIT_SYSLOG = f"udp://127.0.0.1:{server.getsockname()[1]}"
-        with transaction.atomic():
-            event_record(EventKind.SIGN_IN, who="undone")
-            transaction.set_rollback(True)
-        event_record(EventKind.SIGN_IN, who="ann")
-        line = server.recv(4096).decode()
-    assert line.startswith("<86>dpgeo: {")
-    assert json.loads(line[line.index("{") :].rstrip("\0"))["who"] == "ann"
-
-
-def test_a_syslog_server_that_is_missing_stops_nothing(
-    settings: Any, tmp_path: Path, django_capture_on_commit_callbacks: Any
+def test_events_are_printed_as_lines_of_json_once_they_are_committed(
+    settings: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings.DPGEO_AUDIT_SYSLOG = str(tmp_path / "missing")
-    with django_capture_on_commit_callbacks(execute=True):
-        event_record(EventKind.SIGN_IN, who="ann")
-    assert Event.objects.get().who == "ann"
-
-
-@pytest.mark.parametrize(
-    ("setting", "wrong"), [("", 0), ("/dev/log", 0), ("udp://log", 0), ("tcp://log", 1), ("x", 1)]
-)
-def test_a_wrong_syslog_server_is_reported(settings: Any, setting: str, wrong: int) -> None:
-    settings.DPGEO_AUDIT_SYSLOG = setting
-    assert len(check_syslog()) == wrong
-
-
-class Collector(BaseHTTPRequestHandler):
-    """An HTTP server that accepts posted data and responds with the status set in `status`."""
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        server: Any = self.server
-        self.send_response(server.status)
-        self.send_header("Location", "/elsewhere")
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-        server.got.put((self.path, dict(self.headers), json.loads(body)))
-
-    def log_message(self, *_: object) -> None:
-        """Print nothing."""
-
-
-@pytest.fixture
-def collector(settings: Any) -> Iterator[Any]:
-    server: Any = HTTPServer(("127.0.0.1", 0), Collector)
-    server.status, server.got = 200, Queue()
-    settings.DPGEO_AUDIT_OTLP = f"http://127.0.0.1:{server.server_port}/v1/logs"
-    with server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.shutdown()
-
-
-@pytest.mark.django_db(transaction=True)
-def test_events_are_sent_to_a_collector_once_they_are_committed(
-    collector: Any, settings: Any
-) -> None:
-    settings.DPGEO_AUDIT_OTLP_TOKEN = "secret words"  # noqa: S105
+    settings.LOGS_ARE_JSON = True
     with transaction.atomic():
         event_record(EventKind.SIGN_IN, who="undone")
         transaction.set_rollback(True)
-    event = event_record(EventKind.SIGN_IN, who="ann", subject="\u00fc")
-    path, headers, document = collector.got.get(timeout=60)
-    assert (path, headers["Authorization"]) == ("/v1/logs", "Bearer secret words")
-    assert headers["Content-Type"] == "application/json"
-    (resource,) = document["resourceLogs"]
-    service = {"key": "service.name", "value": {"stringValue": "dpgeo"}}
-    assert resource["resource"]["attributes"] == [service]
-    (record,) = resource["scopeLogs"][0]["logRecords"]
-    stored = Event.objects.get()
-    assert int(record["timeUnixNano"]) == round(stored.at.timestamp() * 10**6) * 1000
-    assert record["eventName"] == f"dpgeo.audit.{EventKind.SIGN_IN}"
-    assert json.loads(record["body"]["stringValue"]) == event_facts(stored)
-    attributes = {each["key"]: each["value"] for each in record["attributes"]}
-    assert attributes["dpgeo.who"] == {"stringValue": "ann"}
-    assert attributes["dpgeo.subject"] == {"stringValue": "\u00fc"}
-    assert attributes["dpgeo.id"] == {"intValue": str(event.pk)}
-    assert "dpgeo.organisation" not in attributes
-    assert collector.got.empty()
+    event = event_record(EventKind.SIGN_IN, who="ann", detail="a\nb \u2028 \u00e9")
+    (line,) = capsys.readouterr().out.split("\n")[:-1]
+    assert json.loads(line) == {
+        "logger": "dpgeo.audit",
+        "id": event.pk,
+        "at": event.at.isoformat(),
+        "kind": "sign-in",
+        "who": "ann",
+        "origin": "console",
+        "organisation": None,
+        "subject": "",
+        "detail": "a\nb \u2028 \u00e9",
+    }
 
 
-def test_a_collector_that_refuses_or_is_missing_stops_nothing(
-    collector: Any, settings: Any, caplog: Any, django_capture_on_commit_callbacks: Any
+def test_no_event_is_printed_where_logs_are_for_people(
+    settings: Any, capsys: pytest.CaptureFixture[str], django_capture_on_commit_callbacks: Any
 ) -> None:
-    def record() -> None:
-        before = threading.enumerate()
-        with django_capture_on_commit_callbacks(execute=True):
-            event_record(EventKind.SIGN_IN, who="ann")
-        for each in set(threading.enumerate()) - set(before):
-            each.join(10)
-
-    collector.status = 307  # the sender must not follow this redirect
-    record()
-    assert collector.got.get(timeout=60)[0] == "/v1/logs"
-    assert collector.got.empty()
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        settings.DPGEO_AUDIT_OTLP = f"http://127.0.0.1:{closed.getsockname()[1]}/v1/logs"
-        record()
-    assert Event.objects.count() == 2
-    said = [each.getMessage() for each in caplog.records]
-    assert [each for each in said if "collector" in each] == [
-        "an event was not accepted by the collector: 307",
-        "an event was not sent to the collector: ConnectionRefusedError",
-    ]
+    settings.LOGS_ARE_JSON = False
+    with django_capture_on_commit_callbacks(execute=True):
+        event_record(EventKind.SIGN_IN, who="ann")
+    assert capsys.readouterr().out == ""
 
 
-def test_a_token_that_no_header_can_hold_is_not_printed(
-    settings: Any, capfd: Any, caplog: Any
+def test_standard_output_that_is_closed_stops_nothing(
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    django_capture_on_commit_callbacks: Any,
 ) -> None:
-    settings.DPGEO_AUDIT_OTLP = "http://127.0.0.1:9/v1/logs"
-    settings.DPGEO_AUDIT_OTLP_TOKEN = "secret words\n"  # noqa: S105
-    before = threading.enumerate()
-    event_export(event_record(EventKind.SIGN_IN, who="ann"))
-    for each in set(threading.enumerate()) - set(before):
-        each.join(10)
-    assert "an event was not sent to the collector: ValueError" in caplog.text
-    assert "secret" not in caplog.text + "".join(capfd.readouterr())
-
-
-def test_a_collector_that_hangs_does_not_collect_threads(
-    settings: Any, monkeypatch: Any, caplog: Any
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        settings.DPGEO_AUDIT_OTLP = f"http://127.0.0.1:{silent.getsockname()[1]}/v1/logs"
-        monkeypatch.setattr("dpgeo.audit.otlp.SECONDS", 1)
-        before = set(threading.enumerate())
-        event = event_record(EventKind.SIGN_IN, who="ann")
-        for _ in range(AT_ONCE + 3):
-            event_export(event)
-        started = set(threading.enumerate()) - before
-        for each in started:
-            each.join(10)
-    assert len(started) <= AT_ONCE
-    assert "too many are under way" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("setting", "wrong"),
-    [("", 0), ("https://log/v1/logs", 0), ("http://127.0.0.1:4318/v1/logs", 0)]
-    + [(each, 1) for each in ("http://log/v1/logs", "log:4318", "https://", "https://log:0/")],
-)
-def test_a_wrong_collector_is_reported(settings: Any, setting: str, wrong: int) -> None:
-    settings.DPGEO_AUDIT_OTLP = setting
-    assert len(check_otlp()) == wrong
+    settings.LOGS_ARE_JSON = True
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr("sys.stdout", closed)
+    with django_capture_on_commit_callbacks(execute=True):
+        event_record(EventKind.SIGN_IN, who="ann")
+    assert Event.objects.get().who == "ann"
+    assert "an event was not written to standard output: ValueError" in caplog.text

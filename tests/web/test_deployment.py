@@ -22,8 +22,9 @@ from django.test import Client
 from django.urls import resolve, reverse
 from kombu import Connection
 
+from dpgeo.commands.connections import ABOUT_UPLOADS
+from dpgeo.commands.management.commands.serve import Command as Serve
 from dpgeo.config import settings as production
-from dpgeo.config.worker import ABOUT_UPLOADS
 from dpgeo.datasets.storage import WORK_FOLDER
 from dpgeo.ingest.confinement import missing_protections
 from dpgeo.jobs.lease import LONGEST_HOLD_SECONDS
@@ -286,7 +287,7 @@ def test_each_service_starts_an_existing_command(name: str) -> None:
     if command[:2] == ["python", "manage.py"]:
         assert command[2] in get_commands()
         return
-    assert command[0] in {"gunicorn", "celery"}
+    assert command[0] == "celery"
     modules = [word.removeprefix("python:") for word in command if "dpgeo" in word]
     assert modules
     for module in modules:
@@ -344,7 +345,13 @@ def test_the_health_check_uses_the_port_of_the_web_container() -> None:
     address = re.search(r"http://127\.0\.0\.1:(\d+)(/\w+)", probe)
     assert address
     assert resolve(address[2]).url_name == "healthz"
-    assert f"0.0.0.0:{address[1]}" in dockerfile("CMD")
+    command = dockerfile("CMD")
+    options = vars(Serve().create_parser("manage.py", "serve").parse_args(command[3:]))
+    assert (options["web_only"], options["host"], options["port"]) == (
+        True,
+        "0.0.0.0",  # noqa: S104
+        int(address[1]),
+    )
     assert {name for name, each in SERVICES.items() if "ports" in each} == {"proxy", "tls"}
     (port,) = SERVICES["proxy"]["ports"]
     assert port.startswith("127.0.0.1:")
@@ -364,7 +371,7 @@ TAKES_FILES = [
 
 @pytest.mark.parametrize(("name", "arguments"), TAKES_FILES)
 @pytest.mark.parametrize("language", ["", "/de"])
-def test_worker_and_proxies_know_every_address_that_takes_files(
+def test_server_and_proxies_know_every_address_that_takes_files(
     name: str, arguments: dict[str, Any], language: str
 ) -> None:
     address = reverse(name, kwargs=arguments)

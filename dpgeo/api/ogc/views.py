@@ -12,10 +12,15 @@ from django.views.decorators.http import conditional_page
 from rest_framework.request import Request
 
 from dpgeo.api.base import ApiView
-from dpgeo.api.cached_lists import collection_texts, listed, series_texts
 from dpgeo.api.heavy_work import heavy
 from dpgeo.api.ogc import documents, query_parameters
-from dpgeo.api.ogc.collections import Collection, SeriesCollection, find_collection
+from dpgeo.api.ogc.collections import (
+    Collection,
+    SeriesCollection,
+    collections_of,
+    find_collection,
+    series_collections,
+)
 from dpgeo.api.ogc.cql2 import Filter, parse, within
 from dpgeo.api.ogc.description import description
 from dpgeo.api.ogc.documents import Json, OgcDocument
@@ -26,8 +31,7 @@ from dpgeo.api.queries import Query
 from dpgeo.api.releases import NEWEST_FIRST
 from dpgeo.artefacts.feature_pages import Box, Feature, FeatureFile
 from dpgeo.core.errors import InvalidInput
-from dpgeo.releases.list_cache import release_rows
-from dpgeo.releases.selectors import releases_public
+from dpgeo.releases.selectors import listed, releases_public
 
 
 class OgcView(ApiView):
@@ -129,17 +133,16 @@ class CollectionsView(OgcView):
         """
         limit, cursor = self.query["limit"], self.query["cursor"]
         releases, following = page(
-            release_rows(releases_public()), NEWEST_FIRST, limit=limit, cursor=cursor
+            listed(releases_public()), NEWEST_FIRST, limit=limit, cursor=cursor
         )
         further = next_url(request._request, following)
         document = documents.list_links(request, self.form, further)
-        texts = collection_texts(request, releases)
+        collections = [each for release in releases for each in collections_of(release)]
         if cursor is None:
-            texts = [*series_texts(request), *texts]
-        body = listed(document, "collections", texts)
-        if self.form == "html":
-            document = json.loads(body)
-        return self.answer(document, title="Collections", text=lambda: body)
+            collections = [*series_collections(), *collections]
+        write = documents.CollectionSerializer(context={"request": request, "form": "json"})
+        document["collections"] = [write.to_representation(each) for each in collections]
+        return self.answer(document, title="Collections")
 
 
 class CollectionView(OgcView):

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import gc
+import logging
 import os
 import socket
 import sys
+import tempfile
 from argparse import ArgumentParser
+from functools import partial
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
+from django.core.servers.basehttp import get_internal_wsgi_application
+from django.db import connections
 
 from dpgeo.accounts.site_links import LOCAL
 from dpgeo.api.health import database_state
-from dpgeo.commands.supervisor import Program, Supervisor
+from dpgeo.commands import web_server
+from dpgeo.commands.supervisor import Copy, Program, Supervisor
 
 
 class Command(BaseCommand):
@@ -25,47 +32,73 @@ class Command(BaseCommand):
         parser.add_argument(
             "--workers", type=int, default=2, help="Jobs worked on at the same time."
         )
+        parser.add_argument(
+            "--processes",
+            type=int,
+            default=web_server.PROCESSES,
+            help="Processes that answer requests.",
+        )
+        parser.add_argument(
+            "--web-only", action="store_true", help="Run no workers and no reaper here."
+        )
         parser.add_argument("--demo", action="store_true", help="Make the demo, once.")
 
     def handle(
-        self, *args: Any, host: str, port: int, workers: int, demo: bool, **options: Any
+        self,
+        *args: Any,
+        host: str,
+        port: int,
+        workers: int,
+        processes: int,
+        web_only: bool,
+        demo: bool,
+        **options: Any,
     ) -> None:
-        if not 0 < port < 65536:
-            raise CommandError("--port: give a number between 1 and 65535.")
-        if not 1 <= workers <= 64:
-            raise CommandError("--workers: give a number between 1 and 64.")
-        other = port + 10 if port < 65000 else 8010
-        if not can_listen(host, port):
-            raise CommandError(
-                f"Port {port} on {host} is taken or not allowed. "
-                f"Choose another: --port {other}, or make run PORT={other}"
-            )
-        if database_state() == "not migrated":
+        for name, value, most in (
+            ("port", port, 65535),
+            ("workers", workers, 64),
+            ("processes", processes, 64),
+        ):
+            if not 1 <= value <= most:
+                raise CommandError(f"--{name} must be a number between 1 and {most}.")
+        # Visitors who come while the site is loaded wait, and so do those who come while one of its
+        # processes is started again, because this process keeps the socket open.
+        listener = self._listen(host, port)
+        if not web_only and database_state() == "not migrated":
             raise CommandError("Run `manage.py migrate` and `manage.py collectstatic` first.")
         address = host if host in LOCAL else "127.0.0.1"
         address = f"[{address}]" if ":" in address else address
         os.environ.setdefault("DPGEO_ORIGIN", f"http://{address}:{port}")
         # The child processes look for the project in the working folder.
         os.chdir(settings.BASE_DIR)
-        programs = [
-            Program("Web", web_command(host, port)),
-            # Discard the worker's output, because Celery prints messages when it shuts down.
-            Program("Worker", worker_command(workers), quiet=True),
-            Program("Files", worker_command(1, "files"), quiet=True),
-            Program("Reaper", manage_command("reap")),
-        ]
-        making = Program("The demo", manage_command("demo"), once=True)
         if demo:
             # Child processes inherit this log level: somebody watches the demo on a terminal, where
             # only faults matter.
-            os.environ.setdefault("DPGEO_LOG_LEVEL", "WARNING")
+            os.environ["DPGEO_LOG_LEVEL"] = os.environ.get("DPGEO_LOG_LEVEL", "WARNING")
+            logging.getLogger("dpgeo").setLevel(os.environ["DPGEO_LOG_LEVEL"])
             os.environ["DPGEO_DEMO"] = "1"
-            programs.append(making)
+            settings.DEMO = True
         self._say("  Starting the site")
-        supervisor = Supervisor(programs, say=self._say)
+        programs = [] if web_only else background_programs(workers)
+        making = Program("The demo", manage_command("demo"), once=True)
+        if demo:
+            programs.append(making)
+        answer = partial(web_server.serve, load_site(), listener)
+        web = [Copy(f"Web {number}", (), work=answer) for number in range(1, processes + 1)]
+        supervisor = Supervisor([*web, *programs], say=self._say)
         greeting = Greeting(self, host, port, waiting_for=making if demo else None)
         supervisor.run(each_round=greeting.look)
         self._say("\nStopped. Start it again and it goes on where it was.")
+
+    def _listen(self, host: str, port: int) -> socket.socket:
+        other = port + 10 if port < 65000 else 8010
+        try:
+            return web_server.listen(host, port)
+        except OSError:
+            raise CommandError(
+                f"Port {port} on {host} is taken or not allowed. "
+                f"Choose another: --port {other}, or make run PORT={other}"
+            ) from None
 
     def _say(self, line: str) -> None:
         self.stdout.write(line)
@@ -73,41 +106,58 @@ class Command(BaseCommand):
 
 
 class Greeting:
-    """Prints the site's address as soon as the site responds, and again once the demo is made."""
+    """Prints the site's address once it has started, and again once the demo is made."""
 
     def __init__(self, command: Command, host: str, port: int, waiting_for: Program | None) -> None:
-        self.command, self.host, self.port = command, host, port
+        self.command = command
+        self.address = f"http://{host}:{port}/"
         self.waiting_for = waiting_for
-        self.responded = False
+        self.announced = False
         self.greeted = False
 
     def look(self) -> None:
-        """Print a message if the site has begun to respond, or the demo is finished, since the last
-        call.
-        """
-        if self.greeted or not (self.responded or can_connect(self.host, self.port)):
+        """Print a message if the site has started, or the demo is finished, since the last call."""
+        if self.greeted:
             return
-        address = f"http://{self.host}:{self.port}/"
         if self.waiting_for is None or self.waiting_for.finished:
             self.greeted = True
-            self.command._say(f"\ndpgeo is at {address}  (Ctrl-C stops it)\n")
-        elif not self.responded:
+            self.command._say(f"\ndpgeo is at {self.address}  (Ctrl-C stops it)\n")
+        elif not self.announced:
+            self.announced = True
             self.command._say(
-                f"  {address} answers. Missing demo maps appear there one by one, within minutes."
+                f"  {self.address} answers. Missing demo maps appear there one by one, within "
+                "minutes."
             )
-        self.responded = True
+
+
+def load_site() -> web_server.Application:
+    """Load the site in this process, so that the copies which serve it share its memory."""
+    web_server.allow_connections()
+    # waitress keeps bodies beyond 512 kB in temporary files. In a container, /tmp is small.
+    tempfile.tempdir = str(settings.INCOMING_DIR)
+    # The request counts (`api.metrics`) of the processes of the previous server.
+    for path in settings.DPGEO_METRICS_DIR.glob("*.db"):
+        path.unlink(missing_ok=True)
+    application: web_server.Application = get_internal_wsgi_application()
+    connections.close_all()
+    # A garbage collection would touch, and so copy, all that is shared.
+    gc.collect()
+    gc.freeze()
+    return application
+
+
+def background_programs(workers: int) -> list[Program]:
+    """Return the programs that work on jobs and look after them."""
+    return [
+        Program("Worker", worker_command(workers)),
+        Program("Files", worker_command(1, "files")),
+        Program("Reaper", manage_command("reap")),
+    ]
 
 
 def manage_command(*arguments: str) -> list[str]:
     """Return the command line that runs `manage.py` with these arguments."""
     return [sys.executable, "manage.py", *arguments]
-
-
-def web_command(host: str, port: int) -> list[str]:
-    """Return the command line that starts gunicorn, which `config.gunicorn` configures."""
-    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    arguments = ["-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", "--bind", address]
-    return [sys.executable, *arguments, "dpgeo.config.wsgi"]
 
 
 def worker_command(workers: int, queue: str = "celery") -> list[str]:
@@ -121,24 +171,3 @@ def worker_command(workers: int, queue: str = "celery") -> list[str]:
     alone = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
     kind = ["-Q", queue, "-n", f"{queue}@%h"]
     return [*python, *arguments, *alone, *kind, "--concurrency", str(workers), "-l", "WARNING"]
-
-
-def can_listen(host: str, port: int) -> bool:
-    """Return whether a server can listen at the address."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except OSError:
-            return False
-    return True
-
-
-def can_connect(host: str, port: int) -> bool:
-    """Return whether a server responds at the address."""
-    try:
-        socket.create_connection((host, port), timeout=0.5).close()
-    except OSError:
-        return False
-    return True
