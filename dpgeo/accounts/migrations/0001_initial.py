@@ -15,6 +15,20 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name="AttemptCount",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=64, unique=True)),
+                ("attempts", models.PositiveIntegerField(default=0)),
+                ("ends_at", models.DateTimeField(db_index=True)),
+            ],
+        ),
+        migrations.CreateModel(
             name="UsedAssertion",
             fields=[
                 (
@@ -410,6 +424,52 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="OutgoingMail",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("password", "A link that sets a password"),
+                            ("invitation", "A link that accepts an invitation"),
+                            ("taken-over", "Single sign-on has replaced a password"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("address", models.EmailField(max_length=254)),
+                ("language", models.CharField(max_length=10)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("due_at", models.DateTimeField(default=django.utils.timezone.now, null=True)),
+                ("woken_at", models.DateTimeField(null=True)),
+                ("attempts", models.PositiveIntegerField(default=0)),
+                (
+                    "invitation",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="mail",
+                        to="accounts.invitation",
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+            ],
+        ),
+        migrations.CreateModel(
             name="SignedIn",
             fields=[
                 (
@@ -461,6 +521,17 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(("role__in", ["steward", "approver", "administrator"])),
                 name="membership_role_is_known",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="outgoingmail",
+            index=models.Index(fields=["due_at"], name="outgoing_mail_due"),
+        ),
+        migrations.AddConstraint(
+            model_name="outgoingmail",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("kind__in", ["password", "invitation", "taken-over"])),
+                name="outgoing_mail_kind_is_known",
             ),
         ),
     ]

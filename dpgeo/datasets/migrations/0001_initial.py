@@ -162,6 +162,14 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
+                    "guessed_people",
+                    models.PositiveIntegerField(
+                        editable=False,
+                        help_text="How many people the owner last guessed to be in the data. Private.",
+                        null=True,
+                    ),
+                ),
+                (
                     "area_choice",
                     models.JSONField(
                         blank=True,
@@ -266,6 +274,27 @@ class Migration(migrations.Migration):
             ],
             options={
                 "verbose_name_plural": "data protection",
+            },
+        ),
+        migrations.CreateModel(
+            name="MissingFile",
+            fields=[
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=300)),
+                ("public", models.BooleanField()),
+                ("found_at", models.DateTimeField(auto_now_add=True)),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("name", "public"), name="missing_file_recorded_once"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
