@@ -265,11 +265,11 @@ class RangesView(DocumentView):
     ) -> Response:
         document = {
             "release": release.pk,
-            "counting": release.counting,
+            "counting": release.request.counting.value,
             "rows": noun_of(release.dataset.row_noun, VISIT).many,
             "bound": release.bound,
             "confidence": CONFIDENCE,
-            "meaning": MEANING[Counting(release.counting)],
+            "meaning": MEANING[release.request.counting],
             "scaling": scaling,
             "results": results,
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from django.core.exceptions import BadRequest
 from rest_framework import serializers
@@ -13,7 +13,7 @@ from rest_framework.fields import empty
 from rest_framework.request import Request
 
 from dpgeo.api.problems import LengthRequired, TooLarge
-from dpgeo.api.queries import unknown
+from dpgeo.core.declared import Declared, schema_of, unknown
 from dpgeo.core.errors import InvalidInput
 
 MAX_BODY_BYTES = 2 * 1024 * 1024
@@ -21,6 +21,8 @@ MAX_BODY_BYTES = 2 * 1024 * 1024
 to other URLs."""
 
 Schema = Mapping[str, Any]
+
+D = TypeVar("D", bound=Declared)
 
 
 class Anything(serializers.Field[Any, Any, Any, Any]):
@@ -174,8 +176,21 @@ def read_body(
     return declared.to_internal_value(document)
 
 
-def body_schema(body: Body) -> dict[str, Any]:
+def read_facts(request: Request, facts: type[D], *, most: int = MAX_BODY_BYTES) -> D:
+    """Read a request body of at most `most` bytes, and return the declared facts in it.
+
+    Raises InvalidInput, which names the field, if a field is unknown, given twice, missing or
+    malformed. Can also raise LengthRequired, TooLarge or UnsupportedMediaType.
+    """
+    needed = any(field.is_required() for field in facts.model_fields.values())
+    document = _document(request, most) if body_length(request) or needed else {}
+    return facts.read(document, strict=True)
+
+
+def body_schema(body: Body | type[Body] | type[Declared]) -> dict[str, Any]:
     """Return the JSON Schema of a body."""
+    if isinstance(body, type):
+        return schema_of(body) if issubclass(body, Declared) else body_schema(body())
     schema: dict[str, Any] = {
         "type": "object",
         "additionalProperties": False,

@@ -126,17 +126,18 @@ def statement(released: Released, layers_shown: Sequence[Layer] | None = None) -
     if released.totals is not None and scaling is not None:
         stated["number_of_units"] = wording.UNITS_IN_TOTALS
         stated["totals"] = _totals(released, released.totals, scaling)
-    if released.household > 1 and not isinstance(released.guarantee, GeoInd):
-        stated["household"] = _household(released.household, released.guarantee)
-    if released.bound_percent:
+    asked = released.request
+    if asked.household > 1 and not isinstance(released.guarantee, GeoInd):
+        stated["household"] = _household(asked.household, released.guarantee)
+    if asked.choose_bound:
         stated["bound_choice"] = {
             "bound": released.bound,
-            "most": released.most_bound,
+            "most": asked.bound,
             "quantile": float(QUANTILE),
             "meaning": wording.BOUND_CHOICE.format(bound=released.bound),
         }
-    if released.window is not None:
-        stated["window"] = _window(released, released.window)
+    if asked.window is not None:
+        stated["window"] = _window(released, asked.window)
     if released.series is not None:
         stated["series"] = _series(released.series)
     whole: form.Statement = stated
@@ -414,7 +415,7 @@ def promise_of(released: Released) -> promises.Promise:
     """Return the promise of a single release."""
     cost, noun = released.guarantee, released.about.get("row_noun", "")
     if not isinstance(cost, GeoInd):
-        return promises.of_one_map(cost, noun, released.household)
+        return promises.of_one_map(cost, noun, released.request.household)
     [noise] = (line.noise for line in released.trace if isinstance(line.noise, PlanarLaplace))
     radius = int(released.parameters["radius"])
     loss = cost.epsilon * noise.snapped_apart(radius)

@@ -154,7 +154,7 @@ class Demo:
         cost = f" (ε = {wanted['epsilon']})" if wanted["epsilon"] else ""
         self.output.write(f"  Making a map: {wanted['title']}{cost}")
         try:
-            facts = dict(wanted)
+            facts = {"totals": 0, **wanted}
             texts = {name: facts.pop(name) for name in ("title", "description") if name in facts}
             release = release_request(
                 dataset=dataset,

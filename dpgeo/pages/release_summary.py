@@ -428,7 +428,7 @@ def summarise(released: Released) -> Summary:
         noun=released.about.get("row_noun", ""),
         promise=promise_of(released),
         bound=released.bound,
-        household=released.household,
+        household=released.request.household,
         choice=CHOICE[released.bounding],
         cost=released.guarantee,
         mechanism=mechanism.title if mechanism else released.mechanism,
@@ -437,7 +437,7 @@ def summarise(released: Released) -> Summary:
         public_layers=tuple(
             (layer, tuple(layer_words(layer))) for layer in layers_used(released) or ()
         ),
-        window=released.window,
+        window=released.request.window,
         series=released.series,
         time_zone=released.about.get("time_zone", ""),
         area_chosen=[*choice_words(released), *change_words(released)],

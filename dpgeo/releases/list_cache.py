@@ -45,9 +45,8 @@ not be read for lists.
 """
 
 RELEASE_FACTS = (
-    *("pk", "day", "state", "title", "description", "mechanism", "parameters", "notion"),
-    *("cost_units", "bound", "counting", "bounding", "totals", "published_at", "withdrawn_at"),
-    *("from_day", "to_day", "notes", "files_made"),
+    *("pk", "day", "state", "title", "description", "mechanism", "request", "notion"),
+    *("cost_units", "bound", "published_at", "withdrawn_at", "notes", "files_made"),
     *("blob_sha256", *(f"dataset__{name}" for name in DATASET_FACTS)),
 )
 """The columns of a release that lists show, except its files, which never change once made."""

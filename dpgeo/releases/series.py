@@ -31,9 +31,10 @@ from dpgeo.budgets.selectors import ledger_for
 from dpgeo.budgets.services import budget_debit, budget_refund, check_decided, check_fits
 from dpgeo.core.epsilon import format_epsilon, parse_epsilon, to_micro
 from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput, NotAllowed
-from dpgeo.core.guarantees import Bounding, Notion, Unit, guarantee, whole_units
+from dpgeo.core.guarantees import Notion, Unit, guarantee, whole_units
 from dpgeo.core.number_text import number_text
 from dpgeo.core.parameters import layers_named
+from dpgeo.core.release_request import MAX_BOUND, ReleaseRequest
 from dpgeo.core.series import LAST_MONTH_DAY, Period, Protection, Terms
 from dpgeo.core.window import Window
 from dpgeo.core.zcdp import epsilon_at, exponent_of
@@ -50,10 +51,9 @@ from dpgeo.releases.blobs import has_other_draw, has_stored_blob
 from dpgeo.releases.models import Release, Series
 from dpgeo.releases.quotes import release_forecast
 from dpgeo.releases.requests import (
-    MAX_BOUND,
-    ReleaseRequest,
+    PricedRequest,
     has_times,
-    read_request,
+    price_request,
     rho_of,
 )
 from dpgeo.releases.selectors import jobs_of_keys
@@ -166,28 +166,26 @@ def read_map(
     parameters: Mapping[str, object],
     counting: str,
     window: Window | None = None,
-) -> ReleaseRequest:
+) -> PricedRequest:
     """Return the request of one map of a series. Raises InvalidInput.
 
     The map costs an epsilon or a rho, like the series (`terms`). Every mechanism that can draw a
     series can add Gaussian noise, as a cost in rho requires.
 
-    The mechanism, parameters and counting are given as in `requests.read_request`. `window` holds
+    The mechanism, parameters and counting are those of a request. `window` holds
     the days whose rows the map uses, if they are known.
     """
-    request = read_request(
-        dataset,
-        mechanism=mechanism,
-        parameters=parameters,
-        cost=guarantee(terms.cost.notion, terms.amount_of_map, Unit.PERSON, terms.delta),
-        epsilon=None,
-        bound=terms.bound,
-        counting=counting,
-        bounding=Bounding.RANDOM.value,
-        totals=0,
-        from_day=window.first if window else None,
-        to_day=window.last if window else None,
-    )
+    fields = {
+        "mechanism": mechanism,
+        "parameters": parameters,
+        "bound": terms.bound,
+        "counting": counting,
+        "totals": 0,
+        "from_day": window.first if window else None,
+        "to_day": window.last if window else None,
+    }
+    cost = guarantee(terms.cost.notion, terms.amount_of_map, Unit.PERSON, terms.delta)
+    request = price_request(dataset, ReleaseRequest.read(fields), cost=cost)
     serial = request.definition.serial
     if serial is None:
         raise InvalidInput(
@@ -205,7 +203,7 @@ def read_map(
     return request
 
 
-def series_forecast(dataset: Dataset, request: ReleaseRequest) -> Forecast:
+def series_forecast(dataset: Dataset, request: PricedRequest) -> Forecast:
     """Forecast the noise of one map of a series. Raises InvalidInput."""
     return release_forecast(dataset=dataset, request=request)
 
@@ -235,7 +233,7 @@ def series_declare(
     title: str,
     terms: Terms,
     first_day: object,
-    request: ReleaseRequest,
+    request: PricedRequest,
     by: User | None,
     description: str = "",
     publish_when_done: bool = False,

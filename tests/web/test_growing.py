@@ -452,7 +452,10 @@ def test_a_window_is_chosen_at_the_desk_and_shown_before_and_after_paying(desk: 
     token = receipt.split('name="token" value="')[1].split('"')[0]
     desk.client.post(address, {**form, "step": "spend", "token": token})
     release = Release.objects.get()
-    assert (str(release.from_day), str(release.to_day)) == (days["from_day"], days["to_day"])
+    assert (str(release.request.from_day), str(release.request.to_day)) == (
+        days["from_day"],
+        days["to_day"],
+    )
     release_run(release_id=release.pk)
     release.refresh_from_db()
     release_publish(release=release, by=None)

@@ -178,7 +178,7 @@ def test_a_series_draws_a_map_for_each_week_and_fades_at_the_allowance(dataset: 
     assert [release.number for release in releases] == [1, 2, 3, 4]
     assert [counted(release) for release in releases] == [40, 40, 20, 0]
     assert used(series) == [5] * 20
-    assert [release.window.first for release in releases if release.window] == [
+    assert [release.request.window.first for release in releases] == [
         FIRST + timedelta(weeks=number) for number in range(4)
     ]
     assert releases[1].title == "Weekly visits, 2026-01-12 to 2026-01-18"
@@ -912,5 +912,5 @@ def test_maps_that_are_paid_one_by_one_are_paid_in_rho(mechanism: str, protectio
     terms = read_terms(dataset, period="week", protection=protection, each=1, most=4, epsilon="1")
     request = read_map(dataset, terms, mechanism=mechanism, parameters={}, counting="people")
     whole = nano_rho_for(Fraction(1), Fraction(1, 10**9))
-    assert request.rho == Fraction(whole // (4 if protection == "any" else 1), 10**9)
-    assert terms.epsilon_of_map == request.epsilon
+    assert request.amount == Fraction(whole // (4 if protection == "any" else 1), 10**9)
+    assert terms.epsilon_of_map == request.epsilon_of_person

@@ -24,6 +24,7 @@ from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import DpgeoError, InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.parameters import parameters
+from dpgeo.core.release_request import ReleaseRequest
 from dpgeo.core.series import Terms
 from dpgeo.core.window import Window
 from dpgeo.core.zcdp import delta_text
@@ -32,14 +33,15 @@ from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.pages.desk.access import dataset_for, person
+from dpgeo.pages.desk.declared_fields import form_field
 from dpgeo.pages.desk.desk_form import all_files_field
 from dpgeo.pages.desk.method_form import MethodForm
 from dpgeo.pages.desk.number_fields import WholeField
-from dpgeo.pages.desk.request_form import COUNTING_WORDS, IN_RHO
+from dpgeo.pages.desk.request_form import IN_RHO
 from dpgeo.pages.rendering import say
 from dpgeo.phrases import Phrase
 from dpgeo.releases.models import PeriodChoice, ProtectionChoice, Series
-from dpgeo.releases.requests import ReleaseRequest, has_times
+from dpgeo.releases.requests import PricedRequest, has_times
 from dpgeo.releases.series import (
     ENDINGS,
     can_resume,
@@ -68,12 +70,6 @@ class SeriesForm(MethodForm):
         help_text=_("Public. Each map adds its days, such as Weekly visits, 2026-01-05 to …"),
     )
     mechanism = forms.ChoiceField(label=_("Method"), widget=forms.RadioSelect)
-    counting = forms.ChoiceField(
-        label=_("What is counted"),
-        widget=forms.RadioSelect,
-        choices=COUNTING_WORDS,
-        initial="people",
-    )
     period = forms.ChoiceField(label=_("A map for each"), choices=[], initial="week")
     first_day = day_field(_("First day"), _("The first day of the first map."))
     protection = forms.ChoiceField(
@@ -113,6 +109,7 @@ class SeriesForm(MethodForm):
     def __init__(self, data: Mapping[str, Any] | None = None, *, dataset: Dataset) -> None:
         super().__init__(data)
         self.dataset = dataset
+        self.fields["counting"] = form_field(ReleaseRequest.model_fields["counting"])
         if dataset.ledger.is_zcdp:
             self.fields["epsilon"].help_text = str(IN_RHO).format(delta=dataset.ledger.delta_text)
         kinds = set(layer_kinds(dataset).values())
@@ -132,7 +129,7 @@ class SeriesForm(MethodForm):
         if isinstance(field, forms.ChoiceField):
             field.choices = choices
 
-    def read(self) -> tuple[Terms, ReleaseRequest]:
+    def read(self) -> tuple[Terms, PricedRequest]:
         """Return the terms of the series, and the request that each of its maps repeats.
 
         Raises InvalidInput if one of them is not allowed.

@@ -11,11 +11,7 @@ from django.utils import timezone
 
 from dpgeo.artefacts.series_wording import promised
 from dpgeo.commands.console import acting_user, plain_errors
-from dpgeo.commands.management.commands.release import (
-    describe_noise,
-    parse_pairs,
-    usual_counting,
-)
+from dpgeo.commands.management.commands.release import describe_noise, parse_pairs
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.series import Period, Protection
@@ -109,7 +105,7 @@ class Command(BaseCommand):
             terms,
             mechanism=options["mechanism"],
             parameters=parse_pairs(options["param"]),
-            counting=options["counting"] or usual_counting(dataset),
+            counting=options["counting"],
         )
         for sentence in promised(terms):
             self.stdout.write(str(sentence))
