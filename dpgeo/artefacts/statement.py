@@ -127,6 +127,7 @@ def statement(released: Released, layers_shown: Sequence[Layer] | None = None) -
         stated["number_of_units"] = wording.UNITS_IN_TOTALS
         stated["totals"] = _totals(released, released.totals, scaling)
     asked = released.request
+    stated["request"] = asked.model_dump(mode="json")
     if asked.household > 1 and not isinstance(released.guarantee, GeoInd):
         stated["household"] = _household(asked.household, released.guarantee)
     if asked.choose_bound:

@@ -24,7 +24,9 @@ from typing import (
     is_typeddict,
 )
 
+from dpgeo.core.declared import Declared, schema_of
 from dpgeo.core.guarantees import Unit
+from dpgeo.core.release_request import ReleaseRequest
 
 VERSION = "1.6"
 
@@ -485,11 +487,13 @@ class OfSeries(TypedDict):
 class Added16(TypedDict):
     """Members added since version 1.4.
 
-    `totals` is present only if the release has totals, `household` only if it protects households,
-    `bound_choice` only if the bound was chosen privately, `window` only if it has a window of time,
-    `series` only if it is a map of a series.
+    `request` is what was asked for, with the defaults filled in. `totals` is present only if the
+    release has totals, `household` only if it protects households, `bound_choice` only if the bound
+    was chosen privately, `window` only if it has a window of time, `series` only if it is a map of
+    a series.
     """
 
+    request: ReleaseRequest
     totals: NotRequired[Totals16]
     household: NotRequired[Household]
     bound_choice: NotRequired[BoundChoice]
@@ -587,6 +591,8 @@ def _schema(hint: Any) -> Schema:
         return _record(origin)
     if isinstance(origin, type) and issubclass(origin, Enum):
         return {"enum": [member.value for member in origin]}
+    if isinstance(origin, type) and issubclass(origin, Declared):
+        return schema_of(origin)
     if len(arguments) > 1 and origin is not dict:
         return {
             ("anyOf" if NoneType in arguments else "oneOf"): [_schema(one) for one in arguments]

@@ -409,7 +409,7 @@ def test_the_command_declares_adds_and_releases_a_window(tmp_path: Path) -> None
     asked = ["release", "trips", "--mechanism", "uniform-grid", "--epsilon", "100", "--wait"]
     asked += ["--from-day", "2026-02-01", "--to-day", "2026-02-28", "--param", "cells=8"]
     call_command(*asked, stdout=output)
-    assert "Rows from 2026-02-01 to 2026-02-28, UTC" in output.getvalue()
+    assert "  from_day: 2026-02-01\n  to_day: 2026-02-28\n" in output.getvalue()
     assert counted(Release.objects.get()) == 30
 
 

@@ -80,18 +80,17 @@ class Command(BaseCommand):
             self._await(release)
 
     def _show(self, quote: Quote, dataset: Dataset) -> None:
-        noise, window = quote.forecast, quote.request.window
-        days = [f"Rows from {window.first} to {window.last}, {dataset.time_zone}"] if window else []
+        options = quote.request.options().items()
         for line in (
             f"{quote.mechanism.title} of {dataset.title}, counting {quote.request.counting.value}, "
             f"at most {quote.request.bound} of each {dataset.unit}",
-            *days,
+            *(f"  {name}: {value}" for name, value in options),
             *(f"  {spend.label}: {quote.words(spend.amount)}" for spend in quote.plan),
             f"Cost: {quote.cost_words}; left before "
             f"{quote.rest_before}, after {quote.rest_after} "
             f"({quote.more_like_this} more like this)",
             *_household(quote),
-            describe_noise(noise),
+            describe_noise(quote.forecast),
         ):
             self.stdout.write(line)
 
