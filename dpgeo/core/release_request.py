@@ -63,7 +63,7 @@ class ReleaseRequest(Declared):
     )
     bound: Annotated[int, Field(ge=1, le=MAX_BOUND), WHOLE] = Field(
         1,
-        title=translatable("Places in which one person counts, at most"),
+        title=translatable("Places in which one person may be counted"),
         description=translatable(
             "The contribution bound: the most places in which one person counts or, if visits are "
             "counted, the most rows of one person that count. A larger number keeps more of busy "
