@@ -128,7 +128,10 @@ def add_options(
             kind = kind_of_field(field)
             choices = [each.value for each in kind] if issubclass(kind, StrEnum) else [name.upper()]
             parser.add_argument(
-                f"--{name.replace('_', '-')}", metavar="|".join(choices), help=field.description
+                f"--{name.replace('_', '-')}",
+                metavar="|".join(choices),
+                required=field.is_required(),
+                help=field.description,
             )
 
 

@@ -39,10 +39,8 @@ def _without_default(schema: dict[str, Any]) -> None:
     del schema["default"]
 
 
-class ReleaseRequest(Declared):
-    """A request for a release, as somebody gives it; `settled` fills in what depends on the data's
-    declaration. The epsilon is that of a whole household.
-    """
+class MapRequest(Declared):
+    """What a release and a series ask for alike: how each map is drawn."""
 
     mechanism: Text = Field(
         "auto", title=translatable("Method"), description=translatable("The key of a mechanism.")
@@ -61,15 +59,6 @@ class ReleaseRequest(Declared):
             "Leave it out if the mechanism's parameters determine the cost."
         ),
     )
-    bound: Annotated[int, Field(ge=1, le=MAX_BOUND), WHOLE] = Field(
-        1,
-        title=translatable("Places in which one person may be counted"),
-        description=translatable(
-            "The contribution bound: the most places in which one person counts or, if visits are "
-            "counted, the most rows of one person that count. A larger number keeps more of busy "
-            "people and makes every count noisier."
-        ),
-    )
     counting: Annotated[
         Counting,
         Labels(
@@ -83,6 +72,22 @@ class ReleaseRequest(Declared):
         title=translatable("What is counted"),
         description=translatable("By default people, or visits if single records are protected."),
         json_schema_extra=_without_default,
+    )
+
+
+class ReleaseRequest(MapRequest):
+    """A request for a release, as somebody gives it; `settle` fills in what depends on the data's
+    declaration. The epsilon is that of a whole household.
+    """
+
+    bound: Annotated[int, Field(ge=1, le=MAX_BOUND), WHOLE] = Field(
+        1,
+        title=translatable("Places in which one person may be counted"),
+        description=translatable(
+            "The contribution bound: the most places in which one person counts or, if visits are "
+            "counted, the most rows of one person that count. A larger number keeps more of busy "
+            "people and makes every count noisier."
+        ),
     )
     bounding: Annotated[
         Bounding,

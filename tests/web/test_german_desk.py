@@ -117,7 +117,10 @@ def everything(desk: Desk) -> dict[str, tuple[str, str]]:
         "new upload": (f"{dataset_page}upload/", "Niemand außerhalb kann sie je abrufen."),
         "upload": (f"/desk/uploads/{read.pk}/", "wird der Bericht nicht gezeigt"),
         "columns": (f"/desk/uploads/{received.pk}/", "So haben wir Ihre Datei gelesen"),
-        "new release": (f"{dataset_page}release/", "Orte, an denen eine Person gezählt werden darf"),
+        "new release": (
+            f"{dataset_page}release/",
+            "Orte, an denen eine Person gezählt",
+        ),
         "quote": (priced + guessed, "Aus Ihren Einstellungen; Ihre Daten wurden nicht gelesen"),
         "wait": (f"/desk/datasets/{desk.declare(title='Leer').slug}/release/", "nichts zu zählen"),
         "draft": (f"/desk/releases/{draft.pk}/", "Den Entwurf der Karte ansehen"),

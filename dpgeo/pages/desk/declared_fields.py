@@ -28,6 +28,10 @@ def form_field(field: FieldInfo) -> forms.Field:
         "help_text": gettext(field.description or ""),
         "initial": default,
     }
+    if issubclass(kind, bool):
+        return forms.BooleanField(**facts)
+    if kind is str:
+        return forms.CharField(**facts)
     if issubclass(kind, StrEnum):
         choices = [(each.value, gettext(label)) for each, label in labels(field).items()]
         return forms.ChoiceField(choices=choices, widget=forms.RadioSelect, **facts)
