@@ -19,7 +19,7 @@ from dpgeo.api.base import DocumentView
 from dpgeo.api.idempotency import IDEMPOTENCY_KEY, id_named, read_idempotency_key
 from dpgeo.api.member_serializers import QuoteSerializer
 from dpgeo.api.openapi import in_path, operation
-from dpgeo.api.request_bodies import read_facts
+from dpgeo.api.request_bodies import read_body
 from dpgeo.api.serializers import FORMER_REJECTED, ReleaseSerializer
 from dpgeo.core.advice import Guess
 from dpgeo.core.declared import Declared, Flag, Items, Real, Text, schema_of
@@ -151,7 +151,7 @@ class QuoteView(DocumentView):
         Asking for a quote spends nothing.
         """
         dataset = own_dataset(self.actor, slug, "request")
-        quoted = read_facts(request, Quoted)
+        quoted = read_body(request, Quoted)
         quote = release_quote(
             dataset=dataset,
             request=price_request(dataset, quoted.part(ReleaseRequest)),
@@ -176,7 +176,7 @@ class ReleaseActionView(DocumentView):
         `service` is the function that carries it out, such as `release_publish`. It also gets the
         fields of the request's `body`.
         """
-        fields = dict(read_facts(request, body))
+        fields = dict(read_body(request, body))
         release = own_release(self.actor, release_id)
         self.decide(release, service, fields)
         if is_key(self.actor):
@@ -328,7 +328,7 @@ def request_release(request: Request, user: User) -> tuple[Release, bool]:
     if the key was used for a different request.
     """
     named = read_idempotency_key(request)
-    sent = read_facts(request, Requested)
+    sent = read_body(request, Requested)
     dataset = own_dataset(user, sent.dataset, "request")
     if sent.publish_when_done and not may(user, dataset, "publish"):
         raise NotAllowed(

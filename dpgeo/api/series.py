@@ -21,7 +21,7 @@ from dpgeo.api.access import is_key, own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.documents import Address, Document, page_of
 from dpgeo.api.openapi import BODY, in_path, linked, operation
-from dpgeo.api.request_bodies import read_facts
+from dpgeo.api.request_bodies import read_body
 from dpgeo.api.serializers import DayField, ParametersField
 from dpgeo.artefacts.series_wording import promised
 from dpgeo.core.declared import Day, Declared
@@ -195,7 +195,7 @@ class DatasetSeriesView(DocumentView):
         Each map is drawn once, after its last day is over and its data were said to be complete.
         """
         dataset = own_dataset(self.actor, slug, "request")
-        asked = read_facts(request, SeriesDeclaration)
+        asked = read_body(request, SeriesDeclaration)
         series = series_declare(dataset=dataset, asked=asked, by=self.actor)
         document = self.write(SeriesSerializer, series)
         headers = {"Location": document["url"], "Cache-Control": "private, no-store"}
@@ -247,7 +247,7 @@ class SeriesCompleteView(OwnSeriesView):
     )
     def post(self, request: Request, series_id: UUID) -> Response:
         """Say through which day the data are complete, so that due maps are drawn."""
-        through = read_facts(request, Completion).through
+        through = read_body(request, Completion).through
         return self.show(
             series_complete(series=self.own(series_id), through=through, by=self.actor)
         )
@@ -268,7 +268,7 @@ class SeriesEndView(OwnSeriesView):
     )
     def post(self, request: Request, series_id: UUID) -> Response:
         """End a series for good. What it cost stays spent, unless no map was requested."""
-        read_facts(request, Declared)
+        read_body(request)
         return self.show(series_end(series=self.own(series_id), by=self.actor))
 
 
@@ -291,5 +291,5 @@ class SeriesResumeView(OwnSeriesView):
         An API key resumes only series that some API key declared, and only if the map failed before
         the data were opened.
         """
-        read_facts(request, Declared)
+        read_body(request)
         return self.show(series_resume(series=self.own(series_id), by=self.actor))

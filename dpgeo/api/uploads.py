@@ -28,7 +28,8 @@ from dpgeo.api.idempotency import IDEMPOTENCY_KEY, SAME_FILE, id_named, read_ide
 from dpgeo.api.member_serializers import OpenUploadsSerializer, PreviewSerializer, UploadSerializer
 from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.problems import LengthRequired, NoSpace, TooLarge
-from dpgeo.api.request_bodies import Body, Members, Text, Whole, body_length, read_body
+from dpgeo.api.request_bodies import body_length, read_body
+from dpgeo.core.declared import Declared, Members, Text, Whole, fact
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.datasets.models import Dataset, Transfer, Upload
 from dpgeo.datasets.previews import upload_key_preview, upload_look, upload_preview
@@ -52,20 +53,19 @@ OFFSET = "Upload-Offset"
 UPLOADING = dict.fromkeys(("GET", "POST", "PATCH", "DELETE"), Scope.UPLOADS_WRITE)
 
 
-class Announcement(Body):
+class Announcement(Declared):
     """Request body that announces a file, before its bytes are sent."""
 
-    file_name = Text(
-        "The file's name; its ending tells the format.",
-        schema={"type": "string", "maxLength": 255},
+    file_name: Text = fact(
+        "The file's name; its ending tells the format.", schema={"type": "string", "maxLength": 255}
     )
-    size = Whole("Its length in bytes.", schema={"type": "integer", "minimum": 1})
+    size: Whole = fact("Its length in bytes.", schema={"type": "integer", "minimum": 1})
 
 
-class Confirmation(Body):
+class Confirmation(Declared):
     """Request body that confirms the columns of a file."""
 
-    columns = Members(
+    columns: Members = fact(
         "The columns by role: longitude and latitude, or geometry; person if the dataset protects "
         "persons; time if there is one; crs if it is not EPSG:4326; file_format if the file's name "
         "does not tell it.",
@@ -109,10 +109,13 @@ class UploadsView(DocumentView):
         The first bytes have the offset 0.
         """
         dataset = own_dataset(self.actor, slug, "upload")
-        fields = read_body(request, Announcement)
-        check_size(fields["size"])
+        announced = read_body(request, Announcement)
+        check_size(announced.size)
         transfer = transfer_begin(
-            dataset=dataset, by=self.actor, transfer_id=announced_id(request, dataset), **fields
+            dataset=dataset,
+            by=self.actor,
+            transfer_id=announced_id(request, dataset),
+            **announced.given(),
         )
         return upload_answer(request, transfer, status=201)
 
@@ -252,7 +255,7 @@ class UploadConfirmView(DocumentView):
         After the first confirmation, the dataset's declaration is fixed.
         """
         upload = whole_upload(self.actor, upload_id)
-        columns = Columns.from_json(read_body(request, Confirmation)["columns"])
+        columns = Columns.from_json(read_body(request, Confirmation).columns)
         by_key = is_key(self.actor)
         check_settled(self.actor, jobs_of(upload.dataset))
         if by_key:

@@ -21,6 +21,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     PlainSerializer,
     PlainValidator,
     ValidationError,
@@ -38,6 +39,15 @@ from dpgeo.phrases import Figure, InvalidValue, Phrase, listed, phrase_of
 
 STRICT = {"strict": True}
 """Context of a validation of JSON, where a number is no text."""
+
+
+def fact(description: str, default: Any = ..., *, schema: Mapping[str, Any] | None = None) -> Any:
+    """Declare a field of a request body, which needs no label.
+
+    With the default None, null is refused unless the field's type allows it. `schema` has members
+    of its JSON Schema that a service checks, such as limits.
+    """
+    return Field(default, description=description, json_schema_extra=dict(schema or {}))
 
 
 def _is_strict(info: ValidationInfo) -> bool:
@@ -81,7 +91,8 @@ def _read_real(value: object, info: ValidationInfo) -> object:
         raise InvalidValue("Is too large.") from None
 
 
-def _read_text(value: object) -> object:
+def read_text(value: object) -> object:
+    """Return a text. Raises InvalidValue for any other value, or half of a surrogate pair."""
     if not isinstance(value, str):
         raise InvalidValue("Must be text, in quotation marks.")
     if any("\ud800" <= sign <= "\udfff" for sign in value):
@@ -101,17 +112,22 @@ def _read_members(value: object) -> object:
     return value
 
 
-def _read_epsilon(value: Any) -> Fraction:
+def _read_decimal(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, str | int | float | Fraction):
         raise InvalidValue('Must be a number, such as "0.5".')
-    return _without_field(parse_epsilon, str(value) if isinstance(value, float) else value)
+    return value
+
+
+def _read_epsilon(value: Any) -> Fraction:
+    number = _read_decimal(value)
+    return without_field(parse_epsilon, str(number) if isinstance(number, float) else number)
 
 
 def _read_day(value: object) -> date:
-    return _without_field(parse_day, value)
+    return without_field(parse_day, value)
 
 
-def _without_field(read: Callable[[Any], Any], value: object) -> Any:
+def without_field(read: Callable[[Any], Any], value: object) -> Any:
     """Return `read(value)`, with its errors as such of a value, whose field the model knows."""
     try:
         return read(value)
@@ -127,9 +143,16 @@ REAL = BeforeValidator(_read_real)
 
 Real = Annotated[float, REAL]
 Flag = Annotated[bool, BeforeValidator(_read_flag)]
-Text = Annotated[str, BeforeValidator(_read_text)]
+Text = Annotated[str, BeforeValidator(read_text)]
 Items = Annotated[list[Any], BeforeValidator(_read_items)]
 Members = Annotated[dict[str, Any], BeforeValidator(_read_members)]
+Anything = Annotated[Any, BeforeValidator(lambda value: value)]
+Whole = Annotated[int, WHOLE]
+Decimal = Annotated[
+    str | int | float,
+    PlainValidator(_read_decimal),
+    WithJsonSchema({"type": ["string", "number"]}),
+]
 Epsilon = Annotated[
     Fraction,
     PlainValidator(_read_epsilon),
@@ -170,6 +193,9 @@ class Declared(BaseModel):
             return cls.model_validate(values, context=STRICT if strict else None), []
         except ValidationError as error:
             faults = error.errors(include_url=False)
+            if not faults[0]["loc"]:  # Names that are no text have no place.
+                odd = next(name for name in values if name not in cls.model_fields)
+                return None, [_unknown_field(cls, odd, odd)]
             unknown_first = sorted(faults, key=lambda each: each["type"] != "extra_forbidden")
             return None, [_refusal(cls, each) for each in unknown_first]
 
@@ -180,6 +206,14 @@ class Declared(BaseModel):
         if facts is None:
             raise refusals[0]
         return facts
+
+    def given(self) -> dict[str, Any]:
+        """Return the facts that were given, without defaults; facts within them as objects too."""
+        return {
+            name: each.given() if isinstance(each, Declared) else each
+            for name, each in self
+            if name in self.model_fields_set
+        }
 
     def part(self, cls: type[D]) -> D:
         """Return those facts that `cls`, a base class, declares."""
@@ -260,15 +294,18 @@ def _refusal(cls: type[Declared], fault: ErrorDetails) -> InvalidInput:
     name = ".".join(map(str, fault["loc"]))
     if fault["type"] == "extra_forbidden":
         *outer, last = map(str, fault["loc"])
-        inner = _inner(cls, outer)
-        known, none = list(inner.model_fields), "send no body here."
-        return unknown("field", last[:100], known, none=none, field=name[:100])
+        return _unknown_field(_inner(cls, outer), last, name)
     if fault["type"] == "value_error":
         return InvalidInput(phrase_of(fault["ctx"]["error"]), field=name)
     field = _inner(cls, [str(each) for each in fault["loc"][:-1]]).model_fields.get(
         str(fault["loc"][-1])
     )
     return InvalidInput(_phrase(field, fault), field=name)
+
+
+def _unknown_field(cls: type[Declared], name: str, path: str) -> InvalidInput:
+    known = [field.alias or each for each, field in cls.model_fields.items()]
+    return unknown("field", name[:100], known, none="send no body here.", field=path[:100])
 
 
 def _inner(cls: type[Declared], names: list[str]) -> type[Declared]:
