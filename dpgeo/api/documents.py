@@ -48,7 +48,7 @@ class Facts(serializers.Field[Any, Any, Any, Any]):
 
 def _fact_field(field: FieldInfo, *, source: str) -> Any:
     kind = kind_of_field(field)
-    facts = {"source": source, "help_text": field.description}
+    facts: dict[str, Any] = {"source": source, "help_text": field.description}
     if field.default is None:
         facts["allow_null"] = True
     if issubclass(kind, StrEnum):
@@ -61,7 +61,8 @@ class Document(serializers.Serializer[Any]):
 
     def get_fields(self) -> dict[str, Any]:
         """Return the declared fields, with those of a model in place of `Facts`."""
-        declared, fields = super().get_fields(), {}
+        declared: dict[str, Any] = super().get_fields()
+        fields: dict[str, Any] = {}
         for name, field in declared.items():
             fields |= field.expand(name, declared) if isinstance(field, Facts) else {name: field}
         return fields

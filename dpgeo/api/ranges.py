@@ -137,7 +137,7 @@ class Regions(Declared):
     )
     layer: Layer = fact(LAYER_WORDS, None)
 
-    from_: End = Field(None, alias="from", description=FROM_WORDS)
+    from_: End = Field(default=None, alias="from", description=FROM_WORDS)
     to: End = fact(TO_WORDS, None)
 
 

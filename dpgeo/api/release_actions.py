@@ -62,7 +62,7 @@ class Quoted(Priced):
     """A request body for a quote."""
 
     guess: Guess | None = Field(
-        None,
+        default=None,
         description="Guesses from public knowledge, for advice on the bound: how many people there "
         "are, how many records (places) each has, and the share of records in one busy place.",
     )
@@ -73,7 +73,7 @@ class Titled(Declared):
 
     dataset: Text = Field(description="The dataset's slug.")
     title: Text = Field(description="The map's title. Public.")
-    description: Text = Field("", description="What it shows. Public.")
+    description: Text = Field(default="", description="What it shows. Public.")
 
 
 ALL_FILES = (
@@ -86,21 +86,23 @@ class Requested(Priced, Titled):
     """A request body for a release."""
 
     publish_when_done: Flag = Field(
-        False,
+        default=False,
         description="Whether to publish it when its job is done; needs the scope releases:publish.",
     )
-    all_files: Flag = Field(False, description=ALL_FILES)
+    all_files: Flag = Field(default=False, description=ALL_FILES)
 
 
 class Publication(Declared):
     """A request body for publishing a draft, with the checksum of the notes that were seen."""
 
     notes_sha256: Text = Field(
-        "",
+        default="",
         description="The checksum of the draft's notes, as its description gives it: needed where "
         "there are notes, so that none is published unread.",
     )
-    all_files: Flag | None = Field(None, description=f"{ALL_FILES} Omitted: as it was requested.")
+    all_files: Flag | None = Field(
+        default=None, description=f"{ALL_FILES} Omitted: as it was requested."
+    )
 
 
 class NoteSent(Declared):

@@ -120,11 +120,15 @@ def _read_decimal(value: Any) -> Any:
 
 def _read_epsilon(value: Any) -> Fraction:
     number = _read_decimal(value)
-    return without_field(parse_epsilon, str(number) if isinstance(number, float) else number)
+    epsilon: Fraction = without_field(
+        parse_epsilon, str(number) if isinstance(number, float) else number
+    )
+    return epsilon
 
 
 def _read_day(value: object) -> date:
-    return without_field(parse_day, value)
+    day: date = without_field(parse_day, value)
+    return day
 
 
 def without_field(read: Callable[[Any], Any], value: object) -> Any:
@@ -229,7 +233,7 @@ D = typing.TypeVar("D", bound=Declared)
 def kind_of_field(field: FieldInfo) -> type:
     """Return a field's type, without None."""
     kinds = [each for each in typing.get_args(field.annotation) if each is not NoneType]
-    kind = kinds[0] if field.annotation is not None and len(kinds) == 1 else field.annotation
+    kind: Any = kinds[0] if field.annotation is not None and len(kinds) == 1 else field.annotation
     kind = typing.get_args(kind)[0] if typing.get_origin(kind) is Annotated else kind
     found: type = typing.get_origin(kind) or kind
     return found

@@ -43,7 +43,9 @@ class MapRequest(Declared):
     """What a release and a series ask for alike: how each map is drawn."""
 
     mechanism: Text = Field(
-        "auto", title=translatable("Method"), description=translatable("The key of a mechanism.")
+        default="auto",
+        title=translatable("Method"),
+        description=translatable("The key of a mechanism."),
     )
     parameters: Members = Field(
         default={},
@@ -52,7 +54,7 @@ class MapRequest(Declared):
         json_schema_extra={"additionalProperties": {"type": ["string", "integer", "boolean"]}},
     )
     epsilon: Epsilon | None = Field(
-        None,
+        default=None,
         title=translatable("Privacy to spend, epsilon (ε)"),
         description=translatable(
             "Smaller is more private and noisier. At most six decimals, which text keeps exact. "
@@ -68,7 +70,7 @@ class MapRequest(Declared):
             }
         ),
     ] = Field(
-        Counting.PEOPLE,
+        default=Counting.PEOPLE,
         title=translatable("What is counted"),
         description=translatable("By default people, or visits if single records are protected."),
         json_schema_extra=_without_default,
@@ -81,7 +83,7 @@ class ReleaseRequest(MapRequest):
     """
 
     bound: Annotated[int, Field(ge=1, le=MAX_BOUND), WHOLE] = Field(
-        1,
+        default=1,
         title=translatable("Places in which one person may be counted"),
         description=translatable(
             "The contribution bound: the most places in which one person counts or, if visits are "
@@ -101,14 +103,14 @@ class ReleaseRequest(MapRequest):
             }
         ),
     ] = Field(
-        Bounding.RANDOM,
+        default=Bounding.RANDOM,
         title=translatable("Which places of a person are kept, if there are more"),
         description=translatable(
             "For the most popular ones, a tenth of epsilon is spent on noisy counts of all places."
         ),
     )
     totals: Annotated[int, Field(ge=0, le=MOST_PERCENT), WHOLE] | None = Field(
-        None,
+        default=None,
         title=translatable("Share of the cost for totals, in per cent"),
         description=translatable(
             "Totals of people, sightings and visits, to which the map can be scaled. By default 10 "
@@ -116,17 +118,17 @@ class ReleaseRequest(MapRequest):
         ),
     )
     most_sightings: Annotated[int, Field(ge=1, le=MOST_OF_ONE_PERSON), WHOLE] | None = Field(
-        None,
+        default=None,
         title=translatable("Sightings of one person in the total, at most"),
         description=translatable("By default 100, or the contribution bound if that is more."),
     )
     most_visits: Annotated[int, Field(ge=1, le=MOST_OF_ONE_PERSON), WHOLE] | None = Field(
-        None,
+        default=None,
         title=translatable("Visits of one person in the total, at most"),
         description=translatable("By default 400, or the contribution bound if that is more."),
     )
     from_day: Day | None = Field(
-        None,
+        default=None,
         title=translatable("Only rows from"),
         description=translatable(
             "Public. It costs as much as all rows, because one person may be in many months. "
@@ -134,12 +136,12 @@ class ReleaseRequest(MapRequest):
         ),
     )
     to_day: Day | None = Field(
-        None,
+        default=None,
         title=translatable("until"),
         description=translatable("The last day, which is included."),
     )
     choose_bound: Annotated[int, Field(ge=0, le=bound_choice.MOST_PERCENT), WHOLE] = Field(
-        0,
+        default=0,
         title=translatable("Share of the cost for choosing the contribution bound, in per cent"),
         description=translatable(
             "Chooses it privately, near the number that nine people in ten do not exceed, and at "
@@ -148,7 +150,7 @@ class ReleaseRequest(MapRequest):
         ),
     )
     household: Annotated[int, Field(ge=1, le=MAX_HOUSEHOLD), WHOLE] = Field(
-        1,
+        default=1,
         title=translatable("Protect households of up to so many people"),
         description=translatable(
             "People who travel together are then protected as one person would be. Each of them "
@@ -415,7 +417,7 @@ def _is_less(asked: ReleaseRequest, most: int | None) -> bool:
 
 def broken_rules(request: ReleaseRequest, basis: Basis) -> Iterator[InvalidInput]:
     """Yield an error for each rule that a settled request breaks, in the order of the rules."""
-    values = {"key": basis.mechanism.key, "bound": request.bound}
+    values: dict[str, str | int] = {"key": basis.mechanism.key, "bound": request.bound}
     for rule in RULES:
         if rule.when(basis) and rule.broken(request):
             yield InvalidInput(Phrase(rule.message, **values), field=rule.field)

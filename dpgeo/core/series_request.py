@@ -25,7 +25,7 @@ class SeriesRequest(MapRequest):
     """A series, as somebody declares it: a map for every period, drawn one after another."""
 
     mechanism: Text = Field(
-        "uniform-grid",
+        default="uniform-grid",
         title=translatable("Method"),
         description=translatable("The key of a mechanism."),
     )
@@ -42,7 +42,7 @@ class SeriesRequest(MapRequest):
         ),
     )
     description: Text = Field(
-        "",
+        default="",
         title=translatable("Description"),
         description=translatable("Public. What a reader should know about it."),
     )
@@ -56,7 +56,7 @@ class SeriesRequest(MapRequest):
             }
         ),
     ] = Field(
-        Period.WEEK,
+        default=Period.WEEK,
         title=translatable("A map for each"),
         description=translatable("How long each map's days are."),
     )
@@ -74,7 +74,7 @@ class SeriesRequest(MapRequest):
             }
         ),
     ] = Field(
-        Protection.PERSON,
+        default=Protection.PERSON,
         title=translatable("Whom epsilon hides"),
         description=translatable(
             "The first is paid once, however many maps follow; the others map by map. In a "
@@ -82,12 +82,12 @@ class SeriesRequest(MapRequest):
         ),
     )
     each: Annotated[int, Field(ge=1, le=MAX_BOUND), WHOLE] = Field(
-        1,
+        default=1,
         title=translatable("The most that one person adds to a map"),
         description=translatable("The contribution bound of each map."),
     )
     most: Annotated[int, Field(ge=1, le=MAX_BOUND), WHOLE] | None = Field(
-        None,
+        default=None,
         title=translatable("The most that one person adds to all maps"),
         description=translatable(
             "For a declared number of maps, or periods in a row: how many. Otherwise a person is "
@@ -95,12 +95,12 @@ class SeriesRequest(MapRequest):
         ),
     )
     publish_when_done: Flag = Field(
-        False,
+        default=False,
         title=translatable("Publish each map when done"),
         description=translatable("Otherwise it waits as a draft that only members can see."),
     )
     all_files: Flag = Field(
-        False,
+        default=False,
         title=translatable("Make all files at publication"),
         description=translatable(
             "Otherwise each is made when somebody first asks for it, and then kept."

@@ -161,8 +161,14 @@ def series_read(dataset: Dataset, asked: SeriesRequest) -> tuple[Terms, PricedRe
     Raises InvalidInput, with the field at fault.
     """
     terms = series_terms(dataset, asked)
-    drawn = {"parameters": asked.parameters, "counting": asked.counting}
-    return terms, read_map(dataset, terms, mechanism=asked.mechanism, **drawn)
+    request = read_map(
+        dataset,
+        terms,
+        mechanism=asked.mechanism,
+        parameters=asked.parameters,
+        counting=asked.counting,
+    )
+    return terms, request
 
 
 def series_forecast(dataset: Dataset, request: PricedRequest) -> Forecast:
