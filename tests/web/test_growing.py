@@ -481,7 +481,7 @@ def test_a_window_is_chosen_on_the_way_to_a_map(desk: Desk) -> None:
         f"{reverse('desk-publish', args=[dataset.slug])}?{query}",
         {"title": "May", "licence": "CC BY 4.0", "token": token},
     )
-    assert str(Release.objects.get().to_day) == "2026-05-31"
+    assert str(Release.objects.get().request.to_day) == "2026-05-31"
 
 
 def test_the_number_of_files_is_not_public(desk: Desk) -> None:

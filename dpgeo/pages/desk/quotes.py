@@ -16,6 +16,7 @@ from dpgeo.core.epsilon import MICRO
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import GeoInd, Notion, PureDP
 from dpgeo.core.noise import CountNoise, DiscreteGaussian, DiscreteLaplace, PlanarLaplace
+from dpgeo.core.release_request import ReleaseRequest
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.desk.figures import chart_of, circles_of, mesh_of, outline_of
@@ -122,8 +123,9 @@ def alternatives(quote: Quote) -> list[Alternative]:
 
 def like(release: Release) -> dict[str, Any]:
     """Return form values that request another release with the settings of `release`."""
-    values = release.request.model_dump(mode="json", exclude={"parameters"}, exclude_none=True)
-    parameters = release.request.parameters.items()
+    asked: ReleaseRequest = release.request
+    values = asked.model_dump(mode="json", exclude={"parameters"}, exclude_none=True)
+    parameters = asked.parameters.items()
     return values | {f"{release.mechanism}.{name}": value for name, value in parameters}
 
 
