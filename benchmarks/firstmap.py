@@ -197,7 +197,7 @@ def _walk(walker: Walker, options: argparse.Namespace) -> Iterator[Figures]:
         "mechanism": release.mechanism,
         "epsilon": release.cost_words,
         "bound": release.bound,
-        "counting": release.counting,
+        "counting": release.request.counting.value,
     }
     yield _opening(release)
 
@@ -340,7 +340,7 @@ def _true_counts(release: Any, layer: Any) -> Any:
         rows = pq.read_table(file)
     cells = layer.grid.locate(rows["x"].to_numpy(), rows["y"].to_numpy())
     boxes = np.where(cells >= 0, box_image(layer.boxes, layer.grid.shape).ravel()[cells], -1)
-    if release.counting == "people":
+    if release.request.counting == "people":
         # A person counts once in each cell, as in the release.
         person = rows["person_high"].to_numpy()
         pairs = np.unique(

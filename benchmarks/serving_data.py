@@ -16,6 +16,7 @@ from dpgeo.artefacts.files import planned_files, write_files
 from dpgeo.budgets.services import budget_debit
 from dpgeo.core.guarantees import Counting, PureDP, Unit
 from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.release_request import ReleaseRequest
 from dpgeo.core.released import Content, GridRelease, Released
 from dpgeo.core.spend import Measured
 from dpgeo.datasets.models import Dataset, Upload, UploadState
@@ -89,7 +90,7 @@ def make_release(dataset: Dataset, mechanism: str) -> Release:
         upload=upload,
         title="Walks of an evening",
         mechanism=mechanism,
-        parameters={"cells": CELLS},
+        request=ReleaseRequest(mechanism=mechanism, parameters={"cells": CELLS}),
         cost_units=500_000,
         total_units=dataset.ledger.total_units,
         job=Job.objects.create(task="releases.run", state=JobState.DONE),
@@ -107,7 +108,7 @@ def released(release: Release, content: Content) -> Released:
     noise = DiscreteLaplace(EPSILON, 1)
     return Released(
         mechanism=release.mechanism,
-        parameters=release.parameters,
+        parameters=release.request.parameters,
         software="benchmark",
         about=about(release),
         area=AREA,

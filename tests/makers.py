@@ -17,6 +17,7 @@ from dpgeo.accounts.services import membership_set, organisation_create
 from dpgeo.artefacts import flow_files
 from dpgeo.artefacts.files import FORMATS, MADE_UP_POINTS, WHOLE_RELEASE
 from dpgeo.core.advice import Guess
+from dpgeo.core.release_request import ReleaseRequest
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_create
 from dpgeo.datasets.storage import private_storage, store
@@ -137,27 +138,24 @@ def make_request(dataset: Dataset, by: User | None = None, **changes: Any) -> Re
         "epsilon": "1",
         "bound": 5,
         "counting": "people",
+        "totals": 0,
         "requested_by": by,
     }
     return request_release(**{**fields, **changes})
 
 
-REQUEST = (
-    *("mechanism", "parameters", "epsilon", "bound", "counting", "bounding"),
-    *("totals", "most_sightings", "most_visits", "from_day", "to_day", "household"),
-    "choose_bound",
-)
-
-
 def request_release(dataset: Dataset, **asked: Any) -> Release:
     """Request a release from fields that are parsed as in the API and on the owners' pages."""
-    request = read_request(dataset, **{name: asked.pop(name) for name in REQUEST if name in asked})
+    names = set(ReleaseRequest.model_fields) & set(asked)
+    request = read_request(dataset, **{name: asked.pop(name) for name in names})
     return release_request(dataset=dataset, request=request, **asked)
 
 
 def quote_release(dataset: Dataset, guess: Guess | None = None, **asked: Any) -> Quote:
     """Return the quote for a request: its cost and the noise to expect."""
-    return release_quote(dataset=dataset, request=read_request(dataset, **asked), guess=guess)
+    return release_quote(
+        dataset=dataset, request=read_request(dataset, **{"totals": 0, **asked}), guess=guess
+    )
 
 
 def make_release(dataset: Dataset, by: User | None = None, **changes: Any) -> Release:

@@ -216,7 +216,7 @@ def install(
             cost_units=to_micro(released.guarantee.epsilon),
             total_units=to_micro(TOTAL),
             bound=released.bound,
-            counting=released.counting.value,
+            request=released.request,
             job=Job.objects.create(task="releases.run", state=JobState.DONE),
             salt=b"s" * 16,
             blob_name=store(private_storage(), f"blobs/{sha256}", blob),

@@ -19,6 +19,7 @@ from dpgeo.core.released import (
     ZonesRelease,
 )
 from dpgeo.core.series import Part, Period
+from dpgeo.core.window import Window
 from dpgeo.releases.models import Release, Series
 from tests.maps import install
 from tests.noise import laplace
@@ -64,8 +65,7 @@ def _install(
     if series is not None:
         window = series.window(number)
         part = Part(str(series.pk), series.title, number, series.first_day, series.terms)
-        days = {"from_day": str(window.first), "to_day": str(window.last)}
-        about = {**released.about, **days, **part.facts(), "time_zone": "UTC"}
+        about = {**released.about, **_days(released, window), **part.facts(), "time_zone": "UTC"}
         released = dataclasses.replace(released, about=about)
     release = install(released, f"{title}, week {number}", files=files)
     if series is not None:
@@ -73,10 +73,16 @@ def _install(
     return release
 
 
+def _days(released: Released, window: Window) -> dict[str, str]:
+    days = {"from_day": window.first, "to_day": window.last}
+    return {"request": released.request.model_copy(update=days).model_dump_json()}
+
+
 def _place(release: Release, series: Series, number: int) -> None:
     window = series.window(number)
     release.series, release.number = series, number
-    release.from_day, release.to_day = window.first, window.last
+    days = {"from_day": window.first, "to_day": window.last}
+    release.request = release.request.model_copy(update=days)
     release.save()
 
 

@@ -7,9 +7,19 @@ from typing import Any
 
 from dpgeo.accounts.models import Organisation, User
 from dpgeo.accounts.selectors import may, organisations_of
-from dpgeo.api.request_bodies import Anything, Body, Decimal, Flag, Items, Members, Text, Whole
 from dpgeo.budgets.services import parse_accounting
 from dpgeo.core.categories import MOST_CATEGORIES, MOST_SLICES
+from dpgeo.core.declared import (
+    Anything,
+    Decimal,
+    Declared,
+    Flag,
+    Items,
+    Members,
+    Text,
+    Whole,
+    fact,
+)
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit
@@ -66,136 +76,131 @@ CATEGORY = {
 }
 
 
-class PointsBudget(Body):
+class PointsBudget(Declared):
     """A budget for moved points: a privacy level within a radius in metres."""
 
-    level = Anything(schema={"type": ["string", "number"]})
-    radius = Anything(schema={"type": "integer", "minimum": 1})
+    level: Anything = fact("", schema={"type": ["string", "number"]})
+    radius: Anything = fact("", schema={"type": "integer", "minimum": 1})
 
 
-class NamedPlace(Body):
+class NamedPlace(Declared):
     """A named place, and the public source of its outline."""
 
-    place = Text("What the place is called.")
-    name = Text("What the source of its outline is called.")
-    url = Text("The source's https address.")
-    date = Text("The source's date, such as 2026-01-31.")
+    place: Text = fact("What the place is called.")
+    name: Text = fact("What the source of its outline is called.")
+    url: Text = fact("The source's https address.")
+    date: Text = fact("The source's date, such as 2026-01-31.")
 
 
-class DatasetChanges(Body):
+class DatasetChanges(Declared):
     """Fields of a dataset that can be changed after its declaration."""
 
-    title = Text("What is counted, where and when. Public.", required=False)
-    description = Text("What a reader should know. Public.", required=False)
-    licence = Text("The licence of the maps.", required=False)
-    attribution = Text("How others should name you.", required=False)
-    contact = Text(
-        "The e-mail address for readers' questions; empty: the publisher's. Public.",
-        required=False,
+    title: Text = fact("What is counted, where and when. Public.", None)
+    description: Text = fact("What a reader should know. Public.", None)
+    licence: Text = fact("The licence of the maps.", None)
+    attribution: Text = fact("How others should name you.", None)
+    contact: Text = fact(
+        "The e-mail address for readers' questions; empty: the publisher's. Public.", None
     )
-    keywords = Items(
+    keywords: Items = fact(
         "Words by which data portals find it. Public.",
+        None,
         schema={"type": "array", "items": {"type": "string"}, "maxItems": MOST_KEYWORDS},
-        required=False,
     )
-    themes = Items(
+    themes: Items = fact(
         "Themes of data portals: codes of the EU's data-theme vocabulary. Public.",
+        None,
         schema={"type": "array", "items": {"type": "string", "enum": [*THEMES]}},
-        required=False,
     )
-    covers_from = Anything(
+    covers_from: Anything = fact(
         "First day that the data cover, from how they were collected and not from their first "
         "row. Public; fixed by the first confirmation of a file.",
+        None,
         schema={"type": ["string", "null"], "format": "date"},
-        required=False,
     )
-    covers_until = Anything(
+    covers_until: Anything = fact(
         "Last day that they cover; null while they are collected. Public; fixed by the first "
         "confirmation of a file.",
+        None,
         schema={"type": ["string", "null"], "format": "date"},
-        required=False,
     )
-    unit = Text(
+    unit: Text = fact(
         "Whose presence is hidden: person, with all their rows, or record.",
+        None,
         schema={"type": "string", "enum": [unit.value for unit in Unit]},
-        required=False,
     )
-    row_noun = Text(
+    row_noun: Text = fact(
         "What one row is called on maps and in the promise to people; empty leaves it open.",
+        None,
         schema={"type": "string", "enum": ["", *NOUNS]},
-        required=False,
     )
-    new_files = Text(
+    new_files: Text = fact(
         "What a further file does: replace the data, or append to them. Fixed by the first "
         "confirmation of a file.",
+        None,
         schema={"type": "string", "enum": NewFiles.values},
-        required=False,
     )
-    study_area = Members(
+    study_area: Members = fact(
         "A GeoJSON Polygon or MultiPolygon, longitude first, chosen from a map and not from the "
         "data.",
-        required=False,
+        None,
     )
-    leave_out_water = Flag(
+    leave_out_water: Flag = fact(
         "With a study area that is declared before any file: subtract the sea and lakes of 1 km² "
         "and more, by public maps; only the sea where the site has no ground. Rows on ferries and "
         "bridges over them are then refused. False by default.",
-        required=False,
+        None,
     )
-    time_zone = Text(
-        "For times in the file that name no zone, such as Europe/Berlin.", required=False
-    )
-    public_attributes = Items(
+    time_zone: Text = fact("For times in the file that name no zone, such as Europe/Berlin.", None)
+    public_attributes: Items = fact(
         "Columns whose values may be known of every report because they depend neither on where "
         "nor by whom it was made, such as the version of an app. They can be published with moved "
         'points, without any protection. Every value that is not listed becomes "other".',
+        None,
         schema={"type": "array", "items": ATTRIBUTE},
-        required=False,
     )
-    measures = Items(
+    measures: Items = fact(
         "Columns of numbers whose averages may be published: each with its unit and the limits "
         "between which every value is held, or as an answer of yes or no. All of this is public "
         "and must not be taken from the rows; a column of places or identifiers is refused. Fixed "
         "by the first confirmation of a file.",
+        None,
         schema={"type": "array", "items": MEASURE, "maxItems": MOST_MEASURES},
-        required=False,
     )
-    categories = Items(
+    categories: Items = fact(
         "Columns with few values by which maps may be divided, such as the mode of transport. Only "
         "the list of values is public, and it must not be taken from the rows; which value a row "
         'has stays private. Every value that is not listed counts as "other". Fixed by the first '
         "confirmation of a file.",
+        None,
         schema={"type": "array", "items": CATEGORY, "maxItems": MOST_CATEGORIES},
-        required=False,
     )
-    budget = Decimal(
-        'The most epsilon that all releases together may ever spend, such as "2".',
-        required=False,
+    budget: Decimal = fact(
+        'The most epsilon that all releases together may ever spend, such as "2".', None
     )
-    accounting = Text(
+    accounting: Text = fact(
         "The currency of the budget: pure-dp for epsilon (the default), or zcdp for rho, with "
         "Gaussian noise, which pays where one person is in many counts. `budget` is then the "
         "epsilon of all rho together, at `delta`. It is fixed by the first confirmation of a file.",
-        required=False,
+        None,
     )
-    delta = Text(
+    delta: Text = fact(
         "For zcdp: the delta at which rho is stated as an epsilon, a power of ten; 1e-9 by "
         "default, and at most a tenth of one over `population`.",
-        required=False,
+        None,
     )
-    population = Whole(
+    population: Whole = fact(
         "For zcdp: how many people live where the data were collected, by public sources; never "
         "the number of people in the data.",
-        required=False,
+        None,
     )
-    points_budget = PointsBudget(
-        help_text="The most that may ever be spent on moved points, as a level within a radius in "
+    points_budget: PointsBudget = fact(
+        "The most that may ever be spent on moved points, as a level within a radius in "
         'metres: {"level": "ln(16)", "radius": 200}. It can be set only before the first release.',
-        required=False,
+        None,
     )
-    keep_raw = Flag(
-        "Whether uploaded files are kept for some days after they are read; false by default.",
-        required=False,
+    keep_raw: Flag = fact(
+        "Whether uploaded files are kept for some days after they are read; false by default.", None
     )
 
 
@@ -205,27 +210,35 @@ class DatasetUpdate(DatasetChanges):
     After a file has been uploaded, a new study area must be a named place.
     """
 
-    place = NamedPlace(
-        help_text="With a new study area once a file has been uploaded: the named place that it is "
+    place: NamedPlace = fact(
+        "With a new study area once a file has been uploaded: the named place that it is "
         "exchanged for. Statements repeat it. Refused before the first upload.",
-        required=False,
+        None,
     )
 
 
 class DatasetDeclaration(DatasetChanges):
     """Fields of a new dataset."""
 
-    needed = ("title", "licence", "unit", "study_area")
-
-    shares_budget_with = Text(
-        "Instead of a budget: the slug of your dataset about the same people.", required=False
+    title: Text = fact("What is counted, where and when. Public.")
+    licence: Text = fact("The licence of the maps.")
+    unit: Text = fact(
+        "Whose presence is hidden: person, with all their rows, or record.",
+        schema={"enum": [unit.value for unit in Unit]},
     )
-    slug = Text(
+    study_area: Members = fact(
+        "A GeoJSON Polygon or MultiPolygon, longitude first, chosen from a map and not from the "
+        "data."
+    )
+    shares_budget_with: Text = fact(
+        "Instead of a budget: the slug of your dataset about the same people.", None
+    )
+    slug: Text = fact(
         "How its short name in addresses begins; random characters are added, so that nobody can "
         "guess it before it is public.",
-        required=False,
+        None,
     )
-    organisation = Text("The publisher's slug; required for members of several.", required=False)
+    organisation: Text = fact("The publisher's slug; required for members of several.", None)
 
 
 def declare(user: User, facts: dict[str, Any]) -> Dataset:

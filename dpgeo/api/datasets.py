@@ -77,7 +77,7 @@ class DatasetsView(DocumentView):
 
         All fields become public with the first map; none is derived from the data.
         """
-        dataset = declare(self.actor, read_body(request, DatasetDeclaration))
+        dataset = declare(self.actor, read_body(request, DatasetDeclaration).given())
         document = self.write(DeclaredSerializer, dataset)
         headers = {"Location": document["url"], "Cache-Control": "private, no-store"}
         return Response(document, status=201, headers=headers)
@@ -121,5 +121,5 @@ class DatasetView(DocumentView):
         named place.
         """
         dataset = own_dataset(self.actor, slug, "edit")
-        change(self.actor, dataset, read_body(request, DatasetUpdate))
+        change(self.actor, dataset, read_body(request, DatasetUpdate).given())
         return self.answer(self.write(DeclaredSerializer, dataset), personal=True)

@@ -9,20 +9,63 @@ budget is left, when jobs ran or how many rows there are.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from datetime import date
+from enum import StrEnum
 from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
+from pydantic.fields import FieldInfo
 from rest_framework import serializers
 from rest_framework.fields import SkipField
 from rest_framework.request import Request
 
+from dpgeo.core.declared import Declared, kind_of_field
+
 AnyRequest = HttpRequest | Request
+
+
+class Facts(serializers.Field[Any, Any, Any, Any]):
+    """Place of the fields of a declared model (`core.declared`) in a document.
+
+    Fields of `without`, and those that the document declares itself, are left out. `source` is the
+    attribute with the model's facts.
+    """
+
+    def __init__(self, model: type[Declared], *, without: Collection[str] = ()) -> None:
+        super().__init__()
+        self._model, self._without = model, without
+
+    def expand(self, source: str, declared: Collection[str]) -> dict[str, Any]:
+        """Return the fields that stand in this one's place, by name."""
+        return {
+            name: _fact_field(field, source=f"{source}.{name}")
+            for name, field in self._model.model_fields.items()
+            if name not in self._without and name not in declared
+        }
+
+
+def _fact_field(field: FieldInfo, *, source: str) -> Any:
+    kind = kind_of_field(field)
+    facts: dict[str, Any] = {"source": source, "help_text": field.description}
+    if field.default is None:
+        facts["allow_null"] = True
+    if issubclass(kind, StrEnum):
+        return serializers.ChoiceField(choices=[each.value for each in kind], **facts)
+    return {int: serializers.IntegerField, date: serializers.DateField}[kind](**facts)
 
 
 class Document(serializers.Serializer[Any]):
     """Serializer of a JSON object in a response. It builds URLs from the request in its context."""
+
+    def get_fields(self) -> dict[str, Any]:
+        """Return the declared fields, with those of a model in place of `Facts`."""
+        declared: dict[str, Any] = super().get_fields()
+        fields: dict[str, Any] = {}
+        for name, field in declared.items():
+            fields |= field.expand(name, declared) if isinstance(field, Facts) else {name: field}
+        return fields
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
         """Return the fields of `instance`, in the order in which they are declared.

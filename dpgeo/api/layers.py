@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import io
 import json
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from django.http import Http404
+from pydantic import PlainValidator, WithJsonSchema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -17,13 +18,15 @@ from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.documents import Document, page_of
 from dpgeo.api.openapi import BODY, in_path, operation
-from dpgeo.api.request_bodies import Anything, Body, Schema, Text, check_text, read_body
+from dpgeo.api.request_bodies import read_body
 from dpgeo.api.serializers import DayField
+from dpgeo.core.declared import Declared, Text, fact, read_text
 from dpgeo.core.domain import LAYER_TYPES, LayerKind
 from dpgeo.core.errors import InvalidInput
 from dpgeo.datasets.layer_documents import MAX_BYTES
 from dpgeo.datasets.layers import declared_before_upload, public_layer_remove, source_of
 from dpgeo.datasets.models import PublicLayer
+from dpgeo.phrases import InvalidValue
 from dpgeo.releases.released_layers import layer_declare
 
 SLUG = in_path("slug", "The dataset's short name.")
@@ -34,79 +37,80 @@ MOST_BODY_BYTES = MAX_BYTES // 3 * 4 + 2**20
 KINDS = sorted(kind.value for kind in LAYER_TYPES)
 
 
-class MembersOrText(Anything):
-    """Request field that holds a JSON object or a text."""
-
-    schema: Schema = {"type": ["object", "string"], "additionalProperties": True}
-
-    def to_internal_value(self, data: Any) -> dict[str, Any] | str:
-        """Return the object or text as it is. Raises InvalidInput for any other type."""
-        if not isinstance(data, dict | str):
-            raise InvalidInput(
-                "Must be a GeoJSON object, {...}, or the text of a CSV table.", field=self.sent_as
-            )
-        return check_text(data, self.sent_as) if isinstance(data, str) else data
+def _read_layer(value: object) -> object:
+    if isinstance(value, str):
+        return read_text(value)
+    if not isinstance(value, dict):
+        raise InvalidValue("Must be a GeoJSON object, {...}, or the text of a CSV table.")
+    return value
 
 
-class StatedSource(Body):
+MembersOrText = Annotated[
+    dict[str, Any] | str,
+    PlainValidator(_read_layer),
+    WithJsonSchema({"type": ["object", "string"], "additionalProperties": True}),
+]
+
+
+class StatedSource(Declared):
     """The public source of a layer."""
 
-    name = Text("What it is, such as Census grid of 2021.")
-    url = Text("Where anybody finds it: an https address.")
-    date = Text("Of the source, such as 2026-01-31.", schema={"type": "string", "format": "date"})
+    name: Text = fact("What it is, such as Census grid of 2021.")
+    url: Text = fact("Where anybody finds it: an https address.")
+    date: Text = fact(
+        "Of the source, such as 2026-01-31.", schema={"type": "string", "format": "date"}
+    )
 
 
-class LayerDeclaration(Body):
+class LayerDeclaration(Declared):
     """The declaration of a layer."""
 
-    name = Text("Its name in requests, such as wards: letters, digits, - and _.")
-    kind = Text(
-        "The kind of layer.",
-        schema={"type": "string", "enum": KINDS},
-        default=LayerKind.ZONES.value,
+    name: Text = fact("Its name in requests, such as wards: letters, digits, - and _.")
+    kind: Text = fact(
+        "The kind of layer.", LayerKind.ZONES.value, schema={"type": "string", "enum": KINDS}
     )
-    title = Text("Its title for readers; by default the name.", default="")
-    layer = MembersOrText(
+    title: Text = fact("Its title for readers; by default the name.", "")
+    layer: MembersOrText = fact(
         "A GeoJSON FeatureCollection in degrees, longitude first, taken from a map and not from "
         "the data: polygons, or points for places. Places can instead be the text of a CSV table "
         "with longitude, latitude and a column for every level. Leave it out with file or release.",
-        required=False,
+        None,
     )
-    file = Text(
+    file: Text = fact(
         "Instead of layer: a zipped shapefile, GeoPackage, FlatGeobuf or GeoParquet file in any "
         "coordinate system, as Base64.",
+        "",
         schema={"type": "string", "contentEncoding": "base64"},
-        default="",
     )
-    file_layer = Text("Which layer of a GeoPackage; needed where it has several.", default="")
-    file_crs = Text(
-        "The coordinate system of a file that does not state one, such as EPSG:3035.", default=""
+    file_layer: Text = fact("Which layer of a GeoPackage; needed where it has several.", "")
+    file_crs: Text = fact(
+        "The coordinate system of a file that does not state one, such as EPSG:3035.", ""
     )
-    public_source = StatedSource(
-        help_text="The public source of the layer, which statements repeat. Once a file about the "
+    public_source: StatedSource = fact(
+        "The public source of the layer, which statements repeat. Once a file about the "
         "same people has been uploaded, a layer needs this or release.",
-        required=False,
+        None,
     )
-    release = Text(
+    release: Text = fact(
         "The id of a published release to make the layer from, instead of layer: a map of counts "
         "makes a density, for instance. Statements say which budget paid for it.",
-        default="",
+        "",
     )
-    release_layer = Text(
-        "Which layer of that release; needed where several have a GeoJSON file.", default=""
+    release_layer: Text = fact(
+        "Which layer of that release; needed where several have a GeoJSON file.", ""
     )
-    levels = Text(
+    levels: Text = fact(
         "For places: the properties or columns that name their units, the widest first, as in "
         "country, city, street; by default all others. If a layer of zones has the name of a "
         "level, each place must lie in the zone it names.",
-        default="",
+        "",
     )
-    key_property = Text(
+    key_property: Text = fact(
         "The property with the features' keys or, in a density, the number of people in an area; "
         "detected if absent.",
-        default="",
+        "",
     )
-    name_property = Text("The property with the features' names; detected if absent.", default="")
+    name_property: Text = fact("The property with the features' names; detected if absent.", "")
 
 
 class SourceSerializer(Document):
@@ -197,8 +201,10 @@ class LayersView(DocumentView):
         when the layer was declared, and names its source.
         """
         dataset = own_dataset(self.actor, slug, "declare")
-        fields = read_body(request, LayerDeclaration, most=MOST_BODY_BYTES)
-        file = _file_of(fields.pop("layer", None), fields.pop("file"))
+        sent = read_body(request, LayerDeclaration, most=MOST_BODY_BYTES)
+        fields = dict(sent)
+        file = _file_of(fields.pop("layer"), fields.pop("file"))
+        fields["public_source"] = sent.public_source and dict(sent.public_source)
         layer = layer_declare(dataset=dataset, file=file, created_by=self.actor, **fields)
         document = self.write(LayerSerializer, layer)
         headers = {"Location": document["url"], "Cache-Control": "private, no-store"}

@@ -20,9 +20,10 @@ from typing import Any
 from rest_framework import serializers
 
 from dpgeo.api.access import is_key
-from dpgeo.api.documents import Address, Document, page_of
+from dpgeo.api.documents import Address, Document, Facts, page_of
 from dpgeo.api.serializers import (
     EPSILON,
+    NOT_ANSWERED,
     EpsilonField,
     LedgerUnits,
     ParametersField,
@@ -34,7 +35,8 @@ from dpgeo.api.serializers import (
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import debited_units, left_units, points_ledger
 from dpgeo.core.epsilon import format_epsilon
-from dpgeo.core.guarantees import Bounding, Counting, Notion
+from dpgeo.core.guarantees import Notion
+from dpgeo.core.release_request import ReleaseRequest
 from dpgeo.datasets.models import Dataset, Transfer, Upload, UploadState
 from dpgeo.datasets.selectors import is_erasure_hidden
 from dpgeo.ingest.preview import Preview
@@ -326,43 +328,12 @@ class QuoteSerializer(Document):
         allow_null=True,
         help_text="What it costs in a budget in rho, under whichever notion; else null.",
     )
-    bound = serializers.IntegerField(
-        source="request.bound",
-        help_text="The contribution bound, or the largest that may be chosen.",
-    )
-    choose_bound = serializers.IntegerField(
-        source="request.bound_percent",
-        help_text="Share of the cost, in per cent, for a private choice of the bound; 0 if the "
-        "request names it.",
-    )
-    counting = serializers.ChoiceField(
-        source="request.counting.value", choices=[each.value for each in Counting]
-    )
-    bounding = serializers.ChoiceField(
-        source="request.bounding.value",
-        choices=[each.value for each in Bounding],
-        help_text="Which places of a person are kept if there are more than the bound.",
-    )
     totals = TotalsPlanSerializer(
-        source="request.totals",
+        source="request.totals_plan",
         allow_null=True,
         help_text="What would be spent on totals of all the data; null for nothing.",
     )
-    from_day = serializers.DateField(
-        source="request.window.first",
-        allow_null=True,
-        help_text="First day whose rows would be used; null for all rows.",
-    )
-    to_day = serializers.DateField(
-        source="request.window.last",
-        allow_null=True,
-        help_text="Last day whose rows would be used; null for all rows.",
-    )
-    household = serializers.IntegerField(
-        source="request.household",
-        help_text="Households of up to so many people would be protected as one person would be "
-        "at epsilon_of_household; 1 for single people.",
-    )
+    request = Facts(ReleaseRequest, without=NOT_ANSWERED)
     epsilon_of_household = serializers.CharField(
         allow_null=True,
         help_text=f"At the budget's delta, if it counts in rho; null for points. {EPSILON}",

@@ -27,8 +27,8 @@ from rest_framework.permissions import SAFE_METHODS
 from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG, MEDIA_TYPE, Problem
 from dpgeo.api.problems import of_status
 from dpgeo.api.queries import openapi
-from dpgeo.api.request_bodies import Body, body_schema
 from dpgeo.api.serializers import ProblemSerializer
+from dpgeo.core.declared import Declared, schema_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -73,7 +73,7 @@ class Operation:
     answer: Any = None
     status: int = 200
     parameters: Sequence[OpenApiParameter] = ()
-    body: type[Body] | None = None
+    body: type[Declared] | None = None
     request: Any = None
     errors: Sequence[int] = ()
     usual: bool = True
@@ -154,7 +154,7 @@ class OperationSchema(AutoSchema):
             OpenApiExample(stated.name, value=recorded["sent"], request_only=True)
             for recorded in recorded_of(stated.name)
         ]
-        return {JSON: OpenApiRequest(body_schema(stated.body()), examples=samples)}
+        return {JSON: OpenApiRequest(schema_of(stated.body), examples=samples)}
 
     def get_response_serializers(self) -> Any:
         """Return the descriptions of the responses, with errors last."""

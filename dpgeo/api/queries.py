@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import difflib
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +12,7 @@ from typing import Any
 from django.http import QueryDict
 from drf_spectacular.utils import OpenApiParameter
 
+from dpgeo.core.declared import unknown
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.number_text import number_text
 from dpgeo.datasets.selectors import Box
@@ -65,21 +65,6 @@ def _read(query: Query, given: QueryDict) -> Any:
         return query.read(str(given[query.name]))
     except InvalidInput as error:
         raise InvalidInput(error.phrase, field=query.name) from None
-
-
-def unknown(what: str, name: str, known: list[str], *, none: str, field: str) -> InvalidInput:
-    """Return the error for a `name` that is not among the `known` names.
-
-    `what` says whether it is the name of a parameter or of a field. `none` is the hint to give if
-    `known` is empty.
-    """
-    if close := difflib.get_close_matches(name, known, n=1):
-        hint = f"did you mean {close[0]!r}?"
-    else:
-        hint = f"choose from {', '.join(known)}." if known else none
-    return InvalidInput(
-        "There is no {what} {name!r}; {hint}", what=what, name=name, hint=hint, field=field
-    )
 
 
 def read_slug(text: str) -> str:

@@ -18,10 +18,11 @@ from dpgeo.api.campaigns import Conditions
 from dpgeo.api.documents import Document
 from dpgeo.api.heavy_work import heavy
 from dpgeo.api.openapi import operation
-from dpgeo.api.request_bodies import Flag, Real, Text, Whole, read_body
+from dpgeo.api.request_bodies import read_body
 from dpgeo.api.serializers import ObjectField
 from dpgeo.api.throttling import count_tasks
 from dpgeo.artefacts.radius_geopackage import MEDIA_TYPE, NAME, radius_geopackage
+from dpgeo.core.declared import Flag, Real, Text, Whole, fact
 from dpgeo.core.errors import InvalidInput
 from dpgeo.crowdsourcing.radius_maps import (
     LatticeValues,
@@ -44,23 +45,20 @@ NUMBER_OR_NULL: dict[str, Any] = {"type": ["number", "null"]}
 class RadiusMapBody(Conditions):
     """A request for a radius map."""
 
-    release = Text("The id of a published release.")
-    reward = Real(
-        "The reward of each task.",
-        schema={"type": "number", "minimum": 0},
-    )
-    lattice = Whole(
+    release: Text = fact("The id of a published release.")
+    reward: Real = fact("The reward of each task.", schema={"type": "number", "minimum": 0})
+    lattice: Whole = fact(
         "Radii are computed at this many points along the longer side of the study area; they "
         "count as tasks.",
+        MOST_POINTS,
         schema={"type": "integer", "minimum": FEWEST_POINTS, "maximum": MOST_POINTS},
-        default=MOST_POINTS,
     )
-    values = Flag("Whether to include the values at the points.", default=False)
-    format = Text(
+    values: Flag = fact("Whether to include the values at the points.", False)
+    format: Text = fact(
         "geojson, or gpkg for a GeoPackage with the tables radius_bands, radius_lines and "
         "radius_out_of_reach.",
+        GEOJSON,
         schema={"type": "string", "enum": [GEOJSON, GEOPACKAGE]},
-        default=GEOJSON,
     )
 
 
@@ -186,24 +184,24 @@ class RadiusMapView(DocumentView):
         reach, because there the target cannot be met within the travel limit at this reward.
         Nothing is stored, no private data are read and no budget is spent.
         """
-        fields = read_body(request, RadiusMapBody)
-        if fields["format"] not in {GEOJSON, GEOPACKAGE}:
+        sent = read_body(request, RadiusMapBody)
+        if sent.format not in {GEOJSON, GEOPACKAGE}:
             choices = ", ".join([GEOJSON, GEOPACKAGE])
             raise InvalidInput(
                 "Is not a choice; choose from {choices}.", choices=choices, field="format"
             )
-        release = release_to_plan_on(fields["release"])
+        release = release_to_plan_on(sent.release)
         parsed = parse_radius_request(
-            reward=fields["reward"],
-            settings={name: fields[name] for name in Conditions().get_fields()},
-            lattice=fields["lattice"],
+            reward=sent.reward,
+            settings=dict(sent.part(Conditions)),
+            lattice=sent.lattice,
         )
         count_tasks(request, parsed.points**2)
         drawn = radius_map_of(release, parsed)
         facts = radius_facts(release, parsed)
-        if fields["format"] == GEOPACKAGE:
+        if sent.format == GEOPACKAGE:
             return _file(radius_geopackage(drawn, facts))
-        document = self.write(RadiusMapSerializer, drawn, facts=facts, values=fields["values"])
+        document = self.write(RadiusMapSerializer, drawn, facts=facts, values=sent.values)
         return self.answer(document, personal=True)
 
 

@@ -6,10 +6,11 @@ import json
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import shapely
+from pydantic import Field, PlainValidator, WithJsonSchema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -23,11 +24,13 @@ from dpgeo.api.range_serializers import (
     Interval,
     RegionAnswer,
 )
-from dpgeo.api.request_bodies import Anything, Body, Members, Schema, read_body
+from dpgeo.api.request_bodies import read_body
+from dpgeo.core.declared import Declared, Members, fact, without_field
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.guarantees import Counting
 from dpgeo.core.nouns import VISIT, noun_of
 from dpgeo.core.released import Released
+from dpgeo.phrases import InvalidValue
 from dpgeo.postprocess.flow_answers import FlowAnswers
 from dpgeo.postprocess.layers import layers
 from dpgeo.postprocess.ranges import RangeAnswer, Ranges
@@ -88,73 +91,55 @@ LAYER_WORDS = (
 LAYER = Query(name="layer", description=LAYER_WORDS, read=read_slug, default="")
 
 
-class Layer(Anything):
-    """Request field that holds the name of a layer."""
-
-    schema: Schema = {"type": "string", "pattern": f"^{SLUG}$"}
-
-    def to_internal_value(self, data: Any) -> str:
-        """Return the layer's name. Raises InvalidInput if it is not a slug."""
-        if not isinstance(data, str):
-            raise InvalidInput("Must be the name of a layer.", field=self.sent_as)
-        try:
-            return read_slug(data)
-        except InvalidInput as error:
-            raise InvalidInput(error.phrase, field=self.sent_as) from None
+def _read_layer(value: object) -> str:
+    if not isinstance(value, str):
+        raise InvalidValue("Must be the name of a layer.")
+    name: str = without_field(read_slug, value)
+    return name
 
 
-class Corners(Anything):
-    """Request field that holds the edges of a box: [west, south, east, north] in degrees."""
-
-    schema: Schema = {"type": "array", "items": {"type": "number"}, "minItems": 4, "maxItems": 4}
-
-    def to_internal_value(self, data: Any) -> list[float]:
-        """Return the four edges as floats. Raises InvalidInput."""
-        if not isinstance(data, list) or not all(
-            isinstance(each, (int, float)) and not isinstance(each, bool) for each in data
-        ):
-            raise InvalidInput(
-                "Must be four numbers, [west, south, east, north] in degrees.", field=self.sent_as
-            )
-        try:
-            return list(read_box(",".join(repr(each) for each in data)))
-        except InvalidInput as error:
-            raise InvalidInput(error.phrase, field=self.sent_as) from None
+def _read_corners(value: object) -> list[float]:
+    """Return the four edges of a box as floats. Raises InvalidValue."""
+    if not isinstance(value, list) or not all(
+        isinstance(each, (int, float)) and not isinstance(each, bool) for each in value
+    ):
+        raise InvalidValue("Must be four numbers, [west, south, east, north] in degrees.")
+    return list(without_field(read_box, ",".join(repr(each) for each in value)))
 
 
-class End(Corners):
-    """Request field that holds the box or polygon in which trips begin, or in which they end."""
-
-    schema: Schema = {"oneOf": [Corners.schema, {"type": "object", "additionalProperties": True}]}
-
-    def to_internal_value(self, data: Any) -> Any:
-        """Return the box or polygon as a shape. Raises InvalidInput if it is not valid."""
-        if isinstance(data, dict):
-            return _polygon(data, self.sent_as)
-        return _box(super().to_internal_value(data), self.sent_as)
+def _read_end(value: object) -> Any:
+    """Return the box or polygon in which trips begin or end as a shape. Raises InvalidValue."""
+    if isinstance(value, dict):
+        return without_field(lambda given: _polygon(given, ""), value)
+    return without_field(_box, _read_corners(value))
 
 
-class Regions(Body):
+CORNERS = {"type": "array", "items": {"type": "number"}, "minItems": 4, "maxItems": 4}
+END = {"oneOf": [CORNERS, {"type": "object", "additionalProperties": True}]}
+
+Layer = Annotated[
+    str,
+    PlainValidator(_read_layer),
+    WithJsonSchema({"type": "string", "pattern": f"^{SLUG}$"}),
+]
+Corners = Annotated[list[float], PlainValidator(_read_corners), WithJsonSchema(CORNERS)]
+End = Annotated[Any, PlainValidator(_read_end), WithJsonSchema(END)]
+
+
+class Regions(Declared):
     """A request body with the regions in which to count, and the layer to use."""
 
-    bbox = Corners("A box: [west, south, east, north] in degrees.", default=None)
-    polygon = Members("A GeoJSON Polygon or MultiPolygon, longitude first.", default=None)
-    regions = Members(
+    bbox: Corners = fact("A box: [west, south, east, north] in degrees.", None)
+    polygon: Members = fact("A GeoJSON Polygon or MultiPolygon, longitude first.", None)
+    regions: Members = fact(
         f"A GeoJSON FeatureCollection of polygons, at most {MOST_REGIONS:,}; answers come in the "
         "same order, with the features' ids.",
-        default=None,
+        None,
     )
-    layer = Layer(LAYER_WORDS, default=None)
+    layer: Layer = fact(LAYER_WORDS, None)
 
-    def get_fields(self) -> dict[str, Any]:
-        """Return the declared fields, and the fields `from` and `to` for the ends of a flow.
-
-        They are not class attributes because Python reserves the name `from`.
-        """
-        return super().get_fields() | {
-            "from": End(FROM_WORDS, default=None),
-            "to": End(TO_WORDS, default=None),
-        }
+    from_: End = Field(default=None, alias="from", description=FROM_WORDS)
+    to: End = fact(TO_WORDS, None)
 
 
 MEANING = {
@@ -217,9 +202,9 @@ class RangesView(DocumentView):
         This spends no budget, because the estimates are computed from published counts alone. In a
         release of flows, the fields from and to count the trips between two boxes or polygons.
         """
-        fields = read_body(request, Regions, most=MAX_BODY_BYTES)
+        fields = dict(read_body(request, Regions, most=MAX_BODY_BYTES))
         field = next((name for name in SHAPES if fields[name] is not None), "")
-        ends = [fields["from"], fields["to"]]
+        ends = [fields["from_"], fields["to"]]
         if ends != [None, None]:
             if field:
                 raise InvalidInput("Give either a region, or from and to.", field=field)
@@ -265,11 +250,11 @@ class RangesView(DocumentView):
     ) -> Response:
         document = {
             "release": release.pk,
-            "counting": release.counting,
+            "counting": release.request.counting.value,
             "rows": noun_of(release.dataset.row_noun, VISIT).many,
             "bound": release.bound,
             "confidence": CONFIDENCE,
-            "meaning": MEANING[Counting(release.counting)],
+            "meaning": MEANING[release.request.counting],
             "scaling": scaling,
             "results": results,
         }

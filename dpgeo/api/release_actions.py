@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from django.shortcuts import get_object_or_404
+from pydantic import Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -18,30 +19,17 @@ from dpgeo.api.base import DocumentView
 from dpgeo.api.idempotency import IDEMPOTENCY_KEY, id_named, read_idempotency_key
 from dpgeo.api.member_serializers import QuoteSerializer
 from dpgeo.api.openapi import in_path, operation
-from dpgeo.api.request_bodies import (
-    Anything,
-    Body,
-    Decimal,
-    Flag,
-    Items,
-    Members,
-    Real,
-    Text,
-    Whole,
-    body_schema,
-    read_body,
-)
-from dpgeo.api.serializers import ANY_JSON, ReleaseSerializer
+from dpgeo.api.request_bodies import read_body
+from dpgeo.api.serializers import ReleaseSerializer
 from dpgeo.blanks import trim
-from dpgeo.core import bound_choice
 from dpgeo.core.advice import Guess
-from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
-from dpgeo.core.guarantees import Bounding, Counting
-from dpgeo.core.totals import MOST_PERCENT
+from dpgeo.core.declared import Declared, Flag, Items, Real, Text, schema_of
+from dpgeo.core.errors import Conflict, NotAllowed
+from dpgeo.core.release_request import ReleaseRequest
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.releases.models import Release
 from dpgeo.releases.notes import LONGEST_NOTE, MOST_NOTES, release_annotate
-from dpgeo.releases.requests import MOST_HOUSEHOLD, ReleaseRequest, read_request, request_of
+from dpgeo.releases.requests import PricedRequest, price_request, request_of
 from dpgeo.releases.selectors import mask_draw, releases_visible_to
 from dpgeo.releases.services import (
     marked_title,
@@ -65,106 +53,28 @@ the operation.
 """
 
 
-class Priced(Body):
+class Priced(ReleaseRequest):
     """The fields that determine the cost of a release."""
 
-    mechanism = Text("The key of a mechanism.", schema={"type": "string", "enum": list(MECHANISMS)})
-    parameters = Members(
-        "The mechanism's parameters; absent ones take their defaults.",
-        schema={"type": "object", "additionalProperties": ANY_JSON},
-        default={},
-    )
-    epsilon = Decimal(
-        "What to spend, with at most six decimals; text keeps it exact. Omit it if the "
-        "mechanism's parameters determine the cost.",
-        default=None,
-    )
-    bound = Whole(
-        "The contribution bound: where people are counted, the most cells in which one person "
-        "counts; where visits are counted, the most records of one person that count.",
-        schema={"type": "integer", "minimum": 1},
-    )
-    counting = Text(
-        "What cells count.",
-        schema={"type": "string", "enum": [each.value for each in Counting]},
-        default=Counting.PEOPLE.value,
-    )
-    bounding = Text(
-        "Which places of a person are kept if there are more than the bound: random ones, or the "
-        "most popular ones, for which a tenth of epsilon is spent on noisy counts of all places.",
-        schema={"type": "string", "enum": [each.value for each in Bounding]},
-        default=Bounding.RANDOM.value,
-    )
-    totals = Whole(
-        "The share of epsilon or rho, in per cent, that is spent on totals of people, sightings "
-        "and visits, to which the map is scaled; 0 for none. Omitted: 10 where persons are "
-        "protected and counted in public places, and 0 elsewhere, where totals cannot be bought.",
-        schema={"type": "integer", "minimum": 0, "maximum": MOST_PERCENT},
-        default=None,
-    )
-    most_sightings = Whole(
-        "The most that one person adds to the total of sightings. Omitted: 100, or the bound if "
-        "that is more.",
-        schema={"type": "integer", "minimum": 1},
-        default=None,
-    )
-    most_visits = Whole(
-        "The most that one person adds to the total of visits. Omitted: 400, or the bound if that "
-        "is more.",
-        schema={"type": "integer", "minimum": 1},
-        default=None,
-    )
-    from_day = Anything(
-        "The first day of a window of time, such as 2026-01-01, in the dataset's time zone: only "
-        "rows of these days are used. It costs as much as all rows. Omit both days for all rows.",
-        schema={"type": ["string", "null"], "format": "date"},
-        default=None,
-    )
-    to_day = Anything(
-        "The last day of the window, which includes it.",
-        schema={"type": ["string", "null"], "format": "date"},
-        default=None,
-    )
-    choose_bound = Whole(
-        "The share of epsilon or rho, in per cent, that is spent on a private choice of the bound, "
-        "of at most `bound`: about the number that nine people in ten do not exceed. 0 for none. "
-        "The quote's noise is that of the largest bound.",
-        schema={"type": "integer", "minimum": 0, "maximum": bound_choice.MOST_PERCENT},
-        default=0,
-    )
-    household = Whole(
-        "The most people of a household that is protected as one person would be at this epsilon: "
-        "every person of it gets a share, for which the budget pays and the noise grows. Omitted: "
-        "1, a single person.",
-        schema={"type": "integer", "minimum": 1, "maximum": MOST_HOUSEHOLD},
-        default=1,
-    )
-
-
-class Guesses(Body):
-    """Guesses about the data that come from public knowledge, never from the data."""
-
-    people = Whole(schema={"type": "integer", "minimum": 1})
-    records = Whole(schema={"type": "integer", "minimum": 1})
-    share = Real(schema={"type": "number", "exclusiveMinimum": 0, "maximum": 1})
+    schema_facts: ClassVar = {"mechanism": {"enum": list(MECHANISMS)}}
 
 
 class Quoted(Priced):
     """A request body for a quote."""
 
-    guess = Guesses(
-        help_text="Guesses from public knowledge, for advice on the bound: how many people there "
-        "are, how many records (places) each has, and the share of records in one busy place.",
+    guess: Guess | None = Field(
         default=None,
+        description="Guesses from public knowledge, for advice on the bound: how many people there "
+        "are, how many records (places) each has, and the share of records in one busy place.",
     )
 
 
-class Titled(Body):
+class Titled(Declared):
     """Request fields for the dataset of a release, and for the texts shown with the release."""
 
-    dataset = Text("The dataset's slug.")
-    title = Text("The map's title. Public.")
-    description = Text("What it shows. Public.", default="")
+    dataset: Text = Field(description="The dataset's slug.")
+    title: Text = Field(description="The map's title. Public.")
+    description: Text = Field(default="", description="What it shows. Public.")
 
 
 ALL_FILES = (
@@ -173,52 +83,55 @@ ALL_FILES = (
 )
 
 
-class Requested(Titled, Priced):
+class Requested(Priced, Titled):
     """A request body for a release."""
 
-    publish_when_done = Flag(
-        "Whether to publish it when its job is done; needs the scope releases:publish.",
+    publish_when_done: Flag = Field(
         default=False,
+        description="Whether to publish it when its job is done; needs the scope releases:publish.",
     )
-    all_files = Flag(ALL_FILES, default=False)
+    all_files: Flag = Field(default=False, description=ALL_FILES)
 
 
-class Publication(Body):
+class Publication(Declared):
     """A request body for publishing a draft, with the checksum of the notes that were seen."""
 
-    notes_sha256 = Text(
-        "The checksum of the draft's notes, as its description gives it: needed where there are "
-        "notes, so that none is published unread.",
+    notes_sha256: Text = Field(
         default="",
+        description="The checksum of the draft's notes, as its description gives it: needed where "
+        "there are notes, so that none is published unread.",
     )
-    all_files = Flag(f"{ALL_FILES} Omitted: as it was requested.", default=None)
+    all_files: Flag | None = Field(
+        default=None, description=f"{ALL_FILES} Omitted: as it was requested."
+    )
 
 
-class NoteSent(Body):
+class NoteSent(Declared):
     """A note on a map, as a client sends it."""
 
-    text = Text(
-        f"Plain text of one line, at most {LONGEST_NOTE} characters. Say only what the released "
-        "figures show: no noise protects what you know from the data.",
-        schema={"type": "string", "minLength": 1, "maxLength": LONGEST_NOTE},
+    text: Text = Field(
+        description=f"Plain text of one line, at most {LONGEST_NOTE} characters. Say only what the "
+        "released figures show: no noise protects what you know from the data.",
+        json_schema_extra={"minLength": 1, "maxLength": LONGEST_NOTE},
     )
-    longitude = Real("In degrees.", schema={"type": "number"})
-    latitude = Real("In degrees; within the study area.", schema={"type": "number"})
+    longitude: Real = Field(description="In degrees.")
+    latitude: Real = Field(description="In degrees; within the study area.")
 
 
-class Notes(Body):
+class Notes(Declared):
     """A request body with all notes on a map."""
 
-    notes = Items(
-        f"At most {MOST_NOTES} notes, in the order of their numbers; they replace the former ones.",
-        schema={"type": "array", "maxItems": MOST_NOTES, "items": body_schema(NoteSent())},
+    notes: Items = Field(
+        description=f"At most {MOST_NOTES} notes, in the order of their numbers; they replace the "
+        "former ones.",
+        json_schema_extra={"maxItems": MOST_NOTES, "items": schema_of(NoteSent)},
     )
 
 
-class Rejection(Body):
+class Rejection(Declared):
     """A request body for rejecting a draft, with the reason."""
 
-    reason = Text("Why it is not published. Only members see this.")
+    reason: Text = Field(description="Why it is not published. Only members see this.")
 
 
 class QuoteView(DocumentView):
@@ -241,12 +154,11 @@ class QuoteView(DocumentView):
         Asking for a quote spends nothing.
         """
         dataset = own_dataset(self.actor, slug, "request")
-        fields = read_quoted(request)
-        guess = fields.pop("guess")
+        quoted = read_body(request, Quoted)
         quote = release_quote(
             dataset=dataset,
-            request=read_request(dataset, **fields),
-            guess=guess,
+            request=price_request(dataset, quoted.part(ReleaseRequest)),
+            guess=quoted.guess,
             refunds=not is_key(self.actor),
         )
         return self.answer(self.write(QuoteSerializer, quote, dataset=dataset), personal=True)
@@ -260,14 +172,14 @@ class ReleaseActionView(DocumentView):
         request: Request,
         release_id: str,
         service: Callable[..., Release],
-        body: type[Body] = Body,
+        body: type[Declared] = Declared,
     ) -> Response:
         """Carry out a decision on the user's release, and return a response with that release.
 
         `service` is the function that carries it out, such as `release_publish`. It also gets the
         fields of the request's `body`.
         """
-        fields = read_body(request, body)
+        fields = dict(read_body(request, body))
         release = own_release(self.actor, release_id)
         self.decide(release, service, fields)
         if is_key(self.actor):
@@ -398,25 +310,6 @@ ACTION_VIEWS: Mapping[str, type[ReleaseActionView]] = {
 """The views for decisions on a release, by the last part of their URL."""
 
 
-def read_quoted(request: Request) -> dict[str, Any]:
-    """Return the fields of a request for a quote; `guess` may be None. Raises InvalidInput."""
-    fields = read_body(request, Quoted)
-    if fields["guess"] is not None:
-        fields["guess"] = read_guess(fields["guess"])
-    return fields
-
-
-def read_guess(given: dict[str, Any]) -> Guess:
-    """Return the publisher's guess about the data, given as fields of a request's body.
-
-    Raises InvalidInput, which names the field, if the guess is malformed.
-    """
-    try:
-        return Guess(**given)
-    except InvalidInput as refusal:
-        raise InvalidInput(refusal.phrase, field=f"guess.{refusal.field}") from None
-
-
 def request_release(request: Request, user: User) -> tuple[Release, bool]:
     """Request a release; return it, and whether it had already been requested by the same key.
 
@@ -424,9 +317,9 @@ def request_release(request: Request, user: User) -> tuple[Release, bool]:
     if the key was used for a different request.
     """
     named = read_idempotency_key(request)
-    fields = read_body(request, Requested)
-    dataset = own_dataset(user, fields.pop("dataset"), "request")
-    if fields["publish_when_done"] and not may(user, dataset, "publish"):
+    sent = read_body(request, Requested)
+    dataset = own_dataset(user, sent.dataset, "request")
+    if sent.publish_when_done and not may(user, dataset, "publish"):
         raise NotAllowed(
             "Publishing needs the scope releases:publish and the approver's role; omit this, and "
             "ask an approver to publish the draft.",
@@ -434,29 +327,31 @@ def request_release(request: Request, user: User) -> tuple[Release, bool]:
         )
     job_id = id_named(dataset, "release", named)
     known = Release.objects.filter(dataset=dataset, job_id=job_id).exists()
-    wanted = read_request(dataset, **{name: fields.pop(name) for name in map(str, Priced().fields)})
+    priced = price_request(dataset, sent.part(ReleaseRequest))
     with nullcontext() if known else one_job_at_a_time(user, dataset.organisation_id):
         release = release_request(
-            dataset=dataset, request=wanted, requested_by=user, job_id=job_id, **fields
+            dataset=dataset,
+            title=sent.title,
+            description=sent.description,
+            request=priced,
+            publish_when_done=sent.publish_when_done,
+            all_files=sent.all_files,
+            requested_by=user,
+            job_id=job_id,
         )
-    check_same(release, wanted, fields)
+    check_same(release, priced, sent)
     return release, known
 
 
-CHOICES = ("publish_when_done", "all_files")
-"""The fields of a request that are true or false; Release has fields of the same names."""
-
-
-def check_same(release: Release, wanted_request: ReleaseRequest, fields: dict[str, Any]) -> None:
+def check_same(release: Release, priced: PricedRequest, sent: Requested) -> None:
     """Raise Conflict if a repeated request differs from the one that made `release`.
 
-    Both requests have the same idempotency key; `wanted_request` and `fields` are what is requested
-    now.
+    Both requests have the same idempotency key; `priced` and `sent` are what is requested now.
     """
-    title = marked_title(release.upload, trim(fields["title"]))
-    wanted = (title, trim(fields["description"]), *(fields[name] for name in CHOICES))
-    earlier = (release.title, release.description, *(getattr(release, name) for name in CHOICES))
-    if wanted != earlier or wanted_request != request_of(release):
+    title = marked_title(release.upload, trim(sent.title))
+    now = (title, trim(sent.description), sent.publish_when_done, sent.all_files)
+    earlier = (release.title, release.description, release.publish_when_done, release.all_files)
+    if now != earlier or priced != request_of(release):
         raise Conflict(
             "Another request for this dataset has this name; give each request its own.",
             field=IDEMPOTENCY_KEY,

@@ -1,197 +1,40 @@
-"""JSON request bodies, each declared once for both strict parsing and OpenAPI."""
+"""JSON request bodies, whose fields are declared by a model (`core.declared`)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
-from typing import Any, ClassVar
+from typing import Any, TypeVar
 
 from django.core.exceptions import BadRequest
-from rest_framework import serializers
 from rest_framework.exceptions import UnsupportedMediaType
-from rest_framework.fields import empty
 from rest_framework.request import Request
 
 from dpgeo.api.problems import LengthRequired, TooLarge
-from dpgeo.api.queries import unknown
+from dpgeo.core.declared import Declared
 from dpgeo.core.errors import InvalidInput
 
 MAX_BODY_BYTES = 2 * 1024 * 1024
 """Largest request body in bytes. It is enough for a study area of 20,000 vertices; files are sent
 to other URLs."""
 
-Schema = Mapping[str, Any]
-
-
-class Anything(serializers.Field[Any, Any, Any, Any]):
-    """A field that accepts values of `types` and rejects others with the message `wrong`."""
-
-    schema: Schema = {"type": "string"}
-    types: ClassVar[tuple[type, ...]] = (object,)
-    wrong: ClassVar[str] = ""
-
-    def __init__(self, help_text: str = "", *, schema: Schema | None = None, **facts: Any) -> None:
-        super().__init__(help_text=help_text, **facts)
-        self.schema = schema or self.schema
-
-    def to_internal_value(self, data: Any) -> Any:
-        """Return the value unchanged. Raises InvalidInput if its type is not in `types`."""
-        is_flag = isinstance(data, bool) and not {bool, object} & {*self.types}
-        if is_flag or not isinstance(data, self.types):
-            raise InvalidInput(self.wrong, field=self.sent_as)
-        return data
-
-    @property
-    def sent_as(self) -> str:
-        """Return the name of the body's top-level field that contains this field.
-
-        Errors name that field.
-        """
-        return _sent_as(self)
-
-
-def check_text(text: str, field: str) -> str:
-    """Return `text` unchanged.
-
-    Raises InvalidInput, which names `field`, if the text contains a lone surrogate.
-    """
-    if any("\ud800" <= sign <= "\udfff" for sign in text):
-        raise InvalidInput("Contains half of a surrogate pair; send whole characters.", field=field)
-    return text
-
-
-class Body(serializers.Serializer[Any]):
-    """A JSON object in which a field that is not declared is an error.
-
-    An absent field gets its default or, without a default, is absent from the result. `needed`
-    lists inherited fields that are required in this class.
-    """
-
-    needed: ClassVar[Collection[str]] = ()
-
-    def get_fields(self) -> dict[str, Any]:
-        """Return the declared fields, and make those in `needed` required."""
-        fields: dict[str, Any] = super().get_fields()
-        for name in self.needed:
-            fields[name].required = True
-        return fields
-
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        """Return the values of the fields by name.
-
-        Raises InvalidInput, which names the field, for invalid content.
-        """
-        outer = _sent_as(self)
-        if not isinstance(data, dict):
-            raise InvalidInput("Must be an object, {...}.", field=outer)
-        for name in data:
-            if name not in self.fields:
-                sent = name[:100]
-                known = list(self.fields)
-                raise unknown("field", sent, known, none="send no body here.", field=outer or sent)
-        values = {name: _value(field, data.get(name, empty)) for name, field in self.fields.items()}
-        return {name: value for name, value in values.items() if value is not empty}
-
-
-class Text(Anything):
-    """Request field that holds a text."""
-
-    types: ClassVar[tuple[type, ...]] = (str,)
-    wrong = "Must be text, in quotation marks."
-
-    def to_internal_value(self, data: Any) -> str:
-        """Return the text unchanged."""
-        return check_text(str(super().to_internal_value(data)), self.sent_as)
-
-
-class Decimal(Text):
-    """Request field that holds a decimal number, as exact text or as a JSON number."""
-
-    schema: Schema = {"type": ["string", "number"]}
-    types = (str, int, float)
-    wrong = 'Must be a number, such as "0.5".'
-
-
-class Whole(Anything):
-    """Request field that holds an integer."""
-
-    schema: Schema = {"type": "integer"}
-    types = (int,)
-    wrong = "Must be a whole number, without quotation marks."
-
-
-class Real(Anything):
-    """Request field that holds a number."""
-
-    schema: Schema = {"type": "number"}
-    types = (int, float)
-    wrong = "Must be a number, without quotation marks."
-
-    def to_internal_value(self, data: Any) -> float:
-        """Return the number as a float. Raises InvalidInput if it is too large for one."""
-        try:
-            return float(super().to_internal_value(data))
-        except OverflowError:
-            raise InvalidInput("Is too large.", field=self.sent_as) from None
-
-
-class Flag(Anything):
-    """Request field that holds true or false."""
-
-    schema: Schema = {"type": "boolean"}
-    types = (bool,)
-    wrong = "Must be true or false, without quotation marks."
-
-
-class Items(Anything):
-    """Request field that holds a list. Its items are not checked."""
-
-    schema: Schema = {"type": "array"}
-    types = (list,)
-    wrong = "Must be a list, [...]."
-
-
-class Members(Anything):
-    """Request field that holds an object. Its members are not checked."""
-
-    schema: Schema = {"type": "object", "additionalProperties": True}
-    types = (dict,)
-    wrong = "Must be an object, {...}."
+D = TypeVar("D", bound=Declared)
 
 
 def read_body(
-    request: Request, body: type[Body] = Body, *, most: int = MAX_BODY_BYTES
-) -> dict[str, Any]:
-    """Read a request body of at most `most` bytes, and return the values of its fields by name.
+    request: Request,
+    facts: type[D] = Declared,  # type: ignore[assignment]
+    *,
+    most: int = MAX_BODY_BYTES,
+) -> D:
+    """Read a request body of at most `most` bytes, and return the declared facts in it.
 
-    The default for `body` is the base class Body, which allows no fields. Raises InvalidInput,
-    which names the field, if a field is unknown, given twice, missing or malformed. Can also raise
-    LengthRequired, TooLarge or UnsupportedMediaType.
+    By default, no fields are allowed. Raises InvalidInput, which names the field, if a field is
+    unknown, given twice, missing or malformed. Can also raise LengthRequired, TooLarge or
+    UnsupportedMediaType.
     """
-    declared = body()
-    needed = any(field.default is empty for field in declared.fields.values())
+    needed = any(field.is_required() for field in facts.model_fields.values())
     document = _document(request, most) if body_length(request) or needed else {}
-    return declared.to_internal_value(document)
-
-
-def body_schema(body: Body) -> dict[str, Any]:
-    """Return the JSON Schema of a body."""
-    schema: dict[str, Any] = {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {name: _member_schema(field) for name, field in body.fields.items()},
-    }
-    required = [name for name, field in body.fields.items() if field.required]
-    return {**schema, "required": required} if required else schema
-
-
-def _member_schema(field: Any) -> dict[str, Any]:
-    schema = body_schema(field) if isinstance(field, Body) else dict(field.schema)
-    if field.help_text:
-        schema["description"] = field.help_text
-    if field.default not in (empty, None):
-        schema["default"] = field.default
-    return schema
+    return facts.read(document, strict=True)
 
 
 def body_length(request: Request) -> int:
@@ -246,21 +89,3 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not a JSON number")
-
-
-def _value(field: Any, sent: Any) -> Any:
-    if sent is not empty:
-        return field.to_internal_value(sent)
-    if field.required:
-        outer = _sent_as(field)
-        if outer == field.field_name:
-            meaning = field.help_text
-            raise InvalidInput("Is missing; give it: {meaning}", meaning=meaning, field=outer)
-        raise InvalidInput("Lacks {name!r}; give it.", name=field.field_name, field=outer)
-    return field.default
-
-
-def _sent_as(field: Any) -> str:
-    while field.parent is not None and field.parent.parent is not None:
-        field = field.parent
-    return field.field_name or ""

@@ -11,17 +11,18 @@ from django.urls import reverse
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from dpgeo.api.documents import Address, Document, page_of
+from dpgeo.api.documents import Address, Document, Facts, page_of
 from dpgeo.artefacts import statement
 from dpgeo.artefacts.wording import odds_factor
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.budgets.warnings import cautions_on
 from dpgeo.core.epsilon import format_epsilon
-from dpgeo.core.guarantees import Bounding, Counting, Notion, PureDP, Unit
+from dpgeo.core.guarantees import Notion, PureDP, Unit
 from dpgeo.core.guessing import Verdict
 from dpgeo.core.licences import licence_url
 from dpgeo.core.parameters import json_schema
+from dpgeo.core.release_request import ReleaseRequest
 from dpgeo.core.themes import THEMES
 from dpgeo.datasets.models import DataProtection, Dataset, LegalBasis, NewFiles
 from dpgeo.datasets.promises import lifetime_of
@@ -35,6 +36,9 @@ from dpgeo.spatial.ground_grid import snapped_apart
 JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 EPSILON = "An exact decimal number."
+
+NOT_ANSWERED = ("epsilon", "most_sightings", "most_visits")
+"""Fields of a request that answers state in other words: what it costs, and the plan of totals."""
 
 ANY_JSON = {"type": ["string", "integer", "boolean"]}
 
@@ -396,30 +400,12 @@ class ReleaseSerializer(Document):
         "publication, the largest that may be chosen, if it is chosen privately.",
         source="shown_bound",
     )
-    choose_bound = serializers.IntegerField(
-        source="bound_percent",
-        help_text="Share of the cost, in per cent, for a private choice of the bound; 0 if the "
-        "request named it.",
-    )
-    counting = serializers.ChoiceField(choices=[each.value for each in Counting])
-    bounding = serializers.ChoiceField(
-        choices=[each.value for each in Bounding],
-        help_text="Which places of a person are kept if there are more than the bound.",
-    )
     totals = TotalsPlanSerializer(
-        allow_null=True, help_text="What was spent on totals of all the data; null for nothing."
-    )
-    from_day = serializers.DateField(
+        source="request.totals_plan",
         allow_null=True,
-        help_text="First day whose rows are used, in the dataset's time zone; null for all rows.",
+        help_text="What was spent on totals of all the data; null for nothing.",
     )
-    to_day = serializers.DateField(
-        allow_null=True, help_text="Last day whose rows are used; null for all rows."
-    )
-    household = serializers.IntegerField(
-        help_text="Households of up to so many people are protected as one person would be at "
-        "epsilon_of_household; 1 for single people."
-    )
+    request = Facts(ReleaseRequest, without=NOT_ANSWERED)
     epsilon_of_household = serializers.CharField(
         allow_null=True,
         help_text=f"At the budget's delta, if it counts in rho; null for points. {EPSILON}",
@@ -461,7 +447,7 @@ class ReleaseSerializer(Document):
 
     def get_parameters(self, release: Release) -> dict[str, Any]:
         """Return the mechanism's parameters, sorted by name."""
-        return dict(sorted(release.parameters.items()))
+        return dict(sorted(release.request.parameters.items()))
 
     def get_notes(self, release: Release) -> list[Note]:
         """Return the notes; empty if the release is no longer served."""

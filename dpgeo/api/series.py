@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django.http import Http404
+from pydantic import Field, model_validator
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,28 +21,19 @@ from dpgeo.api.access import is_key, own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.documents import Address, Document, page_of
 from dpgeo.api.openapi import BODY, in_path, linked, operation
-from dpgeo.api.request_bodies import (
-    Anything,
-    Body,
-    Decimal,
-    Flag,
-    Members,
-    Text,
-    Whole,
-    read_body,
-)
-from dpgeo.api.serializers import ANY_JSON, DayField, ParametersField
+from dpgeo.api.request_bodies import read_body
+from dpgeo.api.serializers import DayField, ParametersField
 from dpgeo.artefacts.series_wording import promised
+from dpgeo.core.declared import Day, Declared
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting
 from dpgeo.core.series import Period, Protection
+from dpgeo.core.series_request import SeriesRequest
 from dpgeo.core.zcdp import delta_text
 from dpgeo.releases.models import Series
 from dpgeo.releases.series import (
     Seen,
-    read_map,
-    read_terms,
     series_complete,
     series_declare,
     series_end,
@@ -53,80 +45,28 @@ from dpgeo.releases.series import (
 SLUG = in_path("slug", "The dataset's short name.")
 SERIES_ID = in_path("series_id", "The series' id.", UUID)
 
-DAY = {"type": "string", "format": "date"}
 
-
-class SeriesDeclaration(Body):
+class SeriesDeclaration(SeriesRequest):
     """The declaration of a series."""
 
-    title = Text("Its title; each map adds its days. Public.")
-    description = Text("What its maps show. Public.", default="")
-    mechanism = Text(
-        "The key of a mechanism.", schema={"type": "string", "enum": series_mechanisms()}
-    )
-    parameters = Members(
-        "The mechanism's parameters; absent ones take their defaults.",
-        schema={"type": "object", "additionalProperties": ANY_JSON},
-        default={},
-    )
-    counting = Text(
-        "What cells count.",
-        schema={"type": "string", "enum": [each.value for each in Counting]},
-        default=Counting.PEOPLE.value,
-    )
-    period = Text(
-        "How long each map's days are.",
-        schema={"type": "string", "enum": [each.value for each in Period]},
-    )
-    first_day = Anything("The first day of the first map, such as 2026-01-05.", schema=DAY)
-    protection = Text(
-        "Whom epsilon hides: a person over the whole series (paid once, however many maps follow), "
-        "in all of `most` maps, in any `most` periods in a row, or in any one period (these three "
-        "paid map by map).",
-        schema={"type": "string", "enum": [each.value for each in Protection]},
-        default=Protection.PERSON.value,
-    )
-    each = Whole(
-        "The most that one person adds to a map.", schema={"type": "integer", "minimum": 1}
-    )
-    most = Whole(
-        "The most that one person adds to all maps together; for `all`, the number of maps; for "
-        "`any`, the number of periods.",
-        schema={"type": "integer", "minimum": 1},
-        default=None,
-    )
-    epsilon = Decimal(
-        "What it protects with, with at most six decimals; at the dataset's delta, if its budget "
-        "counts in rho."
-    )
-    publish_when_done = Flag(
-        "Whether to publish each map when it is drawn; needs the scope releases:publish.",
-        default=False,
-    )
-    all_files = Flag(
-        "Whether the files of each map are made once it is published, rather than when somebody "
-        "first asks for them. Those with more than a million features always wait until then.",
-        default=False,
-    )
+    schema_facts: ClassVar = {"mechanism": {"enum": series_mechanisms()}}
 
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        """Return the values of the fields. Raises InvalidInput for a malformed field.
-
-        The field `household` is refused too, because a series protects only single people.
-        """
-        if isinstance(data, dict) and "household" in data:
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_households(cls, sent: Any) -> Any:
+        if "household" in sent:
             raise InvalidInput(
                 "Series protect single people; leave it out. A household of k people loses up to k "
                 "times the epsilon, or k^2 times the rho, of one.",
                 field="household",
             )
-        return super().to_internal_value(data)
+        return sent
 
 
-class Completion(Body):
+class Completion(Declared):
     """A request body that says through which day the data are complete."""
 
-    through = Anything("The last day that is complete; it has to be past.", schema=DAY)
+    through: Day = Field(description="The last day that is complete; it has to be past.")
 
 
 class SeriesSerializer(Document):
@@ -255,12 +195,8 @@ class DatasetSeriesView(DocumentView):
         Each map is drawn once, after its last day is over and its data were said to be complete.
         """
         dataset = own_dataset(self.actor, slug, "request")
-        fields = read_body(request, SeriesDeclaration)
-        names = ("period", "protection", "each", "most", "epsilon")
-        terms = read_terms(dataset, **{name: fields.pop(name) for name in names})
-        of_map = ("mechanism", "parameters", "counting")
-        one = read_map(dataset, terms, **{name: fields.pop(name) for name in of_map})
-        series = series_declare(dataset=dataset, terms=terms, request=one, by=self.actor, **fields)
+        asked = read_body(request, SeriesDeclaration)
+        series = series_declare(dataset=dataset, asked=asked, by=self.actor)
         document = self.write(SeriesSerializer, series)
         headers = {"Location": document["url"], "Cache-Control": "private, no-store"}
         return Response(document, status=201, headers=headers)
@@ -311,7 +247,7 @@ class SeriesCompleteView(OwnSeriesView):
     )
     def post(self, request: Request, series_id: UUID) -> Response:
         """Say through which day the data are complete, so that due maps are drawn."""
-        through = read_body(request, Completion)["through"]
+        through = read_body(request, Completion).through
         return self.show(
             series_complete(series=self.own(series_id), through=through, by=self.actor)
         )

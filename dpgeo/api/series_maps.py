@@ -28,9 +28,10 @@ from dpgeo.api.ranges import (
     Corners,
     read_regions,
 )
-from dpgeo.api.request_bodies import Body, Members, read_body
+from dpgeo.api.request_bodies import read_body
 from dpgeo.artefacts import map_array
 from dpgeo.artefacts.series_files import ARRAY, LONG, PeriodMap, SeriesMaps
+from dpgeo.core.declared import Declared, Members, fact
 from dpgeo.core.encodings import accepts_gzip
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.postprocess.ranges import RangeAnswer, Ranges
@@ -119,11 +120,11 @@ class SeriesFileView(ApiView):
         return FileResponse(file, content_type=LONG[name].media_type)
 
 
-class Region(Body):
+class Region(Declared):
     """A request body with one region."""
 
-    bbox = Corners("A box: [west, south, east, north] in degrees.", default=None)
-    polygon = Members("A GeoJSON Polygon or MultiPolygon, longitude first.", default=None)
+    bbox: Corners = fact("A box: [west, south, east, north] in degrees.", None)
+    polygon: Members = fact("A GeoJSON Polygon or MultiPolygon, longitude first.", None)
 
 
 class PeriodAnswer:
@@ -182,7 +183,7 @@ class SeriesQueryView(DocumentView):
 
         This spends no budget, because it is computed from published counts alone.
         """
-        fields = read_body(request, Region, most=MAX_BODY_BYTES) | {"regions": None}
+        fields = {**dict(read_body(request, Region, most=MAX_BODY_BYTES)), "regions": None}
         [(_, shape)] = read_regions(fields)
         series, shown = public_or_404(series_id)
         maps = maps_together(shown)

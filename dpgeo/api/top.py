@@ -168,10 +168,10 @@ class TopView(DocumentView):
         k, context = self.query["k"], self.query["context"]
         top = _top(release.pk, release.blob_sha256, context)
         surely, perhaps = top.among(k)
-        counting = Counting(release.counting)
+        counting = release.request.counting
         document = TopAnswer(
             release=release.pk,
-            counting=release.counting,
+            counting=counting.value,
             counted=counted_once(counting).value,
             rows=noun_of(release.dataset.row_noun, VISIT).many,
             bound=release.bound,

@@ -28,7 +28,8 @@ from dpgeo.api.idempotency import IDEMPOTENCY_KEY, id_named, read_idempotency_ke
 from dpgeo.api.member_serializers import OpenUploadsSerializer, PreviewSerializer, UploadSerializer
 from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.problems import NoSpace, TooLarge
-from dpgeo.api.request_bodies import Body, Members, read_body
+from dpgeo.api.request_bodies import read_body
+from dpgeo.core.declared import Declared, Members, fact
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.datasets.models import Dataset, Transfer, Upload
 from dpgeo.datasets.previews import upload_key_preview, upload_preview
@@ -49,10 +50,10 @@ OFFSET = "Upload-Offset"
 UPLOADING = dict.fromkeys(("GET", "POST", "PATCH", "DELETE"), Scope.UPLOADS_WRITE)
 
 
-class Confirmation(Body):
+class Confirmation(Declared):
     """Request body that confirms the columns of a file."""
 
-    columns = Members(
+    columns: Members = fact(
         "The columns by role: longitude and latitude, or geometry; person if the dataset protects "
         "persons; time if there is one; crs if it is not EPSG:4326; file_format if the file's name "
         "does not tell it.",
@@ -152,7 +153,7 @@ class UploadConfirmView(DocumentView):
         After the first confirmation, the dataset's declaration is fixed.
         """
         upload = whole_upload(self.actor, upload_id)
-        columns = Columns.from_json(read_body(request, Confirmation)["columns"])
+        columns = Columns.from_json(read_body(request, Confirmation).columns)
         by_key = is_key(self.actor)
         check_settled(self.actor, jobs_of(upload.dataset))
         if by_key:

@@ -293,7 +293,7 @@ def _flow_steps(content: FlowsRelease, released: Released) -> list[str]:
     words = TRIPS_BETWEEN_ROWS if content.gap_hours else TRIPS_OF_ROWS
     return [
         words.format(within=within, hours=content.gap_hours),
-        *([TRIPS_IN_DAYS] if content.gap_hours and released.window else []),
+        *([TRIPS_IN_DAYS] if content.gap_hours and released.request.window else []),
         FLOWS_LISTED.format(least=content.threshold),
         *_about_category(content.names, DIVIDED),
     ]

@@ -53,6 +53,8 @@ def statement(released: Released, layers_shown: Sequence[Layer] | None = None) -
     about = released.about
     shown = layers(released) if layers_shown is None else layers_shown
     unit, moves = released.guarantee.unit.value, released.guarantee.notion is Notion.GEO_IND
+    asked = released.request
+    asked_as_json: Any = asked.model_dump(mode="json")
     document: form.Statement = {
         "format": "dpgeo-privacy-statement",
         "version": form.VERSION,
@@ -120,22 +122,23 @@ def statement(released: Released, layers_shown: Sequence[Layer] | None = None) -
         "study_area_seen": declarations.area_seen(released),
         "public_layers": declarations.layers_used(released),
         "software": released.software,
+        "request": asked_as_json,
     }
     scaling = scaling_of(released, shown)
     if released.totals is not None and scaling is not None:
         document["number_of_units"] = wording.UNITS_IN_TOTALS
         document["totals"] = _totals(released, released.totals, scaling)
-    if released.household > 1 and not isinstance(released.guarantee, GeoInd):
-        document["household"] = _household(released.household, released.guarantee)
-    if released.bound_percent:
+    if asked.household > 1 and not isinstance(released.guarantee, GeoInd):
+        document["household"] = _household(asked.household, released.guarantee)
+    if asked.choose_bound:
         document["bound_choice"] = {
             "bound": released.bound,
-            "most": released.most_bound,
+            "most": asked.bound,
             "quantile": float(QUANTILE),
             "meaning": wording.BOUND_CHOICE.format(bound=released.bound),
         }
-    if released.window is not None:
-        document["window"] = _window(released, released.window)
+    if asked.window is not None:
+        document["window"] = _window(released, asked.window)
     if released.series is not None:
         document["series"] = _series(released.series)
     return document
@@ -411,7 +414,7 @@ def promise_of(released: Released) -> promises.Promise:
     """Return the promise of a single release."""
     cost, noun = released.guarantee, released.about.get("row_noun", "")
     if not isinstance(cost, GeoInd):
-        return promises.of_one_map(cost, noun, released.household)
+        return promises.of_one_map(cost, noun, released.request.household)
     [noise] = (line.noise for line in released.trace if isinstance(line.noise, PlanarLaplace))
     radius = int(released.parameters["radius"])
     loss = cost.epsilon * noise.snapped_apart(radius)

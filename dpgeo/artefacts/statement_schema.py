@@ -24,7 +24,9 @@ from typing import (
     is_typeddict,
 )
 
+from dpgeo.core.declared import Declared, schema_of
 from dpgeo.core.guarantees import Unit
+from dpgeo.core.release_request import ReleaseRequest
 
 VERSION = "1.0"
 
@@ -355,9 +357,10 @@ class OfSeries(TypedDict):
 class Statement(TypedDict):
     """The statement. The stored file also lists the other files of the release.
 
-    `totals` is present only if the release has totals, `household` only if it protects households,
-    `bound_choice` only if the bound was chosen privately, `window` only if it has a window of time,
-    `series` only if it is a map of a series.
+    `request` is what was asked for, with the defaults filled in. `totals` is present only if the
+    release has totals, `household` only if it protects households, `bound_choice` only if the bound
+    was chosen privately, `window` only if it has a window of time, `series` only if it is a map of
+    a series.
     """
 
     format: Literal["dpgeo-privacy-statement"]
@@ -402,6 +405,7 @@ class Statement(TypedDict):
     study_area_seen: AreaSeen | None
     public_layers: list[LayerUsed]
     software: Words
+    request: ReleaseRequest
     totals: NotRequired[Totals]
     household: NotRequired[Household]
     bound_choice: NotRequired[BoundChoice]
@@ -478,6 +482,8 @@ def _schema(hint: Any) -> Schema:
         return _record(origin)
     if isinstance(origin, type) and issubclass(origin, Enum):
         return {"enum": [member.value for member in origin]}
+    if isinstance(origin, type) and issubclass(origin, Declared):
+        return schema_of(origin)
     if len(arguments) > 1 and origin is not dict:
         return {
             ("anyOf" if NoneType in arguments else "oneOf"): [_schema(one) for one in arguments]

@@ -166,7 +166,7 @@ def summary(released: Released, layer: Layer) -> dict[str, str]:
     """Return the facts that a file states about itself: its title, source, licence, guarantee and
     so on.
     """
-    about, window = released.about, released.window
+    about = released.about
     return {
         "title": about.get("title", ""),
         "layer": layer.title,
@@ -182,8 +182,7 @@ def summary(released: Released, layer: Layer) -> dict[str, str]:
         "counted": noun_of_layer(released, layer),
         "counted_in_sums": nouns_of(released).sum,
         "bound": str(released.bound),
-        **({"household": str(released.household)} if released.household > 1 else {}),
-        **({"from_day": str(window.first), "to_day": str(window.last)} if window else {}),
+        **released.request.options(),
         "margin_label": layer.margin_label,
         "margin_note": layer.note,
         "statement": "statement.json",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from argparse import ArgumentParser
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TextIO, TypeAlias
+from enum import StrEnum
+from typing import Any, TextIO, TypeAlias
 from uuid import UUID
 
 from django.core.management.base import CommandError, OutputWrapper
 from django.utils import timezone
 
 from dpgeo.accounts.models import User
+from dpgeo.core.declared import Declared, kind_of_field
 from dpgeo.core.errors import DpgeoError, InvalidInput
 from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.lease import ProgressCallback
@@ -114,6 +117,27 @@ def plain_errors(options: Mapping[str, str]) -> Iterator[None]:
     except DpgeoError as error:
         option = options.get(error.field, f"--{error.field.replace('_', '-')}")
         raise CommandError(f"{option}: {error.message}" if error.field else error.message) from None
+
+
+def add_options(
+    parser: ArgumentParser, model: type[Declared], *, without: Collection[str] = ()
+) -> None:
+    """Add an option for each field of a model, except those of `without`."""
+    for name, field in model.model_fields.items():
+        if name not in without:
+            kind = kind_of_field(field)
+            choices = [each.value for each in kind] if issubclass(kind, StrEnum) else [name.upper()]
+            parser.add_argument(
+                f"--{name.replace('_', '-')}",
+                metavar="|".join(choices),
+                required=field.is_required(),
+                help=field.description,
+            )
+
+
+def given_options(options: Mapping[str, Any], model: type[Declared]) -> dict[str, Any]:
+    """Return the options that were given for fields of a model, by field."""
+    return {name: options[name] for name in model.model_fields if options.get(name) is not None}
 
 
 def acting_user(name: str) -> User | None:

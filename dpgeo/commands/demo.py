@@ -152,7 +152,7 @@ class Demo:
             return
         cost = f" (ε = {wanted['epsilon']})" if wanted["epsilon"] else ""
         self.output.write(f"  Making a map: {wanted['title']}{cost}")
-        facts = dict(wanted)
+        facts = {"totals": 0, **wanted}
         texts = {name: facts.pop(name) for name in ("title", "description") if name in facts}
         release = release_request(
             dataset=dataset,

@@ -29,43 +29,41 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from dataclasses import dataclass
+from typing import Annotated
 
-from dpgeo.core.errors import InvalidInput
+from pydantic import BeforeValidator, Field
+
+from dpgeo.core.declared import REAL, WHOLE, Declared
+from dpgeo.phrases import InvalidValue, translatable
 
 MOST_PEOPLE = 10_000_000_000
 MOST_RECORDS = 100_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Guess:
-    """Public guesses about the data.
+def _read_share(value: float) -> float:
+    if not 0 < value <= 1:
+        raise InvalidValue("Guess a share above 0 and at most 1: 0.01 is one place in a hundred.")
+    return value
+
+
+class Guess(Declared):
+    """Guesses about the data that come from public knowledge, never from the data.
 
     `people` is the number of people, `records` is the mean number of visits per person, and
-    `share` is the share of all visits that go to one busy place. Raises InvalidInput, with the
-    name of the guess as its `field`, if a guess is out of range.
+    `share` is the share of all visits that go to one busy place.
     """
 
-    people: int
-    records: int
-    share: float
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.people <= MOST_PEOPLE:
-            raise InvalidInput(
-                "Guess from 1 to {most:,} people, such as 10,000.", most=MOST_PEOPLE, field="people"
-            )
-        if not 1 <= self.records <= MOST_RECORDS:
-            raise InvalidInput(
-                "Guess from 1 to {most:,} places per person, such as 20.",
-                most=MOST_RECORDS,
-                field="records",
-            )
-        if not 0 < self.share <= 1:
-            raise InvalidInput(
-                "Guess a share above 0 and at most 1: 0.01 is one place in a hundred.",
-                field="share",
-            )
+    people: Annotated[int, Field(ge=1, le=MOST_PEOPLE), WHOLE] = Field(
+        title=translatable("People in total"), description=translatable("A guess.")
+    )
+    records: Annotated[int, Field(ge=1, le=MOST_RECORDS), WHOLE] = Field(
+        title=translatable("Places per person"),
+        description=translatable("Or rows, when visits are counted."),
+    )
+    share: Annotated[float, Field(gt=0, le=1), BeforeValidator(_read_share), REAL] = Field(
+        title=translatable("Share of them in one busy place"),
+        description=translatable("0.01 is one place in a hundred."),
+    )
 
     @property
     def busy(self) -> float:

@@ -16,11 +16,11 @@ from dpgeo.core.attributes import Attribute
 from dpgeo.core.guarantees import Bounding, Counting, Guarantee
 from dpgeo.core.measures import Measure
 from dpgeo.core.noise import CountNoise, DiscreteLaplace, PlanarLaplace
+from dpgeo.core.release_request import ReleaseRequest, read_stored
 from dpgeo.core.series import Part
 from dpgeo.core.slices import UNDIVIDED, SliceNames
 from dpgeo.core.spend import Measured
 from dpgeo.core.totals import Totals
-from dpgeo.core.window import Window
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
@@ -535,33 +535,18 @@ class Released:
     totals: Totals | None = None
 
     @property
-    def window(self) -> Window | None:
-        """The days whose rows were counted, read from `about`; None if rows of all days were."""
-        return Window.parse(self.about.get("from_day"), self.about.get("to_day"))
-
-    @property
-    def household(self) -> int:
-        """Number of people who are protected together as a household, read from `about`.
-
-        The release's `guarantee` is for a single one of these people.
-        """
-        return int(self.about.get("household", "1"))
-
-    @property
-    def bound_percent(self) -> int:
-        """Per cent of the release's cost that paid for a private choice of the bound, or 0.
-
-        It is read from `about`.
-        """
-        return int(self.about.get("bound_percent", "0"))
-
-    @property
-    def most_bound(self) -> int:
-        """The largest contribution bound that the private choice could have given, from `about`.
-
-        Without a private choice, it is `bound` itself.
-        """
-        return int(self.about.get("most_bound", self.bound))
+    def request(self) -> ReleaseRequest:
+        """The request, read from `about`; if it has none, one for what was drawn."""
+        text = self.about.get("request")
+        if text is not None:
+            return read_stored(text)
+        return ReleaseRequest(
+            mechanism=self.mechanism,
+            parameters=dict(self.parameters),
+            bound=self.bound,
+            counting=self.counting,
+            bounding=self.bounding,
+        )
 
     @property
     def series(self) -> Part | None:

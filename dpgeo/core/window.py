@@ -33,7 +33,7 @@ class Window:
         Returns None if both are None or empty. Raises InvalidInput (field "from_day" or "to_day")
         for other texts, if only one day is given, or if the last day is before the first.
         """
-        start, end = _day(first, "from_day"), _day(last, "to_day")
+        start, end = parse_day(first, "from_day"), parse_day(last, "to_day")
         if start is None and end is None:
             return None
         if start is None or end is None:
@@ -60,7 +60,7 @@ class Window:
         return start, end
 
 
-def _day(value: object, field: str) -> date | None:
+def parse_day(value: object, field: str = "") -> date | None:
     if value is None or value == "":
         return None
     if isinstance(value, date) and not isinstance(value, datetime):

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.utils.translation import get_language, gettext, to_locale
 
 from dpgeo.core.errors import DpgeoError
+from dpgeo.core.release_request import ReleaseRequest
 from dpgeo.pages.templatetags.figures import in_language
 from dpgeo.phrases import Phrase
 
@@ -37,3 +38,15 @@ def _catalogue_of_scripts(language: str) -> dict[str, str]:
 def parameter_label(name: str) -> str:
     """Return the label of a mechanism's parameter, such as "Pilot share" for "pilot_share"."""
     return gettext(name.replace("_", " ").capitalize())
+
+
+def option_rows(request: ReleaseRequest) -> list[tuple[str, str]]:
+    """Return the label and the value of each option of a request that pages state in a list.
+
+    Its days and which places are kept are stated in sentences.
+    """
+    return [
+        (gettext(ReleaseRequest.model_fields[name].title or ""), value)
+        for name, value in request.options().items()
+        if name not in ("from_day", "to_day", "bounding")
+    ]

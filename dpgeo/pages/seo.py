@@ -188,7 +188,7 @@ def _description(release: Release) -> str:
 def _measured(release: Release) -> str:
     if release.notion == NotionChoice.GEO_IND:
         return "Positions, each moved at random"
-    if release.counting == Counting.VISITS.value:
+    if release.request.counting is Counting.VISITS:
         rows = noun_of(release.dataset.row_noun, VISIT).many
         return f"Number of {rows} in a place, with noise"
     return "Number of people in a place, with noise"

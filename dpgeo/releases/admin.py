@@ -60,9 +60,8 @@ class ReleaseAdmin(OrganisationScoped):
     list_filter = ["state", "mechanism", ("dataset", admin.RelatedOnlyFieldListFilter)]
     search_fields = ["title"]
     fields = readonly_fields = (
-        *("id", "dataset", "upload", "title", "description", "mechanism", "parameters"),
-        *("cost_shown", "bound", "bounding", "counting", "totals", "notes"),
-        *("from_day", "to_day", "series", "number"),
+        *("id", "dataset", "upload", "title", "description", "request"),
+        *("cost_shown", "bound", "notes", "series", "number"),
         *("publish_when_done", "all_files", "state", "progress", "failure"),
         *("file_list", "created_at", "created_by", "published_at", "withdrawn_at"),
         *("rejected_at", "rejection"),

@@ -31,7 +31,6 @@ from dpgeo.datasets.storage import private_storage
 from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.models import Job
 from dpgeo.releases.models import Release
-from dpgeo.releases.requests import request_of, request_of_draw
 from dpgeo.releases.series_state import lineage_of, series_advance
 
 logger = logging.getLogger(__name__)
@@ -163,7 +162,7 @@ def is_draw_of(release: Release, released: Released) -> bool:
         released.about.get("dataset_slug") == release.dataset.slug
         and released.guarantee == release.cost
         and released.about.get("series", "") == str(release.series_id or "")
-        and request_of_draw(released, release.parameters) == request_of(release)
+        and released.request == release.request
     )
 
 

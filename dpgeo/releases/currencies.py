@@ -6,7 +6,7 @@ total and delta, and reads no data.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
 from dpgeo.budgets.models import Ledger
@@ -14,9 +14,9 @@ from dpgeo.budgets.services import most_pure
 from dpgeo.core.epsilon import MICRO
 from dpgeo.core.guarantees import Notion, from_units
 from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace
-from dpgeo.core.zcdp import USUAL_EXPONENT, delta_of, delta_text, epsilon_at, nano_rho_for
+from dpgeo.core.zcdp import USUAL_EXPONENT, delta_of, delta_text, nano_rho_for
 from dpgeo.phrases import Phrase
-from dpgeo.releases.requests import ReleaseRequest
+from dpgeo.releases.requests import PricedRequest
 
 USUAL_DELTA = delta_of(USUAL_EXPONENT)
 
@@ -80,22 +80,22 @@ class Currencies:
 
 
 def requests_in_both(
-    request: ReleaseRequest, epsilon: Fraction, nano_rho: int, delta: Fraction
-) -> tuple[ReleaseRequest, ReleaseRequest] | None:
+    request: PricedRequest, epsilon: Fraction, nano_rho: int, delta: Fraction
+) -> tuple[PricedRequest, PricedRequest] | None:
     """Return a request paid with an epsilon, and the same one paid with a rho.
 
     If the mechanism has no Gaussian noise, the second is for the largest pure epsilon that the rho
     pays for. Returns None if either epsilon is 0.
     """
-    pure = replace(request, epsilon=epsilon, rho=None, delta=None)
+    pure = request.model_copy(update={"amount": epsilon, "delta": None})
     if Notion.ZCDP in request.definition.notions:
         if nano_rho == 0:
             return None
         rho = from_units(Notion.ZCDP, nano_rho)
-        other = replace(request, epsilon=epsilon_at(rho, delta), rho=rho, delta=delta)
+        other = request.model_copy(update={"amount": rho, "delta": delta})
     else:
-        other = replace(pure, epsilon=most_pure(nano_rho))
-    return (pure, other) if pure.epsilon and other.epsilon else None
+        other = pure.model_copy(update={"amount": most_pure(nano_rho)})
+    return (pure, other) if pure.amount and other.amount else None
 
 
 def shares(ledger: Ledger, maps: int, delta: Fraction) -> tuple[Fraction, int]:

@@ -26,7 +26,7 @@ from dpgeo.privacy.law import Law
 from dpgeo.privacy.mechanism import Forecast
 from dpgeo.privacy.totals import PEOPLE, SIGHTINGS, VISITS
 from dpgeo.privacy.totals import split as split_totals
-from dpgeo.releases.requests import ReleaseRequest
+from dpgeo.releases.requests import PricedRequest
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.invented_people import invent_people
@@ -59,9 +59,9 @@ class ExpectedTotal:
         return 1 < self.needed <= self.most
 
 
-def expected_totals(request: ReleaseRequest, people: int) -> tuple[ExpectedTotal, ...]:
+def expected_totals(request: PricedRequest, people: int) -> tuple[ExpectedTotal, ...]:
     """Return the totals that a request pays for, as they would be if there were `people` people."""
-    plan = request.totals
+    plan = request.totals_plan
     spends, _ = split_totals(request.amount, plan, request.counting)
     if plan is None:
         return ()
@@ -80,7 +80,7 @@ def expected_totals(request: ReleaseRequest, people: int) -> tuple[ExpectedTotal
 
 
 def usual_side(
-    dataset: Dataset, request: ReleaseRequest, forecast: Forecast, people: int
+    dataset: Dataset, request: PricedRequest, forecast: Forecast, people: int
 ) -> float | None:
     """Return the side in metres of the square in which the median person would be counted.
 

@@ -16,7 +16,6 @@ from dpgeo.budgets.models import Ledger, NotionChoice
 from dpgeo.budgets.selectors import ledger_for
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import (
-    Bounding,
     Counting,
     GeoInd,
     Guarantee,
@@ -26,9 +25,11 @@ from dpgeo.core.guarantees import (
     guarantee,
     protected_at,
 )
+from dpgeo.core.release_request import ReleaseRequest
 from dpgeo.core.series import Period, Protection, Terms, window_of
 from dpgeo.core.window import Window
 from dpgeo.core.zcdp import delta_of
+from dpgeo.datasets.declared_field import DeclaredField
 from dpgeo.datasets.models import Dataset, PublicLayer, Upload
 from dpgeo.jobs.models import Job
 from dpgeo.releases.states import STATES, ReleaseState, StateRules
@@ -54,13 +55,6 @@ class CountingChoice(models.TextChoices):
 
     PEOPLE = Counting.PEOPLE.value, "People: each person once per cell"
     VISITS = Counting.VISITS.value, "Visits: every record"
-
-
-class BoundingChoice(models.TextChoices):
-    """Method of contribution bounding; the values are those of `core.guarantees.Bounding`."""
-
-    RANDOM = Bounding.RANDOM.value, "Some at random"
-    POPULAR = Bounding.POPULAR.value, "Those in the most popular places"
 
 
 class PeriodChoice(models.TextChoices):
@@ -207,8 +201,9 @@ class Release(models.Model):
     """A request for a release and, once its job has committed a draw, that immutable blob.
 
     `salt` seeds the choice of each person's contributions; it is the same for every attempt of the
-    job. The job reads the version of the data that `upload` names and, if `from_day` and `to_day`
-    are set, counts only the rows from the first to the second of these days. `blob_name` and
+    job. The job reads the version of the data that `upload` names. The columns `mechanism` and
+    `bound` repeat facts of the request: lists are searched by the first, and a private choice
+    changes the second. `blob_name` and
     `blob_sha256` are set together at the commit point, and never change. Lists are ordered by
     `day`, and within a day by the random id: an order by time of day would reveal when jobs ended,
     which depends on the private data. If the release belongs to a series, it is the map of period
@@ -224,8 +219,8 @@ class Release(models.Model):
     upload = models.ForeignKey(Upload, on_delete=models.PROTECT, related_name="releases")
     title = models.CharField(max_length=200)
     description = models.TextField(blank=True)
-    mechanism = models.CharField(max_length=60)
-    parameters = models.JSONField(default=dict)
+    mechanism = models.CharField(max_length=60, editable=False)
+    request = DeclaredField(ReleaseRequest)
     layers = models.ManyToManyField(
         PublicLayer,
         related_name="releases",
@@ -247,43 +242,13 @@ class Release(models.Model):
         null=True,
         help_text="The total budget for points then, in its own units; none was declared.",
     )
-    bound = models.PositiveIntegerField(default=1)
-    bounding = models.CharField(
-        max_length=10, choices=BoundingChoice.choices, default=BoundingChoice.RANDOM
-    )
-    counting = models.CharField(
-        max_length=10, choices=CountingChoice.choices, default=CountingChoice.PEOPLE
-    )
-    household = models.PositiveSmallIntegerField(
-        default=1,
-        help_text="Households of up to so many people are protected at the epsilon asked for.",
-    )
-    bound_percent = models.PositiveSmallIntegerField(
-        default=0,
-        help_text="Share of the cost, in per cent, for a private choice of the bound; 0: none.",
-    )
-    most_bound = models.PositiveIntegerField(
-        null=True,
-        editable=False,
-        help_text="The largest bound that may be chosen; none if the request names the bound.",
+    bound = models.PositiveIntegerField(
+        default=1, help_text="The bound that was asked for, and then that of the draw."
     )
     drawn_bound = models.PositiveIntegerField(
         null=True,
         editable=False,
         help_text="The bound that was chosen, stored before anything else is drawn.",
-    )
-    from_day = models.DateField(
-        null=True,
-        blank=True,
-        help_text="First day of the window of time, in the dataset's time zone; none: all rows.",
-    )
-    to_day = models.DateField(
-        null=True, blank=True, help_text="Last day of the window of time, which it includes."
-    )
-    totals = models.JSONField(
-        null=True,
-        blank=True,
-        help_text="What is spent on totals of all the data, as in core.totals.TotalsPlan.",
     )
     notes = models.JSONField(
         default=list,
@@ -367,19 +332,6 @@ class Release(models.Model):
                 name="release_of_rho_has_a_delta",
             ),
             models.CheckConstraint(condition=models.Q(bound__gte=1), name="release_bound_positive"),
-            models.CheckConstraint(
-                condition=models.Q(bound_percent=0, most_bound=None, drawn_bound=None)
-                | models.Q(bound_percent__gt=0, most_bound__gte=1),
-                name="release_chooses_a_bound_within_a_limit",
-            ),
-            models.CheckConstraint(
-                condition=models.Q(household__gte=1), name="release_household_positive"
-            ),
-            models.CheckConstraint(
-                condition=models.Q(from_day=None, to_day=None)
-                | models.Q(from_day__isnull=False, to_day__gte=models.F("from_day")),
-                name="release_window_has_both_days",
-            ),
             models.UniqueConstraint(fields=["series", "number"], name="release_once_per_period"),
             models.CheckConstraint(
                 condition=models.Q(series=None, number=None)
@@ -409,7 +361,7 @@ class Release(models.Model):
         appearance would tell API keys that the job has ended. Until then, the largest bound that
         could be chosen is shown.
         """
-        return self.bound if self.rules.public else self.most_bound or self.bound
+        return self.bound if self.rules.public else self.request.bound
 
     @property
     def delta(self) -> Fraction | None:
@@ -431,7 +383,7 @@ class Release(models.Model):
         It is None for perturbed points, which do not hide presence.
         """
         cost = self.cost
-        return None if isinstance(cost, GeoInd) else protected_at(cost, self.household)[0]
+        return None if isinstance(cost, GeoInd) else protected_at(cost, self.request.household)[0]
 
     @property
     def ledger(self) -> Ledger:
@@ -446,21 +398,15 @@ class Release(models.Model):
         return self.job_id
 
     @property
-    def window(self) -> Window | None:
-        """The days whose rows are counted; None for all rows."""
-        if self.from_day is None or self.to_day is None:
-            return None
-        return Window(self.from_day, self.to_day)
-
-    @property
     def covers(self) -> tuple[datetime.date | None, datetime.date | None]:
         """The first and the last day that the release covers, each None if it is open.
 
         These are the days of the release's window or, without a window, the days declared for the
         dataset.
         """
-        if self.window is not None:
-            return self.window.first, self.window.last
+        window = self.request.window
+        if window is not None:
+            return window.first, window.last
         return self.dataset.covers_from, self.dataset.covers_until
 
     @property

@@ -15,8 +15,8 @@ def promise_of(release: Release) -> Promise:
     """
     dataset, cost = release.dataset, release.cost
     if not isinstance(cost, GeoInd):
-        return of_one_map(cost, dataset.row_noun, release.household)
-    radius = int(release.parameters["radius"])
+        return of_one_map(cost, dataset.row_noun, release.request.household)
+    radius = int(release.request.parameters["radius"])
     apart = snapped_apart(radius, release.ledger.snapping)
     return of_points(
         release.epsilon * apart, radius, release.bound, dataset.row_noun, Unit(dataset.unit)

@@ -41,7 +41,7 @@ from dpgeo.releases.currencies import (
     requests_in_both,
     shares,
 )
-from dpgeo.releases.requests import ReleaseRequest, share_of
+from dpgeo.releases.requests import PricedRequest, share_of
 from dpgeo.spatial.ground_grid import input_step
 
 MOST_CROWDED = 100_000
@@ -84,7 +84,7 @@ class Quote:
     budget may still be changed; afterwards it is None.
     """
 
-    request: ReleaseRequest
+    request: PricedRequest
     mechanism: Mechanism
     params: Any
     plan: Sequence[Spend] | Sequence[RhoSpend]
@@ -214,7 +214,7 @@ def _warning(least: int, guess: Guess | None) -> Phrase | None:
 def release_quote(
     *,
     dataset: Dataset,
-    request: ReleaseRequest,
+    request: PricedRequest,
     guess: Guess | None = None,
     refunds: bool = True,
 ) -> Quote:
@@ -231,10 +231,10 @@ def release_quote(
         params,
         request.amount,
         request.bounding,
-        request.totals,
+        request.totals_plan,
         request.counting,
         delta=request.delta,
-        bound_percent=request.bound_percent,
+        bound_percent=request.choose_bound,
     )
     forecast = release_forecast(dataset=dataset, request=request)
     cost = request.cost(Unit(dataset.unit))
@@ -258,7 +258,7 @@ def release_quote(
 
 
 def _currencies(
-    dataset: Dataset, request: ReleaseRequest, ledger: Ledger, price: int
+    dataset: Dataset, request: PricedRequest, ledger: Ledger, price: int
 ) -> Currencies | None:
     """Return the margins that this request's counts have with a budget in epsilon and in rho.
 
@@ -280,7 +280,7 @@ def _currencies(
     return Currencies(delta=delta, maps=maps, alone=alone, each=each)
 
 
-def _asked_in_both(request: ReleaseRequest, delta: Fraction) -> tuple[Fraction, int]:
+def _asked_in_both(request: PricedRequest, delta: Fraction) -> tuple[Fraction, int]:
     """Return what the request costs as the guarantee of one person: as an epsilon, and in nano-rho.
 
     If a household of k people is protected, these are the k-th part of the requested epsilon
@@ -288,12 +288,10 @@ def _asked_in_both(request: ReleaseRequest, delta: Fraction) -> tuple[Fraction, 
     """
     asked, people = request.of_household, request.household
     rho = nano_rho_for(asked, delta)
-    return (request.epsilon if people == 1 else share_of(asked, people)), rho // people**2
+    return (request.epsilon_of_person if people == 1 else share_of(asked, people)), rho // people**2
 
 
-def _margins(
-    dataset: Dataset, both: tuple[ReleaseRequest, ReleaseRequest] | None
-) -> Margins | None:
+def _margins(dataset: Dataset, both: tuple[PricedRequest, PricedRequest] | None) -> Margins | None:
     """Return the margins of two requests, in epsilon and in rho; None if either has no margin."""
     if both is None:
         return None
@@ -304,14 +302,18 @@ def _margins(
     return None if epsilon is None or rho is None else Margins(epsilon=epsilon, rho=rho)
 
 
-def release_forecast(*, dataset: Dataset, request: ReleaseRequest) -> Forecast:
+def release_forecast(*, dataset: Dataset, request: PricedRequest) -> Forecast:
     """Forecast the noise of a request, even if it exceeds the budget. Raises InvalidInput.
 
     If the bound is chosen privately, it is the noise with the largest bound that may be chosen.
     """
     params = request.params
     _, rest = spends_before_map(
-        request.amount, request.bounding, request.totals, request.counting, request.bound_percent
+        request.amount,
+        request.bounding,
+        request.totals_plan,
+        request.counting,
+        request.choose_bound,
     )
     domain = domain_of(dataset, layers_named(params))
     return forecast(

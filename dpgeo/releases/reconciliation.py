@@ -186,7 +186,7 @@ def _debit_unpaid() -> int:
         if not is_debited(paying := paying_id(series.pk)):
             debited += _debit(series.dataset, paying, series.terms.cost, series.title, {})
     return debited + sum(
-        _debit(release.dataset, paying, release.cost, release.title, release.parameters)
+        _debit(release.dataset, paying, release.cost, release.title, release.request.parameters)
         for release in unpaid.select_related("dataset__ledger")
         if not is_debited(paying := paying_id(release.job_id))
     )

@@ -30,7 +30,7 @@ from dpgeo.postprocess.layers import ShapeLayer, layers
 from dpgeo.postprocess.opening import Opening, opening_of
 from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.privacy.mechanism import run
-from dpgeo.releases.requests import ReleaseRequest
+from dpgeo.releases.requests import PricedRequest
 from dpgeo.spatial.invented_people import invent_people
 
 INVENTED_PEOPLE = 50_000
@@ -53,7 +53,7 @@ class Rehearsed:
     looks: Mapping[str, str]
 
 
-def rehearse(dataset: Dataset, request: ReleaseRequest, people: int) -> Rehearsed:
+def rehearse(dataset: Dataset, request: PricedRequest, people: int) -> Rehearsed:
     """Run a request's mechanism on invented people and return the map.
 
     At most MOST_INVENTED people are invented. Raises InvalidInput if no release can be made with
@@ -83,9 +83,9 @@ def rehearse(dataset: Dataset, request: ReleaseRequest, people: int) -> Rehearse
             SystemEntropy(),
             about,
             request.bounding,
-            request.totals,
+            request.totals_plan,
             delta=request.delta,
-            bound_percent=request.bound_percent,
+            bound_percent=request.choose_bound,
         )
         return _drawn(released, folder)
 

@@ -92,7 +92,7 @@ def check_describable(release: Release) -> None:
     layers = domain_of(release.dataset, layers_named(request_of(release).params)).layers
     zones = [layer for layer in layers.values() if isinstance(layer, Zones)]
     check_public_part(
-        release.parameters,
+        release.request.parameters,
         about(release),
         release.dataset.area,
         sum(layer.most_header_bytes for layer in zones),
@@ -143,9 +143,9 @@ def draw(release: Release, lease: JobLease) -> Released:
             entropy,
             words,
             request.bounding,
-            request.totals,
+            request.totals_plan,
             delta=request.delta,
-            bound_percent=request.bound_percent,
+            bound_percent=request.choose_bound,
             stored=stored_bound(release),
         ),
         sharding.division_of(release, lease),
@@ -168,9 +168,8 @@ def about(release: Release) -> dict[str, str]:
         "attribution": dataset.attribution,
         "row_noun": dataset.row_noun,
         **_total(release),
-        **_window(release),
-        **_household(release),
-        **_bound_choice(release),
+        "request": release.request.model_dump_json(),
+        "time_zone": dataset.time_zone,
         **_series(release),
         **_points_total(release),
         **declarations_of(release),
@@ -200,33 +199,6 @@ def _series(release: Release) -> dict[str, str]:
         return {}
     part = Part(str(series.pk), series.title, release.number, series.first_day, series.terms)
     return part.facts()
-
-
-def _window(release: Release) -> dict[str, str]:
-    """Return public facts about the window of days, by field; {} if all rows are counted."""
-    window = release.window
-    if window is None:
-        return {}
-    return {
-        "from_day": window.first.isoformat(),
-        "to_day": window.last.isoformat(),
-        "time_zone": release.dataset.time_zone,
-    }
-
-
-def _household(release: Release) -> dict[str, str]:
-    """Return the size of the protected households, by field; {} if single people are protected."""
-    return {"household": str(release.household)} if release.household > 1 else {}
-
-
-def _bound_choice(release: Release) -> dict[str, str]:
-    """Return how the bound was chosen privately, by field; {} if the request named the bound."""
-    if not release.bound_percent:
-        return {}
-    return {
-        "bound_percent": str(release.bound_percent),
-        "most_bound": str(request_of(release).bound),
-    }
 
 
 def _names(dataset: Dataset) -> dict[str, str]:

@@ -14,7 +14,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from fractions import Fraction
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
@@ -29,12 +28,13 @@ from dpgeo.audit.services import event_record
 from dpgeo.budgets.merging import ledger_lock
 from dpgeo.budgets.selectors import ledger_for
 from dpgeo.budgets.services import budget_debit, budget_refund, check_decided, check_fits
-from dpgeo.core.epsilon import format_epsilon, parse_epsilon, to_micro
+from dpgeo.core.epsilon import format_epsilon, to_micro
 from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput, NotAllowed
-from dpgeo.core.guarantees import Bounding, Notion, Unit, guarantee, whole_units
-from dpgeo.core.number_text import number_text
+from dpgeo.core.guarantees import Notion, Unit, guarantee, whole_units
 from dpgeo.core.parameters import layers_named
-from dpgeo.core.series import LAST_MONTH_DAY, Period, Protection, Terms
+from dpgeo.core.release_request import ReleaseRequest
+from dpgeo.core.series import Protection, Terms
+from dpgeo.core.series_request import SeriesRequest, broken_rules
 from dpgeo.core.window import Window
 from dpgeo.core.zcdp import epsilon_at, exponent_of
 from dpgeo.datasets.declaration import clean_text
@@ -50,10 +50,9 @@ from dpgeo.releases.blobs import has_other_draw, has_stored_blob
 from dpgeo.releases.models import Release, Series
 from dpgeo.releases.quotes import release_forecast
 from dpgeo.releases.requests import (
-    MAX_BOUND,
-    ReleaseRequest,
+    PricedRequest,
     has_times,
-    read_request,
+    price_request,
     rho_of,
 )
 from dpgeo.releases.selectors import jobs_of_keys
@@ -73,28 +72,17 @@ ENDINGS: Mapping[str, str] = {
 }
 """Reasons why a series ended, by their keys."""
 
-MOST_PERIODS = 1000
-"""Largest number of consecutive periods in which the epsilon of a series may hide a person."""
-
 
 def series_mechanisms() -> list[str]:
     """Return the keys of the mechanisms that can draw the periods of a series."""
     return [each.key for each in MECHANISMS.values() if each.serial is not None]
 
 
-def read_terms(
-    dataset: Dataset,
-    *,
-    period: object,
-    protection: object,
-    each: object,
-    most: object,
-    epsilon: str | Fraction | None,
-) -> Terms:
-    """Parse the privacy terms of a series. Raises InvalidInput, with the field at fault.
+def series_terms(dataset: Dataset, asked: SeriesRequest) -> Terms:
+    """Return the privacy terms of a series. Raises InvalidInput, with the field at fault.
 
-    The arguments are fields of `Terms`, as given in a form or an API call. If the dataset's budget
-    counts in rho, `epsilon` is an epsilon at the budget's delta, and is converted to a rho.
+    If the dataset's budget counts in rho, the epsilon is meant at the budget's delta, and is
+    converted to a rho.
     """
     if Unit(dataset.unit) is not Unit.PERSON:
         raise InvalidInput(
@@ -102,40 +90,16 @@ def read_terms(
             "declare a dataset with a person column.",
             field="protection",
         )
-    try:
-        chosen = Period(str(period))
-    except ValueError:
-        raise InvalidInput(
-            "{value!r} is not a period; give day, week or month.", value=str(period), field="period"
-        ) from None
-    try:
-        kind = Protection(str(protection))
-    except ValueError:
-        raise InvalidInput(
-            "{value!r} is not a protection; give person, all, any or one.",
-            value=str(protection),
-            field="protection",
-        ) from None
-    a_map = _number(each, "each", MAX_BOUND)
-    if kind is Protection.ONE:
-        limit = 1
-    else:
-        limit = _number(most, "most", MAX_BOUND if kind is Protection.PERSON else MOST_PERIODS)
-    if kind is Protection.PERSON and limit < a_map:
-        raise InvalidInput(
-            "Must be at least {each:,}, which one person may add to a single map.",
-            each=a_map,
-            field="most",
-        )
-    asked = parse_epsilon("" if epsilon is None else epsilon)
-    rho = rho_of(dataset.ledger, asked)
+    for refusal in broken_rules(asked):
+        raise refusal
+    rho = rho_of(dataset.ledger, asked.epsilon)
     delta = None if rho is None else dataset.ledger.delta
     terms = Terms(
-        period=chosen,
-        protection=kind,
-        each=a_map,
-        most=limit,
-        epsilon=asked if rho is None or delta is None else epsilon_at(rho, delta),
+        period=asked.period,
+        protection=asked.protection,
+        each=asked.each,
+        most=1 if asked.most is None or asked.protection is Protection.ONE else asked.most,
+        epsilon=asked.epsilon if rho is None or delta is None else epsilon_at(rho, delta),
         rho=rho,
         delta=delta,
     )
@@ -146,18 +110,6 @@ def read_terms(
     return terms
 
 
-def _number(value: object, field: str, most: int) -> int:
-    try:
-        number = int(number_text(value))
-    except (TypeError, ValueError):
-        raise InvalidInput(
-            "{value!r} is not a whole number; write it like 10.", value=str(value), field=field
-        ) from None
-    if not 1 <= number <= most:
-        raise InvalidInput("Must be from 1 to {most:,}.", most=most, field=field)
-    return number
-
-
 def read_map(
     dataset: Dataset,
     terms: Terms,
@@ -166,28 +118,26 @@ def read_map(
     parameters: Mapping[str, object],
     counting: str,
     window: Window | None = None,
-) -> ReleaseRequest:
+) -> PricedRequest:
     """Return the request of one map of a series. Raises InvalidInput.
 
     The map costs an epsilon or a rho, like the series (`terms`). Every mechanism that can draw a
     series can add Gaussian noise, as a cost in rho requires.
 
-    The mechanism, parameters and counting are given as in `requests.read_request`. `window` holds
+    The mechanism, parameters and counting are those of a request. `window` holds
     the days whose rows the map uses, if they are known.
     """
-    request = read_request(
-        dataset,
-        mechanism=mechanism,
-        parameters=parameters,
-        cost=guarantee(terms.cost.notion, terms.amount_of_map, Unit.PERSON, terms.delta),
-        epsilon=None,
-        bound=terms.bound,
-        counting=counting,
-        bounding=Bounding.RANDOM.value,
-        totals=0,
-        from_day=window.first if window else None,
-        to_day=window.last if window else None,
-    )
+    fields = {
+        "mechanism": mechanism,
+        "parameters": parameters,
+        "bound": terms.bound,
+        "counting": counting,
+        "totals": 0,
+        "from_day": window.first if window else None,
+        "to_day": window.last if window else None,
+    }
+    cost = guarantee(terms.cost.notion, terms.amount_of_map, Unit.PERSON, terms.delta)
+    request = price_request(dataset, ReleaseRequest.read(fields), cost=cost)
     serial = request.definition.serial
     if serial is None:
         raise InvalidInput(
@@ -205,53 +155,42 @@ def read_map(
     return request
 
 
-def series_forecast(dataset: Dataset, request: ReleaseRequest) -> Forecast:
+def series_read(dataset: Dataset, asked: SeriesRequest) -> tuple[Terms, PricedRequest]:
+    """Return the terms of a declared series, and the request that each of its maps repeats.
+
+    Raises InvalidInput, with the field at fault.
+    """
+    terms = series_terms(dataset, asked)
+    request = read_map(
+        dataset,
+        terms,
+        mechanism=asked.mechanism,
+        parameters=asked.parameters,
+        counting=asked.counting,
+    )
+    return terms, request
+
+
+def series_forecast(dataset: Dataset, request: PricedRequest) -> Forecast:
     """Forecast the noise of one map of a series. Raises InvalidInput."""
     return release_forecast(dataset=dataset, request=request)
-
-
-EARLIEST = date(1970, 1, 1)
-"""Earliest day on which a series may begin: every period since is drawn, even without rows."""
-
-
-def read_first_day(value: object, period: Period) -> date:
-    """Parse the first day of a series. Raises InvalidInput."""
-    parsed = Window.parse(value, value)
-    if parsed is None:
-        raise InvalidInput("Give the first day of the first period.", field="first_day")
-    if period is Period.MONTH and parsed.first.day > LAST_MONTH_DAY:
-        raise InvalidInput(
-            "Months begin on a day that every month has: give one from the 1st to the 28th.",
-            field="first_day",
-        )
-    if parsed.first < EARLIEST:
-        raise InvalidInput("A series begins in 1970 or later.", field="first_day")
-    return parsed.first
 
 
 def series_declare(
     *,
     dataset: Dataset,
-    title: str,
-    terms: Terms,
-    first_day: object,
-    request: ReleaseRequest,
+    asked: SeriesRequest,
     by: User | None,
-    description: str = "",
-    publish_when_done: bool = False,
-    all_files: bool = False,
 ) -> Series:
     """Declare a series; if it protects a person over the whole series, pay for all maps.
 
-    `request` is the request of a single map (`read_map`). With `all_files`, the files of each map
-    are made once it is published, not on request. `by` is None for the operator at the
-    console. Raises NotAllowed, InvalidInput or BudgetExceeded, or Conflict in the same cases as
-    `release_request`.
+    `by` is None for the operator at the console. Raises NotAllowed, InvalidInput or BudgetExceeded,
+    or Conflict in the same cases as `release_request`.
     """
     _check_may(dataset, by)
-    clean_title = clean_text(title, field="title", longest=150, required=True)
-    clean_description = clean_text(description, field="description", longest=20_000)
-    begins = read_first_day(first_day, terms.period)
+    clean_title = clean_text(asked.title, field="title", longest=150, required=True)
+    clean_description = clean_text(asked.description, field="description", longest=20_000)
+    terms, request = series_read(dataset, asked)
     if not has_times(dataset):
         raise InvalidInput(
             "The rows of this dataset have no time, so no days can be chosen.", field="first_day"
@@ -270,15 +209,15 @@ def series_declare(
             parameters=dict(request.parameters),
             counting=request.counting.value,
             period=terms.period.value,
-            first_day=begins,
+            first_day=asked.first_day,
             protection=terms.protection.value,
             each=terms.each,
             most=terms.most,
             epsilon_units=to_micro(terms.epsilon),
             rho_units=whole_units(Notion.ZCDP, terms.rho) if terms.rho else None,
             delta_exponent=exponent_of(terms.delta) if terms.delta else None,
-            publish_when_done=publish_when_done and may_publish,
-            all_files=all_files,
+            publish_when_done=asked.publish_when_done and may_publish,
+            all_files=asked.all_files,
             salt=os.urandom(SALT_BYTES),
             by_key=by_key,
             created_by=by,

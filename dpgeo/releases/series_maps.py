@@ -56,7 +56,7 @@ def maps_together(shown: Shown) -> SeriesMaps:
 
 
 def _map_of(release: Release) -> PeriodMap:
-    window = release.window
+    window = release.request.window
     if window is None or release.number is None:
         raise ValueError(f"{release.pk} is not a map of a series.")
     return PeriodMap(release.number, window, release.pk, released_of(release))

@@ -37,7 +37,7 @@ from dpgeo.releases.notes import check_read
 from dpgeo.releases.publication import move, publish, release_record
 from dpgeo.releases.quotes import Quote, release_quote
 from dpgeo.releases.release_job import work_on
-from dpgeo.releases.requests import ReleaseRequest, columns_of, cost_columns
+from dpgeo.releases.requests import PricedRequest, columns_of, cost_columns
 from dpgeo.releases.states import ACTIONS
 
 __all__ = [
@@ -69,7 +69,7 @@ def release_request(
     *,
     dataset: Dataset,
     title: str,
-    request: ReleaseRequest,
+    request: PricedRequest,
     requested_by: User | None,
     description: str = "",
     publish_when_done: bool = False,
@@ -153,7 +153,7 @@ def marked_title(upload: Upload, title: str) -> str:
     return title if title.startswith(mark) else f"{mark} {title}"[:200]
 
 
-def period_request(*, series: Series, number: int, request: ReleaseRequest) -> Release:
+def period_request(*, series: Series, number: int, request: PricedRequest) -> Release:
     """Queue the job of a series' period; call it in a transaction, with the series locked.
 
     If each map of the series has a debit of its own, this map is paid for. Raises Conflict without

@@ -133,7 +133,7 @@ def draw_in_shards(
         request.bound,
     )
     contents = [_read(shard) for shard in shards]
-    return combine_shards(request.definition, terms, params, request.epsilon, about, contents)
+    return combine_shards(request.definition, terms, params, request.amount, about, contents)
 
 
 def division_of(release: Release, lease: JobLease) -> Division | None:
@@ -269,7 +269,7 @@ def _work_on(lease: JobLease) -> None:
         shard.upload,
         lease,
         lambda view, params, entropy: run_shard(
-            request.definition, view, params, request.epsilon, entropy, share
+            request.definition, view, params, request.amount, entropy, share
         ),
     )
     _commit_shard(shard, encode_shard(drawn))

@@ -120,6 +120,7 @@ class Desk:
             "epsilon": "0.5",
             "bound": 3,
             "counting": "people",
+            "totals": 0,
             "requested_by": self.user,
         }
         return request_release(dataset, **(fields | changes))

@@ -356,7 +356,9 @@ def _declare_series(city: City) -> None:
     city.ask("series_list", "GET", address)
     mapped = Series.objects.get(pk=series.rpartition("/")[2])
     days = {"from_day": mapped.window(1).first, "to_day": mapped.window(1).last}
-    Release.objects.filter(pk=RELEASE_ID).update(series=mapped, number=1, **days)
+    release = Release.objects.get(pk=RELEASE_ID)
+    asked = release.request.model_copy(update=days)
+    Release.objects.filter(pk=RELEASE_ID).update(series=mapped, number=1, request=asked)
     city.ask("series_query", "POST", f"{series}/query")
     Release.objects.filter(pk=RELEASE_ID).update(series=None, number=None)
     _fail(mapped)

@@ -92,14 +92,13 @@ def install(
         title=released.about["title"],
         description=released.about["description"],
         mechanism=released.mechanism,
-        parameters=dict(released.parameters),
+        request=released.request,
         notion=notion.value,
         cost_units=whole_units(notion, released.guarantee.amount),
         delta_exponent=dataset.ledger.delta_exponent if notion is Notion.ZCDP else None,
         total_units=dataset.ledger.total_units,
         points_total_units=points.total_units if points else None,
         bound=released.bound,
-        counting=released.counting.value,
         job=Job.objects.create(
             task="releases.run", state=JobState.DONE, finished_at=timezone.now()
         ),

@@ -187,7 +187,7 @@ def test_the_page_describes_every_operation_and_problem(client: Client) -> None:
         assert f'id="{operation["operationId"]}"' in text
     for kind in problems.KINDS:
         assert f'id="{kind.kind}"' in text
-    assert "What to spend, with at most six decimals" in text
+    assert "At most six decimals, which text keeps exact" in text
     assert text.count("with a key</span>") == 33
     assert "Example of a body" in text
 

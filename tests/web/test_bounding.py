@@ -32,7 +32,7 @@ def test_popular_bounding_costs_a_tenth_and_is_stated(tmp_path: Path) -> None:
     dataset = make_dataset()
     make_ready(dataset, tmp_path)
     release = make_release(dataset, **{**ASKED, "bounding": "popular"})
-    assert release.bounding == "popular"
+    assert release.request.bounding == "popular"
     assert release.epsilon == 1
     released = released_of(release)
     assert released.bounding is Bounding.POPULAR
@@ -52,7 +52,7 @@ def test_the_quote_forecasts_noise_without_that_tenth() -> None:
 
 
 def test_invalid_choices_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="random or popular"):
+    with pytest.raises(InvalidInput, match="choose from random, popular"):
         quote_release(make_dataset(), **ASKED, bounding="best")
     records = make_dataset(unit="record")
     fields = {**ASKED, "counting": "visits", "bound": 1}
@@ -105,9 +105,9 @@ def test_advice_and_warnings_follow_from_guesses() -> None:
     for changes, field in (
         ({"people": 0}, "guess.people"),
         ({"share": 2}, "guess.share"),
-        ({"share": "1"}, "guess"),
-        ({"records": 1.5}, "guess"),
-        ({"more": 1}, "guess"),
+        ({"share": "1"}, "guess.share"),
+        ({"records": 1.5}, "guess.records"),
+        ({"more": 1}, "guess.more"),
     ):
         body = {**REQUEST, "guess": {**GUESS, **changes}}
         assert asks.ask("POST", address, body, 400)["field"] == field

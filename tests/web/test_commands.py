@@ -71,7 +71,7 @@ def test_a_file_becomes_a_dataset_and_a_published_map(trips: Path) -> None:
     )
     release = Release.objects.get()
     assert release.state == ReleaseState.PUBLISHED
-    assert (release.parameters["cells"], release.bound, release.title) == (16, 2, "A week")
+    assert (release.request.parameters["cells"], release.bound, release.title) == (16, 2, "A week")
     assert "left before 4, after 3" in output
     assert f"Published: /maps/{release.pk}/" in output
     assert release.files.get(name="map.bin").sha256 in output
@@ -157,7 +157,7 @@ def test_private_categories_and_measures_are_declared_and_divide_a_map(tmp_path:
     keys = ("1-walk", "2-bike", "3-car", "4-other")
     for release in Release.objects.all():
         assert not release.files.filter(name__contains="hovercraft").exists()
-        for key, mean in zip(keys, wanted[release.parameters["measure"]], strict=True):
+        for key, mean in zip(keys, wanted[release.request.parameters["measure"]], strict=True):
             file_name = f"averages-{key}.csv"
             name = ask_for(release, file_name).files.get(name=file_name).stored_name
             with public_storage().open(name) as file:

@@ -23,6 +23,7 @@ FIELDS = {
     "counting": "people",
     "bound": "2",
     "bounding": "random",
+    "totals": "0",
 }
 
 

@@ -117,7 +117,10 @@ def everything(desk: Desk) -> dict[str, tuple[str, str]]:
         "new upload": (f"{dataset_page}upload/", "Niemand außerhalb kann sie je abrufen."),
         "upload": (f"/desk/uploads/{read.pk}/", "wird der Bericht nicht gezeigt"),
         "columns": (f"/desk/uploads/{received.pk}/", "So haben wir Ihre Datei gelesen"),
-        "new release": (f"{dataset_page}release/", "Jede Person zählt höchstens an"),
+        "new release": (
+            f"{dataset_page}release/",
+            "Orte, an denen eine Person gezählt",
+        ),
         "quote": (priced + guessed, "Aus Ihren Einstellungen; Ihre Daten wurden nicht gelesen"),
         "wait": (f"/desk/datasets/{desk.declare(title='Leer').slug}/release/", "nichts zu zählen"),
         "draft": (f"/desk/releases/{draft.pk}/", "Den Entwurf der Karte ansehen"),
@@ -174,7 +177,7 @@ def test_receipts_errors_and_answers_are_german(desk: Desk) -> None:
     assert english_in(readable(receipt)) == []
     wrong = desk.client.post(address, asked(bound="x", title="")).content.decode()
     assert "2 Angaben sind zu verbessern." in wrong
-    assert "Muss eine ganze Zahl sein, etwa 10." in wrong
+    assert "ist keine ganze Zahl; schreiben Sie sie wie 10." in wrong
     saved = desk.client.post(
         f"/de/desk/datasets/{dataset.slug}/edit/",
         {"title": "Gänge", "licence": "CC0 1.0", "budget": "20", "keep_raw": "yes"},

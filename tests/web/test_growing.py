@@ -409,7 +409,7 @@ def test_the_command_declares_adds_and_releases_a_window(tmp_path: Path) -> None
     asked = ["release", "trips", "--mechanism", "uniform-grid", "--epsilon", "100", "--wait"]
     asked += ["--from-day", "2026-02-01", "--to-day", "2026-02-28", "--param", "cells=8"]
     call_command(*asked, stdout=output)
-    assert "Rows from 2026-02-01 to 2026-02-28, UTC" in output.getvalue()
+    assert "  from_day: 2026-02-01\n  to_day: 2026-02-28\n" in output.getvalue()
     assert counted(Release.objects.get()) == 30
 
 
@@ -452,7 +452,10 @@ def test_a_window_is_chosen_at_the_desk_and_shown_before_and_after_paying(desk: 
     token = receipt.split('name="token" value="')[1].split('"')[0]
     desk.client.post(address, {**form, "step": "spend", "token": token})
     release = Release.objects.get()
-    assert (str(release.from_day), str(release.to_day)) == (days["from_day"], days["to_day"])
+    assert (str(release.request.from_day), str(release.request.to_day)) == (
+        days["from_day"],
+        days["to_day"],
+    )
     release_run(release_id=release.pk)
     release.refresh_from_db()
     release_publish(release=release, by=None)
@@ -478,7 +481,7 @@ def test_a_window_is_chosen_on_the_way_to_a_map(desk: Desk) -> None:
         f"{reverse('desk-publish', args=[dataset.slug])}?{query}",
         {"title": "May", "licence": "CC BY 4.0", "token": token},
     )
-    assert str(Release.objects.get().to_day) == "2026-05-31"
+    assert str(Release.objects.get().request.to_day) == "2026-05-31"
 
 
 def test_the_number_of_files_is_not_public(desk: Desk) -> None:

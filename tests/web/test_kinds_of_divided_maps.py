@@ -84,7 +84,7 @@ def test_the_column_of_a_map_is_chosen_and_named_before_it_is_paid(desk: Desk) -
     assert not Release.objects.exists()
     sent["token"] = second.context["token"]
     desk.client.post(f"{at}/publish/?kind=averages&total=2&column=rent", sent)
-    assert Release.objects.get().parameters["measure"] == "rent"
+    assert Release.objects.get().request.parameters["measure"] == "rent"
 
 
 def test_a_kind_says_what_the_dataset_lacks(desk: Desk) -> None:

@@ -270,7 +270,7 @@ def test_the_path_asks_in_how_many_places_a_person_may_count(desk: Desk) -> None
         other = {"other_places": places} if places == "12" else {"places": places}
         answer = desk.client.get(address, {"total": "1", **other})
         margins.append(answer.context["chosen"].margin)
-        assert answer.context["settings"].bound == int(places or 1)
+        assert answer.context["settings"].asked.bound == int(places or 1)
     assert margins[0] < margins[1] < margins[3] < margins[2]
     onwards = desk.client.get(address, {"total": "1", "places": "5", "go": "publish"})["Location"]
     assert "each person in up to 5 places" in desk.page(onwards)
@@ -434,7 +434,7 @@ def test_where_rows_are_protected_a_row_counts_once(desk: Desk) -> None:
     dataset = desk.declare(ready=True, unit="record")
     address = f"/desk/datasets/{dataset.slug}/map/cost/"
     assert "In how many places" not in desk.page(address)
-    assert MapSettings(dataset, {"places": "5"}).bound == 1
+    assert MapSettings(dataset, {"places": "5"}).asked.bound == 1
 
 
 def published(desk: Desk, dataset: Dataset, **query: str) -> Any:
@@ -452,8 +452,8 @@ def test_publishing_sets_the_total_and_pays_once(desk: Desk) -> None:
     release = Release.objects.get()
     assert (release.epsilon, release.mechanism, release.bound) == (Fraction(1, 2), "auto", 1)
     assert release.publish_when_done
-    assert release.totals is not None
-    assert release.totals["percent"] == 10
+    assert release.request.totals_plan is not None
+    assert release.request.totals == 10
     dataset.ledger.refresh_from_db()
     assert (dataset.ledger.total, dataset.ledger.spent) == (Fraction(1), Fraction(1, 2))
     # The next map uses a share of what is left of the total; the page does not ask for a total

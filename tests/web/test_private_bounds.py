@@ -25,7 +25,7 @@ from dpgeo.privacy.bound_choice import BOUND
 from dpgeo.releases import release_job
 from dpgeo.releases.models import Release
 from dpgeo.releases.private_draw import stored_bound
-from dpgeo.releases.requests import read_request, request_of, request_of_draw
+from dpgeo.releases.requests import read_request
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_publish, release_run
 from tests.makers import make_dataset, make_ready, make_release, make_request, quote_release
@@ -41,6 +41,7 @@ ASKED: dict[str, Any] = {
     "epsilon": "1",
     "bound": 20,
     "counting": "people",
+    "totals": 0,
 }
 
 
@@ -69,9 +70,9 @@ def test_a_chosen_bound_is_paid_for_stated_and_shown(
     assert sum(line.amount for line in released.trace) == released.guarantee.amount
     assert 1 <= released.bound <= 20
     assert released.bound == release.bound == release.drawn_bound
-    assert (released.bound_percent, released.most_bound) == (5, 20)
-    assert request_of(release) == request_of_draw(released, release.parameters)
-    assert (like(release)["bound"], like(release)["choose_bound"]) == (20, True)
+    assert (released.request.choose_bound, released.request.bound) == (5, 20)
+    assert released.request == release.request
+    assert (like(release)["bound"], like(release)["choose_bound"]) == (20, 5)
 
     document = json.loads(json.dumps(statement(released)))
     document["files"] = [{"name": "map.bin", "media_type": "x", "size": 1, "sha256": "0" * 64}]
@@ -90,7 +91,7 @@ def test_a_release_whose_request_names_the_bound_says_nothing_of_it(tmp_path: Pa
     dataset = make_dataset()
     make_ready(dataset, tmp_path)
     released = released_of(make_release(dataset, **ASKED))
-    assert (released.bound, released.most_bound, released.bound_percent) == (20, 20, 0)
+    assert (released.bound, released.request.choose_bound) == (20, 0)
     assert "bound_choice" not in statement(released)
 
 
@@ -155,8 +156,8 @@ def test_the_first_bound_that_is_stored_is_final(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "why"),
     [
-        ({"choose_bound": 21}, "from 1 to 20"),
-        ({"choose_bound": -1}, "from 1 to 20"),
+        ({"choose_bound": 21}, "from 0 to 20"),
+        ({"choose_bound": -1}, "from 0 to 20"),
         ({"choose_bound": "few"}, "not a whole number"),
         (
             {"choose_bound": 5, "mechanism": "private-clusters", "parameters": {}},
@@ -177,7 +178,7 @@ def test_records_have_no_bound_to_choose() -> None:
 
 
 def test_the_quote_forecasts_the_noise_of_the_largest_bound() -> None:
-    quote = quote_release(make_dataset(), **ASKED, choose_bound=5, totals=10)
+    quote = quote_release(make_dataset(), **{**ASKED, "totals": 10}, choose_bound=5)
     noise = laplace(quote.forecast.noise)
     assert (noise.epsilon, noise.sensitivity) == (Fraction(85, 100), 20)
     assert quote.plan[0].label == BOUND
@@ -203,10 +204,10 @@ def test_the_api_shows_the_bound_from_publication_on(desk: Desk) -> None:
 def test_the_desk_and_the_command_ask_for_it(desk: Desk, tmp_path: Path) -> None:
     dataset = desk.declare(ready=True, budget=Fraction(3))
     form = {"mechanism": "uniform-grid", "uniform-grid.cells": "8", "epsilon": "1", "bound": "20"}
-    form |= {"counting": "people", "title": "x", "choose_bound": "on"}
+    form |= {"counting": "people", "title": "x", "choose_bound": "5"}
     page = desk.client.get(reverse("desk-quote", args=[dataset.slug]), form).content.decode()
     assert "chosen privately, at most 20" in page
     call_command("release", dataset.slug, mechanism="auto", bound="20", epsilon="1",
                  choose_bound="5")  # fmt: skip
     release = Release.objects.get(dataset=dataset)
-    assert (release.bound_percent, release.most_bound) == (5, 20)
+    assert (release.request.choose_bound, release.request.bound) == (5, 20)

@@ -398,7 +398,7 @@ def test_programs_exchange_an_area_for_a_named_place() -> None:
     body = {"study_area": area(10.3), "place": PLACE}
     assert asks.ask("PATCH", address, body)["study_area"] == area(10.3)
     less = {name: text for name, text in PLACE.items() if name != "url"}
-    assert asks.ask("PATCH", address, {**body, "place": less}, 400)["field"] == "place"
+    assert asks.ask("PATCH", address, {**body, "place": less}, 400)["field"] == "place.url"
 
 
 def test_the_desk_asks_for_the_provenance_of_layers(published: Release) -> None:

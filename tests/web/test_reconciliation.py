@@ -23,6 +23,7 @@ from dpgeo.artefacts import codec
 from dpgeo.budgets.models import Entry, EntryKind, Ledger
 from dpgeo.commands.management.commands import reap
 from dpgeo.core.errors import Conflict
+from dpgeo.core.guarantees import Bounding, Counting
 from dpgeo.core.released import Content
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.orphan_files import SAFE_AGE, uploads_sweep, work_sweep
@@ -312,6 +313,9 @@ def test_a_release_whose_draw_a_restored_database_lost_cannot_be_cancelled(tmp_p
     assert not Entry.objects.filter(job=release.job_id, kind=EntryKind.REFUND).exists()
 
 
+COST = "cost_units"
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -319,8 +323,9 @@ def test_a_release_whose_draw_a_restored_database_lost_cannot_be_cancelled(tmp_p
         {"mechanism": "quadtree"},
         {"cost_units": 500_000},
         {"bound": 2},
-        {"counting": "visits"},
-        {"bounding": "popular"},
+        {"counting": Counting.VISITS},
+        {"bounding": Bounding.POPULAR},
+        {"household": 2},
     ],
 )
 def test_a_draw_of_another_request_is_not_recovered_but_debited(
@@ -334,7 +339,9 @@ def test_a_draw_of_another_request_is_not_recovered_but_debited(
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     forget_commit(release)
-    Release.objects.filter(pk=release.pk).update(**change)
+    asked = release.request.model_copy(update={k: v for k, v in change.items() if k != COST})
+    costs = {name: value for name, value in change.items() if name == COST}
+    Release.objects.filter(pk=release.pk).update(request=asked, **costs)
     swept = releases_sweep()
     assert (swept.adopted, swept.debited) == (0, 1)
     assert releases_sweep().debited == 0

@@ -166,7 +166,7 @@ def test_records_are_never_called_people(tmp_path: Path) -> None:
     assert refused.value.field == "counting"
     assert spent(dataset) == 0
     call_command("release", dataset.slug, mechanism="uniform-grid", epsilon="1")
-    assert Release.objects.get().counting == "visits"
+    assert Release.objects.get().request.counting == "visits"
 
 
 def test_a_release_needs_data(dataset: Dataset) -> None:
@@ -230,6 +230,8 @@ def test_the_blob_states_the_request_and_the_guarantee(dataset: Dataset) -> None
         "dataset_total_epsilon": "4",
         "requested_on": release.created_at.date().isoformat(),
         "public_layers": "[]",
+        "request": release.request.model_dump_json(),
+        "time_zone": "Europe/Berlin",
     }
     assert (released.bound, released.counting.value) == (3, "visits")
     assert released.guarantee.epsilon == 1

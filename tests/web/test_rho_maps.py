@@ -190,7 +190,7 @@ def test_a_range_adds_the_variances_of_gaussian_noise(client: Client) -> None:
 def test_a_rehearsal_on_invented_people_has_gaussian_noise() -> None:
     accounting = Accounting(delta_exponent=9, population=3_000_000)
     dataset = make_dataset(area=DOMAIN.area, budget=Fraction(3), accounting=accounting)
-    asked: dict[str, Any] = {"mechanism": "uniform-grid", "parameters": {"cells": 8}}
+    asked: dict[str, Any] = {"mechanism": "uniform-grid", "parameters": {"cells": 8}, "totals": 0}
     request = read_request(dataset, **asked, epsilon="1", bound=5, counting="people")
     shown = rehearse(dataset, request, 200)
     array = shown.files[map_array.NAME]

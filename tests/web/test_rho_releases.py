@@ -37,7 +37,6 @@ from dpgeo.pages.desk.cost import places, protection
 from dpgeo.pages.desk.kinds import lacks_points
 from dpgeo.pages.desk.settings import SHARES, MapSettings
 from dpgeo.releases.currencies import Margins
-from dpgeo.releases.requests import request_of, request_of_draw
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_cancel, release_publish
 from tests.makers import make_dataset, make_ready, make_release, make_request, quote_release
@@ -91,7 +90,7 @@ def test_a_map_with_gaussian_noise_costs_the_rho_of_its_epsilon(dataset: Dataset
     assert isinstance(line.noise, DiscreteGaussian)
     assert line.noise.squared_sensitivity == 5
     assert line.rho == released.guarantee.rho == line.noise.rho
-    assert request_of(release) == request_of_draw(released, release.parameters)
+    assert released.request == release.request
 
 
 def test_a_map_in_rho_is_the_same_after_it_is_stored(dataset: Dataset) -> None:
@@ -135,15 +134,14 @@ def test_a_quote_gives_both_the_rho_and_the_maps_that_remain(dataset: Dataset) -
 
 def test_totals_are_paid_with_a_share_of_rho_and_stated(dataset: Dataset) -> None:
     quote = quote_release(dataset, **ASKED, totals=None)
-    assert quote.request.totals is not None
-    assert quote.request.totals.percent == 10
+    assert quote.request.totals == 10
     assert isinstance(quote.forecast.noise, DiscreteGaussian)
     assert quote.forecast.noise.rho == quote.request.amount * Fraction(9, 10)
     release = make_release(dataset, **ASKED, totals=20, most_visits=50)
     assert spent(dataset) == release.cost_units == nano_rho_for(Fraction(1), DELTA)
     released = released_of(release)
     assert released.totals is not None
-    assert request_of(release) == request_of_draw(released, release.parameters)
+    assert released.request == release.request
     document: Any = json.loads(json.dumps(statement(released)))
     said = document["totals"]
     schema = statement_schema()
@@ -369,7 +367,6 @@ def test_the_desk_names_the_delta_of_gaussian_noise_alone(dataset: Dataset, desk
     assert '</span> 0.2 at <span class="eps">δ</span> = 1e-9</h2>' in page
     form = desk.page(reverse("desk-release-new", args=[dataset.slug]))
     assert "delta, 1e-9, and paid for in rho" in form
-    assert "with its square root where people" in form
     pure = desk.page(f"{address}?{asked.format('quadtree')}")
     assert "δ" not in pure.split("</header>")[0]
 
@@ -379,7 +376,7 @@ def test_the_desk_spends_a_share_of_the_rho(dataset: Dataset) -> None:
         chosen = MapSettings(dataset, {"detail": detail})
         request = chosen.request(detail)
         assert request is not None
-        assert request.rho is not None
+        assert request.delta is not None
         price = dataset.ledger.price(request.cost(Unit.PERSON))
         assert 0.75 * share * dataset.ledger.total_units < price
         assert price <= share * dataset.ledger.total_units
@@ -423,7 +420,7 @@ def test_the_desk_says_of_a_map_in_rho_that_people_were_counted_in_places(
     page = desk.client.get(reverse("desk-release", args=[release.pk])).content.decode()
     assert "in at most 5 places" in page
     assert "at most 5 points" not in page
-    assert "households of up to 2 people" in page
+    assert "Protect households of up to so many people</dt><dd>2</dd>" in page
 
 
 def test_the_desk_offers_totals_of_maps_in_rho_for_a_tenth_of_the_cost(
@@ -431,7 +428,7 @@ def test_the_desk_offers_totals_of_maps_in_rho_for_a_tenth_of_the_cost(
 ) -> None:
     Dataset.objects.filter(pk=dataset.pk).update(organisation=desk.organisation)
     address = reverse("desk-release-new", args=[dataset.slug])
-    assert "for a tenth of the cost" in desk.client.get(address).content.decode()
+    assert "Share of the cost for totals, in per cent" in desk.page(address)
 
 
 def test_a_budget_in_rho_is_declared_and_changed_at_the_desk(desk: Desk) -> None:

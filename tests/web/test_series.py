@@ -24,6 +24,7 @@ from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
 from dpgeo.core.guarantees import Notion, units_in
 from dpgeo.core.noise import DiscreteGaussian
 from dpgeo.core.released import FlowsRelease, GridRelease
+from dpgeo.core.series_request import SeriesRequest
 from dpgeo.core.zcdp import nano_rho_for
 from dpgeo.datasets.erasure import person_erase, person_readmit
 from dpgeo.datasets.ingest_job import upload_ingest
@@ -43,16 +44,16 @@ from dpgeo.releases.selectors import released_of
 from dpgeo.releases.series import (
     due_periods,
     local_today,
-    read_map,
-    read_terms,
     series_complete,
     series_declare,
     series_draw_due,
     series_end,
     series_end_all,
+    series_read,
     series_request_period,
     series_resume,
     series_seen,
+    series_terms,
 )
 from dpgeo.releases.series_state import states_sweep
 from dpgeo.releases.services import release_cancel, release_publish, release_run
@@ -103,8 +104,9 @@ def add(dataset: Dataset, content: bytes) -> Upload:
     return upload
 
 
-def declare(dataset: Dataset, **changes: Any) -> Series:
-    asked: dict[str, Any] = {
+def asked(**changes: Any) -> SeriesRequest:
+    """Return the declaration of a weekly series, with changes."""
+    usual: dict[str, Any] = {
         "period": "week",
         "protection": "person",
         "each": 2,
@@ -117,21 +119,12 @@ def declare(dataset: Dataset, **changes: Any) -> Series:
         "first_day": FIRST.isoformat(),
         "publish_when_done": False,
         "all_files": False,
-        **changes,
     }
-    terms = read_terms(
-        dataset, **{key: asked[key] for key in ("period", "protection", "each", "most", "epsilon")}
-    )
-    request = read_map(
-        dataset, terms, **{key: asked[key] for key in ("mechanism", "parameters", "counting")}
-    )
-    return series_declare(
-        dataset=dataset,
-        terms=terms,
-        request=request,
-        by=None,
-        **{key: asked[key] for key in ("title", "first_day", "publish_when_done", "all_files")},
-    )
+    return SeriesRequest.read(usual | changes)
+
+
+def declare(dataset: Dataset, **changes: Any) -> Series:
+    return series_declare(dataset=dataset, asked=asked(**changes), by=None)
 
 
 def complete(series: Series, weeks: int) -> None:
@@ -178,7 +171,7 @@ def test_a_series_draws_a_map_for_each_week_and_fades_at_the_allowance(dataset: 
     assert [release.number for release in releases] == [1, 2, 3, 4]
     assert [counted(release) for release in releases] == [40, 40, 20, 0]
     assert used(series) == [5] * 20
-    assert [release.window.first for release in releases if release.window] == [
+    assert [release.request.window.first for release in releases] == [
         FIRST + timedelta(weeks=number) for number in range(4)
     ]
     assert releases[1].title == "Weekly visits, 2026-01-12 to 2026-01-18"
@@ -537,7 +530,7 @@ def test_a_series_ends_when_its_budget_is_spent(dataset: Dataset) -> None:
 
 
 def test_the_epsilons_of_periods_in_a_row_are_rounded_down(dataset: Dataset) -> None:
-    terms = read_terms(dataset, period="week", protection="any", each=1, most=3, epsilon="1")
+    terms = series_terms(dataset, asked(protection="any", each=1, most=3, epsilon="1"))
     assert terms.epsilon_of_map * 3 <= 1
     assert terms.epsilon_of_map * 10**6 == 333_333
 
@@ -909,8 +902,8 @@ def test_maps_of_a_declared_number_have_gaussian_noise_of_one_maps_cells() -> No
 @pytest.mark.parametrize("protection", ["any", "one"])
 def test_maps_that_are_paid_one_by_one_are_paid_in_rho(mechanism: str, protection: str) -> None:
     dataset = rho_dataset()
-    terms = read_terms(dataset, period="week", protection=protection, each=1, most=4, epsilon="1")
-    request = read_map(dataset, terms, mechanism=mechanism, parameters={}, counting="people")
+    weekly = asked(protection=protection, each=1, most=4, epsilon="1", mechanism=mechanism)
+    terms, request = series_read(dataset, weekly.model_copy(update={"parameters": {}}))
     whole = nano_rho_for(Fraction(1), Fraction(1, 10**9))
-    assert request.rho == Fraction(whole // (4 if protection == "any" else 1), 10**9)
-    assert terms.epsilon_of_map == request.epsilon
+    assert request.amount == Fraction(whole // (4 if protection == "any" else 1), 10**9)
+    assert terms.epsilon_of_map == request.epsilon_of_person

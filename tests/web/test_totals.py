@@ -18,10 +18,11 @@ from dpgeo.artefacts.statement_schema import statement_schema
 from dpgeo.core.counted import Counted
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting
+from dpgeo.core.totals import TotalsPlan
 from dpgeo.pages.release_summary import summarise
 from dpgeo.privacy.totals import WEIGHTS
 from dpgeo.releases.models import Release
-from dpgeo.releases.requests import request_of, request_of_draw
+from dpgeo.releases.requests import request_of
 from dpgeo.releases.selectors import released_of
 from tests.makers import make_dataset, make_ready, make_release, quote_release
 from tests.noise import laplace
@@ -46,13 +47,13 @@ def test_a_release_with_totals_pays_for_them_once_and_states_them(tmp_path: Path
     dataset = make_dataset()
     make_ready(dataset, tmp_path)
     release = make_release(dataset, **ASKED, totals=20, most_visits=50)
-    assert release.totals == {"percent": 20, "sightings": 100, "visits": 50}
+    assert release.request.totals_plan == TotalsPlan(percent=20, sightings=100, visits=50)
     assert release.epsilon == 1
     released = released_of(release)
     assert released.guarantee.epsilon == sum(line.amount for line in released.trace) == 1
     assert [line.label for line in released.trace] == [*WEIGHTS[Counting.PEOPLE], "cell counts"]
     assert released.trace[-1].epsilon == Fraction(4, 5)
-    assert request_of_draw(released, release.parameters) == request_of(release)
+    assert released.request == release.request
 
     document: Any = statement(released)
     Draft202012Validator(statement_schema()["properties"]["totals"]).validate(document["totals"])
@@ -80,7 +81,7 @@ def test_the_quote_forecasts_noise_without_the_share_of_totals() -> None:
 @pytest.mark.parametrize(
     ("changes", "field", "why"),
     [
-        ({"totals": 60}, "totals", "from 1 to 50"),
+        ({"totals": 60}, "totals", "from 0 to 50"),
         ({"totals": "ten"}, "totals", "not a whole number"),
         ({"totals": 10, "most_sightings": 1}, "most_sightings", "at least 2"),
         ({"totals": 10, "most_visits": 0}, "most_visits", "from 1 to"),
@@ -100,18 +101,18 @@ def test_impossible_totals_are_refused(changes: dict[str, Any], field: str, why:
 def test_single_records_need_no_totals() -> None:
     records = {**ASKED, "counting": "visits", "bound": 1}
     dataset = make_dataset(unit="record")
-    assert quote_release(dataset, **records, totals=None).request.totals is None
+    assert quote_release(dataset, **records, totals=None).request.totals_plan is None
     with pytest.raises(InvalidInput, match="all of which are counted"):
         quote_release(dataset, **records, totals=10)
 
 
 def test_totals_are_usual_where_persons_are_protected() -> None:
     dataset = make_dataset()
-    usual = quote_release(dataset, **{**ASKED, "bound": 300}, totals=None).request.totals
+    usual = quote_release(dataset, **{**ASKED, "bound": 300}, totals=None).request.totals_plan
     assert usual is not None
     assert (usual.percent, usual.sightings, usual.visits) == (10, 300, 400)
     clusters = {**ASKED, "mechanism": "private-clusters", "parameters": {}}
-    assert quote_release(dataset, **clusters, totals=None).request.totals is None
+    assert quote_release(dataset, **clusters, totals=None).request.totals_plan is None
 
 
 @pytest.mark.parametrize(("options", "percent"), [({}, 10), ({"totals": "0"}, None)])
@@ -122,7 +123,7 @@ def test_the_command_buys_the_usual_totals(
     make_ready(dataset, tmp_path)
     parameters = {"mechanism": "uniform-grid", "epsilon": "1", "bound": 2}
     call_command("release", dataset.slug, **parameters, **options)
-    totals = request_of(Release.objects.get()).totals
+    totals = request_of(Release.objects.get()).totals_plan
     assert (totals.percent if totals else None) == percent
 
 

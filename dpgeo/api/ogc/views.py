@@ -137,9 +137,10 @@ class CollectionsView(OgcView):
         )
         further = next_url(request._request, following)
         document = documents.list_links(request, self.form, further)
-        collections = [each for release in releases for each in collections_of(release)]
+        collections: list[Collection | SeriesCollection] = []
         if cursor is None:
-            collections = [*series_collections(), *collections]
+            collections += series_collections()
+        collections += [each for release in releases for each in collections_of(release)]
         write = documents.CollectionSerializer(context={"request": request, "form": "json"})
         document["collections"] = [write.to_representation(each) for each in collections]
         return self.answer(document, title="Collections")

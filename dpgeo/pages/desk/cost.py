@@ -49,19 +49,6 @@ from dpgeo.releases.requests import rho_for, share_of
 
 REHEARSED_SECONDS = 600
 
-ADDRESSED = (
-    "kind",
-    "method",
-    "detail",
-    "total",
-    "ledger",
-    "people",
-    "places",
-    "column",
-    "household",
-)
-"""Settings that are part of the URL of a map of invented people, in this order."""
-
 TOTAL = translatable(
     "{verdict}, if all of it is used: a guess is right at most {times} times in 100."
 )
@@ -135,13 +122,7 @@ def cost(request: HttpRequest, slug: str) -> HttpResponse:
 def first_problem(request: HttpRequest, settings: MapSettings) -> str:
     """Return the first problem that prevents publishing the map, as text; "" if there is none."""
     problem = total_problem(request, settings)
-    return (
-        problem
-        or settings.people_problem
-        or settings.places_problem
-        or settings.household_problem
-        or settings.window_problem
-    )
+    return problem or settings.people_problem or next(iter(settings.problems.values()), "")
 
 
 def total_problem(request: HttpRequest, settings: MapSettings) -> str:
@@ -211,7 +192,7 @@ def protection(settings: MapSettings) -> dict[str, Any]:
     epsilon = settings.epsilon(settings.detail)
     if not epsilon:
         return {"nothing_left": True}
-    people = settings.household
+    people = settings.asked.household
     try:
         cost = of_one_person(settings, ledger, epsilon, people)
     except DpgeoError:
@@ -268,9 +249,9 @@ def pictures(settings: MapSettings) -> dict[str, Any]:
             {
                 "kind": settings.kind.key,
                 "total": SUGGESTED_TOTALS[1],
-                "places": str(settings.bound),
+                "places": str(settings.asked.bound),
                 "column": settings.column,
-                "household": str(settings.household),
+                **settings.options,
             },
         )
     methods = [
@@ -290,7 +271,7 @@ def pictures(settings: MapSettings) -> dict[str, Any]:
 
 
 def picture_address(settings: MapSettings, **changes: str) -> str:
-    """Return the URL of a map of invented people; it contains the settings in ADDRESSED."""
+    """Return the URL of a map of invented people; it contains the settings."""
     values: dict[str, str] = {
         "kind": settings.kind.key,
         "method": settings.method,
@@ -298,15 +279,17 @@ def picture_address(settings: MapSettings, **changes: str) -> str:
         "total": settings.total_text,
         "ledger": settings.shared_text,
         "people": str(settings.people),
-        "places": str(settings.bound),
+        "places": str(settings.asked.bound),
         "column": settings.column,
-        "household": str(settings.household),
+        **settings.options,
     }
-    values |= changes
-    text = json.dumps([values[name] for name in ADDRESSED])
     return reverse(
         "desk-rehearsal",
-        args=[settings.dataset.slug, urlsafe_base64_encode(text.encode()), "map.bin"],
+        args=[
+            settings.dataset.slug,
+            urlsafe_base64_encode(json.dumps(values | changes).encode()),
+            "map.bin",
+        ],
     )
 
 
@@ -348,6 +331,6 @@ def read_settings(text: str) -> dict[str, str]:
     """Return the settings contained in a URL from `picture_address`. Raises Http404."""
     try:
         values = json.loads(urlsafe_base64_decode(text[:2000]))
-        return dict(zip(ADDRESSED, map(str, values), strict=True))
-    except (ValueError, TypeError, RecursionError):
+        return {name: str(value) for name, value in values.items()}
+    except (ValueError, AttributeError, RecursionError):
         raise Http404("No such rehearsal.") from None

@@ -156,13 +156,12 @@ def shown(settings: MapSettings) -> list[str]:
     """Return the facts that the user agrees to on the page, as texts.
 
     The facts are the amount to spend, the lifetime total, the id of the ledger that is charged, the
-    column that the map shows ("" if it shows none) and the size of the households that it protects.
-    The form's signed token contains them, so that only what the user has seen is spent and
-    published.
+    column that the map shows ("" if it shows none) and the further choices. The form's signed token
+    contains them, so that only what the user has seen is spent and published.
     """
     amount = next(card.amount for card in settings.cards() if card.chosen)
-    ledger, people = str(settings.dataset.ledger_id), str(settings.household)
-    return [amount, str(settings.total), ledger, settings.column, people]
+    ledger, options = str(settings.dataset.ledger_id), settings.asked.options()
+    return [amount, str(settings.total), ledger, settings.column, *map("=".join, options.items())]
 
 
 def give_budget(request: HttpRequest, settings: MapSettings) -> None:

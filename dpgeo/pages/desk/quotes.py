@@ -12,10 +12,11 @@ from django.forms import BooleanField
 from dpgeo.artefacts.promises import of_household
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
-from dpgeo.core.epsilon import MICRO, format_epsilon
+from dpgeo.core.epsilon import MICRO
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import GeoInd, Notion, PureDP
 from dpgeo.core.noise import CountNoise, DiscreteGaussian, DiscreteLaplace, PlanarLaplace
+from dpgeo.core.release_request import ReleaseRequest
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.desk.figures import chart_of, circles_of, mesh_of, outline_of
@@ -42,7 +43,7 @@ def quote_for(form: ReleaseForm) -> Quote | None:
         return None
     try:
         request = form.release_request()
-        return release_quote(dataset=form.dataset, request=request, guess=form.guess())
+        return release_quote(dataset=form.dataset, request=request, guess=form.guess)
     except DpgeoError as refusal:
         form.add_refusal(refusal)
         return None
@@ -66,7 +67,7 @@ def quote_context(dataset: Dataset, form: ReleaseForm) -> dict[str, Any]:
         "problems": [] if quote else problems_of(trial),
         "left": dataset.ledger.left,
         "points": points_of(dataset, data.get("mechanism")),
-        "counting": data.get("counting"),
+        "counting": quote.request.counting.value if quote else "",
         "dataset": dataset,
         "household": promise_to_household(quote) if quote else (),
     }
@@ -122,21 +123,10 @@ def alternatives(quote: Quote) -> list[Alternative]:
 
 def like(release: Release) -> dict[str, Any]:
     """Return form values that request another release with the settings of `release`."""
-    values: dict[str, Any] = {
-        "mechanism": release.mechanism,
-        "bound": release.most_bound or release.bound,
-        "choose_bound": bool(release.bound_percent),
-        "counting": release.counting,
-        "bounding": release.bounding,
-        "totals": bool(release.totals),
-        "from_day": release.from_day,
-        "to_day": release.to_day,
-        "household": release.household,
-    }
-    # Points are paid for by a level, so for them the epsilon's field keeps its own initial value.
-    if release.of_household is not None:
-        values["epsilon"] = format_epsilon(release.of_household)
-    return values | {f"{release.mechanism}.{k}": v for k, v in release.parameters.items()}
+    asked: ReleaseRequest = release.request
+    values = asked.model_dump(mode="json", exclude={"parameters"}, exclude_none=True)
+    parameters = asked.parameters.items()
+    return values | {f"{release.mechanism}.{name}": value for name, value in parameters}
 
 
 def typed(form: ReleaseForm, data: Mapping[str, Any]) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def last_public_map(dataset: Dataset, quote: Quote) -> Release | None:
     """
     drawn = [key for key, mechanism in MECHANISMS.items() if mechanism.kind.cells]
     published = dataset.releases.filter(
-        state__in=PUBLIC, mechanism__in=drawn, counting=quote.request.counting.value
+        state__in=PUBLIC, mechanism__in=drawn, request__counting=quote.request.counting.value
     )
     return published.order_by("-published_at").first()
 

@@ -37,7 +37,7 @@ def chosen_parameters(release: Release) -> list[tuple[str, object]]:
     choices = {each.name: each.choices for each in known}
     return [
         (parameter_label(name), gettext(value) if value in choices.get(name, ()) else value)
-        for name, value in release.parameters.items()
+        for name, value in release.request.parameters.items()
     ]
 
 

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from fractions import Fraction
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
-from django.core.exceptions import ValidationError
-from django.utils.translation import gettext
+from django.forms.boundfield import BoundField
 from django.utils.translation import gettext_lazy as _
 
 from dpgeo.core.advice import Guess
-from dpgeo.core.bound_choice import USUAL_PERCENT
-from dpgeo.core.epsilon import parse_epsilon
-from dpgeo.core.errors import DpgeoError
-from dpgeo.core.guarantees import Bounding, Counting, Unit
-from dpgeo.datasets.form_fields import day_field
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import Unit
+from dpgeo.core.release_request import ReleaseRequest, pointless
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import DEFAULT, MECHANISMS
-from dpgeo.pages.desk.desk_form import all_files_field
+from dpgeo.pages.desk.declared_fields import form_field
+from dpgeo.pages.desk.desk_form import DeskForm, all_files_field
 from dpgeo.pages.desk.method_form import MethodForm
-from dpgeo.pages.desk.number_fields import RealField, WholeField
-from dpgeo.pages.rendering import say
-from dpgeo.releases.requests import ReleaseRequest, has_times, read_request
+from dpgeo.releases.requests import PricedRequest, has_times, price_request
 
 IN_RHO = _(
     "Smaller is more private and noisier. Meant at the budget's delta, {delta}, and paid for in "
@@ -31,26 +26,37 @@ IN_RHO = _(
 )
 """Help text for the epsilon of a request, if the budget is in rho."""
 
-COUNTING_WORDS = [
-    (Counting.PEOPLE.value, _("People: each person once per place")),
-    (Counting.VISITS.value, _("Visits: every row")),
-]
+SHOWN_APART = ("mechanism", "parameters", "epsilon")
+"""Fields of a request for which the page has places of their own."""
 
 
-BOUNDING_WORDS = [
-    (Bounding.RANDOM.value, _("Random ones: for maps of a whole area")),
-    (
-        Bounding.POPULAR.value,
-        _(
-            "The most popular ones: for rankings of busy places. A tenth of ε is spent on "
-            "finding them"
-        ),
-    ),
-]
+def option_names(dataset: Dataset) -> list[str]:
+    """Return the fields of a request that the page shows one below the other."""
+    left_out = {*SHOWN_APART, *pointless(Unit(dataset.unit), times=has_times(dataset))}
+    return [name for name in ReleaseRequest.model_fields if name not in left_out]
+
+
+class OptionsForm(DeskForm):
+    """Fields of a request as they were typed, with the problems of each."""
+
+    def __init__(
+        self, texts: Mapping[str, str], names: Sequence[str], problems: Mapping[str, str]
+    ) -> None:
+        fields = {name: form_field(ReleaseRequest.model_fields[name]) for name in names}
+        super().__init__({name: texts.get(name, field.initial) for name, field in fields.items()})
+        self.fields |= fields
+        self._problems = problems
+
+    def clean(self) -> dict[str, Any]:
+        """Show each problem at its field."""
+        for name, problem in self._problems.items():
+            if name in self.fields and name not in self.errors:
+                self.add_error(name, problem)
+        return self.cleaned_data
 
 
 class ReleaseForm(MethodForm):
-    """The form for a release; each parameter of a mechanism becomes a field."""
+    """The form for a release; each field of a request and parameter of a mechanism is a field."""
 
     title = forms.CharField(
         max_length=200,
@@ -64,82 +70,6 @@ class ReleaseForm(MethodForm):
         help_text=_("Public. What a reader should know about it."),
     )
     mechanism = forms.ChoiceField(label=_("Method"), widget=forms.RadioSelect)
-    epsilon = forms.CharField(
-        required=False,
-        label=_("Privacy to spend, epsilon (ε)"),
-        initial="0.5",
-        widget=forms.TextInput(attrs={"inputmode": "decimal"}),
-        help_text=_("Smaller is more private and noisier."),
-    )
-    counting = forms.ChoiceField(
-        label=_("What is counted"),
-        widget=forms.RadioSelect,
-        choices=COUNTING_WORDS,
-        initial=Counting.PEOPLE.value,
-    )
-    bound = WholeField(
-        initial=1,
-        min_value=1,
-        widget=forms.TextInput(attrs={"inputmode": "numeric"}),
-        error_messages={
-            "invalid": _("Must be a whole number, such as 10."),
-            "min_value": _("Must be at least 1, such as 10."),
-        },
-    )
-    choose_bound = forms.BooleanField(
-        required=False,
-        label=_("Choose that number from the data"),
-        help_text=_(
-            "Privately, for a twentieth of the cost: near the number that nine people in ten do "
-            "not exceed, and at most the number above, such as 200. It is published with the map."
-        ),
-    )
-    bounding = forms.ChoiceField(
-        label=_("Which places of a person are kept, if there are more"),
-        widget=forms.RadioSelect,
-        choices=BOUNDING_WORDS,
-        initial=Bounding.RANDOM.value,
-        required=False,
-    )
-    household = WholeField(
-        initial=1,
-        min_value=1,
-        required=False,
-        label=_("Protect households of up to"),
-        widget=forms.TextInput(attrs={"inputmode": "numeric"}),
-        help_text=_(
-            "people who travel together, as one person would be at this ε. Each person gets a "
-            "share of ε, so the map costs less and is noisier. 1 protects single people."
-        ),
-    )
-    from_day = day_field(
-        _("Only rows from"),
-        _(
-            "Public. It costs as much as all rows, because one person may be in many months. "
-            "Empty: all rows."
-        ),
-    )
-    to_day = day_field(_("until"), _("The last day, which is included."))
-    totals = forms.BooleanField(
-        required=False,
-        initial=True,
-        label=_("Also buy totals of all the data"),
-        help_text=_(
-            "Of people, sightings and visits, for a tenth of the cost. The map can then be scaled "
-            "to all that happened, where it counts only a part of what busy people did."
-        ),
-    )
-    guess_people = WholeField(required=False, label=_("People in total"), help_text=_("A guess."))
-    guess_records = WholeField(
-        required=False,
-        label=_("Places per person"),
-        help_text=_("Or rows, when visits are counted."),
-    )
-    guess_share = RealField(
-        required=False,
-        label=_("Share of them in one busy place"),
-        help_text=_("0.01 is one place in a hundred."),
-    )
     publish_when_done = forms.BooleanField(
         required=False,
         label=_("Publish when done"),
@@ -157,73 +87,55 @@ class ReleaseForm(MethodForm):
     ) -> None:
         super().__init__(data, initial=dict(initial or {}))
         self.dataset = dataset
+        self.asked: ReleaseRequest | None = None
+        self.guess: Guess | None = None
+        self.names = option_names(dataset)
+        declared = ReleaseRequest.model_fields
+        for name in ("epsilon", *self.names):
+            self.fields[name] = form_field(declared[name])
+        self.fields["epsilon"].initial = "0.5"
+        for name, field in Guess.model_fields.items():
+            self.fields[f"guess_{name}"] = form_field(field)
         self.offer(MECHANISMS, DEFAULT)
-        self._fit_to_unit(Unit(dataset.unit))
-        if not has_times(dataset):
-            del self.fields["from_day"], self.fields["to_day"]
+        if dataset.ledger.is_zcdp:
+            words = str(IN_RHO).format(delta=dataset.ledger.delta_text)
+            self.fields["epsilon"].help_text = words
         if not publishes:
             del self.fields["publish_when_done"]
 
-    def _fit_to_unit(self, unit: Unit) -> None:
-        """Hide the choices that make no sense if the privacy unit is a record."""
-        bound = self.fields["bound"]
-        if unit is Unit.RECORD:
-            bound.widget = forms.HiddenInput()
-            self.fields["counting"].widget = forms.HiddenInput()
-            self.fields["counting"].initial = Counting.VISITS.value
-            self.fields["bounding"].widget = forms.HiddenInput()
-            del self.fields["totals"], self.fields["household"], self.fields["choose_bound"]
-            return
-        bound.label = gettext("Each person adds to at most")
-        bound.help_text = gettext(
-            "places (or rows, when visits are counted). Of people who have more, only this many "
-            "are kept. A larger number keeps more of busy people and makes every count noisier "
-            "in proportion."
-        )
-        if self.dataset.ledger.is_zcdp:
-            bound.help_text = gettext(
-                "places (or rows, when visits are counted). Of people who have more, only this "
-                "many are kept. A larger number keeps more of busy people and makes every count "
-                "noisier: with its square root where people are counted, in proportion where "
-                "visits are."
-            )
-            self.fields["epsilon"].help_text = str(IN_RHO).format(
-                delta=self.dataset.ledger.delta_text
-            )
+    def options(self) -> list[BoundField]:
+        """Return the fields of the request that the page shows one below the other."""
+        return [self[name] for name in self.names]
 
-    def guess(self) -> Guess | None:
-        """Return the publisher's estimates about the data; None unless all of them are valid."""
-        names = ("people", "records", "share")
-        given: dict[str, Any] = {name: self.cleaned_data.get(f"guess_{name}") for name in names}
-        if None in given.values():
+    def guesses(self) -> list[BoundField]:
+        """Return the fields of the publisher's guesses."""
+        return [self[f"guess_{name}"] for name in Guess.model_fields]
+
+    def _guess(self, values: Mapping[str, Any]) -> Guess | None:
+        """Return the publisher's estimates about the data; None unless all of them are given."""
+        given = {name: values.get(f"guess_{name}") for name in Guess.model_fields}
+        if not all(given.values()):
             return None
-        try:
-            return Guess(**given)
-        except DpgeoError as refusal:
-            self.add_error(f"guess_{refusal.field}", say(refusal))
-            return None
+        guess, refusals = Guess.attempt(given)
+        for refusal in refusals:
+            self.add_refusal(InvalidInput(refusal.phrase, field=f"guess_{refusal.field}"))
+        return guess
 
-    def release_request(self) -> ReleaseRequest:
-        """Return the parsed request. Raises InvalidInput."""
-        named = ("mechanism", "epsilon", "bound", "counting", "bounding")
-        fields: dict[str, Any] = {name: self.cleaned_data[name] for name in named}
-        fields |= {
-            name: self.cleaned_data.get(name) for name in ("from_day", "to_day", "household")
-        }
-        fields["choose_bound"] = USUAL_PERCENT if self.cleaned_data.get("choose_bound") else 0
-        totals = None if self.cleaned_data.get("totals") else 0
-        return read_request(self.dataset, parameters=self.parameters, totals=totals, **fields)
+    def clean(self) -> dict[str, Any]:
+        """Parse the request, and show each error at its field."""
+        values = super().clean()
+        mechanism = self.offered.get(values.get("mechanism", ""))
+        given = {name: values.get(name) for name in ("mechanism", "epsilon", *self.names)}
+        if mechanism is not None and mechanism.price is not None:
+            del given["epsilon"]
+        self.asked, refusals = ReleaseRequest.attempt({**given, "parameters": self.parameters})
+        for refusal in refusals:
+            self.add_refusal(refusal)
+        self.guess = self._guess(values)
+        return values
 
-    def clean_bounding(self) -> str:
-        """Return the method of contribution bounding, which is random by default."""
-        return self.cleaned_data["bounding"] or Bounding.RANDOM.value
-
-    def clean_epsilon(self) -> Fraction | None:
-        """Parse the epsilon exactly; None if the mechanism's parameters determine the cost."""
-        mechanism = MECHANISMS.get(self.cleaned_data.get("mechanism", ""))
-        if mechanism and mechanism.price:
-            return None
-        try:
-            return parse_epsilon(self.cleaned_data["epsilon"])
-        except DpgeoError as refusal:
-            raise ValidationError(say(refusal)) from None
+    def release_request(self) -> PricedRequest:
+        """Return the priced request of a valid form. Raises InvalidInput."""
+        if self.asked is None:
+            raise ValueError("The form is not valid.")
+        return price_request(self.dataset, self.asked)

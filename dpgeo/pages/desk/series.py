@@ -10,6 +10,7 @@ from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import ValidationError
+from django.forms.boundfield import BoundField
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext
@@ -24,95 +25,47 @@ from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import DpgeoError, InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.parameters import parameters
-from dpgeo.core.series import Terms
+from dpgeo.core.series_request import SeriesRequest
 from dpgeo.core.window import Window
 from dpgeo.core.zcdp import delta_text
-from dpgeo.datasets.form_fields import day_field
 from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.pages.desk.access import dataset_for, person
-from dpgeo.pages.desk.desk_form import all_files_field
+from dpgeo.pages.desk.declared_fields import form_field
 from dpgeo.pages.desk.method_form import MethodForm
-from dpgeo.pages.desk.number_fields import WholeField
-from dpgeo.pages.desk.request_form import COUNTING_WORDS, IN_RHO
+from dpgeo.pages.desk.request_form import IN_RHO
 from dpgeo.pages.rendering import say
 from dpgeo.phrases import Phrase
-from dpgeo.releases.models import PeriodChoice, ProtectionChoice, Series
-from dpgeo.releases.requests import ReleaseRequest, has_times
+from dpgeo.releases.models import Series
+from dpgeo.releases.requests import has_times
 from dpgeo.releases.series import (
     ENDINGS,
     can_resume,
     coming_periods,
     due_periods,
-    read_first_day,
-    read_map,
-    read_terms,
     series_complete,
     series_declare,
     series_end,
     series_forecast,
     series_mechanisms,
+    series_read,
     series_resume,
 )
 
-NUMBERS = {"invalid": _("Must be a whole number, such as 10.")}
+FIELDS = [name for name in SeriesRequest.model_fields if name not in ("mechanism", "parameters")]
 
 
 class SeriesForm(MethodForm):
     """The form that declares a series."""
 
-    title = forms.CharField(
-        max_length=150,
-        label=_("Title"),
-        help_text=_("Public. Each map adds its days, such as Weekly visits, 2026-01-05 to …"),
-    )
     mechanism = forms.ChoiceField(label=_("Method"), widget=forms.RadioSelect)
-    counting = forms.ChoiceField(
-        label=_("What is counted"),
-        widget=forms.RadioSelect,
-        choices=COUNTING_WORDS,
-        initial="people",
-    )
-    period = forms.ChoiceField(label=_("A map for each"), choices=[], initial="week")
-    first_day = day_field(_("First day"), _("The first day of the first map."))
-    protection = forms.ChoiceField(
-        label=_("Whom epsilon hides"),
-        widget=forms.RadioSelect,
-        initial="person",
-        help_text=_(
-            "The first is paid once, however many maps follow; the others map by map. In a "
-            "declared number of maps, nobody fades."
-        ),
-    )
-    each = WholeField(
-        initial=1,
-        min_value=1,
-        label=_("The most that one person adds to a map"),
-        error_messages=NUMBERS,
-    )
-    most = WholeField(
-        required=False,
-        initial=20,
-        min_value=1,
-        label=_("The most that one person adds to all maps"),
-        help_text=_(
-            "For a declared number of maps, or periods in a row: how many. Otherwise a person is "
-            "not counted any more after that, so a series of the same people fades."
-        ),
-        error_messages=NUMBERS,
-    )
-    epsilon = forms.CharField(
-        label=_("Privacy to spend, epsilon (ε)"),
-        initial="1",
-        widget=forms.TextInput(attrs={"inputmode": "decimal"}),
-    )
-    publish_when_done = forms.BooleanField(required=False, label=_("Publish each map when done"))
-    all_files = all_files_field()
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, dataset: Dataset) -> None:
-        super().__init__(data)
+        super().__init__(data, initial={"epsilon": "1", "most": 20})
         self.dataset = dataset
+        self.asked: SeriesRequest | None = None
+        self.fields |= {name: form_field(SeriesRequest.model_fields[name]) for name in FIELDS}
         if dataset.ledger.is_zcdp:
             self.fields["epsilon"].help_text = str(IN_RHO).format(delta=dataset.ledger.delta_text)
         kinds = set(layer_kinds(dataset).values())
@@ -122,33 +75,19 @@ class SeriesForm(MethodForm):
             if _needed_layers(find_mechanism(key).params) <= kinds
         ]
         self.offer(offered, offered[0])
-        self._choose("period", [(key, gettext(label)) for key, label in PeriodChoice.choices])
-        self._choose(
-            "protection", [(key, gettext(label)) for key, label in ProtectionChoice.choices]
-        )
 
-    def _choose(self, name: str, choices: list[tuple[str, str]]) -> None:
-        field = self.fields[name]
-        if isinstance(field, forms.ChoiceField):
-            field.choices = choices
+    def declared(self) -> list[BoundField]:
+        """Return the fields of the declaration that follow the method."""
+        return [self[name] for name in FIELDS if name != "title"]
 
-    def read(self) -> tuple[Terms, ReleaseRequest]:
-        """Return the terms of the series, and the request that each of its maps repeats.
-
-        Raises InvalidInput if one of them is not allowed.
-        """
-        sent = self.cleaned_data
-        names = ("period", "protection", "each", "most", "epsilon")
-        terms = read_terms(self.dataset, **{name: sent[name] for name in names})
-        read_first_day(sent["first_day"], terms.period)
-        request = read_map(
-            self.dataset,
-            terms,
-            mechanism=sent["mechanism"],
-            parameters=self.parameters,
-            counting=sent["counting"],
-        )
-        return terms, request
+    def clean(self) -> dict[str, Any]:
+        """Parse the declaration, and show each error at its field."""
+        values = super().clean()
+        given = {name: values.get(name) for name in ("mechanism", *FIELDS)}
+        self.asked, refusals = SeriesRequest.attempt({**given, "parameters": self.parameters})
+        for refusal in refusals:
+            self.add_refusal(refusal)
+        return values
 
 
 def _needed_layers(params: type[Any]) -> set[LayerKind]:
@@ -197,11 +136,11 @@ def series(request: HttpRequest, slug: str) -> HttpResponse:
                 messages.error(request, say(refusal))
             return redirect("desk-series", slug=slug)
         form = SeriesForm(request.POST, dataset=dataset)
-        if form.is_valid():
+        if form.is_valid() and form.asked:
             try:
-                offer = _offer(form)
+                offer = _offer(dataset, form.asked)
                 if action == "declare":
-                    _declare(form, user)
+                    series_declare(dataset=dataset, asked=form.asked, by=user)
                     messages.success(request, gettext("The series is declared."))
                     return redirect("desk-series", slug=slug)
             except DpgeoError as refusal:
@@ -231,28 +170,13 @@ def _line(series: Series) -> Line:
     )
 
 
-def _offer(form: SeriesForm) -> Offer:
-    terms, request = form.read()
+def _offer(dataset: Dataset, asked: SeriesRequest) -> Offer:
+    terms, request = series_read(dataset, asked)
     return Offer(
         sentences=[say(each) for each in promised(terms)],
         epsilon=format_epsilon(terms.epsilon),
         delta=delta_text(terms.delta) if terms.delta else "",
-        margin=series_forecast(form.dataset, request).margin,
-    )
-
-
-def _declare(form: SeriesForm, user: User) -> Series:
-    terms, request = form.read()
-    sent = form.cleaned_data
-    return series_declare(
-        dataset=form.dataset,
-        title=sent["title"],
-        terms=terms,
-        first_day=sent["first_day"],
-        request=request,
-        publish_when_done=sent["publish_when_done"],
-        all_files=sent["all_files"],
-        by=user,
+        margin=series_forecast(dataset, request).margin,
     )
 
 

@@ -25,26 +25,19 @@ from dpgeo.core.advice import MOST_PEOPLE
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.epsilon import MICRO, format_epsilon, parse_epsilon
 from dpgeo.core.errors import DpgeoError, InvalidInput
-from dpgeo.core.guarantees import Counting, Notion, Unit
+from dpgeo.core.guarantees import Notion, Unit
 from dpgeo.core.parameters import parameters
+from dpgeo.core.release_request import ReleaseRequest, broken_rules
 from dpgeo.core.subjects import SUBJECTS, Subject
-from dpgeo.core.window import Window
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS, mechanisms_about
+from dpgeo.pages.desk.request_form import OptionsForm, option_names
 from dpgeo.pages.rendering import say
 from dpgeo.phrases import Phrase
 from dpgeo.releases.expected_detail import ExpectedTotal, expected_totals, usual_side
 from dpgeo.releases.quotes import release_forecast
 from dpgeo.releases.rehearsal import INVENTED_PEOPLE, MOST_INVENTED
-from dpgeo.releases.requests import (
-    ReleaseRequest,
-    has_times,
-    parse_bound,
-    parse_household,
-    parse_window,
-    read_request,
-    usual_totals,
-)
+from dpgeo.releases.requests import PricedRequest, basis_of, read_request
 
 SUGGESTED_TOTALS = ("0.5", "1", "2")
 """Suggested lifetime totals of epsilon for all maps of the same people; none is preselected."""
@@ -132,9 +125,9 @@ class MapSettings:
         places = given.get("other_places") or given.get("places") or SUGGESTED_PLACES[0]
         self.places_text: str = str(places).strip()
         self.column_text: str = str(given.get("column") or "")
-        self.from_day: str = str(given.get("from_day") or "").strip()
-        self.to_day: str = str(given.get("to_day") or "").strip()
-        self.household_text: str = str(given.get("household") or "").strip()
+        self.options: dict[str, str] = {
+            name: text for name in self.option_names if (text := str(given.get(name) or "").strip())
+        }
         self.other_places: str = "" if self.places_text in SUGGESTED_PLACES else self.places_text
 
     @cached_property
@@ -167,62 +160,32 @@ class MapSettings:
         return Unit(self.dataset.unit) is Unit.PERSON and not self.is_points
 
     @cached_property
-    def bound(self) -> int:
-        """The number of places that one person may count in; 1 if the typed one is not valid."""
-        return 1 if self.places_problem or not self.asks_places else self._parsed_bound()
+    def option_names(self) -> list[str]:
+        """The fields of a request that the page offers as further choices."""
+        return [name for name in option_names(self.dataset) if name not in ("bound", "counting")]
 
     @cached_property
-    def places_problem(self) -> str:
-        """What is wrong with the typed number of places; "" if nothing is wrong."""
-        try:
-            self._parsed_bound()
-        except DpgeoError as refusal:
-            return say(refusal)
-        return ""
-
-    def _parsed_bound(self) -> int:
-        return parse_bound(self.places_text, Unit.PERSON)
-
-    @cached_property
-    def household(self) -> int:
-        """Number of people of a household who are protected together; 1 if the typed one is
-        invalid.
-        """
-        return 1 if self.household_problem or not self.asks_places else self._parsed_household()
+    def problems(self) -> Mapping[str, str]:
+        """What is wrong with each field of a request that was typed and is not valid."""
+        texts = {**self.options, "bound": self.places_text}
+        asked, refusals = ReleaseRequest.attempt(texts)
+        if asked is not None:
+            basis = basis_of(self.dataset, MECHANISMS[self.method])
+            places = asked if self.asks_places else asked.model_copy(update={"bound": 1})
+            refusals = list(broken_rules(basis.settle(places), basis))
+        return {refusal.field: say(refusal) for refusal in reversed(refusals)}
 
     @cached_property
-    def household_problem(self) -> str:
-        """What is wrong with the typed size of households; "" if nothing is wrong."""
-        try:
-            self._parsed_household()
-        except DpgeoError as refusal:
-            return say(refusal)
-        return ""
-
-    def _parsed_household(self) -> int:
-        return parse_household(self.household_text, Unit.PERSON, MECHANISMS[self.method])
+    def asked(self) -> ReleaseRequest:
+        """The typed fields of a request, without those that are not valid."""
+        bound = self.places_text if self.asks_places else 1
+        texts = {**self.options, "bound": bound}
+        return ReleaseRequest.read({k: v for k, v in texts.items() if k not in self.problems})
 
     @cached_property
-    def window(self) -> Window | None:
-        """The days whose rows are used; None for all, also if the typed days are not valid."""
-        try:
-            return parse_window(self.dataset, self.from_day, self.to_day)
-        except DpgeoError:
-            return None
-
-    @property
-    def window_problem(self) -> str:
-        """What is wrong with the typed days; "" if nothing is wrong."""
-        try:
-            parse_window(self.dataset, self.from_day, self.to_day)
-        except DpgeoError as refusal:
-            return say(refusal)
-        return ""
-
-    @property
-    def has_times(self) -> bool:
-        """Whether rows have times, by which days can be chosen."""
-        return has_times(self.dataset)
+    def form(self) -> OptionsForm:
+        """The form fields of the further choices."""
+        return OptionsForm(self.options, self.option_names, self.problems)
 
     @property
     def is_points(self) -> bool:
@@ -363,7 +326,7 @@ class MapSettings:
         It is computed from the owner's estimate of the number of people, the contribution bound and
         the noise; the file is not read. Counts of at least `shows_from` stand out.
         """
-        return self.guessed_people * self.bound // shows_from
+        return self.guessed_people * self.asked.bound // shows_from
 
     def epsilon(self, detail: str, method: str = "") -> Fraction | None:
         """Return the epsilon that a level of detail spends on counts; None without a budget.
@@ -389,7 +352,7 @@ class MapSettings:
                 return rounded
         return share
 
-    def request(self, detail: str, method: str = "") -> ReleaseRequest | None:
+    def request(self, detail: str, method: str = "") -> PricedRequest | None:
         """Return the release request for a level of detail; None without a total budget.
 
         `method` is the key of the mechanism, by default the chosen one.
@@ -401,24 +364,20 @@ class MapSettings:
         epsilon = None if self.is_points else self.epsilon(detail, key)
         if epsilon is None and not self.is_points:
             return None
-        by_record = Unit(self.dataset.unit) is Unit.RECORD
+        chosen = {name: getattr(self.asked, name) for name in self.asked.model_fields_set}
         return read_request(
             self.dataset,
+            **chosen,
             mechanism=key,
             parameters=self._parameters(mechanism.params, detail),
             epsilon=epsilon,
-            bound=self.bound,
-            counting=(Counting.VISITS if by_record else Counting.PEOPLE).value,
-            totals=None,
-            from_day=self.window.first if self.window else None,
-            to_day=self.window.last if self.window else None,
-            household=self.household,
         )
 
     @property
     def buys_totals(self) -> bool:
         """Whether part of what the map costs is spent on totals of all the data."""
-        return usual_totals(MECHANISMS[self.method], Unit(self.dataset.unit)) > 0
+        basis = basis_of(self.dataset, MECHANISMS[self.method])
+        return bool(basis.settle(self.asked).totals)
 
     def _parameters(self, params: type[Any], detail: str) -> dict[str, object]:
         values: dict[str, object] = {}
@@ -454,7 +413,7 @@ class MapSettings:
             forecast = release_forecast(dataset=self.dataset, request=request)
         except DpgeoError as refusal:
             return Card(key, title, chosen, "", None, None, say(refusal))
-        amount = LEVELS[key] if self.is_points else format_epsilon(request.epsilon)
+        amount = LEVELS[key] if self.is_points else format_epsilon(request.epsilon_of_person)
         means = forecast.facts if forecast.records else ()
         margin = None if forecast.moves or means else forecast.margin
         shows = forecast.stands_out_from
@@ -470,7 +429,6 @@ class MapSettings:
 
     def query(self, **changes: str) -> str:
         """Return the settings as a query string, with `changes` applied."""
-        households = self.household > 1 or self.household_problem
         values = {
             "kind": self.kind.key,
             "method": self.method,
@@ -479,9 +437,14 @@ class MapSettings:
             "ledger": self.shared_text,
             "people": self.people_text,
             "column": self.column_text,
-            "from_day": self.from_day,
-            "to_day": self.to_day,
-            "household": self.household_text if households else "",
-            "places": self.places_text if self.bound > 1 or self.places_problem else "",
+            "places": "" if self.places_text == SUGGESTED_PLACES[0] else self.places_text,
+            **self.options,
         }
         return urlencode({name: value for name, value in (values | changes).items() if value})
+
+    @property
+    def expert_query(self) -> str:
+        """The settings as a query string of the page with every setting of a request."""
+        [card] = [card for card in self.cards() if card.chosen]
+        values = {"mechanism": self.method, "epsilon": card.asked, "bound": str(self.asked.bound)}
+        return urlencode({**values, **self.options})

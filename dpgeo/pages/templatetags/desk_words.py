@@ -17,13 +17,14 @@ from dpgeo.ingest.schema import Role
 from dpgeo.pages.cards import card_of
 from dpgeo.pages.desk.columns_form import ColumnsForm
 from dpgeo.pages.desk.figures import budget_of
-from dpgeo.pages.rendering import say
+from dpgeo.pages.rendering import option_rows, say
 from dpgeo.pages.templatetags.figures import in_language, ledger_words
 
 register = template.Library()
 
 
 register.filter(say)
+register.filter("options", option_rows)
 register.filter("card", card_of)
 register.simple_tag(sends_mail, name="mail_is_sent")
 register.filter("may_see_events", may_see_events)

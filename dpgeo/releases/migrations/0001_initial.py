@@ -162,8 +162,8 @@ class Migration(migrations.Migration):
                 ("number", models.PositiveIntegerField(editable=False, null=True)),
                 ("title", models.CharField(max_length=200)),
                 ("description", models.TextField(blank=True)),
-                ("mechanism", models.CharField(max_length=60)),
-                ("parameters", models.JSONField(default=dict)),
+                ("mechanism", models.CharField(editable=False, max_length=60)),
+                ("request", models.JSONField()),
                 (
                     "notion",
                     models.CharField(
@@ -198,49 +198,11 @@ class Migration(migrations.Migration):
                         null=True,
                     ),
                 ),
-                ("bound", models.PositiveIntegerField(default=1)),
                 (
-                    "bounding",
-                    models.CharField(
-                        choices=[
-                            ("random", "Some at random"),
-                            ("popular", "Those in the most popular places"),
-                        ],
-                        default="random",
-                        max_length=10,
-                    ),
-                ),
-                (
-                    "counting",
-                    models.CharField(
-                        choices=[
-                            ("people", "People: each person once per cell"),
-                            ("visits", "Visits: every record"),
-                        ],
-                        default="people",
-                        max_length=10,
-                    ),
-                ),
-                (
-                    "household",
-                    models.PositiveSmallIntegerField(
-                        default=1,
-                        help_text="Households of up to so many people are protected at the epsilon asked for.",
-                    ),
-                ),
-                (
-                    "bound_percent",
-                    models.PositiveSmallIntegerField(
-                        default=0,
-                        help_text="Share of the cost, in per cent, for a private choice of the bound; 0: none.",
-                    ),
-                ),
-                (
-                    "most_bound",
+                    "bound",
                     models.PositiveIntegerField(
-                        editable=False,
-                        help_text="The largest bound that may be chosen; none if the request names the bound.",
-                        null=True,
+                        default=1,
+                        help_text="The bound that was asked for, and then that of the draw.",
                     ),
                 ),
                 (
@@ -248,30 +210,6 @@ class Migration(migrations.Migration):
                     models.PositiveIntegerField(
                         editable=False,
                         help_text="The bound that was chosen, stored before anything else is drawn.",
-                        null=True,
-                    ),
-                ),
-                (
-                    "from_day",
-                    models.DateField(
-                        blank=True,
-                        help_text="First day of the window of time, in the dataset's time zone; none: all rows.",
-                        null=True,
-                    ),
-                ),
-                (
-                    "to_day",
-                    models.DateField(
-                        blank=True,
-                        help_text="Last day of the window of time, which it includes.",
-                        null=True,
-                    ),
-                ),
-                (
-                    "totals",
-                    models.JSONField(
-                        blank=True,
-                        help_text="What is spent on totals of all the data, as in core.totals.TotalsPlan.",
                         null=True,
                     ),
                 ),
@@ -637,34 +575,6 @@ class Migration(migrations.Migration):
             model_name="release",
             constraint=models.CheckConstraint(
                 condition=models.Q(("bound__gte", 1)), name="release_bound_positive"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="release",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("bound_percent", 0), ("drawn_bound", None), ("most_bound", None)),
-                    models.Q(("bound_percent__gt", 0), ("most_bound__gte", 1)),
-                    _connector="OR",
-                ),
-                name="release_chooses_a_bound_within_a_limit",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="release",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("household__gte", 1)), name="release_household_positive"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="release",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("from_day", None), ("to_day", None)),
-                    models.Q(("from_day__isnull", False), ("to_day__gte", models.F("from_day"))),
-                    _connector="OR",
-                ),
-                name="release_window_has_both_days",
             ),
         ),
         migrations.AddConstraint(

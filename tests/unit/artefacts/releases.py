@@ -616,14 +616,20 @@ def examples() -> tuple[Released, ...]:
 def window_release() -> Released:
     """Return a release of the rows of one month."""
     released = grid_release()
-    days = {"from_day": "2026-01-01", "to_day": "2026-01-31", "time_zone": "Europe/Berlin"}
-    return dataclasses.replace(released, about={**released.about, **days})
+    return asked_for(released, from_day=date(2026, 1, 1), to_day=date(2026, 1, 31))
 
 
 def household_release() -> Released:
     """Return a release that protects households of up to four people."""
     released = grid_release()
-    return dataclasses.replace(released, about={**released.about, "household": "4"})
+    return asked_for(released, household=4)
+
+
+def asked_for(released: Released, **options: object) -> Released:
+    """Return a release whose request has these options."""
+    request = released.request.model_copy(update=options).model_dump_json()
+    about = {**released.about, "request": request, "time_zone": "Europe/Berlin"}
+    return dataclasses.replace(released, about=about)
 
 
 def series_release(protection: Protection) -> Released:

@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import math
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -23,6 +24,7 @@ from dpgeo.core.guarantees import Counting, PureDP, Unit
 from dpgeo.core.released import Released, ZoneAverages
 from dpgeo.core.spend import Measured
 from tests.unit.artefacts.releases import (
+    asked_for,
     examples,
     flows_release,
     grid_release,
@@ -112,8 +114,7 @@ def test_the_statement_limits_the_total_guarantee() -> None:
 
 def test_trips_of_some_days_join_rows_of_these_days_alone() -> None:
     flows = flows_release(sparse=True)
-    days = {"from_day": "2026-01-01", "to_day": "2026-01-31", "time_zone": "Europe/Berlin"}
-    released = dataclasses.replace(flows, about={**flows.about, **days})
+    released = asked_for(flows, from_day=date(2026, 1, 1), to_day=date(2026, 1, 31))
     sentence = "Only rows of the days of this map are joined"
     assert sentence in " ".join(stated(released)["post_processing"])
     assert sentence not in " ".join(stated(flows)["post_processing"])

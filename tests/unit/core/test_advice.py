@@ -55,7 +55,7 @@ def test_the_expected_error_matches_a_simulation() -> None:
 )  # fmt: skip
 def test_impossible_guesses_are_refused_by_name(changes: dict[str, float], field: str) -> None:
     with pytest.raises(InvalidInput) as refusal:
-        Guess(**{"people": 10, "records": 2, "share": 0.1, **changes})  # type: ignore[arg-type]
+        Guess.read({"people": 10, "records": 2, "share": 0.1, **changes})
     assert refusal.value.field == field
 
 

@@ -9,23 +9,22 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.urls import NoReverseMatch, reverse
 
-from dpgeo.commands.console import acting_user, job_wait, plain_errors
+from dpgeo.commands.console import (
+    acting_user,
+    add_options,
+    given_options,
+    job_wait,
+    plain_errors,
+)
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.guarantees import Bounding, Counting, Unit
+from dpgeo.core.release_request import ReleaseRequest
 from dpgeo.datasets.models import Dataset
 from dpgeo.jobs.models import JobState
-from dpgeo.mechanisms.registry import DEFAULT
 from dpgeo.privacy.mechanism import Forecast
 from dpgeo.releases.models import Release
 from dpgeo.releases.requests import read_request
 from dpgeo.releases.services import Quote, release_quote, release_request, release_run
-
-PRICED = ("mechanism", "epsilon", "bound", "counting", "bounding")
-TOTALS = ("totals", "most_sightings", "most_visits")
-WINDOW = ("from_day", "to_day")
-HOUSEHOLD = "household"
-CHOICE = "choose_bound"
 
 
 class Command(BaseCommand):
@@ -33,63 +32,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("dataset", metavar="SLUG")
-        parser.add_argument("--mechanism", default=DEFAULT, metavar="KEY", help="By default auto.")
-        parser.add_argument(
-            "--epsilon", metavar="E", help="What it costs, where its parameters do not say so."
-        )
-        parser.add_argument(
-            "--bound", default="1", metavar="L", help="Cells (or visits) of one person at most."
-        )
+        add_options(parser, ReleaseRequest, without=["parameters"])
         parser.add_argument(
             "--param", action="append", default=[], metavar="NAME=VALUE", help="May be repeated."
-        )
-        parser.add_argument(
-            "--counting",
-            default="",
-            help="people or visits; by default people, and visits where records have no person.",
-        )
-        parser.add_argument(
-            "--bounding",
-            default=Bounding.RANDOM.value,
-            choices=[each.value for each in Bounding],
-            help="Which places of a person are kept, where there are more than the bound.",
-        )
-        parser.add_argument(
-            "--totals",
-            default="",
-            metavar="PERCENT",
-            help="Share of epsilon for totals of people, sightings and visits; by default 10 "
-            "where persons are protected and counted in public places.",
-        )
-        parser.add_argument(
-            "--most-sightings",
-            default="",
-            metavar="N",
-            help="What one person adds to the total of sightings at most; by default 100.",
-        )
-        parser.add_argument(
-            "--most-visits",
-            default="",
-            metavar="N",
-            help="What one person adds to the total of visits at most; by default 400.",
-        )
-        parser.add_argument(
-            "--from-day",
-            metavar="DAY",
-            help="First day to use, such as 2026-01-01.",
-        )
-        parser.add_argument("--to-day", metavar="DAY", help="Last day to use.")
-        parser.add_argument(
-            "--household",
-            default="1",
-            metavar="K",
-            help="Protect households of up to K people as one person would be at this epsilon.",
-        )
-        parser.add_argument(
-            "--choose-bound",
-            default="0",
-            metavar="PERCENT",
-            help="Share of epsilon for a private choice of the bound, of at most L; by default 0.",
         )
         parser.add_argument("--title", default="", help="By default the dataset's.")
         parser.add_argument("--description", default="")
@@ -112,11 +57,8 @@ class Command(BaseCommand):
                     dataset=options["dataset"],
                     field="slug",
                 )
-            fields = {
-                name: options[name] for name in (*PRICED, *TOTALS, *WINDOW, HOUSEHOLD, CHOICE)
-            }
-            fields["counting"] = fields["counting"] or usual_counting(dataset)
-            request = read_request(dataset, parameters=parameters, **fields)
+            given = given_options(options, ReleaseRequest)
+            request = read_request(dataset, **given, parameters=parameters)
             quote = release_quote(dataset=dataset, request=request)
             self._show(quote, dataset)
             if options["dry_run"]:
@@ -138,18 +80,17 @@ class Command(BaseCommand):
             self._await(release)
 
     def _show(self, quote: Quote, dataset: Dataset) -> None:
-        noise, window = quote.forecast, quote.request.window
-        days = [f"Rows from {window.first} to {window.last}, {dataset.time_zone}"] if window else []
+        options = quote.request.options().items()
         for line in (
             f"{quote.mechanism.title} of {dataset.title}, counting {quote.request.counting.value}, "
             f"at most {quote.request.bound} of each {dataset.unit}",
-            *days,
+            *(f"  {name}: {value}" for name, value in options),
             *(f"  {spend.label}: {quote.words(spend.amount)}" for spend in quote.plan),
             f"Cost: {quote.cost_words}; left before "
             f"{quote.rest_before}, after {quote.rest_after} "
             f"({quote.more_like_this} more like this)",
             *_household(quote),
-            describe_noise(noise),
+            describe_noise(quote.forecast),
         ):
             self.stdout.write(line)
 
@@ -208,12 +149,6 @@ def address(release: Release) -> str:
         return reverse("release", args=[release.pk])
     except NoReverseMatch:
         return release.pk
-
-
-def usual_counting(dataset: Dataset) -> str:
-    """Return what is counted by default: people, or visits if the privacy unit is a record."""
-    by_person = dataset.unit == Unit.PERSON.value
-    return (Counting.PEOPLE if by_person else Counting.VISITS).value
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, object]:

@@ -10,31 +10,23 @@ from django.core.management.base import BaseCommand
 from django.utils import timezone
 
 from dpgeo.artefacts.series_wording import promised
-from dpgeo.commands.console import acting_user, plain_errors
-from dpgeo.commands.management.commands.release import (
-    describe_noise,
-    parse_pairs,
-    usual_counting,
-)
+from dpgeo.commands.console import acting_user, add_options, given_options, plain_errors
+from dpgeo.commands.management.commands.release import describe_noise, parse_pairs
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.series import Period, Protection
+from dpgeo.core.series_request import SeriesRequest
 from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Series
 from dpgeo.releases.series import (
     ENDINGS,
     due_periods,
-    read_map,
-    read_terms,
     series_complete,
     series_declare,
     series_end,
     series_forecast,
-    series_mechanisms,
+    series_read,
     series_resume,
 )
-
-TERMS = ("period", "protection", "each", "most", "epsilon")
 
 
 class Command(BaseCommand):
@@ -47,31 +39,9 @@ class Command(BaseCommand):
         actions = parser.add_subparsers(dest="action", required=True)
         declare = actions.add_parser("declare", help="Declare a series and pay for it.")
         declare.add_argument("dataset", metavar="SLUG")
-        declare.add_argument("--title", required=True)
-        declare.add_argument("--description", default="")
-        declare.add_argument("--mechanism", default="uniform-grid", choices=series_mechanisms())
+        flags = ("publish_when_done", "all_files")
+        add_options(declare, SeriesRequest, without=["parameters", *flags])
         declare.add_argument("--param", action="append", default=[], metavar="NAME=VALUE")
-        declare.add_argument("--counting", default="", help="people (by default) or visits.")
-        declare.add_argument("--period", default="week", choices=[each.value for each in Period])
-        declare.add_argument("--first-day", required=True, metavar="DAY")
-        declare.add_argument(
-            "--protection",
-            default=Protection.PERSON.value,
-            choices=[each.value for each in Protection],
-            help="Whom epsilon hides: a person over the whole series (the default), in all of a "
-            "declared number of maps, in any periods in a row, or in any one period.",
-        )
-        declare.add_argument(
-            "--each", default="1", metavar="N", help="What one person adds to a map at most."
-        )
-        declare.add_argument(
-            "--most",
-            default="",
-            metavar="N",
-            help="What one person adds to all maps at most; with --protection all, the number of "
-            "maps; with --protection any, the number of periods in a row.",
-        )
-        declare.add_argument("--epsilon", required=True, metavar="E")
         declare.add_argument("--publish", action="store_true", help="Publish each map when done.")
         declare.add_argument(
             "--all-files",
@@ -103,31 +73,17 @@ class Command(BaseCommand):
 
     def _declare(self, **options: Any) -> None:
         dataset = find_dataset(options["dataset"])
-        terms = read_terms(dataset, **{name: options[name] for name in TERMS})
-        request = read_map(
-            dataset,
-            terms,
-            mechanism=options["mechanism"],
-            parameters=parse_pairs(options["param"]),
-            counting=options["counting"] or usual_counting(dataset),
-        )
+        given = given_options(options, SeriesRequest)
+        texts = {**given, "publish_when_done": options["publish"]}
+        asked = SeriesRequest.read({**texts, "parameters": parse_pairs(options["param"])})
+        terms, request = series_read(dataset, asked)
         for sentence in promised(terms):
             self.stdout.write(str(sentence))
         self.stdout.write(describe_noise(series_forecast(dataset, request)))
         if options["dry_run"]:
             self.stdout.write("Dry run: nothing was spent.")
             return
-        series = series_declare(
-            dataset=dataset,
-            title=options["title"],
-            description=options["description"],
-            terms=terms,
-            first_day=options["first_day"],
-            request=request,
-            publish_when_done=options["publish"],
-            all_files=options["all_files"],
-            by=acting_user(options["user"]),
-        )
+        series = series_declare(dataset=dataset, asked=asked, by=acting_user(options["user"]))
         if options["publish"] and not series.publish_when_done:
             self.stdout.write("Maps will stay drafts: publishing needs the approver's role.")
         self.stdout.write(f"Series {series.pk} is declared.")
