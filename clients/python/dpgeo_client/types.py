@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
+
 class Advice(TypedDict):
     best_bound: int
     curve: list[BoundError]
@@ -419,7 +420,21 @@ class Spend(TypedDict):
     what: str
 
 
-ThemesEnum = Literal["AGRI", "ECON", "EDUC", "ENER", "ENVI", "GOVE", "HEAL", "INTR", "JUST", "REGI", "SOCI", "TECH", "TRAN"]
+ThemesEnum = Literal[
+    "AGRI",
+    "ECON",
+    "EDUC",
+    "ENER",
+    "ENVI",
+    "GOVE",
+    "HEAL",
+    "INTR",
+    "JUST",
+    "REGI",
+    "SOCI",
+    "TECH",
+    "TRAN",
+]
 
 
 class TileJson(TypedDict):
@@ -477,4 +492,3 @@ UploadStateEnum = Literal["receiving", "received", "working", "done"]
 
 
 VerdictEnum = Literal["strong", "moderate", "weak"]
-
