@@ -13,6 +13,7 @@ from django.core.management.color import no_style
 from django.db import connection, connections, models, transaction
 from django.db.migrations.recorder import MigrationRecorder
 
+from dpgeo.core.declared import Declared
 from dpgeo.jobs.phrase_field import store_phrase
 from dpgeo.phrases import Phrase
 
@@ -89,6 +90,8 @@ def _plain(value: Any) -> Any:
         return base64.b64encode(bytes(value)).decode()
     if isinstance(value, Phrase):
         return store_phrase(value)
+    if isinstance(value, Declared):
+        return value.model_dump(mode="json")
     if hasattr(value, "isoformat"):
         return value.isoformat()
     if value is None or isinstance(value, str | int | float | bool | list | dict):
