@@ -21,7 +21,6 @@ from benchmarks.generated import generated
 from benchmarks.report import report
 from benchmarks.totals import error, random_boxes
 from dpgeo.core.advice import Guess, best_bound
-from dpgeo.core.bound_choice import USUAL_PERCENT
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.guarantees import Counting
 from dpgeo.core.totals import TotalsPlan
@@ -41,6 +40,9 @@ CANDIDATES = (1, 2, 3, 5, 8, 13, 21, 34, 55, 100, 200)
 
 LIMITS = (20, 200)
 """Upper limits of the privately chosen bound; the choice is made once for each limit."""
+
+USUAL_PERCENT = 5
+"""Share of epsilon or rho, in per cent, that pays for a private choice of the bound."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -9,7 +9,4 @@ PARTS = 10
 QUANTILE = Fraction(9, PARTS)
 """Share of the people of whom the privately chosen bound should keep all contributions."""
 
-USUAL_PERCENT = 5
-"""Default share of epsilon or rho, in per cent, that pays for a private choice of the bound."""
-
 MOST_PERCENT = 20

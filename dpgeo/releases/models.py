@@ -14,9 +14,9 @@ from dpgeo.accounts.models import User
 from dpgeo.artefacts.files import FileKind, file_kind
 from dpgeo.budgets.models import Ledger, NotionChoice
 from dpgeo.budgets.selectors import ledger_for
+from dpgeo.core.declared import labels
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import (
-    Counting,
     GeoInd,
     Guarantee,
     Notion,
@@ -27,6 +27,7 @@ from dpgeo.core.guarantees import (
 )
 from dpgeo.core.release_request import ReleaseRequest
 from dpgeo.core.series import Period, Protection, Terms, window_of
+from dpgeo.core.series_request import SeriesRequest
 from dpgeo.core.window import Window
 from dpgeo.core.zcdp import delta_of
 from dpgeo.datasets.declared_field import DeclaredField
@@ -50,28 +51,10 @@ def today() -> datetime.date:
     return timezone.now().astimezone(datetime.UTC).date()
 
 
-class CountingChoice(models.TextChoices):
-    """What is counted in a cell; the values are those of `core.guarantees.Counting`."""
-
-    PEOPLE = Counting.PEOPLE.value, "People: each person once per cell"
-    VISITS = Counting.VISITS.value, "Visits: every record"
-
-
-class PeriodChoice(models.TextChoices):
-    """Length of a series' periods; the values are those of `core.series.Period`."""
-
-    DAY = Period.DAY.value, "Day"
-    WEEK = Period.WEEK.value, "Week"
-    MONTH = Period.MONTH.value, "Month"
-
-
-class ProtectionChoice(models.TextChoices):
-    """What a series' epsilon hides; the values are those of `core.series.Protection`."""
-
-    PERSON = Protection.PERSON.value, "A person, over the whole series"
-    ALL = Protection.ALL.value, "A person, in a declared number of maps"
-    ANY = Protection.ANY.value, "A person, in any periods in a row"
-    ONE = Protection.ONE.value, "A person, in any one period"
+def _choices(name: str) -> list[tuple[str, str]]:
+    """Return the choices of a field of a series' declaration, with their labels."""
+    choices = labels(SeriesRequest.model_fields[name]).items()
+    return [(each.value, label) for each, label in choices]
 
 
 class Series(models.Model):
@@ -92,10 +75,10 @@ class Series(models.Model):
     mechanism = models.CharField(max_length=60)
     parameters = models.JSONField(default=dict)
     layers = models.ManyToManyField(PublicLayer, related_name="series", blank=True, editable=False)
-    counting = models.CharField(max_length=10, choices=CountingChoice.choices)
-    period = models.CharField(max_length=10, choices=PeriodChoice.choices)
+    counting = models.CharField(max_length=10, choices=_choices("counting"))
+    period = models.CharField(max_length=10, choices=_choices("period"))
     first_day = models.DateField(help_text="First day of the first period.")
-    protection = models.CharField(max_length=10, choices=ProtectionChoice.choices)
+    protection = models.CharField(max_length=10, choices=_choices("protection"))
     each = models.PositiveIntegerField(help_text="The most that one person adds to a map.")
     most = models.PositiveIntegerField(
         help_text="The most that one person adds to all maps, or the number of maps or of periods "
@@ -167,7 +150,7 @@ class Series(models.Model):
     @property
     def is_paid_once(self) -> bool:
         """Whether one debit, under the series' id, pays for all maps."""
-        return self.protection == ProtectionChoice.PERSON
+        return self.protection == Protection.PERSON
 
     def window(self, number: int) -> Window:
         """Return the days of period `number`, counted from 1."""

@@ -34,8 +34,8 @@ class Migration(migrations.Migration):
                     "counting",
                     models.CharField(
                         choices=[
-                            ("people", "People: each person once per cell"),
-                            ("visits", "Visits: every record"),
+                            ("people", "People: each person once per place"),
+                            ("visits", "Visits: every row"),
                         ],
                         max_length=10,
                     ),
