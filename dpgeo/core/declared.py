@@ -37,6 +37,9 @@ from dpgeo.core.number_text import number_text
 from dpgeo.core.window import parse_day
 from dpgeo.phrases import Figure, InvalidValue, Phrase, listed, phrase_of
 
+MAX_DIGITS = 40
+"""Longest number that an error repeats, in characters."""
+
 STRICT = {"strict": True}
 """Context of a validation of JSON, where a number is no text."""
 
@@ -140,7 +143,7 @@ def without_field(read: Callable[[Any], Any], value: object) -> Any:
 
 
 WHOLE = BeforeValidator(_read_whole)
-"""Reads whole numbers; it stands after the limits, in `Annotated[int, Ge(1), Le(9), WHOLE]`."""
+"""Reads whole numbers; it stands after the limits, in `Annotated[int, Field(ge=1), WHOLE]`."""
 
 REAL = BeforeValidator(_read_real)
 """Reads numbers, like `WHOLE`."""
@@ -150,7 +153,7 @@ Flag = Annotated[bool, BeforeValidator(_read_flag)]
 Text = Annotated[str, BeforeValidator(read_text)]
 Items = Annotated[list[Any], BeforeValidator(_read_items)]
 Members = Annotated[dict[str, Any], BeforeValidator(_read_members)]
-Anything = Annotated[Any, BeforeValidator(lambda value: value)]
+Anything = Any
 Whole = Annotated[int, WHOLE]
 Decimal = Annotated[
     str | int | float,
@@ -335,7 +338,7 @@ def _phrase(field: FieldInfo | None, fault: ErrorDetails) -> Phrase:
     within = limits(field)
     if within is None:
         return Phrase("{problem}", problem=fault["msg"])
-    low, high, number = (Figure(f"{each:,}") for each in (*within, value))
+    low, high, number = (Figure(f"{each:,}"[:MAX_DIGITS]) for each in (*within, value))
     return Phrase(
         "Must be a whole number from {low} to {high}; {number} is not.",
         low=low,

@@ -16,14 +16,12 @@ from pydantic.fields import FieldInfo
 from dpgeo.core.declared import kind_of_field, labels
 
 
-def form_field(field: FieldInfo) -> forms.Field:
-    """Return the form field for a fact; it is never required, so that the model says what is
-    missing.
-    """
+def form_field(field: FieldInfo, *, required: bool | None = None) -> forms.Field:
+    """Return the form field for a fact; by default it is required if the model requires it."""
     kind = kind_of_field(field)
     default = None if field.is_required() else field.get_default(call_default_factory=True)
     facts: dict[str, Any] = {
-        "required": False,
+        "required": field.is_required() if required is None else required,
         "label": gettext(field.title or ""),
         "help_text": gettext(field.description or ""),
         "initial": default,

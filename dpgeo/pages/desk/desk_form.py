@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django import forms
 from django.forms.renderers import DjangoTemplates
 from django.utils.translation import gettext_lazy as _
@@ -27,6 +29,12 @@ class DeskForm(forms.Form):
         name = self.field_of(refusal.field)
         message = say(refusal)
         self.add_error(name if name in self.fields else None, message)
+
+    def add_refusals(self, refusals: Iterable[DpgeoError]) -> None:
+        """Show errors of declared facts at their fields, except where one is shown already."""
+        for refusal in refusals:
+            if self.field_of(refusal.field) not in self.errors:
+                self.add_refusal(refusal)
 
     def field_of(self, name: str) -> str:
         """Return the form's field for an input, given the name that services use for that input."""

@@ -95,7 +95,7 @@ class ReleaseForm(MethodForm):
             self.fields[name] = form_field(declared[name])
         self.fields["epsilon"].initial = "0.5"
         for name, field in Guess.model_fields.items():
-            self.fields[f"guess_{name}"] = form_field(field)
+            self.fields[f"guess_{name}"] = form_field(field, required=False)
         self.offer(MECHANISMS, DEFAULT)
         if dataset.ledger.is_zcdp:
             words = str(IN_RHO).format(delta=dataset.ledger.delta_text)
@@ -117,8 +117,9 @@ class ReleaseForm(MethodForm):
         if not all(given.values()):
             return None
         guess, refusals = Guess.attempt(given)
-        for refusal in refusals:
-            self.add_refusal(InvalidInput(refusal.phrase, field=f"guess_{refusal.field}"))
+        self.add_refusals(
+            InvalidInput(each.phrase, field=f"guess_{each.field}") for each in refusals
+        )
         return guess
 
     def clean(self) -> dict[str, Any]:
@@ -129,8 +130,7 @@ class ReleaseForm(MethodForm):
         if mechanism is not None and mechanism.price is not None:
             del given["epsilon"]
         self.asked, refusals = ReleaseRequest.attempt({**given, "parameters": self.parameters})
-        for refusal in refusals:
-            self.add_refusal(refusal)
+        self.add_refusals(refusals)
         self.guess = self._guess(values)
         return values
 

@@ -85,8 +85,7 @@ class SeriesForm(MethodForm):
         values = super().clean()
         given = {name: values.get(name) for name in ("mechanism", *FIELDS)}
         self.asked, refusals = SeriesRequest.attempt({**given, "parameters": self.parameters})
-        for refusal in refusals:
-            self.add_refusal(refusal)
+        self.add_refusals(refusals)
         return values
 
 
