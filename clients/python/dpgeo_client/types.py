@@ -6,61 +6,73 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 
 class Advice(TypedDict):
+    """The errors to expect in counts, computed from the publisher's public guesses alone."""
+
     best_bound: int
-    curve: list[BoundError]
     error: float
     error_at_best: float
+    curve: list[BoundError]
 
 
 class Answer(TypedDict):
-    areas: int
-    average: Average | None
-    counted: CountedEnum
-    cut: int
-    estimate: float | None
-    exact: bool
-    high: float | None
+    """The count of one region."""
+
     id: Any
-    low: float | None
+    estimate: float | None
     margin: float | None
-    model_margin: float | None
     noise_margin: float | None
-    notes: list[str]
-    people_high: int | None
+    model_margin: float | None
+    low: float | None
+    high: float | None
+    counted: CountedEnum
     people_low: int | None
+    people_high: int | None
+    average: Average | None
     quartiles: Quartiles | None
     reason: str | None
+    exact: bool
+    areas: int
+    cut: int
+    notes: list[str]
     scaled: Scaled | None
 
 
 class Answers(TypedDict):
+    """The estimated count of each region: noisy, after contribution bounding."""
+
+    release: str
+    counting: CountingEnum
+    rows: str
     bound: int
     confidence: float
-    counting: CountingEnum
     meaning: str
-    release: str
-    results: list[Answer]
-    rows: str
     scaling: Scaling | None
+    results: list[Answer]
 
 
 class Attribute(TypedDict):
+    """A public attribute: a declared column whose value in every report may be known to anybody."""
+
     column: str
     values: list[str]
 
 
 class Average(TypedDict):
-    high: float | None
-    low: float | None
-    mean: float | None
+    """The mean of a measure in one region, or the share of yes in per cent."""
+
     title: str
     unit: str
+    mean: float | None
+    low: float | None
+    high: float | None
 
 
 BasisEnum = Literal["consent", "contract", "obligation", "vital", "task", "interest", "other"]
 
 
 class BoundError(TypedDict):
+    """The error to expect at one contribution bound."""
+
     bound: int
     error: float
 
@@ -69,22 +81,26 @@ BoundingEnum = Literal["random", "popular"]
 
 
 class Category(TypedDict):
+    """A column by whose values maps may be divided; the value of a row is private."""
+
     column: str
     title: str
     values: list[str]
 
 
 class Columns(TypedDict):
-    crs: str
-    destination_latitude: str
-    destination_longitude: str
-    file_format: str
-    geometry: str
-    latitude: str
+    """The column name for each role, or an empty text if no column has the role."""
+
     longitude: str
+    latitude: str
     person: str
-    place: str
     time: str
+    geometry: str
+    destination_longitude: str
+    destination_latitude: str
+    place: str
+    crs: str
+    file_format: str
 
 
 CountedEnum = Literal["people", "sightings", "visits"]
@@ -94,54 +110,62 @@ CountingEnum = Literal["people", "visits"]
 
 
 class Currencies(TypedDict):
-    advice: str
-    better: str | None
+    """The noise to expect with a budget in epsilon and in rho, from public inputs alone."""
+
     delta: str
-    each_margin_in_epsilon: int
-    each_margin_in_rho: int
-    maps: int
     margin_in_epsilon: int
     margin_in_rho: int
+    maps: int
+    each_margin_in_epsilon: int
+    each_margin_in_rho: int
+    better: str | None
+    advice: str
 
 
 class DataProtection(TypedDict):
-    basis: BasisEnum
-    basis_detail: str
-    contact: str
+    """What the publisher tells the people in the data about the processing."""
+
     controller: str
     purpose: str
+    basis: BasisEnum
+    basis_detail: str
     retention: str
+    contact: str
 
 
 class Dataset(TypedDict):
-    attribution: str
-    bbox: list[float]
-    categories: list[Category]
-    contact: str
-    covers_from: str | None
-    covers_until: str | None
-    data_protection: DataProtection | None
+    """One dataset as its publisher declared it. Its rows are never served."""
+
+    slug: str
+    url: str
+    title: str
     description: str
-    keywords: list[str]
+    publisher: Publisher
     licence: str
     licence_url: str
-    measures: list[Measure]
-    new_files: NewFilesEnum
-    privacy: Privacy
-    public_attributes: list[Attribute]
-    publisher: Publisher
-    releases_url: str
-    row_noun: str
-    slug: str
-    study_area: dict[str, Any]
+    attribution: str
+    contact: str
+    keywords: list[str]
     themes: list[ThemesEnum]
-    time_zone: str
-    title: str
+    covers_from: str | None
+    covers_until: str | None
     unit: UnitEnum
-    url: str
+    row_noun: str
+    new_files: NewFilesEnum
+    time_zone: str
+    public_attributes: list[Attribute]
+    measures: list[Measure]
+    categories: list[Category]
+    bbox: list[float]
+    study_area: dict[str, Any]
+    privacy: Privacy
+    data_protection: DataProtection | None
+    releases_url: str
 
 
 class DatasetReference(TypedDict):
+    """The dataset of a release."""
+
     slug: str
     title: str
 
@@ -150,274 +174,326 @@ FeatureEnum = Literal["band", "line", "out_of_reach"]
 
 
 class File(TypedDict):
-    format: str
-    layer: str
-    media_type: str
+    """A file of a release; checksum and size are those of its uncompressed bytes."""
+
     name: str
+    format: str
+    use: str
+    layer: str
+    url: str
+    media_type: str
     sha256: str | None
     size: int | None
-    url: str
-    use: str
 
 
 class Forecast(TypedDict):
-    caution: str
-    facts: list[str]
-    ground_metres: float
-    margin: int | None
-    radius_50: float | None
-    radius_95: float | None
+    """The noise to expect from a release, computed from public inputs alone."""
+
     region: str
     regions: int
+    margin: int | None
     stands_out_from: int | None
+    radius_50: float | None
+    radius_95: float | None
+    ground_metres: float
+    caution: str
+    facts: list[str]
 
 
 class Job(TypedDict):
-    has_result: bool
+    """A background job. Only the desk shows why a job has no result."""
+
     id: str
-    release_url: str | None
-    state: JobStateEnum
-    upload_url: str | None
     url: str
+    state: JobStateEnum
+    release_url: str | None
+    upload_url: str | None
+    has_result: bool
 
 
 JobStateEnum = Literal["working", "done"]
 
 
 class Lattice(TypedDict):
-    latitude: list[float]
+    """The values of a radius map at the points of a lattice."""
+
     longitude: list[float]
-    notified: list[list[float | None]]
+    latitude: list[float]
     radius_metres: list[list[float | None]]
+    notified: list[list[float | None]]
     reason: list[list[float | None]]
     reasons: list[Reason]
 
 
 class Measure(TypedDict):
+    """A column of numbers whose averages may be published; its limits are declared."""
+
     column: str
-    high: float
-    low: float
-    steps: int
     title: str
     unit: str
+    low: float
+    high: float
+    steps: int
 
 
 class Mechanism(TypedDict):
+    """One mechanism."""
+
     key: str
+    url: str
+    title: str
+    summary: str
     kind: str
     parameters: dict[str, Any]
-    summary: str
-    title: str
-    url: str
 
 
 NewFilesEnum = Literal["replace", "append"]
 
 
 class Note(TypedDict):
-    latitude: float
-    longitude: float
+    """A text by the publisher at a position on the map. It is not one of the release's figures."""
+
     text: str
+    longitude: float
+    latitude: float
 
 
 NotionEnum = Literal["pure-dp", "zcdp", "geo-ind"]
 
 
 class Points(TypedDict):
-    epsilon_per_metre: str
+    """An amount of privacy budget for points: a privacy level within a radius."""
+
     level: str
     radius: int
     snapping_metres: float
+    epsilon_per_metre: str
 
 
 class Preview(TypedDict):
+    """The columns of a file. Its rows are shown only at the desk."""
+
     columns: list[str]
     suggested: Columns
 
 
 class Privacy(TypedDict):
-    points: Points | None
-    presence_odds_factor: float | None
-    right_guesses_in_100: int | None
+    """The privacy promise to the people in a dataset, covering all releases of the dataset."""
+
     sentence: str
     total_epsilon: str
     total_rho: Rho | None
     verdict: VerdictEnum
+    right_guesses_in_100: int | None
+    presence_odds_factor: float | None
+    points: Points | None
 
 
 class Problem(TypedDict):
+    """A problem and its remedy (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
     detail: str
     field: NotRequired[str]
-    status: int
-    title: str
-    type: str
 
 
 class Promise(TypedDict):
-    right_guesses_in_100: int | None
+    """The privacy promise of a single release."""
+
     sentence: str
     verdict: VerdictEnum
+    right_guesses_in_100: int | None
 
 
 class Publisher(TypedDict):
-    contact: str
-    name: str
+    """The organisation that publishes a map."""
+
     slug: str
+    name: str
+    contact: str
 
 
 class Quartile(TypedDict):
+    """A quartile with the ends of its interval; all are null where noise hides it."""
+
     estimate: float | None
-    high: float | None
     low: float | None
+    high: float | None
 
 
 class Quartiles(TypedDict):
-    lower: Quartile
-    median: Quartile
+    """The median and both quartiles of a measure in one region."""
+
     title: str
     unit: str
+    lower: Quartile
+    median: Quartile
     upper: Quartile
 
 
 class Quote(TypedDict):
-    advice: Advice | None
+    """The cost and the expected noise of a release. Nothing is reserved."""
+
+    dataset: str
+    mechanism: str
+    parameters: dict[str, Any]
+    notion: NotionEnum
+    cost: str
+    epsilon: str | None
+    rho: Rho | None
+    totals: TotalsPlan | None
+    counting: CountingEnum
     bound: int
     bounding: BoundingEnum
-    choose_bound: int
-    cost: str
-    counting: CountingEnum
-    currencies: Currencies | None
-    dataset: str
-    epsilon: str | None
-    epsilon_of_household: str | None
-    forecast: Forecast
     from_day: str | None
-    household: int
-    left_after: str
-    left_before: str
-    mechanism: str
-    more_like_this: int
-    notion: NotionEnum
-    parameters: dict[str, Any]
-    plan: list[Spend]
-    rho: Rho | None
     to_day: str | None
-    totals: TotalsPlan | None
+    choose_bound: int
+    household: int
+    epsilon_of_household: str | None
+    plan: list[Spend]
+    forecast: Forecast
+    left_before: str
+    left_after: str
+    more_like_this: int
     warnings: list[str]
+    advice: Advice | None
+    currencies: Currencies | None
 
 
 class RadiusFeature(TypedDict):
-    geometry: dict[str, Any]
-    properties: RadiusProperties
+    """A GeoJSON feature of a radius map."""
+
     type: str
+    properties: RadiusProperties
+    geometry: dict[str, Any]
 
 
 class RadiusMap(TypedDict):
-    features: list[RadiusFeature]
-    points: NotRequired[Lattice]
+    """A radius map, as a GeoJSON feature collection. It is not stored."""
+
+    type: str
     release: str
     reward: float
     settings: dict[str, Any]
-    type: str
+    features: list[RadiusFeature]
+    points: NotRequired[Lattice]
 
 
 class RadiusProperties(TypedDict):
+    """Properties of a feature: a band has two limits and a line has one value, in metres."""
+
     feature: FeatureEnum
     from_metres: NotRequired[float]
-    metres: NotRequired[float]
     to_metres: NotRequired[float]
+    metres: NotRequired[float]
 
 
 class Ranked(TypedDict):
-    among_top: bool
-    count: int
+    """A place with its noisy count and the ranks that it may have."""
+
     key: str
-    latitude: float
-    likely: float
-    longitude: float
-    margin: float
     name: str
+    longitude: float
+    latitude: float
+    count: int
+    margin: float
+    likely: float
     rank_best: int
     rank_worst: int
+    among_top: bool
 
 
 class Reason(TypedDict):
-    explanation: str
+    """A reason why a point has no radius."""
+
     reason: str
+    explanation: str
 
 
 class Release(TypedDict):
-    attribution: str
-    bbox: list[float]
-    bound: int
-    bounding: BoundingEnum
-    choose_bound: int
-    contact: str
-    cost: str
-    counting: CountingEnum
-    covers_from: str | None
-    covers_until: str | None
-    dataset: DatasetReference
-    description: str
-    epsilon: str | None
-    epsilon_of_household: str | None
-    files: list[File]
-    from_day: str | None
-    household: int
+    """One differentially private release."""
+
     id: str
-    keywords: list[str]
-    kind: str
-    licence: str
-    licence_url: str
-    links: dict[str, Any]
-    mechanism: str
+    url: str
+    state: ReleaseStateEnum
+    title: str
+    description: str
     notes: list[Note]
     notes_sha256: str
-    notion: NotionEnum
-    parameters: dict[str, Any]
-    privacy: Privacy
-    promise: Promise
-    published_on: str | None
+    dataset: DatasetReference
     publisher: Publisher
-    rho: Rho | None
-    state: ReleaseStateEnum
-    statement_url: str | None
+    licence: str
+    licence_url: str
+    attribution: str
+    contact: str
+    keywords: list[str]
     themes: list[ThemesEnum]
-    title: str
-    to_day: str | None
+    covers_from: str | None
+    covers_until: str | None
+    kind: str
+    mechanism: str
+    parameters: dict[str, Any]
+    notion: NotionEnum
+    cost: str
+    epsilon: str | None
+    rho: Rho | None
+    bound: int
     totals: TotalsPlan | None
+    counting: CountingEnum
+    bounding: BoundingEnum
+    from_day: str | None
+    to_day: str | None
+    choose_bound: int
+    household: int
+    epsilon_of_household: str | None
     unit: UnitEnum
-    url: str
+    bbox: list[float]
+    published_on: str | None
     withdrawn_on: str | None
+    promise: Promise
+    privacy: Privacy
+    files: list[File]
+    statement_url: str | None
+    links: dict[str, Any]
 
 
 ReleaseStateEnum = Literal["draft", "published", "withdrawn", "rejected"]
 
 
 class Rho(TypedDict):
+    """A cost or a budget under zero-concentrated differential privacy (zcdp)."""
+
+    rho: str
     delta: str
     epsilon: str
-    rho: str
 
 
 class Scaled(TypedDict):
+    """An answer scaled to a total of all the data."""
+
     estimate: float
-    high: float
     low: float
+    high: float
 
 
 class Scaling(TypedDict):
+    """The scaling of answers to the release's own noisy total of all the data."""
+
     counted: CountedEnum
     factor: float | None
-    high: float | None
     low: float | None
+    high: float | None
     meaning: str
 
 
 class Spend(TypedDict):
-    cost: str
-    epsilon: str | None
+    """One measurement and its cost."""
+
     what: str
+    epsilon: str | None
+    cost: str
 
 
 ThemesEnum = Literal[
@@ -438,54 +514,62 @@ ThemesEnum = Literal[
 
 
 class TileJson(TypedDict):
-    attribution: str
-    bounds: list[float]
-    description: str
-    maxzoom: int
-    minzoom: int
-    name: str
+    """TileJSON 3.0 of one layer."""
+
     tilejson: str
+    name: str
+    description: str
+    attribution: str
     tiles: list[str]
     vector_layers: list[dict[str, Any]]
+    minzoom: int
+    maxzoom: int
+    bounds: list[float]
 
 
 class Top(TypedDict):
+    """The busiest places by their noisy counts, after contribution bounding."""
+
+    release: str
+    counting: CountingEnum
+    counted: CountedEnum
+    rows: str
     bound: int
     confidence: float
-    counted: CountedEnum
-    counting: CountingEnum
-    joint_margin: int
-    k: int
     meaning: str
-    perhaps_among_top: int
-    places: int
-    ranked_in: str
     ranks: str
-    release: str
-    results: list[Ranked]
-    rows: str
+    ranked_in: str
+    k: int
+    places: int
     surely_among_top: int
+    perhaps_among_top: int
+    joint_margin: int
+    results: list[Ranked]
 
 
 class TotalsPlan(TypedDict):
+    """The part of epsilon or rho spent on noisy totals of people, sightings and visits."""
+
+    percent: int
     most_sightings: int
     most_visits: int
-    percent: int
 
 
 UnitEnum = Literal["person", "record"]
 
 
 class Upload(TypedDict):
+    """One file that is uploaded to a dataset."""
+
+    id: str
+    url: str
     dataset: str
     file_name: str
-    id: str
-    job_url: str | None
-    offset: int
     size: int
+    offset: int
     state: UploadStateEnum
-    url: str
     usable: bool
+    job_url: str | None
 
 
 UploadStateEnum = Literal["receiving", "received", "working", "done"]
