@@ -77,9 +77,11 @@ class SeriesSerializer(Document):
     dataset = serializers.SlugField(source="dataset.slug")
     title = serializers.CharField()
     description = serializers.CharField()
-    mechanism = serializers.CharField()
-    parameters = ParametersField()
-    counting = serializers.ChoiceField(choices=[each.value for each in Counting])
+    mechanism = serializers.CharField(source="request.mechanism")
+    parameters = ParametersField(source="request.parameters")
+    counting = serializers.ChoiceField(
+        source="request.counting", choices=[each.value for each in Counting]
+    )
     period = serializers.ChoiceField(choices=[each.value for each in Period])
     first_day = serializers.DateField()
     protection = serializers.ChoiceField(choices=[each.value for each in Protection])

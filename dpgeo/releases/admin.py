@@ -35,11 +35,11 @@ BUTTONS = {name: action.label for name, action in ACTIONS.items() if not action.
 class SeriesAdmin(OrganisationScoped):
     """Admin for series; it shows only the series of the user's organisations."""
 
-    list_display = ["title", "dataset", "mechanism", "period", "protection", "drawn", "ending"]
+    list_display = ["title", "dataset", "period", "protection", "drawn", "ending"]
     list_filter = ["period", "protection", ("dataset", admin.RelatedOnlyFieldListFilter)]
     search_fields = ["title"]
     fields = readonly_fields = (
-        *("id", "dataset", "title", "description", "mechanism", "parameters", "counting"),
+        *("id", "dataset", "title", "description", "request"),
         *("period", "first_day", "protection", "each", "most", "epsilon_shown"),
         *("publish_when_done", "all_files", "complete_through", "drawn", "created_at"),
         *("created_by", "ended_at", "ending"),

@@ -110,39 +110,19 @@ def series_terms(dataset: Dataset, asked: SeriesRequest) -> Terms:
     return terms
 
 
-def read_map(
-    dataset: Dataset,
-    terms: Terms,
-    *,
-    mechanism: str,
-    parameters: Mapping[str, object],
-    counting: str,
-    window: Window | None = None,
-) -> PricedRequest:
-    """Return the request of one map of a series. Raises InvalidInput.
+def price_map(dataset: Dataset, terms: Terms, asked: ReleaseRequest) -> PricedRequest:
+    """Return the priced request of one map of a series. Raises InvalidInput.
 
     The map costs an epsilon or a rho, like the series (`terms`). Every mechanism that can draw a
     series can add Gaussian noise, as a cost in rho requires.
-
-    The mechanism, parameters and counting are those of a request. `window` holds
-    the days whose rows the map uses, if they are known.
     """
-    fields = {
-        "mechanism": mechanism,
-        "parameters": parameters,
-        "bound": terms.bound,
-        "counting": counting,
-        "totals": 0,
-        "from_day": window.first if window else None,
-        "to_day": window.last if window else None,
-    }
     cost = guarantee(terms.cost.notion, terms.amount_of_map, Unit.PERSON, terms.delta)
-    request = price_request(dataset, ReleaseRequest.read(fields), cost=cost)
+    request = price_request(dataset, asked, cost=cost)
     serial = request.definition.serial
     if serial is None:
         raise InvalidInput(
             "{key} cannot be drawn as a series; choose one of {keys}.",
-            key=mechanism,
+            key=request.mechanism,
             keys=", ".join(series_mechanisms()),
             field="mechanism",
         )
@@ -161,14 +141,14 @@ def series_read(dataset: Dataset, asked: SeriesRequest) -> tuple[Terms, PricedRe
     Raises InvalidInput, with the field at fault.
     """
     terms = series_terms(dataset, asked)
-    request = read_map(
-        dataset,
-        terms,
+    one = ReleaseRequest(
         mechanism=asked.mechanism,
         parameters=asked.parameters,
         counting=asked.counting,
+        bound=terms.bound,
+        totals=0,
     )
-    return terms, request
+    return terms, price_map(dataset, terms, one)
 
 
 def series_forecast(dataset: Dataset, request: PricedRequest) -> Forecast:
@@ -205,9 +185,7 @@ def series_declare(
             dataset=dataset,
             title=clean_title,
             description=clean_description,
-            mechanism=request.mechanism,
-            parameters=dict(request.parameters),
-            counting=request.counting.value,
+            request=request.part(ReleaseRequest),
             period=terms.period.value,
             first_day=asked.first_day,
             protection=terms.protection.value,
@@ -507,15 +485,9 @@ def series_request_period(series: Series, number: int) -> Release | None:
     Raises BudgetExceeded, or Conflict if the dataset cannot be released now.
     """
     dataset = series.dataset
-    terms = series.terms
-    request = read_map(
-        dataset,
-        terms,
-        mechanism=series.mechanism,
-        parameters=series.parameters,
-        counting=series.counting,
-        window=series.window(number),
-    )
+    window = series.window(number)
+    days = {"from_day": window.first, "to_day": window.last}
+    request = price_map(dataset, series.terms, series.request.model_copy(update=days))
     try:
         with transaction.atomic():
             stored = Series.objects.select_for_update().get(pk=series.pk)

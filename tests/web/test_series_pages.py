@@ -168,10 +168,11 @@ def test_the_desk_has_fields_for_every_kind_of_series(desk: Desk) -> None:
     assert answer.context["form"].errors.keys() == {"flows.cells"}
     desk.client.post(address, FORM | flows | {"action": "declare"})
     declared = Series.objects.order_by("created_at")
-    assert [each.mechanism for each in declared] == ["places", "flows"]
-    assert declared[0].parameters["reach"] == 400
-    assert declared[0].parameters["slices"] == "days of the week"
-    assert (declared[1].parameters["cells"], declared[1].parameters["gap_hours"]) == (4, 3)
+    assert [each.request.mechanism for each in declared] == ["places", "flows"]
+    assert declared[0].request.parameters["reach"] == 400
+    assert declared[0].request.parameters["slices"] == "days of the week"
+    flows = declared[1].request.parameters
+    assert (flows["cells"], flows["gap_hours"]) == (4, 3)
 
 
 def test_the_desk_shows_what_is_to_come(

@@ -28,18 +28,7 @@ class Migration(migrations.Migration):
                 ),
                 ("title", models.CharField(max_length=200)),
                 ("description", models.TextField(blank=True)),
-                ("mechanism", models.CharField(max_length=60)),
-                ("parameters", models.JSONField(default=dict)),
-                (
-                    "counting",
-                    models.CharField(
-                        choices=[
-                            ("people", "People: each person once per place"),
-                            ("visits", "Visits: every row"),
-                        ],
-                        max_length=10,
-                    ),
-                ),
+                ("request", models.JSONField(help_text="What each of its maps repeats.")),
                 (
                     "period",
                     models.CharField(
