@@ -24,6 +24,7 @@ from django.utils.crypto import salted_hmac
 from rest_framework.throttling import BaseThrottle
 
 from dpgeo.accounts.file_cache import CountsInFiles
+from dpgeo.audit.origin import client_address
 
 logger = logging.getLogger(__name__)
 
@@ -87,10 +88,7 @@ def counter_name(who: str, now: float, window: int) -> str:
 def address_of(request: Any) -> str:
     """Return the IPv4 address of a request's client, or its /64 network for IPv6."""
     text = str(BaseThrottle().get_ident(request))
-    try:
-        address = ipaddress.ip_address(text)
-    except ValueError:
-        return text
-    if address.version == 4:
-        return text
+    address = client_address(text)
+    if address is None or address.version == 4:
+        return str(address or text)
     return str(ipaddress.ip_network((int(address), 64), strict=False))

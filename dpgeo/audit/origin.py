@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,6 +14,9 @@ from rest_framework.throttling import BaseThrottle
 
 CONSOLE = "console"
 """Origin of an event outside a request: a command at a terminal, a worker or the reaper."""
+
+WITH_PORT = re.compile(r"\[(.+)\](?::[0-9]+)?|([0-9.]+):[0-9]+")
+"""Matches an address with a port; those of IPv6 are in brackets."""
 
 PREFIXES = {4: 24, 6: 48}
 """Lengths in bits of the network addresses that are stored, by version of the Internet protocol.
@@ -82,11 +86,24 @@ def current_name() -> str:
 
 def network_of(text: str) -> str:
     """Return the network that contains an address, or "unknown" if the text is no address."""
-    try:
-        address = ipaddress.ip_address(text.strip())
-    except ValueError:
+    address = client_address(text)
+    if address is None:
         return "unknown"
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
-        address = address.ipv4_mapped
     network = ipaddress.IPv4Network if address.version == 4 else ipaddress.IPv6Network
     return str(network((int(address), PREFIXES[address.version]), strict=False))
+
+
+def client_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return the address that the server or a proxy gives for a client, or None if it is none.
+
+    A server that listens for IPv6 and IPv4 at once writes IPv4 addresses as ::ffff:192.0.2.7, and
+    some proxies add the client's port, which each connection chooses anew.
+    """
+    with_port = WITH_PORT.fullmatch(text.strip())
+    try:
+        address = ipaddress.ip_address(with_port[1] or with_port[2] if with_port else text.strip())
+    except ValueError:
+        return None
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+        return address.ipv4_mapped
+    return address

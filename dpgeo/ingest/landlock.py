@@ -2,7 +2,8 @@
 
 See <https://docs.kernel.org/userspace-api/landlock.html>. A rule names a file or a folder and what
 may be done beneath it; everything else that Landlock governs is refused. It does not govern changes
-of modes, owners, times and attributes, nor reading those; `seccomp` refuses the changes.
+of modes, owners, times and attributes, nor reading those, nor in its first two versions emptying a
+file that may be read; `seccomp` refuses the changes.
 """
 
 from __future__ import annotations

@@ -31,7 +31,11 @@ A million different identifiers may all become 1.23457E+11. If their rows were b
 person's, the guarantee would hold for none of these people.
 """
 
-LARGEST_EXACT_FLOAT = 2**53
+LONG_FLOAT = r"^-?[0-9]{16,}\.0+$"
+"""Matches whole numbers, written with a fraction, of more digits than every float keeps.
+
+1234567890123456.0 may be the float nearest to another identifier.
+"""
 
 LAYERED_KEY_BYTES = 64
 """Length in bytes of a layered key.
@@ -75,7 +79,8 @@ def hash_persons(
     Unicode's composed form (NFC), so that é is one name however a program writes it. Whole numbers
     are the same person however they are stored: 7, 7.0, "7" and "7.0" (but not "007", since leading
     zeros are part of a name). The following rows are refused: other floats, floats too large to be
-    exact, numbers shortened to an exponent (1.23457E+11), and rows without a person. The hashes of
+    exact, as numbers or as texts with a fraction, numbers shortened to an exponent (1.23457E+11),
+    and rows without a person. The hashes of
     refused rows have no meaning. `known` holds hashes made with the same key in earlier batches of
     the file; it saves time and changes no hash.
     """
@@ -259,8 +264,10 @@ def _names(values: Any, sieve: Sieve) -> Any:
         encoded = readable_text(values, sieve).dictionary_encode()
         names = pc.utf8_normalize(encoded.dictionary, form="NFC")
         # Searching for a letter first takes a tenth of the time of matching the pattern.
-        if _has(names, b"+"):
-            cut = pc.match_substring_regex(names, EXPONENT)
+        for letter, pattern in ((b"+", EXPONENT), (b".", LONG_FLOAT)):
+            if not _has(names, letter):
+                continue
+            cut = pc.match_substring_regex(names, pattern)
             if pc.any(cut).as_py():
                 sieve.refuse(mask(cut.take(encoded.indices)), Reason.PERSON_NOT_WHOLE, encoded)
         if _has(names, b"."):
@@ -270,12 +277,17 @@ def _names(values: Any, sieve: Sieve) -> Any:
         numbers = values.cast(pa.float64())
         floats = numbers.fill_null(0).to_numpy(zero_copy_only=False)
         with np.errstate(invalid="ignore"):
-            whole = (floats == np.floor(floats)) & (np.abs(floats) <= LARGEST_EXACT_FLOAT)
+            whole = (floats == np.floor(floats)) & (np.abs(floats) < _first_inexact(kind))
         missing = np.isnan(floats)
         sieve.refuse(missing, Reason.PERSON_MISSING)
         sieve.refuse(~whole & ~missing, Reason.PERSON_NOT_WHOLE, values)
         values = pc.if_else(pa.array(whole), numbers, None).cast(pa.int64())
     return values.cast(pa.string())
+
+
+def _first_inexact(kind: Any) -> float:
+    """Return the smallest positive number that may be another whole number, rounded to a float."""
+    return float(2 ** (np.finfo(kind.to_pandas_dtype()).nmant + 1))
 
 
 def _has(texts: Any, letter: bytes) -> bool:

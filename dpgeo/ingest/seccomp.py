@@ -50,8 +50,6 @@ CALLS: dict[str, tuple[int | None, int | None]] = {
     "pwrite64": (18, 68),
     "preadv": (295, 69),
     "pwritev": (296, 70),
-    "open": (2, None),
-    "openat": (257, 56),
     "close": (3, 57),
     "close_range": (436, 436),
     "lseek": (8, 62),
@@ -136,6 +134,14 @@ CALLS: dict[str, tuple[int | None, int | None]] = {
 }
 """Calls that are allowed with any arguments."""
 
+O_TRUNC, O_ACCMODE = 0o1000, 0o3
+OPENED = (os.O_RDONLY, os.O_WRONLY, os.O_RDWR, os.O_WRONLY | O_TRUNC, os.O_RDWR | O_TRUNC)
+"""Ways to open a file, by these two flags; all but emptying a file that is opened to be read.
+
+Before its version 3, in Linux 6.2, Landlock does not see that such a file is changed, so the upload
+and the programs could be emptied.
+"""
+
 THREAD, NAMESPACES = 0x00010000, 0x7E020000
 """Flags of `clone`: a thread of this process, and what would give it its own view of the system."""
 
@@ -158,6 +164,8 @@ class Condition:
 def conditions() -> dict[str, Condition]:
     """Return the calls that are allowed with certain arguments only."""
     return {
+        "open": Condition((2, None), 1, OPENED, O_TRUNC | O_ACCMODE),
+        "openat": Condition((257, 56), 2, OPENED, O_TRUNC | O_ACCMODE),
         "clone": Condition((56, 220), 0, (THREAD,), THREAD | NAMESPACES),
         # Signals to this process alone, for `abort`.
         "tgkill": Condition((234, 131), 0, (os.getpid(),)),

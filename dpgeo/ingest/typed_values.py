@@ -19,7 +19,8 @@ from dpgeo.ingest.batch import Sieve
 from dpgeo.ingest.report import MAX_FIELD_BYTES, Reason
 from dpgeo.ingest.schema import DESTINATION, Role
 
-LARGEST_EXACT_FLOAT = 2**53
+LARGEST_EXACT_FLOAT = 2**53 - 1
+"""Largest whole number that no other one is rounded to."""
 
 
 class Unusable(Exception):

@@ -55,6 +55,19 @@ def test_one_customers_ipv6_addresses_count_as_one() -> None:
     assert statuses(1, REMOTE_ADDR="2001:db8:0:2::1") == [200]
 
 
+def test_visitors_by_ipv4_do_not_count_as_one_where_ipv6_is_served_too() -> None:
+    """A socket for both writes the addresses of IPv4 as ones of IPv6, all in one network of /64."""
+    assert statuses(4, REMOTE_ADDR="::ffff:192.0.2.7") == [200, 200, 200, 429]
+    assert statuses(1, REMOTE_ADDR="::ffff:192.0.2.8") == [200]
+    assert statuses(1, REMOTE_ADDR="192.0.2.7") == [429]
+
+
+@pytest.mark.parametrize("form", ["192.0.2.7:{port}", "[2001:db8::1]:{port}"])
+def test_a_port_that_a_proxy_adds_is_no_part_of_the_address(form: str) -> None:
+    ports = [statuses(1, REMOTE_ADDR=form.format(port=port))[0] for port in (1, 22, 333, 65535)]
+    assert ports == [200, 200, 200, 429]
+
+
 def test_a_forgeable_header_is_not_taken_for_the_address() -> None:
     forged = [statuses(1, HTTP_X_FORWARDED_FOR=f"192.0.2.{n}")[0] for n in range(4)]
     assert forged == [200, 200, 200, 429]

@@ -205,7 +205,9 @@ def identifiers() -> list[str]:
     pairs = [f"{one}{other}v{other}{one}" for one in BLANKS for other in BLANKS]
     inside = [f"v{one}12{one}.0" for one in BLANKS]
     numbers = [
-        f"{one}{text}{one}" for one in BLANKS for text in ("12.0", "-7.00", "1.5E+11", "NaN")
+        f"{one}{text}{one}"
+        for one in BLANKS
+        for text in ("12.0", "-7.00", "1.5E+11", "NaN", "-1234567890123456.0")
     ]
     words = [
         "valerie",

@@ -147,25 +147,28 @@ def step_of(column: Column, measure: Measure) -> str:
     return f"CASE WHEN {finite} THEN CASE WHEN {above} < {least} THEN 0 ELSE {step} END END"
 
 
-def arrow_type(kind: str) -> Any:
-    """Return the Arrow type in which this process holds a column's values."""
+def arrow_type(column: Column) -> Any:
+    """Return the Arrow type in which this process holds a column's values.
+
+    Floats keep their precision, on which it depends which of them may name a person.
+    """
     import pyarrow as pa
 
     types = {
         WHOLE: pa.int64(),
-        FLOAT: pa.float64(),
+        FLOAT: pa.float32() if column.type_name == "float4" else pa.float64(),
         DATE: pa.timestamp("s"),
         LOCAL: pa.timestamp("s"),
         MOMENT: pa.timestamp("s", "UTC"),
         BOOLEAN: pa.bool_(),
         BYTES: pa.binary(),
     }
-    return types.get(kind, pa.string())
+    return types.get(column.kind, pa.string())
 
 
 def accepted_names(person: str, column: Column) -> list[str]:
     """Return SQL conditions for the identifiers that `hash_persons` accepts."""
-    from dpgeo.ingest.persons import EXPONENT, MISSING
+    from dpgeo.ingest.persons import EXPONENT, LONG_FLOAT, MISSING
 
     if column.kind != TEXT:
         return [f"{column.quoted} IS NOT NULL"]
@@ -174,5 +177,5 @@ def accepted_names(person: str, column: Column) -> list[str]:
         f"{person} IS NOT NULL",
         f"lower({person}) NOT IN ({missing})",
         f"CASE WHEN {SHORT.format(column.quoted)} "
-        f"THEN {TRIMMED.format(column.quoted)} !~ '{EXPONENT}' END",
+        f"THEN {TRIMMED.format(column.quoted)} !~ '{EXPONENT}|{LONG_FLOAT}' END",
     ]

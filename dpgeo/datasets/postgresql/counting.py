@@ -367,7 +367,7 @@ class TableCounter:
         codes: list[int] = []
         for some in fetched(connection, f"{listed} WHERE {where}", before.values):
             values, words = zip(*some, strict=True)
-            found = codes_of(pa.array(values, arrow_type(column.kind)), category.values)
+            found = codes_of(pa.array(values, arrow_type(column)), category.values)
             for index in np.flatnonzero(found < len(category.values)):
                 texts.append(words[index])
                 codes.append(int(found[index]))

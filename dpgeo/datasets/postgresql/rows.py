@@ -155,7 +155,7 @@ def tables_of(
     """Yield the rows of a query as tables with the columns' names."""
     import pyarrow as pa
 
-    types = [arrow_type(each.kind) for each in columns.values()]
+    types = list(map(arrow_type, columns.values()))
     for some in fetched(connection, query, parameters):
         values = zip(*some, strict=True)
         arrays = [pa.array(each, kind) for each, kind in zip(values, types, strict=True)]

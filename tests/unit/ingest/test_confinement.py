@@ -127,6 +127,32 @@ def test_without_landlock_files_alone_are_within_reach(account: str) -> None:
     check(outcomes(account, "seccomp"), set(probes.EVERY) - probes.FILES)
 
 
+@needs_seccomp
+@pytest.mark.parametrize("version", [1, 2])
+def test_files_that_may_be_read_cannot_be_emptied_with_an_older_landlock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    """The first versions of Landlock, in Linux up to 6.1, let whoever may read a file empty it.
+
+    They are imitated: newer kernels do the same for a process that names no more rights.
+    """
+    work = """
+    refusals = []
+    for flags in (os.O_RDONLY | os.O_TRUNC, os.O_RDONLY | os.O_TRUNC | os.O_CLOEXEC):
+        try:
+            os.open(request["source"], flags)
+        except OSError as error:
+            refusals.append(error.errno)
+    Path("own").write_text("rows")
+    Path("own").write_text("")
+    return refusals
+"""
+    older = f"from dpgeo.ingest import landlock\nlandlock.landlock_version = lambda: {version}\n"
+    found = run_task(tmp_path, monkeypatch, "ingest", work, older)
+    assert found == [errno.EPERM, errno.EPERM]
+    assert (tmp_path / "task.py").read_text()
+
+
 def test_the_files_that_only_landlock_protects_are_probed() -> None:
     assert probes.EVERY.keys() >= probes.FILES
 
@@ -228,7 +254,19 @@ def test_the_filter_allows_the_listed_calls_alone(name: str) -> None:
             assert allowed == (number in listed), number
             continue
         call = own[number]
-        for value in (*range(40), 1030, os.getpid(), 0x5401, 0x5412, 0x3D0F00, 0x10000F00):
+        for value in (
+            *range(40),
+            1030,
+            0o1000,
+            0o1001,
+            0o1101,
+            0o2001000,
+            os.getpid(),
+            0x5401,
+            0x5412,
+            0x3D0F00,
+            0x10000F00,
+        ):
             before = [0] * call.argument
             decided = verdict(program, processor.code, number, *before, value)
             assert (decided == seccomp.ALLOW) == (value & call.mask in call.values), (number, value)
@@ -248,14 +286,16 @@ def skipped_drivers() -> str:
     return ",".join(sorted(set(pyogrio.list_drivers()) - set(DRIVERS)))
 
 
-def run_task(folder: Path, monkeypatch: pytest.MonkeyPatch, task: str, work: str) -> Any:
-    """Run some lines of Python in the sandbox in place of a task."""
+def run_task(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, task: str, work: str, before: str = ""
+) -> Any:
+    """Run some lines of Python in the sandbox in place of a task, and others before it begins."""
     program = folder / "task.py"
     program.write_text(
         "import os, resource, sys, time\n"
         "from pathlib import Path\n"
         "from dpgeo.ingest import sandbox_worker as worker\n"
-        "real = worker.load\n"
+        f"{before}real = worker.load\n"
         f"def run(request, say):\n{work}\n"
         "def load(task):\n"
         "    real(task)\n"

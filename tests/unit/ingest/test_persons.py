@@ -124,6 +124,30 @@ def test_it_refuses_identifiers_that_a_spreadsheet_shortened(tmp_path: Path, tex
     }
 
 
+@pytest.mark.parametrize(
+    ("kind", "exact"),
+    [(pa.float16(), 2**11 - 1), (pa.float32(), 2**24 - 1), (pa.float64(), 2**53 - 1)],
+)
+def test_a_float_to_which_two_numbers_are_rounded_names_nobody(
+    tmp_path: Path, kind: pa.DataType, exact: int
+) -> None:
+    """Two persons would be one: 16777217, as a float of 32 bits, is 16777216."""
+    numbers = [kind.to_pandas_dtype()(each) for each in (exact, exact + 1, exact + 2, -exact - 1)]
+    columns = {"who": pa.array(numbers, kind), "lat": [45] * 4, "lon": [5] * 4}
+    _, report = parquet_of(tmp_path, columns)
+    assert (report.accepted, sum(report.refused.values())) == (1, 3)
+
+
+def test_a_long_number_with_a_fraction_names_nobody(tmp_path: Path) -> None:
+    """It may be a float, and would be another person than the same number without a fraction."""
+    for name in ("1234567890123456.0", " -9007199254740993.00", "12345678901234567890.0"):
+        assert refused(tmp_path, f"{name},45,5,0") == {
+            "the person is a number that is not whole or too large to be exact": 1
+        }
+    assert written(tmp_path, "123456789012345.0") == written(tmp_path, "123456789012345")
+    assert len(set(written(tmp_path, "1234567890123456", "1234567890123457"))) == 2
+
+
 def test_names_that_resemble_an_exponent_are_accepted(tmp_path: Path) -> None:
     names = ["1e5", "12E7", "e+5", "1.5e+x", "ab1e+5"]
     assert len(set(written(tmp_path, *names))) == len(names)
