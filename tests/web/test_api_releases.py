@@ -10,7 +10,6 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from django.db import OperationalError, connection
 from django.test import Client
 from django.utils import timezone
 from django.utils.crypto import get_random_string
@@ -493,24 +492,6 @@ def test_a_dataset_has_its_publishers_declaration(client: Client) -> None:
         "privacy",
         "releases_url",
     }
-
-
-def test_health_answers_only_that_it_is_well(client: Client) -> None:
-    answer = client.get("/healthz")
-    assert (answer.status_code, json.loads(answer.content)) == (
-        200,
-        {"status": "ok", "database": "reachable"},
-    )
-
-
-def test_health_fails_without_a_database(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail() -> None:
-        raise OperationalError("could not connect to db.internal as secret-user")
-
-    monkeypatch.setattr(connection, "cursor", fail)
-    answer = client.get("/healthz")
-    assert answer.status_code == 503
-    assert b"secret-user" not in answer.content
 
 
 def test_the_odds_of_presence_have_a_name_of_their_own(client: Client) -> None:
