@@ -542,7 +542,7 @@ class Released:
             return read_stored(text)
         return ReleaseRequest(
             mechanism=self.mechanism,
-            parameters=dict(self.parameters),
+            parameters=dict(sorted(self.parameters.items())),
             bound=self.bound,
             counting=self.counting,
             bounding=self.bounding,
