@@ -80,13 +80,15 @@ def _together(one: Reader, parts: Sequence[Part]) -> Reader:
             missed = 0
             for number, part in enumerate(parts):
                 before, stem = sum(sizes[:number]), pa.scalar(Path(part.name).stem)
+                left_out = False
                 for batch in some(part.path, others, tally, crs=crs, **options):
                     names = {role: pa.repeat(stem, len(batch.rows)) for role in named}
                     done = before + sizes[number] * batch.done // max(batch.total, 1)
                     fields = {**batch.fields, **names}
                     yield replace(batch, fields=fields, done=done - missed, total=sum(sizes))
+                    left_out = batch.done < batch.total
                 # If rows of this file were left out, `done` must not reach `total` in the next.
-                missed = missed or int(batch.done < batch.total)
+                missed = missed or int(left_out)
 
         return read
 

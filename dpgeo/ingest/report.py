@@ -15,6 +15,7 @@ from dpgeo.phrases import translatable
 
 EXAMPLES_PER_REASON = 5
 LONGEST_EXAMPLE = 60
+LARGEST_NUMBER = (1 << 63) - 1
 MAX_LINE_BYTES = 65_536
 MAX_FIELD_BYTES = 1_000
 
@@ -100,9 +101,32 @@ class Report:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Return the report from JSON written by `to_json`."""
-        examples = [Example(**example) for example in document["examples"]]
-        return cls(**{**document, "examples": examples})
+        """Return the report from JSON written by `to_json`. Raises ValueError for anything else.
+
+        The sandbox's process writes it, and is not trusted: a file may have taken it over.
+        """
+        try:
+            examples = [Example(**example) for example in document["examples"]]
+            report = cls(**{**document, "examples": examples})
+            if report._is_possible():
+                return report
+        except (AttributeError, KeyError, TypeError) as error:
+            raise ValueError("This is no report.") from error
+        raise ValueError("This is no report.")
+
+    def _is_possible(self) -> bool:
+        """Return whether a tally could have made this report."""
+        reasons = {reason.value for reason in Reason}
+        shown = Counter(each.reason for each in self.examples)
+        numbers = [self.read, self.accepted, *self.refused.values()]
+        return (
+            all(type(each) is int and 0 <= each <= LARGEST_NUMBER for each in numbers)
+            and self.accepted + sum(self.refused.values()) == self.read
+            and self.refused.keys() <= reasons
+            and all(shown[each] <= EXAMPLES_PER_REASON and each in self.refused for each in shown)
+            and all(type(each.row) is int for each in self.examples)
+            and all(each.value == shorten(each.value) for each in self.examples)
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain JSON."""

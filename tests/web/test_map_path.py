@@ -484,6 +484,18 @@ def test_the_button_spends_what_it_says_or_nothing(desk: Desk) -> None:
     assert not Release.objects.exists()
 
 
+@pytest.mark.parametrize("change", [{"places": "5"}, {"kind": "gatherings"}])
+def test_the_button_draws_the_map_that_its_page_shows(desk: Desk, change: dict[str, str]) -> None:
+    """A choice that costs the same is agreed to like one that costs more."""
+    dataset = undecided(desk, ready=True)
+    address, query = f"/desk/datasets/{dataset.slug}/map/publish/", {"kind": "heat", "total": "1"}
+    token = desk.client.get(address, query).context["token"]
+    fields = {"token": token, "title": "Trips", "licence": "CC BY 4.0"}
+    answer = desk.client.post(f"{address}?{urlencode(query | change)}", fields)
+    assert answer.status_code == 422
+    assert not Release.objects.exists()
+
+
 def test_a_request_that_fails_sets_no_total(desk: Desk) -> None:
     dataset = undecided(desk)
     answer = published(desk, dataset)

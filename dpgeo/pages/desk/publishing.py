@@ -19,6 +19,7 @@ from django.views.decorators.http import require_http_methods
 from dpgeo.accounts.fresh_tokens import seal
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
+from dpgeo.core.release_request import ReleaseRequest
 from dpgeo.datasets.dataset_budgets import dataset_share_budget
 from dpgeo.datasets.models import Dataset, UploadState
 from dpgeo.datasets.same_people import open_warnings
@@ -155,13 +156,14 @@ def spend(request: HttpRequest, form: PublishForm, settings: MapSettings) -> Rel
 def shown(settings: MapSettings) -> list[str]:
     """Return the facts that the user agrees to on the page, as texts.
 
-    The facts are the amount to spend, the lifetime total, the id of the ledger that is charged, the
-    column that the map shows ("" if it shows none) and the further choices. The form's signed token
-    contains them, so that only what the user has seen is spent and published.
+    The facts are the amount to spend, the lifetime total, the id of the ledger that is charged and
+    the whole request. The form's signed token contains them, so that only what the user has seen is
+    spent and published.
     """
     amount = next(card.amount for card in settings.cards() if card.chosen)
-    ledger, options = str(settings.dataset.ledger_id), settings.asked.options()
-    return [amount, str(settings.total), ledger, settings.column, *map("=".join, options.items())]
+    wanted = settings.request(settings.detail)
+    request = wanted.part(ReleaseRequest).model_dump_json() if wanted else ""
+    return [amount, str(settings.total), str(settings.dataset.ledger_id), request]
 
 
 def give_budget(request: HttpRequest, settings: MapSettings) -> None:

@@ -27,7 +27,7 @@ from dpgeo.ingest.ingestion import ingest, ingest_parts
 from dpgeo.ingest.schema import Columns, Schema
 from dpgeo.spatial.area import StudyArea
 from fixtures.spreadsheet import spreadsheet
-from tests.unit.ingest.helpers import KEY, bits, clustered, concatenated
+from tests.unit.ingest.helpers import KEY, bits, clustered, concatenated, schema
 
 BERLIN = StudyArea.from_bounds(13, 52, 14, 53)
 OTHERS = {"CSV", "(Geo)Parquet", "GeoJSON", "GeoJSONSeq", "GeoPackage"}
@@ -170,3 +170,13 @@ def test_each_row_is_read_as_if_it_were_alone(tmp_path: Path, what: str) -> None
         for some in (turned, turned[1:]):
             expected = clustered(concatenated([alone[row] for row in some]))
             assert bits(canonical(tmp_path, what, some)) == bits(expected)
+
+
+def test_a_file_of_an_archive_may_have_no_row_at_all(tmp_path: Path) -> None:
+    """Otherwise the only row of one file would decide whether the others are read."""
+    path = tmp_path / "days.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a.csv", "who,lat,lon\n")
+        archive.writestr("b.csv", "who,lat,lon\nann,45,5\n")
+    report = ingest(path, path.name, schema(), KEY, tmp_path / "canonical", lambda *_: None)
+    assert (report.read, report.accepted) == (1, 1)

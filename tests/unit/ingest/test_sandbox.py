@@ -102,6 +102,38 @@ def test_an_invalid_preview_is_not_blamed_on_the_file(
         preview(path, "a.parquet")
 
 
+REPORT: dict[str, Any] = {"read": 1, "accepted": 1, "refused": {}, "examples": []}
+LONG = {"row": 2, "reason": "the person is missing", "value": "x" * 61}
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"accepted": 2},
+        {"read": "1"},
+        {"accepted": True},
+        {"read": 1 << 64, "accepted": 1 << 64},
+        {"accepted": 0, "refused": {"anything": 1}},
+        {"accepted": 0, "refused": {"the person is missing": 1}, "examples": [LONG]},
+        {"examples": [{**LONG, "value": "x"}]},
+        {"refused": []},
+        {"more": 1},
+    ],
+    ids=str,
+)
+def test_a_report_that_no_file_has_is_not_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forged: dict[str, Any]
+) -> None:
+    """Numbers and examples from a process that a file took over would be shown and counted with."""
+    program, path = tmp_path / "forge.py", tmp_path / "a.parquet"
+    program.write_text(f"print({json.dumps({'result': REPORT | forged})!r})")
+    pq.write_table(pa.table(GOOD), path)
+    monkeypatch.setattr(sys, "executable", shim(tmp_path, program))
+    with pytest.raises(RuntimeError, match="says what it may not: ValueError"):
+        run_ingest(path, tmp_path / "canonical")
+    assert not (tmp_path / "canonical").exists()
+
+
 def test_a_worker_that_only_sends_messages_is_terminated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
