@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -246,43 +246,40 @@ RUNS = [
 """Pairs of mechanism and parameters with a small grid, for tests that draw releases."""
 
 
-def is_form(given: dict[str, object]) -> bool:
-    """Return whether these parameters may change which layers and measurements a release has.
-
-    Numbers are assumed not to change either, except in `make audit`, which tries all values.
-    """
-    return AUDIT or not any(type(value) is int for value in given.values())
-
-
-def keeps_choices(cls: type[Any], given: dict[str, object]) -> bool:
-    """Return whether every parameter with a list of choices has its default."""
-    return not any(each.choices for each in parameters(cls) if each.name in given)
-
-
 def forms(*, all_choices: bool) -> list[Any]:
-    """Return, for every mechanism, the parameters that may change its layers or measurements.
+    """Return the pairs in RUNS whose parameters may change which layers a release has.
 
-    Unless `all_choices` is true, parameters with a list of choices keep their defaults.
+    Numbers are assumed not to change them, except in `make audit`, which tries all values. Unless
+    `all_choices` is true, parameters with a list of choices keep their defaults.
     """
     return [
-        params
-        for mechanism in MECHANISMS.values()
-        for given in choices_drawn(mechanism.params)
-        if not given.keys() & sides(mechanism.params).keys() and is_form(given)
-        if all_choices or keeps_choices(mechanism.params, given)
-        for params in parsed(mechanism.params, {**small(mechanism.params), **given})
+        run
+        for run in RUNS
+        if AUDIT or not changed(run.values[0], run.values[1], lambda each: each.kind is int)
+        if all_choices or not changed(run.values[0], run.values[1], lambda each: each.choices)
     ]
 
 
+def changed(mechanism: Any, params: Any, chosen: Callable[[Parameter], object]) -> bool:
+    """Return whether a parameter that is `chosen` differs from that of a small release."""
+    usual = {each.name: each.default for each in parameters(mechanism.params)}
+    usual |= small(mechanism.params)
+    return any(
+        getattr(params, each.name) != usual[each.name]
+        for each in parameters(mechanism.params)
+        if chosen(each)
+    )
+
+
 FORMS = forms(all_choices=True)
-"""Parameters with which a test writes the files of a release that was decoded from bytes."""
+"""The pairs with which a test writes all files, from a release and from its bytes."""
 
 EXTREME_FORMS = forms(all_choices=AUDIT)
-"""Parameters for tests that write files of extreme counts, and of a dataset without rows.
+"""The pairs with which tests write files of extreme counts, and of a dataset without rows.
 
-In this list, choices keep their defaults (except in the audit), because writing such files takes
-longest. Whether an encoder copes with an extreme count depends on which layers a release has, and
-this list has every layer.
+Here, choices keep their defaults (except in the audit), because writing such files takes longest.
+Whether an encoder copes with an extreme count depends on which layers a release has, and this list
+has every layer.
 """
 
 COUNTS = [run for run in RUNS if isinstance(run.values[0], Mechanism) and not run.values[0].price]

@@ -9,7 +9,6 @@ from benchmarks.evaluation.distributions import (
     divergence,
     earth_movers,
     precision_at,
-    weighted_variance,
 )
 
 
@@ -28,13 +27,6 @@ def test_precision_counts_hits_among_the_largest() -> None:
     assert precision_at(truth, truth, 3) == 1
     assert precision_at(truth, np.array([9, 8, 0, 7, 1, 0]), 3) == 1
     assert precision_at(truth, truth[::-1], 3) == pytest.approx(1 / 3)
-
-
-def test_the_weighted_variance_is_what_partitions_smooth_away() -> None:
-    cells = np.array([[1, 3], [5, 5]])
-    assert weighted_variance(cells, np.array([[0, 0], [1, 1]])) == pytest.approx(0.5)
-    assert weighted_variance(cells, np.array([[0, 1], [2, 2]])) == 0
-    assert weighted_variance(cells, np.array([[0, 0], [-1, -1]])) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(("down", "across"), [(0, 3), (4, 0), (3, 4)])
