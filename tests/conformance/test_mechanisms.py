@@ -43,6 +43,7 @@ from tests.conformance.cases import (
     RUNS,
     city,
     nobody,
+    small,
 )
 from tests.randomness import SeededEntropy, ZeroNoise
 from tests.views import ArrayView
@@ -325,6 +326,23 @@ class Recorded:
             return attribute(regions, *rest)
 
         return counted
+
+
+@every_mechanism
+@pytest.mark.parametrize("cells", [1, 2, 3])
+def test_the_smallest_grids_are_accepted(mechanism: Mechanism, cells: int) -> None:
+    if cells not in range(1, most_cells(mechanism) + 1):
+        pytest.skip("It has no grid of its own.")
+    given = {**small(mechanism.params), "cells": cells}
+    try:
+        params = settle_layers(parse_parameters(mechanism.params, given), LAYERS)
+        mechanism.forecast(params, Fraction(1), BOUND, DOMAIN)
+    except InvalidInput:
+        pytest.skip("It refuses so few cells before anything is paid.")
+    released = release(mechanism, params, city(), None)
+    if can_be_counted(released):
+        for layer in measured_layers(released):
+            assert layer.value.tolist() == true_counts(layer, city()).tolist()
 
 
 @every_run

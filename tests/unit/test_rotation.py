@@ -30,13 +30,3 @@ def test_five_turns_run_every_file_once(files: list[Path]) -> None:
 @pytest.mark.parametrize("turn", range(5))
 def test_files_that_name_a_changed_module_are_always_run(files: list[Path], turn: int) -> None:
     assert set(files[3:5]) <= files_in_turn(files, 5, turn, {Path("dpgeo/jobs/leases.py")})
-
-
-def test_other_modules_of_the_same_name_choose_no_file(files: list[Path]) -> None:
-    changed = {Path("dpgeo/budgets/leases.py"), Path("dpgeo/jobs/lease.py")}
-    assert files_in_turn(files, 5, 0, changed) == files_in_turn(files, 5, 0, ())
-
-
-def test_a_changed_test_file_is_always_run(files: list[Path]) -> None:
-    for turn in range(5):
-        assert files[9] in files_in_turn(files, 5, turn, {files[9]})

@@ -17,7 +17,6 @@ from translations.extract import (
     ROOT,
     SCRIPTS,
     Message,
-    extract,
     python_messages,
     script_messages,
     template_messages,
@@ -103,28 +102,6 @@ def test_catalogues_are_written_read_and_compiled(tmp_path: Path) -> None:
     assert list(warnings(tmp_path / "django.po", messages)) == [
         "django.po: a.py: not translated: untranslated"
     ]
-
-
-def test_warnings_name_what_is_old_and_what_has_other_values(tmp_path: Path) -> None:
-    messages = {Message("Has {count} rows."): "a.py", Message("old"): "a.py"}
-    wrong = {Message("Has {count} rows."): ("Hat {zahl} Zeilen.",), Message("old"): ("alt",)}
-    write_po(tmp_path / "django.po", "de", messages, wrong)
-    del messages[Message("old")]
-    assert list(warnings(tmp_path / "django.po", messages)) == [
-        "django.po: other values in the translation of: Has {count} rows.",
-        "django.po: no longer used: old",
-    ]
-
-
-def test_messages_of_every_kind_of_source_are_extracted() -> None:
-    by_catalogue = extract()
-    assert len(by_catalogue[PAGES]) > 1000
-    assert len(by_catalogue[SCRIPTS]) > 100
-    assert Message("The file has no column {name!r}; it has {columns}.") in by_catalogue[PAGES]
-    assert Message("Too few to tell from none") in by_catalogue[PAGES]
-    assert Message("Draw a box") in by_catalogue[PAGES]
-    assert Message("{noun} per zone") in by_catalogue[SCRIPTS]
-    assert Message("Sunday") in by_catalogue[SCRIPTS]
 
 
 @pytest.mark.parametrize("name", ["Phrase", "InvalidInput", "Conflict", "NotAllowed"])

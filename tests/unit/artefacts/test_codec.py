@@ -7,14 +7,13 @@ import io
 import json
 import tracemalloc
 import zipfile
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from typing_extensions import TypeAliasType
 
 from dpgeo.artefacts import codec
 from dpgeo.artefacts.codec import (
@@ -24,26 +23,16 @@ from dpgeo.artefacts.codec import (
     decode,
     encode,
 )
-from dpgeo.artefacts.statement import statement
 from dpgeo.core.released import (
     CONTENT_TYPES,
     Content,
     GridRelease,
-    PhasedRelease,
-    PointsRelease,
     Released,
 )
-from dpgeo.mechanisms.registry import current_parameters
 from dpgeo.phrases import Phrase
 from tests.unit.artefacts.releases import (
     examples,
     grid_release,
-    partition_release,
-    phased_release,
-    points_release,
-    released_objects,
-    tree_release,
-    zones_release,
 )
 
 
@@ -90,82 +79,10 @@ def test_every_content_type_can_be_written_and_a_field_that_cannot_be_is_named(
         codec.check_encodable()
 
 
-@pytest.mark.parametrize("scalar", [np.int32, np.float64])
-def test_arrays_are_recognised_in_every_supported_numpy(
-    monkeypatch: pytest.MonkeyPatch, scalar: Any
-) -> None:
-    """Fields that hold arrays are recognised in every supported NumPy.
-
-    From NumPy 2.5 on NDArray is a type alias; before that it was a subscripted class.
-    """
-    item = TypeVar("item", bound=np.generic)
-    assert codec._dtype(np.ndarray[tuple[Any, ...], np.dtype[scalar]]) == np.dtype(scalar)
-    alias = TypeAliasType("alias", np.ndarray[tuple[Any, ...], np.dtype[item]], type_params=(item,))
-    monkeypatch.setattr(codec, "NDArray", alias)
-    assert codec._dtype(alias[scalar]) == np.dtype(scalar)
-    assert codec._dtype(tuple[int, ...]) is None
-
-
-def test_fields_missing_from_older_releases_have_their_defaults() -> None:
-    """Point releases written before priors and public attributes existed can still be read."""
-    released = points_release()
-    with np.load(io.BytesIO(encode(released)), allow_pickle=False) as archive:
-        content = json.loads(archive["header"].tobytes())["content"]
-    del content["fields"]["prior"]
-    del content["fields"]["attributes"]
-    older = without_member(with_header(encode(released), content=content), "combination")
-    assert facts(decode(older).content) == facts(released.content)
-    with pytest.raises(UnreadableRelease):
-        decode(without_member(older, "density"))
-    del content["fields"]["updates"]
-    with pytest.raises(UnreadableRelease):
-        decode(with_header(encode(released), content=content))
-
-
-@pytest.mark.parametrize(("mechanism", "fixed"), [("quadtree", True), ("auto", False)])
-def test_squares_of_older_quadtrees_do_not_depend_on_the_data(mechanism: str, fixed: bool) -> None:
-    """Old releases in phases, which lack the field `fixed`, answer range queries as they always
-    did.
-    """
-    data = encode(phased_release())
-    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-        content = json.loads(archive["header"].tobytes())["content"]
-    del content["fields"]["fixed"]
-    read = decode(with_header(data, content=content, mechanism=mechanism)).content
-    assert isinstance(read, PhasedRelease)
-    assert read.fixed is fixed
-
-
-def test_trees_that_still_say_whether_they_are_fixed_are_read() -> None:
-    """Old tree releases, which store the field `fixed`, can be read although nothing uses it."""
-    released = tree_release()
-    with np.load(io.BytesIO(encode(released)), allow_pickle=False) as archive:
-        content = json.loads(archive["header"].tobytes())["content"]
-    assert "fixed" not in content["fields"]
-    content["fields"]["fixed"] = True
-    read = decode(with_header(encode(released), content=content)).content
-    assert facts(read) == facts(released.content)
-
-
-def without_member(data: bytes, name: str) -> bytes:
-    """Return a copy of the archive without one of its arrays."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(buffer, "w") as new:
-        for member in old.namelist():
-            if member != f"{name}.npy":
-                new.writestr(member, old.read(member))
-    return buffer.getvalue()
-
-
-@given(released_objects())
-@settings(max_examples=60, deadline=None)
-def test_encoding_and_decoding_preserve_a_release(released: Released) -> None:
-    data = encode(released)
-    again = decode(data)
-    assert facts(again) == facts(released)
-    assert type(again.content) is type(released.content)
-    assert facts(again.content) == facts(released.content)
-    assert encode(again) == data
+@given(st.dictionaries(st.text(max_size=20), st.text(max_size=20), max_size=3))
+def test_any_text_comes_back_unchanged(about: dict[str, str]) -> None:
+    released = dataclasses.replace(grid_release(2), about=about)
+    assert decode(encode(released)).about == about
 
 
 def test_every_content_type_is_tried_here() -> None:
@@ -174,62 +91,11 @@ def test_every_content_type_is_tried_here() -> None:
         assert facts(decode(encode(released)).content) == facts(released.content)
 
 
-def test_releases_of_the_first_version_are_read() -> None:
-    """Releases of version 1, which kept zones as GeoJSON in the header, can be read."""
-    for released in examples():
-        data = encode(released, version=1)
-        assert facts(decode(data).content) == facts(released.content)
-        assert encode(decode(data)) == encode(released)
-    zones = zones_release()
-    with np.load(io.BytesIO(encode(zones, version=1)), allow_pickle=False) as archive:
-        header = json.loads(archive["header"].tobytes())
-    assert header["version"] == 1
-    assert header["content"]["fields"]["zones"]["type"] == "FeatureCollection"
-    with np.load(io.BytesIO(encode(zones)), allow_pickle=False) as archive:
-        header = json.loads(archive["header"].tobytes())
-        assert archive["zones"].dtype == np.uint8
-    assert header["content"]["fields"]["zones"] == {
-        "keys": ["n", "s"],
-        "names": ["North, Upper", "Söder"],
-    }
-
-
-def test_the_order_of_mappings_does_not_matter() -> None:
-    released = partition_release()
-    turned = dataclasses.replace(
-        released,
-        parameters={
-            name: released.parameters[name] for name in reversed(list(released.parameters))
-        },
-        about={name: released.about[name] for name in reversed(list(released.about))},
-    )
-    assert encode(turned) == encode(released)
-
-
-def test_numpy_reads_it_without_pickle() -> None:
-    released = grid_release()
-    assert isinstance(released.content, GridRelease)
-    with np.load(io.BytesIO(encode(released)), allow_pickle=False) as archive:
-        header = json.loads(archive["header"].tobytes().decode("utf-8"))
-        np.testing.assert_array_equal(archive["counts"], released.content.counts)
-    assert header["format"] == "dpgeo-released"
-    assert header["version"] == 2
-    assert header["guarantee"] == {"notion": "pure-dp", "epsilon": "1/2", "unit": "person"}
-
-
 def test_arrays_come_back_read_only() -> None:
     content = decode(encode(grid_release())).content
     assert isinstance(content, GridRelease)
     with pytest.raises(ValueError, match="read-only"):
         content.counts[0, 0] = 1
-
-
-def test_it_refuses_an_array_of_another_dtype() -> None:
-    released = grid_release()
-    assert isinstance(released.content, GridRelease)
-    content = dataclasses.replace(released.content, counts=np.zeros((8, 8), dtype=np.float64))
-    with pytest.raises(TypeError, match="counts must be an array of int64"):
-        encode(dataclasses.replace(released, content=content))
 
 
 @given(st.binary(max_size=300))
@@ -332,14 +198,6 @@ def test_a_release_too_large_to_read_is_not_written_or_called_damaged(
         decode(data[:-100])
 
 
-def test_moved_points_have_more_room_than_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Content, "most_bytes", 1)
-    assert isinstance(decode(encode(points_release())).content, PointsRelease)
-    monkeypatch.setattr(PointsRelease, "most_bytes", 1)
-    with pytest.raises(UnreadableRelease, match="more than this software can read"):
-        encode(points_release())
-
-
 def test_an_array_shorter_than_its_shape_is_refused() -> None:
     buffer = io.BytesIO()
     with (
@@ -356,14 +214,3 @@ def test_an_array_shorter_than_its_shape_is_refused() -> None:
 def test_member_dates_do_not_depend_on_the_clock() -> None:
     with zipfile.ZipFile(io.BytesIO(encode(grid_release()))) as archive:
         assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
-
-
-def test_a_release_with_a_deprecated_parameter_is_read_and_written_unchanged() -> None:
-    parameters = {"cells": 8, "look_share": 7, "square_share": 50}
-    old = dataclasses.replace(tree_release(), mechanism="adaptive-grid", parameters=parameters)
-    blob = encode(old)
-
-    assert decode(blob).parameters == parameters
-    assert encode(decode(blob)) == blob
-    assert "look_share" in json.dumps(statement(decode(blob)))
-    assert current_parameters("adaptive-grid", parameters)["pilot_share"] == 7

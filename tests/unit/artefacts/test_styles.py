@@ -12,20 +12,17 @@ from xml.etree.ElementTree import Element, fromstring
 
 import numpy as np
 import pandas
-import pmtiles.reader
 import pyogrio
 import pytest
 import rasterio
 
-from dpgeo.artefacts import class_image, geopackage, geotiff, kepler, maplibre_style, vector_tiles
+from dpgeo.artefacts import class_image, geopackage, geotiff, maplibre_style, vector_tiles
 from dpgeo.artefacts.qgis_style import style as qgis_style
 from dpgeo.artefacts.sld import OGC, SLD
 from dpgeo.artefacts.sld import style as sld_style
 from dpgeo.artefacts.table import columns
 from dpgeo.artefacts.view import (
     NO_ESTIMATE,
-    NOISE,
-    PLAIN,
     TIDE,
     TOO_FEW,
     View,
@@ -229,40 +226,6 @@ def test_the_maplibre_style_colours_every_feature_as_the_map_does(view: View) ->
     assert [maplibre(expression, row) for row in records] == expected(view)
 
 
-@ALONE
-def test_colours_by_one_column_are_those_of_the_map(view: View) -> None:
-    """Colours that kepler.gl and QGIS derive from one column match those of the site's map."""
-    if view.stops is None:
-        return
-    values = frame_of(view)[view.field].to_numpy()
-    limits = [np.inf if limit is None else limit for limit, _, _ in view.stops]
-    if view.column:
-        limits[-1] = np.inf
-    places = np.searchsorted(limits, values, side="right")
-    colours = [
-        NOISE if np.isnan(value) else view.stops[place][1]
-        for value, place in zip(values, places, strict=True)
-    ]
-    assert list(map(hexadecimal, colours)) == expected(view)
-
-
-@EVERY_VIEW
-def test_kepler_is_given_columns_by_name_alone(released: Released, view: View) -> None:
-    """kepler.gl configurations refer to columns by name only, without a type.
-
-    kepler.gl reads whole numbers as integers, and a field declared with another type loses its
-    colours.
-    """
-    if not kepler.FORMAT.holds(view):
-        return
-    document = kepler.configuration(released, view)["config"]["visState"]
-    for layer in document["layers"]:
-        for name, field in layer["visualChannels"].items():
-            assert not name.endswith("Field") or field.keys() == {"name"}
-    (shown,) = document["interactionConfig"]["tooltip"]["fieldsToShow"].values()
-    assert {each["name"] for each in shown} <= set(frame_of(view).columns)
-
-
 @EVERY_VIEW
 def test_an_image_of_classes_has_the_colours_of_the_map(
     released: Released, view: View, tmp_path: Path
@@ -279,24 +242,3 @@ def test_an_image_of_classes_has_the_colours_of_the_map(
     classes = pixels[layer.boxes[:, 0], layer.boxes[:, 2]].tolist()
     assert [hexadecimal(table[each][:3]) for each in classes] == expected(view)
     assert np.count_nonzero(pixels) == len(layer)
-
-
-def test_an_archive_of_tiles_says_what_it_is(tmp_path: Path) -> None:
-    released, view = DRAWN[0]
-    vector_tiles.write(released, view.layer, path := tmp_path / "cells.pmtiles")
-    with path.open("rb") as file:
-        metadata = pmtiles.reader.Reader(pmtiles.reader.MmapSource(file)).metadata()
-    assert metadata["name"] == "Evening walks: Counts of cells"
-    assert metadata["attribution"] == "City of Example, invented data"
-    assert (metadata["license"], metadata["epsilon"]) == ("CC BY 4.0", "0.5")
-    assert metadata["vector_layers"][0]["fields"]["margin"] == "Number"
-
-
-def test_the_views_are_of_every_kind() -> None:
-    assert any(view.divisor for _, view in DRAWN)
-    assert any(view.factor != 1 for _, view in DRAWN)
-    assert any(view.least == "coloured_from" for _, view in DRAWN)
-    assert any(view.column for _, view in DRAWN)
-    colours = {colour for _, view in DRAWN for colour in expected(view)}
-    assert {hexadecimal(NOISE), hexadecimal(PLAIN)} <= colours
-    assert {hexadecimal(colour) for colour in TIDE} <= colours

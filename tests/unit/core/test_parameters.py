@@ -66,25 +66,3 @@ def test_the_schema_allows_only_declared_parameters() -> None:
     }
     assert schema["properties"]["answers"]["enum"] == ["uniform", "exact"]
     assert [parameter.name for parameter in parameters(Example)] == ["cells", "answers", "smooth"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Renamed:
-    pilot_share: int = param(3, "Percent for the pilot.", low=1, high=50, deprecated=["look_share"])
-
-
-def test_a_deprecated_name_is_read_as_the_present_one() -> None:
-    assert parse_parameters(Renamed, {"look_share": "7"}) == Renamed(pilot_share=7)
-    with pytest.raises(InvalidInput, match="from 1 to 50"):
-        parse_parameters(Renamed, {"look_share": 51})
-
-
-def test_a_parameter_given_under_both_of_its_names_is_rejected() -> None:
-    with pytest.raises(InvalidInput, match="former name of 'pilot_share'") as caught:
-        parse_parameters(Renamed, {"look_share": 7, "pilot_share": 7})
-    assert caught.value.field == "look_share"
-
-
-def test_the_schema_lists_a_deprecated_name_as_such() -> None:
-    properties = json_schema(Renamed)["properties"]
-    assert properties["look_share"] == properties["pilot_share"] | {"deprecated": True}

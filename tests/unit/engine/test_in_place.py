@@ -118,19 +118,6 @@ def test_records_are_counted_in_overlapping_zones(path: Path) -> None:
     assert rows.read == [rows.number] * 3
 
 
-def test_totals_and_popularity_are_those_of_one_file(path: Path) -> None:
-    settings = settings_of()
-    both = [InPlaceView(FileRows(path), **settings), DuckDBView(path, **settings)]
-    totals = [view.totals(GRID, sightings=5, visits=9) for view in both]
-    for name in ("people", "sightings", "visits"):
-        here, there = (getattr(each, name)._read_by_meter() for each in totals)
-        np.testing.assert_array_equal(here, there)
-    here, there = (view.contributions(GRID, 7)._read_by_meter() for view in both)
-    np.testing.assert_array_equal(here, there)
-    here, there = (view.popularity(ZONES)._read_by_meter() for view in both)
-    np.testing.assert_array_equal(here, there)
-
-
 def divided(rows: Rows, shards: int, asked: list[Question], **changes: Any) -> InPlaceView:
     """Return a view that divides its counting into at least `shards` passes, run by other views.
 
@@ -226,9 +213,3 @@ def test_an_error_of_the_source_is_raised_as_it_is(path: Path, tmp_path: Path) -
 def people_in(rows: Rows, folder: Path) -> int:
     parts = [rows.batches(*EVERYBODY), rows.batches(*EVERYBODY)]
     return write_people(parts, rows.schema, folder / "people.parquet", memory_bytes=1 << 28)
-
-
-def test_distinct_people_of_all_parts_are_written(path: Path, tmp_path: Path) -> None:
-    assert people_in(FileRows(path), tmp_path) == 50
-    people = pq.read_table(tmp_path / "people.parquet")
-    assert sorted(people["person_low"].to_pylist()) == list(range(50))

@@ -29,14 +29,3 @@ def test_beginnings_find_places_without_accents_and_the_larger_come_first(
     assert names(search, "reykjav")[0] == "Reykjavík, Iceland"
     assert names(search, "sao ficta") == ["São Ficta"]
     assert names(search, "") == names(search, "qqqq") == []
-
-
-def test_a_typing_error_is_forgiven(search: WorldSearch) -> None:
-    assert names(search, "reykjaivk")[0] == "Reykjavík, Iceland"
-    assert names(search, "twinfrod") == ["Twinford, Britain (UK)"] * 2
-
-
-def test_a_box_leaves_out_what_lies_elsewhere(search: WorldSearch) -> None:
-    near = search.search("odd", box=(2.0, 1.0, 3.0, 2.0))
-    assert [each.name for each in near] == ["Oddland", "Oddtown"]
-    assert not near[0].has_outline
