@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-import pyogrio
 import pytest
 
-from dpgeo.accounts.models import Role
-from dpgeo.crowdsourcing.services import campaign_create
 from dpgeo.releases.models import Release
 from tests.browser.pixels import RAMP, ramp_share, screenshot, share
 from tests.browser.test_accessibility import tab_to, violations
@@ -21,7 +17,6 @@ from tests.browser.test_planner import (
     planned,
     upload,
 )
-from tests.web.published import make_member, make_organisation
 
 __all__ = ["contours", "open_planner"]
 
@@ -104,75 +99,6 @@ def test_the_map_follows_the_reward_and_the_link_holds_it(
     shown(other)
     assert other.input_value("#reward") == "1"
     assert (screenshot(other, "#map .canvas") == after).all(axis=-1).mean() > 0.99
-
-
-def test_a_wrong_setting_is_named(contours: Release, open_planner: Open) -> None:
-    page = open_planner()
-    show(page)
-    page.locator(".workers summary").click()
-    page.fill("#worker_share", "500")
-    page.wait_for_selector("#radius-error:not([hidden])", timeout=PATIENCE)
-    assert page.inner_text("#radius-error").startswith("Workers among people")
-    page.fill("#worker_share", "2")
-    page.wait_for_selector("#radius-error", state="hidden", timeout=PATIENCE)
-
-
-def test_a_map_that_is_out_of_reach_says_what_to_change(
-    contours: Release, open_planner: Open
-) -> None:
-    page = open_planner()
-    show(page)
-    page.locator(".workers summary").click()
-    page.fill("#worker_share", "0.001")
-    page.wait_for_selector("#radius-error:not([hidden])", timeout=PATIENCE)
-    assert "0.001 % of those on this map" in page.inner_text("#radius-error")
-
-
-def test_the_file_has_the_bands_that_are_drawn(
-    contours: Release, open_planner: Open, tmp_path: Path
-) -> None:
-    page = open_planner()
-    show(page)
-    with page.expect_download() as taken:
-        page.click("[data-take=radius]")
-    path = tmp_path / taken.value.suggested_filename
-    taken.value.save_as(path)
-    assert path.name == "radius.gpkg"
-    tables = {name for name, _ in pyogrio.list_layers(path)}
-    assert tables == {"radius_bands", "radius_lines", "radius_out_of_reach", "layer_styles"}
-    classes = page.locator("#map .legend .ramp i").count()
-    assert len(pyogrio.read_dataframe(path, layer="radius_bands")) == classes
-
-
-def test_a_campaign_opens_on_the_radius_at_the_even_reward_of_its_tasks(
-    contours: Release, open_planner: Open
-) -> None:
-    organisation = make_organisation()
-    campaign = campaign_create(
-        organisation=organisation,
-        release=contours,
-        name="Lamps",
-        tasks=[{"longitude": 12.555, "latitude": 55.65}, {"longitude": 12.52, "latitude": 55.67}],
-        settings={
-            "target": 0.8,
-            "total_reward": 60.0,
-            "willingness": 20.0,
-            "least_reward": 1.0,
-            "travel_metres": 2500.0,
-            "worker_share": 0.02,
-            "model": "field",
-            "density": "bilinear",
-        },
-        shared=True,
-        created_by=make_member(organisation, "keeper", Role.ADMINISTRATOR),
-    )
-    page = open_planner(f"/plan/?campaign={campaign.pk}#shows=radius")
-    planned(page, 2)
-    shown(page)
-    assert page.input_value("#reward") == "30"
-    point(page, IN_TOWN)
-    assert "people asked" in page.locator("#map .flag").inner_text()
-    assert ramp_share(screenshot(page, "#map .sheet"), "light") > 0.05
 
 
 @pytest.mark.parametrize("size", [(320, 720), (390, 844), (768, 1024)])

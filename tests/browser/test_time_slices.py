@@ -10,7 +10,7 @@ from dpgeo.postprocess.ranges import Ranges
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
 from dpgeo.spatial.area import StudyArea
-from tests.browser.opening import PATIENCE, Open, unfold
+from tests.browser.opening import PATIENCE, Open
 from tests.browser.pixels import ramp_share, screenshot
 from tests.maps import BOUNDS, install, slices_release
 
@@ -50,12 +50,6 @@ def test_the_slider_goes_from_slice_to_slice_by_keys(
     assert "Saturday and Sunday" in page.inner_text(".legend")
 
 
-def test_a_link_opens_its_slice(open_page: Open, by_time: Release) -> None:
-    page = open_page(reverse("release", args=[by_time.pk]) + "#layer=cells-weekends")
-    assert page.get_by_role("slider", name="By time").input_value() == "1"
-    assert page.inner_text("#time-slices output") == "Saturday and Sunday"
-
-
 def test_an_area_is_added_up_for_the_slice_that_is_shown(open_page: Open, by_time: Release) -> None:
     released = released_of(by_time)
     page = open_page(reverse("release", args=[by_time.pk]))
@@ -73,18 +67,3 @@ def test_an_area_is_added_up_for_the_slice_that_is_shown(open_page: Open, by_tim
             arg=figure,
             timeout=PATIENCE,
         )
-
-
-def test_the_page_has_the_totals_of_all_slices_without_scripts(
-    open_page: Open, by_time: Release
-) -> None:
-    page = open_page(
-        reverse("release", args=[by_time.pk]), wait="#content", java_script_enabled=False
-    )
-    unfold(page, "All times in a table")
-    rows = page.locator(".bars tbody tr")
-    assert [row.split("\t")[0].strip() for row in rows.all_inner_texts()] == [
-        "Monday to Friday",
-        "Saturday and Sunday",
-    ]
-    assert page.locator("#time-slices").is_hidden()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -246,41 +246,26 @@ RUNS = [
 """Pairs of mechanism and parameters with a small grid, for tests that draw releases."""
 
 
-def forms(*, all_choices: bool) -> list[Any]:
-    """Return the pairs in RUNS whose parameters may change which layers a release has.
+def is_form(mechanism: Any, params: Any) -> bool:
+    """Return whether these parameters may give layers of another kind than others do.
 
-    Numbers are assumed not to change them, except in `make audit`, which tries all values. Unless
-    `all_choices` is true, parameters with a list of choices keep their defaults.
+    Numbers and choices are assumed not to, and of other values the first stands for the rest;
+    `make audit` tries all. Writing files takes longest.
     """
-    return [
-        run
-        for run in RUNS
-        if AUDIT or not changed(run.values[0], run.values[1], lambda each: each.kind is int)
-        if all_choices or not changed(run.values[0], run.values[1], lambda each: each.choices)
-    ]
-
-
-def changed(mechanism: Any, params: Any, chosen: Callable[[Parameter], object]) -> bool:
-    """Return whether a parameter that is `chosen` differs from that of a small release."""
     usual = {each.name: each.default for each in parameters(mechanism.params)}
     usual |= small(mechanism.params)
-    return any(
-        getattr(params, each.name) != usual[each.name]
-        for each in parameters(mechanism.params)
-        if chosen(each)
-    )
+    for each in parameters(mechanism.params):
+        value = getattr(params, each.name)
+        if value == usual[each.name]:
+            continue
+        others = [other for other in values(each) if other != each.default]
+        if each.kind is int or each.choices or value != others[-1]:
+            return AUDIT
+    return True
 
 
-FORMS = forms(all_choices=True)
-"""The pairs with which a test writes all files, from a release and from its bytes."""
-
-EXTREME_FORMS = forms(all_choices=AUDIT)
-"""The pairs with which tests write files of extreme counts, and of a dataset without rows.
-
-Here, choices keep their defaults (except in the audit), because writing such files takes longest.
-Whether an encoder copes with an extreme count depends on which layers a release has, and this list
-has every layer.
-"""
+FORMS = [run for run in RUNS if is_form(*run.values)]
+"""The pairs with which tests write files: of people, of nobody and of extreme counts."""
 
 COUNTS = [run for run in RUNS if isinstance(run.values[0], Mechanism) and not run.values[0].price]
 """The pairs in RUNS whose mechanisms measure counts; the other mechanisms move points."""

@@ -36,7 +36,6 @@ from tests.servers import (
     servers_installed,
 )
 from tests.services.installation import ROOT
-from tests.services.over_https import CADDY, ask, local_caddyfile
 from tests.services.sites import Site
 from tests.unit.ground.files import TILES
 
@@ -278,40 +277,6 @@ def check_queues(stack: Stack) -> None:
             while not broker.exists(f"_kombu.binding.{queue}"):
                 assert time.monotonic() < deadline, queue
                 time.sleep(0.2)
-
-
-@pytest.mark.skipif(not AUDIT, reason="runs in make audit")
-def test_https_is_spoken_in_front_of_the_containers(stack: Stack) -> None:
-    """The service `tls`, without privileges, serves https in front of `proxy` and `web`."""
-    program = shutil.which("caddy")
-    need(program, CADDY)
-    inside = stack.image.inside("/etc/caddy")
-    for folder in (inside, stack.image.inside("/data")):
-        folder.mkdir(exist_ok=True)
-    # Caddy's image has the program in another folder; this test puts it beside its configuration.
-    shutil.copy(str(program), inside / "caddy")
-    http, https = free_port(), free_port()
-    (inside / "Caddyfile").write_text(local_caddyfile(http, https))
-    first, *words = SERVICES["tls"]["command"]
-    assert first == "caddy"
-    stack.run("migrate", SERVICES["migrate"]["command"])
-    with contextlib.ExitStack() as services:
-        stack.wait_until_healthy("web", services.enter_context(stack.running("web")))
-        stack.wait_until_healthy("proxy", services.enter_context(stack.running("proxy")))
-        tls = services.enter_context(stack.running("tls", ["/etc/caddy/caddy", *words]))
-        authority = stack.certificates / "caddy/pki/authorities/local/root.crt"
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not authority.exists():
-            log = (stack.folder / "tls.log").read_text()
-            assert tls.poll() is None, log
-            assert time.monotonic() < deadline, log
-            time.sleep(0.2)
-        host = VALUES["DPGEO_HOSTS"]
-        answer = ask(https, authority, "/accounts/login/", host)
-        assert answer.status == 200
-        assert answer.headers["Set-Cookie"].startswith("__Host-dpgeo_csrf=")
-        assert "max-age=31536000" in str(answer.headers["Strict-Transport-Security"])
-        assert tls.poll() is None
 
 
 def check_workers(stack: Stack) -> None:

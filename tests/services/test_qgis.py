@@ -5,19 +5,14 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import geopandas
-import numpy as np
 import pytest
 
 from dpgeo.artefacts.files import build_files
 from dpgeo.artefacts.view import hexadecimal, unit_words, views
 from dpgeo.postprocess.layers import layers
-from tests.services.installation import Installation
-from tests.services.sites import site_of
 from tests.unit.artefacts.releases import partition_release
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
@@ -25,30 +20,6 @@ pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
 PYTHON = "/usr/bin/python3"
 """The system's Python, which can import QGIS, since no package index provides it."""
 
-READ = """
-import json, sys
-from qgis.core import QgsApplication, QgsProviderRegistry, QgsVectorLayer
-
-def read(server, name):
-    layer = QgsVectorLayer(f"url='{server}' typename='{name}'", name, "OAPIF")
-    assert layer.isValid(), (name, layer.error().message())
-    features = list(layer.getFeatures())
-    boxes = [each.geometry().boundingBox() for each in features]
-    return {
-        "count": layer.featureCount(),
-        "crs": layer.crs().authid(),
-        "values": [[each["estimate"], each["margin"]] for each in features],
-        "boxes": [
-            [box.xMinimum(), box.yMinimum(), box.xMaximum(), box.yMaximum()] for box in boxes
-        ],
-    }
-
-application = QgsApplication([], False)
-application.initQgis()
-assert "OAPIF" in QgsProviderRegistry.instance().providerList()
-print(json.dumps({name: read(sys.argv[1], name) for name in sys.argv[2:]}))
-application.exitQgis()
-"""
 """Script that reads maps in QGIS. It deletes layers before QGIS exits, because QGIS would crash
 otherwise.
 """
@@ -123,24 +94,6 @@ def _qgis() -> None:
         if os.environ.get("DPGEO_AUDIT"):
             pytest.fail(lack, pytrace=False)
         pytest.skip(lack)
-
-
-def test_qgis_reads_every_feature_and_value(tmp_path: Path) -> None:
-    with closing(Installation(tmp_path)) as installation:
-        release = installation.ask("layered")["release"]
-    (settings := tmp_path / "qgis").mkdir(mode=0o700)
-    names = [f"{release}.{layer}" for layer in ("estimate", "partitions")]
-    with site_of(installation) as port:
-        seen = run_qgis(READ, [f"http://127.0.0.1:{port}/ogc/", *names], settings)
-    for name in names:
-        (stored,) = tmp_path.glob(f"var/**/{release}/{name.partition('.')[2]}.parquet")
-        expected = geopandas.read_parquet(stored)
-        features = seen[name]
-        assert features["count"] == len(features["values"]) == len(expected)
-        assert features["crs"] in {"EPSG:4326", "OGC:CRS84"}
-        values = expected[["estimate", "margin"]].to_numpy()
-        np.testing.assert_array_equal(np.array(features["values"]), values)
-        np.testing.assert_allclose(np.array(features["boxes"]), expected.geometry.bounds, atol=1e-9)
 
 
 def test_qgis_opens_files_with_the_colours_of_the_map(tmp_path: Path) -> None:

@@ -99,18 +99,6 @@ def test_it_restarts_a_killed_program_and_ends_its_children(start: Start, tmp_pa
     assert all(lives(number) for number in ids(tmp_path)[1])
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_stops_every_process_when_told(
-    start: Start, tmp_path: Path, number: signal.Signals
-) -> None:
-    need(sys.platform == "linux", "Linux")
-    supervisor = start()
-    until(lambda: len(ids(tmp_path)) == 1, "the part runs")
-    supervisor.send_signal(number)
-    assert supervisor.wait(timeout=60) == 0
-    assert not any(lives(number) for number in ids(tmp_path)[0])
-
-
 def test_no_program_outlives_a_killed_supervisor(start: Start, tmp_path: Path) -> None:
     need(sys.platform == "linux", "Linux")
     supervisor = start()
@@ -120,17 +108,3 @@ def test_no_program_outlives_a_killed_supervisor(start: Start, tmp_path: Path) -
     until(lambda: not lives(part), "the part has ended")
     # Each program has to end its own children; the test's program does not, so the test does.
     os.kill(child, signal.SIGKILL)
-
-
-def test_it_waits_longer_before_each_restart_of_a_failing_program(
-    start: Start, tmp_path: Path
-) -> None:
-    supervisor = start("with a failing part")
-    assert supervisor.stdout is not None
-    lines = [supervisor.stdout.readline() for _ in range(3)]
-    supervisor.terminate()
-    assert lines == [
-        f"Failing ended (exit code 3); starting it again in {wait} s.\n" for wait in ("0.5", 1, 2)
-    ]
-    assert supervisor.wait(timeout=60) == 0
-    assert (tmp_path / "brief").read_text() == "x"

@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
 
 import pytest
 
-from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG, MEDIA_TYPE
 from dpgeo.config import gunicorn
 from dpgeo.config.worker import LARGEST_BUFFERED
 from tests.servers import free_port
 
 pytestmark = pytest.mark.services
 
-CONNECTIONS = 16
 
 MILLISECONDS_OF_AN_ANSWER = 5
 
@@ -83,14 +78,6 @@ def ask_again_and_again(port: int, times: int, together: Barrier | None = None) 
         return answers
 
 
-def test_simultaneous_connections_are_shared_among_the_processes(port: int) -> None:
-    rounds = [shares(port) for _ in range(3)]
-    fewest = sum(
-        min(counts.values()) if len(counts) == gunicorn.workers else 0 for counts in rounds
-    )
-    assert fewest >= len(rounds) * gunicorn.threads, rounds
-
-
 def test_the_application_is_loaded_once_for_all_processes(port: int) -> None:
     """The process that loads the application serves no request; its copies do."""
     seen: dict[str, str] = {}
@@ -104,38 +91,6 @@ def test_the_application_is_loaded_once_for_all_processes(port: int) -> None:
             seen[answer.read().decode()] = answer.getheader("Loaded-By") or ""
     assert len(set(seen.values())) == 1
     assert not {*seen} & {*seen.values()}
-
-
-def test_an_address_too_long_is_refused_with_a_problem_that_says_what_to_do(port: int) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
-    with contextlib.closing(connection):
-        connection.request("GET", "/" + "x" * gunicorn.limit_request_line)
-        answer = connection.getresponse()
-        assert (answer.status, answer.getheader("Content-Type")) == (414, MEDIA_TYPE)
-        assert json.loads(answer.read()) == ADDRESS_TOO_LONG.document()
-    ask_again_and_again(port, 1)
-
-
-def shares(port: int) -> Counter[str]:
-    """Open several connections at once, and return how many of them each process served."""
-    together = Barrier(CONNECTIONS)
-    with ThreadPoolExecutor(CONNECTIONS) as pool:
-        futures = [pool.submit(ask_again_and_again, port, 20, together) for _ in range(CONNECTIONS)]
-        answers = [each.result(timeout=240) for each in futures]
-    assert all(len(set(each)) == 1 for each in answers), "a connection stays where it is"
-    return Counter(each[0] for each in answers)
-
-
-def test_a_connection_opened_when_all_threads_are_busy_is_answered_soon(port: int) -> None:
-    """One response lets a waiting connection in, even if the busy clients keep sending requests."""
-    with ThreadPoolExecutor(CONNECTIONS + 1) as pool:
-        busy = [pool.submit(ask_again_and_again, port, 60) for _ in range(CONNECTIONS)]
-        time.sleep(0.2)
-        late = pool.submit(ask_again_and_again, port, 1)
-        late.result(timeout=240)
-        assert not any(each.done() for each in busy)
-        for each in busy:
-            each.result(timeout=240)
 
 
 @pytest.mark.parametrize("length", [1000, LARGEST_BUFFERED + 1])

@@ -12,70 +12,9 @@ from translations.__main__ import warnings
 from translations.catalogue import read_po, write_mo, write_po
 from translations.extract import (
     ENGLISH,
-    MARKERS,
-    PAGES,
     ROOT,
-    SCRIPTS,
     Message,
-    python_messages,
-    script_messages,
-    template_messages,
 )
-
-MODULE = """
-TITLE = "A title"
-raise InvalidInput("No {name!r}." if one else "None.", name=name)
-Phrase(TITLE)
-shown_by_scripts("both")
-ngettext("one file", "{count} files", count)
-Forecast(region="cell")
-Forecast(region="unit and cluster", plural="units and clusters")
-InvalidInput(error)
-
-class State(models.TextChoices):
-    DRAFT = "draft", "A draft"
-"""
-
-TEMPLATE = """{% load i18n %}{% translate "Hello" %}{{ day|date:_("j F Y") }}
-{% blocktranslate trimmed count n=n %}
-  {{ n }} map
-{% plural %}
-  {{ n }} maps
-{% endblocktranslate %}{% translate "May" context "month" %}"""
-
-SCRIPT = """
-const TITLES = { people: message("People per zone") };
-note(t("in {count} cells", { count }), t(people ? "People" : "Visits"), t(title));
-"""
-
-
-def test_messages_of_python_are_found() -> None:
-    messages = list(python_messages(MODULE, MARKERS | {"InvalidInput"}))
-    assert {message for domain, message in messages if domain == PAGES} == {
-        *map(Message, ("No {name!r}.", "None.", "A title", "both", "cell", "cells", "A draft")),
-        Message("unit and cluster"),
-        Message("units and clusters"),
-        Message("one file", "{count} files"),
-    }
-    assert {message for domain, message in messages if domain == SCRIPTS} == {Message("both")}
-
-
-def test_messages_of_templates_are_found() -> None:
-    assert set(template_messages(TEMPLATE)) == {
-        Message("Hello"),
-        Message("j F Y"),
-        Message("%(n)s map", "%(n)s maps"),
-        Message("May", "", "month"),
-    }
-
-
-def test_messages_of_scripts_are_found() -> None:
-    assert list(script_messages(SCRIPT)) == [
-        "People per zone",
-        "in {count} cells",
-        "People",
-        "Visits",
-    ]
 
 
 def test_catalogues_are_written_read_and_compiled(tmp_path: Path) -> None:

@@ -10,9 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.browser.desk.owner import CROWDS, PATIENCE, Keys, declare, press, sign_in
-from tests.browser.opening import DRAWN
-from tests.browser.pixels import ramp_share, screenshot
+from tests.browser.desk.owner import CROWDS, PATIENCE, declare, press, sign_in
 from tests.requirements import need
 
 need(importlib.util.find_spec("playwright"), "Playwright: make test-all installs it")
@@ -130,18 +128,6 @@ def test_the_desk_works_without_scripts(site: str, browser: Any, swapped_file: P
     context.close()
 
 
-def test_the_browser_reports_at_once_what_the_server_would_refuse(site: str, browser: Any) -> None:
-    context = browser.new_context()
-    page = context.new_page()
-    sign_in(page, site)
-    declare(page, site, "An empty one")
-    empty = {"name": "empty.csv", "mimeType": "text/csv", "buffer": b""}
-    page.set_input_files("[name=file]", empty)
-    sync_api.expect(page.locator("[data-errors]")).to_contain_text("empty")
-    assert page.is_enabled("main button[type=submit]")
-    context.close()
-
-
 @pytest.mark.parametrize("width", [320, 768, 1440])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_page_of_the_desk_overflows(
@@ -171,76 +157,3 @@ def crowd(west: float, south: float, east: float, north: float) -> bytes:
         lon, lat = west + share * (east - west), south + share * (north - south)
         rows.append(f"q{n},{lon:.6f},{lat:.6f},2026-05-01T12:00:00Z")
     return "\n".join(rows).encode()
-
-
-def test_an_owner_needs_no_mouse(site: str, browser: Any) -> None:
-    """An owner can sign in, publish and withdraw a map using only the keyboard.
-
-    Tab, Enter, arrow keys and letters are enough.
-    """
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    # Listen from the start, so that no dialogue is missed on a busy machine.
-    page.on("filechooser", lambda _: None)
-    keys = Keys(page)
-    page.goto(f"{site}/desk/")
-    keys.to("#id_username").write("owner").to("#id_password").write("secret-words").press("Enter")
-    page.wait_for_url(f"{site}/desk/")
-
-    keys.to("a[href='/desk/new/']").press("Enter")
-    page.wait_for_url("**/desk/new/")
-    keys.to("details:last-of-type summary").press("Enter")
-    keys.to("a[href='/desk/datasets/new/']").press("Enter")
-    page.wait_for_url("**/desk/datasets/new/")
-    page.wait_for_selector(".area-map[data-state=drawn]", timeout=PATIENCE)
-    keys.to("[name=title]").write("By keyboard").to("[name=unit]").press("ArrowDown", "ArrowUp")
-    keys.to(".area-map canvas").press(*["+"] * 9, "Enter", *["Shift+ArrowRight"] * 3)
-    keys.press(*["Shift+ArrowDown"] * 3, "Enter")
-    names = ("west", "south", "east", "north")
-    west, south, east, north = (float(page.input_value(f"[name={name}]")) for name in names)
-    assert east - west < 2
-    keys.to("[name=budget]").write("2").to("main button[type=submit]").press("Enter")
-    page.wait_for_url("**/upload/")
-
-    keys.to("[name=file]")
-    with page.expect_file_chooser() as chooser:
-        keys.press("Enter")
-    people = crowd(west, south, east, north)
-    chooser.value.set_files({"name": "people.csv", "mimeType": "text/csv", "buffer": people})
-    page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
-    keys.to("form.mapping .go button.primary").press("Enter")
-    page.wait_for_selector("main >> text=Make a map", timeout=PATIENCE)
-    page.click("main >> text=Make a map")
-    page.wait_for_url("**/map/", timeout=PATIENCE)
-
-    keys.to("form > details:last-of-type summary").press("Enter")
-    keys.to("a[href$='mechanism=uniform-grid']").press("Enter")
-    page.wait_for_url("**/release/**")
-    keys.to("[name=title]").write("Drawn by keys").to("[name=mechanism]")
-    for _ in range(20):
-        if page.evaluate("document.activeElement.value") == "uniform-grid":
-            break
-        keys.press("ArrowDown")
-    keys.to("[name='uniform-grid.cells']").write("16").to("[name=bound]").write("2")
-    keys.to("[name=epsilon]").write("0.5")
-    sync_api.expect(page.locator(".view h2")).to_have_text("What to expect at ε 0.5")
-    keys.to("button[value=review]").press("Enter")
-    page.wait_for_selector("button[value=spend]")
-    keys.to("button[value=spend]").press("Enter")
-    page.wait_for_selector("text=Look at the draft map", timeout=PATIENCE)
-
-    keys.to("main a[href^='/maps/']").press("Enter")
-    page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
-    assert ramp_share(screenshot(page, "#map"), "light") > 0.002
-    assert not page.is_visible("text=Try again"), "the script of the page failed"
-    keys.to(".notice a").press("Enter")
-    page.wait_for_url("**/desk/releases/**")
-    keys.to("form[action$='publish/'] button").press("Enter")
-    sync_api.expect(page.locator(".state")).to_have_text("Published")
-    keys.to("details.withdraw summary").press("Enter").to(".withdraw button").press("Enter")
-    sync_api.expect(page.locator(".state")).to_have_text("Withdrawn")
-    assert keys.unseen == set()
-    assert problems == []
-    context.close()

@@ -8,17 +8,14 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element, fromstring
+from xml.etree.ElementTree import fromstring
 
-import numpy as np
 import pandas
 import pyogrio
 import pytest
-import rasterio
 
-from dpgeo.artefacts import class_image, geopackage, geotiff, maplibre_style, vector_tiles
+from dpgeo.artefacts import geopackage, maplibre_style, vector_tiles
 from dpgeo.artefacts.qgis_style import style as qgis_style
-from dpgeo.artefacts.sld import OGC, SLD
 from dpgeo.artefacts.sld import style as sld_style
 from dpgeo.artefacts.table import columns
 from dpgeo.artefacts.view import (
@@ -27,7 +24,6 @@ from dpgeo.artefacts.view import (
     TOO_FEW,
     View,
     hexadecimal,
-    unit_words,
     views,
 )
 from dpgeo.core.released import Released
@@ -44,8 +40,6 @@ EVERY_VIEW = pytest.mark.parametrize(
 ALONE = pytest.mark.parametrize(
     "view", [view for _, view in DRAWN], ids=[f"{r.mechanism}-{v.layer.name}" for r, v in DRAWN]
 )
-
-Check = Callable[[pandas.DataFrame], Any]
 
 
 def frame_of(view: View) -> pandas.DataFrame:
@@ -110,63 +104,6 @@ def test_the_qgis_style_colours_every_feature_as_the_map_does(
 
 
 @EVERY_VIEW
-def test_the_image_of_estimates_is_drawn_in_classes_or_in_shades_of_grey(
-    released: Released, view: View
-) -> None:
-    """Without a style of ours, QGIS would draw an image of two bands in red on black."""
-    root = fromstring(qgis_style(released, view).partition("\n")[2])  # noqa: S314 - our own file
-    kinds = [each.get("type") for each in root.iterfind("pipe/rasterrenderer")]
-    if not geotiff.holds(view.layer):
-        assert kinds == []
-    elif view.stops is not None:
-        assert kinds == ["singlebandpseudocolor"]
-    else:
-        assert kinds == ["singlebandgray"]
-        assert float(root.findtext(".//contrastEnhancement/maxValue", "")) > 0
-
-
-def sld_condition(element: Element) -> Check:
-    """Return the condition of an SLD filter as a function that takes a table."""
-    name = element.tag.removeprefix(f"{{{OGC}}}")
-    if name == "PropertyName":
-        return lambda table: table[element.text]
-    if name == "Literal":
-        return lambda table: float(str(element.text))
-    parts = [sld_condition(each) for each in element]
-    combined: dict[str, Callable[..., Any]] = {
-        "And": lambda *each: np.logical_and.reduce(each),
-        "Or": lambda *each: np.logical_or.reduce(each),
-        "Not": lambda one: ~one,
-        "Mul": lambda one, other: one * other,
-        "Div": lambda one, other: one / other,
-        "PropertyIsNull": lambda one: one.isna(),
-        "PropertyIsGreaterThan": lambda one, other: one > other,
-        "PropertyIsGreaterThanOrEqualTo": lambda one, other: one >= other,
-        "PropertyIsLessThan": lambda one, other: one < other,
-        "PropertyIsLessThanOrEqualTo": lambda one, other: one <= other,
-    }
-    return lambda table: combined[name](*(part(table) for part in parts))
-
-
-@EVERY_VIEW
-def test_the_sld_colours_every_feature_as_the_map_does(released: Released, view: View) -> None:
-    root = fromstring(sld_style(released, view))  # noqa: S314 - our own file
-    table = frame_of(view)
-    colours = pandas.Series([""] * len(table), dtype=object)
-    for rule in root.iter(f"{{{SLD}}}Rule"):
-        wanted = rule.find(f"{{{OGC}}}Filter")
-        met = sld_condition(wanted[0])(table) if wanted is not None else [True] * len(table)
-        colour = next(
-            each.text
-            for each in rule.iter(f"{{{SLD}}}CssParameter")
-            if each.get("name") == ("stroke" if rule.find(f"{{{SLD}}}LineSymbolizer") else "fill")
-        )
-        assert not (np.array(met) & (colours != "")).any()
-        colours[met] = colour
-    assert colours.tolist() == expected(view)
-
-
-@EVERY_VIEW
 def test_a_geopackage_opens_styled(released: Released, view: View, tmp_path: Path) -> None:
     path = tmp_path / "layer.gpkg"
     geopackage.write(released, view.layer, path)
@@ -224,21 +161,3 @@ def test_the_maplibre_style_colours_every_feature_as_the_map_does(view: View) ->
     stored = vector_tiles._properties(view.layer).keys()
     records = [{name: row[name] for name in stored} for row in rows]
     assert [maplibre(expression, row) for row in records] == expected(view)
-
-
-@EVERY_VIEW
-def test_an_image_of_classes_has_the_colours_of_the_map(
-    released: Released, view: View, tmp_path: Path
-) -> None:
-    if not class_image.FORMAT.holds(view):
-        return
-    class_image.write(released, view, path := tmp_path / "cells.classes.tif")
-    with rasterio.open(path) as image:
-        table, pixels = image.colormap(1), image.read(1)
-        assert (image.count, image.nodata, image.crs.to_epsg()) == (1, 0, 3857)
-        assert image.descriptions == (unit_words(released, view),)
-        assert image.tags()["epsilon"]
-    layer: Any = view.layer
-    classes = pixels[layer.boxes[:, 0], layer.boxes[:, 2]].tolist()
-    assert [hexadecimal(table[each][:3]) for each in classes] == expected(view)
-    assert np.count_nonzero(pixels) == len(layer)

@@ -10,8 +10,8 @@ import shapely
 
 from dpgeo.ground import names
 from dpgeo.ground.names import Place
-from dpgeo.ground.osm_names import _others, extract_names
-from dpgeo.ground.words import fold, is_near
+from dpgeo.ground.osm_names import extract_names
+from dpgeo.ground.words import fold
 from tests.unit.ground.files import EXTRACT
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -92,19 +92,6 @@ def test_one_typing_error_is_forgiven(extract: Path) -> None:
     ]
 
 
-def test_names_in_any_language_come_from_an_extracts_further_tags() -> None:
-    tags = (
-        '"name:ja"=>"\u30d5\u30a1\u30c9\u30a5\u30fc\u30c4","name:zh-Hant"=>"A;B",'
-        '"official_name"=>"V \\"x\\"",'
-        '"old_name:gsw"=>"Fadoz","openGeoDB:name"=>"no","name:etymology"=>"no",'
-        '"website"=>"name:it"'
-    )
-    row = {"name:en": "Vaduz", "name:fr": None, "other_tags": tags}
-    given = ["Vaduz", "\u30d5\u30a1\u30c9\u30a5\u30fc\u30c4", "A", "B", 'V "x"', "Fadoz"]
-    assert _others(row) == given
-    assert _others({"other_tags": float("nan")}) == []
-
-
 def test_an_exact_name_comes_before_larger_places_that_begin_with_it(tmp_path: Path) -> None:
     def places() -> list[Place]:
         at = shapely.Point(1, 2)
@@ -114,22 +101,3 @@ def test_an_exact_name_comes_before_larger_places_that_begin_with_it(tmp_path: P
     path = tmp_path / "a.sqlite"
     names.build(path, places(), "")
     assert names.search(path, "berg")[0].name == "Berg"
-
-
-@pytest.mark.parametrize(
-    ("typed", "near"),
-    [
-        ("strasse", True),
-        ("strase", True),
-        ("strassse", True),
-        ("stresse", True),
-        ("starsse", True),
-        ("strass", True),
-        ("stras", True),
-        ("tsrase", False),
-        ("street", False),
-        ("xtrasze", False),
-    ],
-)
-def test_one_error_and_no_more(typed: str, near: bool) -> None:
-    assert is_near(typed, "strasse") == near

@@ -7,11 +7,9 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.evaluation.arrays import CountsView
-from benchmarks.evaluation.ranges import random_boxes, range_counts
 from dpgeo.core.guarantees import Counting, Notion
 from dpgeo.core.released import PhasedRelease, Released
-from dpgeo.mechanisms import auto, survey, uniform_grid
-from dpgeo.postprocess.layers import box_layers
+from dpgeo.mechanisms import auto, survey
 from dpgeo.postprocess.node_measurements import NodeMeasurements
 from dpgeo.postprocess.noise_sums import margin_of_sum
 from dpgeo.postprocess.pyramid import padded
@@ -26,17 +24,6 @@ from tests.views import ArrayView
 TRIANGLE = StudyArea.from_geojson(
     {"type": "Polygon", "coordinates": [[[10, 50], [10.2, 50], [10, 50.1], [10, 50]]]}
 )
-
-
-def town(cells: int, people: int, seed: int = 1) -> NDArray[np.int64]:
-    """Return the counts of a town with two centres, surrounded by empty countryside."""
-    random = np.random.default_rng(seed)
-    centre = np.where(random.random((people, 1)) < 0.7, 0.3, 0.6)
-    place = random.normal(centre, 0.05, (people, 2))
-    row, column = np.clip((place * cells).astype(np.int64), 0, cells - 1).T
-    counts = np.zeros((cells, cells), dtype=np.int64)
-    np.add.at(counts, (row, column), 1)
-    return counts
 
 
 def release(counts: NDArray[np.int64], epsilon: str, seed: int = 1) -> Released:
@@ -85,28 +72,6 @@ def test_every_phase_covers_the_study_area_once_and_counts_nothing_outside() -> 
         assert covered.max() == 1
         assert len({int(phases.counts[phases.phase == each].sum()) for each in (0, phase)}) == 1
     assert not phases.surface[~inside].any()
-
-
-@pytest.mark.parametrize("people", [3000, 1_000_000])
-def test_it_has_far_smaller_errors_than_a_uniform_grid(people: int) -> None:
-    counts = town(64, people)
-    boxes = random_boxes(64)
-    truth = range_counts(counts, boxes)
-    errors = []
-    for mechanism, params in [
-        (auto.MECHANISM, auto.Params(cells=64)),
-        (uniform_grid.MECHANISM, uniform_grid.Params(cells=64)),
-    ]:
-        view, entropy = CountsView(counts=counts), SeededEntropy(3)
-        each = []
-        for _ in range(4):
-            released = run(mechanism, view, params, Fraction(1, 10), entropy, {})
-            layer = box_layers(released)[-1]
-            estimate = np.zeros(layer.grid.shape)
-            estimate[layer.boxes[:, 0], layer.boxes[:, 2]] = layer.value
-            each.append(np.abs(range_counts(estimate, boxes) - truth).mean())
-        errors.append(np.mean(each))
-    assert errors[0] < 0.6 * errors[1]
 
 
 @pytest.mark.parametrize(("crowd", "phases"), [(False, [35, 15, 48]), (True, [35, 63])])

@@ -157,19 +157,6 @@ def test_people_of_contexts_do_not_add_up_and_are_bounded_over_all_contexts() ->
     assert "least_squares" not in whole.columns
 
 
-def test_estimates_of_both_measurements_add_up_and_are_nearer() -> None:
-    view, errors = city(people=2000, counting=Counting.VISITS), []
-    chosen: dict[str, Any] = {"reach": 500, "slices": "days of the week"}
-    truth = content_of(drawn(view, **chosen)).counts
-    for seed in range(12):
-        whole, *contexts = layers(drawn(view, seed=seed, **chosen))
-        places = whole.columns["least_squares"]
-        assert np.allclose(sum(each.columns["least_squares"] for each in contexts), places)
-        errors.append((np.mean((places - truth) ** 2), np.mean((whole.value - truth) ** 2)))  # type: ignore[operator]
-    better, measured = np.mean(errors, axis=0)
-    assert better < measured
-
-
 def test_rank_intervals_are_those_of_the_definition() -> None:
     noise = DiscreteLaplace(Fraction(1), 2)
     counts = np.random.default_rng(3).integers(-20, 200, 60)

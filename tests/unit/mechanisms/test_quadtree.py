@@ -9,9 +9,8 @@ import pytest
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import PhasedRelease, Released, TreeRelease
 from dpgeo.mechanisms import quadtree
-from dpgeo.postprocess.layers import box_layers
 from dpgeo.privacy.mechanism import run
-from tests.randomness import SeededEntropy, ZeroNoise
+from tests.randomness import ZeroNoise
 from tests.unit.mechanisms.views import true_counts, view
 
 
@@ -57,15 +56,3 @@ def test_estimates_by_neighbours_use_the_counts_of_every_level(cells: int) -> No
     assert len(result.noises) == (cells - 1).bit_length() + 1
     totals = np.bincount(result.phase, weights=result.counts)
     assert set(totals.tolist()) == {result.counts[0]}
-
-
-def test_neighbours_reduce_the_error_where_people_are_few() -> None:
-    errors = {}
-    for inference in ("least-squares", "surroundings"):
-        released = release(SeededEntropy(4), epsilon="0.1", inference=inference)
-        estimate = box_layers(released)[-1]
-        cells = view(4000).histogram(estimate.grid)._read_by_meter()
-        truth = cells[estimate.boxes[:, 0], estimate.boxes[:, 2]]
-        errors[inference] = float(np.abs(estimate.value - truth).mean())
-
-    assert errors["surroundings"] < errors["least-squares"] / 2
