@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -89,23 +88,3 @@ def test_a_clicked_outline_is_restored_from_its_link(open_page: Open, gridded: R
     again = open_page(reverse("release", args=[gridded.pk]) + link)
     assert total(again) == sum_shown
     assert again.evaluate("location.hash") == link
-
-
-def test_a_file_is_read_in_the_browser(open_page: Open, gridded: Release) -> None:
-    page = open_page(reverse("release", args=[gridded.pk]))
-    shape = StudyArea.from_bounds(12.55, 55.62, 12.6, 55.68).to_geojson()
-    document = {"type": "Feature", "properties": {"name": "secret"}, "geometry": shape}
-    sent: list[str] = []
-    page.on("request", lambda request: sent.append(request.post_data or ""))
-    choose(page, json.dumps(document))
-    assert total(page) == expected(gridded, 12.55, 55.62, 12.6, 55.68)
-    assert not any("secret" in body for body in sent)
-    choose(page, "not json")
-    page.wait_for_selector("#area [role=status]:has-text('This file is not GeoJSON')")
-
-
-def choose(page: Any, text: str) -> None:
-    page.set_input_files(
-        "#area input[type=file]",
-        {"name": "area.geojson", "mimeType": "application/geo+json", "buffer": text.encode()},
-    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from typing import Any
 
@@ -153,12 +152,6 @@ def sides(page: Any) -> list[float]:
     return [float(page.input_value(f"[name={name}]")) for name in SIDES]
 
 
-def press_all(page: Any, *keys: str) -> None:
-    """Press keys on the focused element, one after another."""
-    for key in keys:
-        page.keyboard.press(key)
-
-
 @pytest.mark.parametrize(
     ("size", "theme"), [((320, 720), "dark"), ((768, 900), "light"), ((1440, 900), "light")]
 )
@@ -192,28 +185,3 @@ def test_a_study_area_is_drawn_on_a_map_by_pointer(
     assert share(typed, "accent", theme) > share(before, "accent", theme)
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
     assert violations(page) == []
-
-
-def test_a_study_area_is_drawn_on_a_map_by_keys(
-    open_page: Open, live_server: Any, desk: Desk
-) -> None:
-    page = open_page(NEW_DATASET, (1440, 900), wait=GROUND, prepare=signed_in(desk, live_server))
-    page.focus(".area-map canvas")
-    press_all(page, "+", "+", "+", "Enter", "Shift+ArrowRight", "ArrowDown", "ArrowDown", "Enter")
-    west, south, east, north = sides(page)
-    assert west < east
-    assert south < north
-    page.focus("[data-choose=tool] [data-value=outline]")
-    press_all(page, "Enter", "Tab", "Tab")
-    assert page.evaluate("document.activeElement.tagName") == "CANVAS"
-    press_all(page, "Enter", "Shift+ArrowUp", "Enter", "Shift+ArrowLeft", "Enter", "Enter")
-    outline = json.loads(page.input_value("[name=outline]"))
-    assert outline["type"] == "Polygon"
-    assert len(outline["coordinates"][0]) == 4
-    assert page.input_value("[name=west]") == ""
-    page.fill("[name=title]", "Drawn by keys")
-    page.fill("[name=budget]", "2")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/upload/")
-    dataset = Dataset.objects.get(title="Drawn by keys")
-    assert len(dataset.study_area["coordinates"][0]) == 4

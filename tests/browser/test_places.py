@@ -19,9 +19,8 @@ from dpgeo.datasets.provenance import PublicSource
 from dpgeo.pages.place_rows import place_lists
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
-from tests.browser.opening import PATIENCE, Open, unfold
-from tests.browser.pixels import colours, screenshot, share, token
-from tests.browser.test_accessibility import violations
+from tests.browser.opening import Open
+from tests.browser.pixels import screenshot, share, token
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -75,31 +74,6 @@ def names(page: Any) -> list[str]:
     """Return the names in the visible ranking that the page marks as surely among the busiest."""
     rows = page.locator("[data-places]:visible .ranked tbody tr:not(.maybe):not(.cut) th")
     return [each.inner_text() for each in rows.all()]
-
-
-@pytest.mark.parametrize(("width", "theme"), [(1440, "light"), (390, "dark")])
-def test_a_file_becomes_a_ranking_by_day(
-    open_page: Open, published: Release, width: int, theme: str
-) -> None:
-    page = open_page(reverse("release", args=[published.pk]), size=(width, 900), theme=theme)
-    assert page.locator("[data-places]:visible").count() == 1
-    assert names(page)[:3] == ["Stop 1", "Stop 2", "Stop 3"]
-    assert "surely among the 20 busiest" in page.inner_text("[data-places]:visible h2")
-    assert "as counted here, at most 1" in page.inner_text("[data-places]:visible")
-    assert "at each place" in page.inner_text(".legend")
-    assert colours(screenshot(page, "#map .sheet")) > 50
-    unfold(page, "The places as a table")
-    assert page.locator("[data-places]:visible details tbody tr").count() == STOPS
-    assert violations(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    slider = page.get_by_role("slider", name="By time")
-    slider.press("End")
-    page.wait_for_function("() => location.hash.includes('places-7-sunday')", timeout=PATIENCE)
-    page.wait_for_selector("[data-places=places-7-sunday]", state="visible", timeout=PATIENCE)
-    assert page.locator("[data-places]:visible").count() == 1
-    assert "Sunday" in page.inner_text("[data-places]:visible h2")
-    assert names(page)[0] == f"Stop {STOPS}"
-    assert violations(page) == []
 
 
 def pieces(patch: Any, theme: str) -> int:

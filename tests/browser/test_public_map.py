@@ -231,29 +231,6 @@ def test_the_catalogue_shows_the_picture_of_each_map(
     page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
 
 
-def test_two_releases_are_compared_under_one_divider_and_one_legend(
-    open_page: Open, gridded: Release
-) -> None:
-    other = install(grid_release(AREA, 32), "Coarser")
-    page = open_page(release_path(gridded, "#map=11/55.66/12.58"))
-    before = screenshot(page, "#map .sheet")
-    unfold(page, "Map settings")
-    page.select_option("#compare", other.pk)
-    page.wait_for_selector("[data-compared]", state="attached", timeout=PATIENCE)
-    page.mouse.move(0, 0)
-    both = screenshot(page, "#map .sheet")
-    half = both.shape[1] // 2
-    changed = (before[100:-180] != both[100:-180]).any(axis=2)
-    assert changed[:, : half - 60].mean() == 0.0, "the left side stays as it was"
-    assert changed[:, half + 60 :].mean() > 0.02, "the right side shows the other"
-    page.get_by_role("slider", name="Divider").focus()
-    page.keyboard.press("End")
-    assert "divider=100" in page.evaluate("location.hash")
-    assert f"compare={other.pk}" in page.evaluate("location.hash")
-    page.select_option("#compare", "")
-    assert page.locator(".divider").count() == 0
-
-
 def test_every_choice_is_restored_from_the_link(open_page: Open, gridded: Release) -> None:
     page = open_page(release_path(gridded))
     unfold(page, "Map settings")

@@ -74,28 +74,6 @@ def test_only_changes_that_noise_would_not_make_are_coloured(
     assert "drift" not in page.get_attribute("#map", "data-ramp")
 
 
-def test_a_place_and_a_drawn_area_are_shown_over_time(open_page: Open, series: Series) -> None:
-    page = open_page(path_of(series))
-    box = page.locator("#map canvas.maplibregl-canvas").bounding_box()
-    page.mouse.click(box["x"] + 0.7 * box["width"], box["y"] + box["height"] / 2)
-    page.wait_for_selector("#course:not([hidden])")
-    assert page.locator("#course tbody tr").count() == 4
-    page.click("#area summary")
-    west, south, east, north = BOUNDS
-    for side, value in {"west": west, "south": south, "east": east, "north": north}.items():
-        page.fill(f"#area [name={side}]", str(value))
-    page.click("#area [type=submit]")
-    page.wait_for_function(
-        "() => document.querySelector('#course h2').textContent.startsWith('Your area')"
-        " && document.querySelectorAll('#course tbody tr').length === 4"
-    )
-    page.click("#course summary")
-    figures = page.locator("#course td").all_inner_texts()
-    total = page.inner_text("#period .total").split()[0]
-    assert figures[-1].startswith(total)
-    page.wait_for_selector("#area .answer:not([hidden])")
-
-
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(320, 720), (1440, 900)])
 def test_axe_finds_nothing(

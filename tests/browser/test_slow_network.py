@@ -13,7 +13,7 @@ from django.urls import reverse
 from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
 from tests.browser.opening import DRAWN, PATIENCE, Open, unfold
-from tests.browser.pixels import ramp_share, screenshot, share
+from tests.browser.pixels import ramp_share, screenshot
 from tests.browser.test_accessibility import violations
 from tests.maps import BOUNDS, grid_release, install
 
@@ -115,38 +115,6 @@ def test_text_is_shown_before_the_map_on_a_slow_connection(
     assert page.locator(LOADING).is_hidden()
     assert re.search("(People|Sightings) per", page.inner_text(".legend"))
     assert ramp_share(screenshot(page, "#map .sheet"), theme) > 0.02
-
-
-def test_a_static_map_is_shown_before_the_map_library_is_loaded(
-    open_page: Open, gridded: Release
-) -> None:
-    """On a slow connection a static map is shown first.
-
-    The map library takes much longer to load than the map's data.
-    """
-    page = open_page(
-        path(gridded),
-        wait="canvas.ahead",
-        until="commit",
-        prepare=lambda page: page.route("**/assets/map-*.js", lambda route: None),
-    )
-    assert page.locator(LOADING).is_hidden()
-    assert ramp_share(screenshot(page, "#map .sheet"), "light") > 0.02
-    assert re.search("(People|Sightings) per", page.inner_text(".legend"))
-
-
-def test_the_map_stays_static_if_its_library_fails_to_load(
-    open_page: Open, gridded: Release
-) -> None:
-    page = open_page(
-        path(gridded), wait="#map[data-state=drawn]", prepare=refusing("**/assets/map-*.js")
-    )
-    assert "the map is a still picture" in page.inner_text(NOTICE)
-    assert page.locator("canvas.ahead").count() == 0
-    assert ramp_share(screenshot(page, "#map .sheet"), "light") > 0.02
-    unfold(page, "Map settings")
-    page.get_by_role("button", name="Margin").click()
-    assert share(screenshot(page, "#map .sheet"), "tide-3", "light") > 0.2
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -53,60 +52,6 @@ def ask(page: Any, title: str) -> None:
     page.check("[name=mechanism][value=uniform-grid]")
     page.fill("[name='uniform-grid.cells']", "16")
     page.fill("[name=bound]", "5")
-
-
-def test_an_owner_publishes_a_map_in_one_sitting(
-    site: str, browser: Any, swapped_file: Path
-) -> None:
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    sign_in(page, site)
-    declare(page, site, "Invented trips")
-
-    # Slow down the connection, so that the upload's progress can be seen.
-    line = context.new_cdp_session(page)
-    slow = {"offline": False, "latency": 20, "downloadThroughput": -1}
-    line.send("Network.emulateNetworkConditions", slow | {"uploadThroughput": 1_000_000})
-    page.set_input_files("[name=file]", swapped_file)
-    partly = re.compile(r"^[1-9][0-9]? % of \d+\.\d MB sent$")
-    sync_api.expect(page.locator("[data-sent]")).to_have_text(partly, timeout=20_000)
-    page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
-    line.send("Network.emulateNetworkConditions", slow | {"uploadThroughput": -1})
-
-    confirm_exchanged(page)
-    report = page.inner_text("main")
-    assert "40,001" in report
-    assert "400.17" in report
-
-    ask(page, "Evenings of May")
-    page.fill("[name=epsilon]", "1")
-    sync_api.expect(page.locator(".view h2")).to_have_text("What to expect at ε 1")
-    page.fill("[name=epsilon]", "9")
-    sync_api.expect(page.locator(".problems")).to_contain_text("of 2 is left")
-    page.fill("[name=epsilon]", "0.5")
-    sync_api.expect(page.locator(".receipt")).to_contain_text("1.5")
-
-    press(page, "See the cost")
-    sync_api.expect(page.locator("main")).to_contain_text("Left after")
-    page.dblclick("text=Spend 0.5 and make the map")
-    page.wait_for_selector("text=Look at the draft map", timeout=PATIENCE)
-    draft = page.get_attribute("text=Look at the draft map", "href")
-
-    stranger = browser.new_context().new_page()
-    assert stranger.goto(site + draft).status == 404
-    press(page, "Publish")
-    sync_api.expect(page.locator(".state")).to_have_text("Published")
-    assert stranger.goto(site + draft).status == 200
-
-    page.goto(f"{site}/desk/")
-    own = page.locator(".dataset", has_text="Invented trips")
-    sync_api.expect(own).to_contain_text("about 3 more like the last")
-    sync_api.expect(own).to_contain_text("1.5 left of 2")
-    assert problems == []
-    context.close()
-    stranger.context.close()
 
 
 def test_the_desk_works_without_scripts(site: str, browser: Any, swapped_file: Path) -> None:

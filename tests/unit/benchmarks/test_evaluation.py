@@ -1,12 +1,9 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from benchmarks.__main__ import main
-from benchmarks.evaluation.arrays import AREA, CountsView, coarsened, drawn
+from benchmarks.evaluation.arrays import AREA, CountsView, coarsened
 from benchmarks.evaluation.ranges import (
     random_boxes,
     range_counts,
@@ -34,18 +31,6 @@ def test_a_coarser_grid_counts_the_same_records() -> None:
     np.testing.assert_array_equal(counted._read_by_meter(), coarsened(counts, 4))
 
 
-def test_drawing_repeats_and_has_the_scale_asked_for() -> None:
-    array = np.array([[5, 0], [1, 4]])
-
-    draw = drawn(array, 1000)
-
-    assert draw.sum() == 1000
-    assert draw[0, 1] == 0
-    np.testing.assert_array_equal(draw, drawn(array, 1000))
-    with pytest.raises(ValueError, match="not only zeros"):
-        drawn(np.zeros((2, 2), dtype=np.int64), 10)
-
-
 def test_range_counts_agree_with_slices() -> None:
     cells = np.random.default_rng(3).integers(0, 9, (16, 16))
     boxes = random_boxes(16)
@@ -56,15 +41,3 @@ def test_range_counts_agree_with_slices() -> None:
     assert boxes.min() == 0
     assert boxes.max() == 16
     assert counts.tolist() == [cells[a:b, c:d].sum() for a, b, c, d in boxes]
-
-
-def test_impossible_options_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    np.save(tmp_path / "array.npy", np.ones((64, 64)))
-    command = ["accuracy", "--array", str(tmp_path / "array.npy"), "--cells"]
-
-    assert main([*command, "13"]) == 2
-    assert "divides its side" in capsys.readouterr().err
-    assert main([*command, "32", "--epsilon", "0"]) == 2
-    assert "greater than zero" in capsys.readouterr().err
-    assert main([*command, "32", "--mechanism", "nothing"]) == 2
-    assert "uniform-grid" in capsys.readouterr().err

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import Conflict
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.trip_paths import TripPaths
 from dpgeo.engine.duckdb_view import Answer, DuckDBView, Sampling
 from dpgeo.engine.in_place import (
     EVERYBODY,
@@ -33,7 +32,6 @@ from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.near_places import NearPlaces
 from dpgeo.spatial.places import Places
 from tests.unit.engine.canonical import AREA, wanderers, write
-from tests.unit.engine.test_trips import travellers, write_trips
 from tests.unit.engine.test_zoned import ZONES
 
 GRID = Grid.over(AREA, 16)
@@ -186,17 +184,6 @@ def test_positions_are_read_from_a_copy_that_is_made_once(path: Path, tmp_path: 
     assert [each.name for each in tmp_path.iterdir()] == ["copy.parquet"]
     with pytest.raises(ValueError, match="folder"):
         InPlaceView(rows, **settings_of()).positions(time_step=None)
-
-
-def test_features_of_trips_are_those_of_one_file(tmp_path: Path) -> None:
-    path = write_trips(tmp_path / "trips.parquet", travellers())
-    paths = TripPaths(grid=GRID, gap_minutes=240)
-    in_place = InPlaceView(FileRows(path), **settings_of(folder=tmp_path))
-    both = [view.trip_features(paths) for view in (in_place, DuckDBView(path, **settings_of()))]
-    for name in ("ends", "moves", "lengths"):
-        here, there = (getattr(each, name)._read_by_meter() for each in both)
-        np.testing.assert_array_equal(here, there)
-        assert there.any()
 
 
 def test_an_error_of_the_source_is_raised_as_it_is(path: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 import shapely
 
 from dpgeo.ground.regions import TILES, Region, store
-from dpgeo.ground.water import NATURAL_EARTH, subtract_water
+from dpgeo.ground.water import subtract_water
 from dpgeo.spatial.area import StudyArea
 
 NO_LAND = np.empty(0, dtype=object)
@@ -77,11 +77,3 @@ def test_the_sea_of_the_ground_is_left_out_to_the_border_of_the_area(tmp_path: P
     assert left.shape.geom_type == "Polygon"
     assert left.bounds[0] == pytest.approx(10.02 - 100 / 71_600, abs=3e-4)
     assert not left.covers([10.0, 10.0], [50.0, 50.1]).any()
-
-
-def test_without_ground_the_coarse_coast_counts_and_stays_further_off(tmp_path: Path) -> None:
-    land = np.array([shapely.box(10.1, 49, 11, 51)], dtype=object)
-    left, sources = subtract_water(AREA, tmp_path, [], land)
-    assert left is not None
-    assert sources == [NATURAL_EARTH]
-    assert left.bounds[0] == pytest.approx(10.1 - 2000 / 71_600, abs=1e-3)

@@ -43,13 +43,6 @@ def document(boxes: list[Any] = BOXES, name: str = "Population") -> dict[str, An
     }
 
 
-def test_geojson_output_reads_back_unchanged() -> None:
-    density = Density.from_geojson(document())
-    again = Density.from_geojson(density.to_geojson(), key="key", name="name")
-    assert again.zones == density.zones
-    assert again.amounts.tolist() == density.amounts.tolist()
-
-
 @pytest.mark.parametrize("cells", [1, 7, 64])
 def test_areas_smaller_than_a_cell_keep_their_people_on_the_grid(cells: int) -> None:
     within = Density.from_geojson(document()).within(AREA)

@@ -6,11 +6,8 @@ import json
 from importlib import metadata, resources
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from dpgeo.spatial.area import StudyArea
-from dpgeo.spatial.invented_people import invent_people
 from dpgeo.spatial.named_places import WorldPlaces, fold
 
 SHAPES: dict[str, list[list[float]]] = {
@@ -82,32 +79,3 @@ def test_larger_towns_come_first_and_a_much_larger_one_is_meant(places: WorldPla
     assert place.area.bounds[0] < 2.5 < place.area.bounds[2]
     assert place.source.name.startswith("GeoNames")
     assert place.time_zone
-
-
-def test_towns_of_one_name_and_country_are_told_apart(places: WorldPlaces) -> None:
-    larger, smaller = places.suggest("twinford", 5)
-    assert (larger, smaller) == (
-        "Twinford, Britain (UK)",
-        "Twinford, Britain (UK), 51.0° N 0.5° E",
-    )
-    assert places.find("twinford") is None
-    place = places.find(smaller)
-    assert place is not None
-    assert place.area.bounds[0] < 0.5 < place.area.bounds[2]
-
-
-def test_a_country_across_the_antimeridian_is_cut_there(places: WorldPlaces) -> None:
-    place = places.find("São Ficta")
-    assert place is not None
-    assert place.area.covers([179.5, -179.5, 0.0], [2, 2, 2]).tolist() == [True, True, False]
-
-
-def test_invented_people_stay_in_the_area_and_are_always_the_same() -> None:
-    ring = [[0, 0], [1, 0], [0.1, 0.1], [0, 1], [0, 0]]
-    area = StudyArea.from_geojson({"type": "Polygon", "coordinates": [ring]})
-    first, second = invent_people(area, 500), invent_people(area, 500)
-    assert area.covers(*first.degrees).all()
-    assert np.array_equal(first.x, second.x)
-    assert len(np.unique(first.person)) == 500
-    sightings = np.bincount(first.person)
-    assert sightings.max() > 4 * np.median(sightings)

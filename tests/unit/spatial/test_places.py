@@ -42,17 +42,6 @@ def places(rows: list[tuple[Any, ...]] = ROWS) -> Places:
     return Places.from_geojson(document(rows))
 
 
-def test_geojson_output_reads_back_unchanged() -> None:
-    again = Places.from_geojson(places().to_geojson(), key="key", name="name")
-
-    assert (again.levels, again.keys, again.units) == (
-        places().levels,
-        places().keys,
-        places().units,
-    )
-    assert again.longitude.tolist() == places().longitude.tolist()
-
-
 def test_streets_of_one_name_in_two_cities_are_two_units() -> None:
     names, unit = places().parents(1)
     assert (names, unit.tolist()) == (("North", "South"), [0, 0, 1, 1])

@@ -11,24 +11,7 @@ from dpgeo.postprocess.tasks.density import (
     DensityRule,
     ring_edges,
 )
-from dpgeo.spatial.grid import Grid
-from dpgeo.spatial.projection import to_degrees
 from tests.unit.postprocess.tasks.surfaces import even_surface, two_towns
-
-
-def centres(grid: Grid) -> tuple[np.ndarray, np.ndarray]:
-    row, column = np.mgrid[0 : grid.rows, 0 : grid.columns] + 0.5
-    lon, lat = to_degrees(
-        grid.west + column.ravel() * grid.cell, grid.north - row.ravel() * grid.cell
-    )
-    return lon, lat
-
-
-def test_bilinear_interpolation_equals_every_cell_at_its_centre() -> None:
-    surface = two_towns()
-    lon, lat = centres(surface.grid)
-    exact = (surface.counts / surface.ground[:, None]).ravel()
-    assert np.allclose(surface.at(lon, lat), exact, rtol=1e-9, atol=1e-12)
 
 
 def test_density_is_zero_outside_the_grid() -> None:
