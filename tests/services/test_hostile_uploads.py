@@ -12,12 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from fixtures import messy
+from fixtures.messy import sightings
 from tests.hostile import damaged, json_text, value, word
 from tests.services.installation import Installation
 from tests.services.sites import Answer, Site, program_at, site_of
-from tests.services.test_formats import FORMATS, TABLE
+from tests.unit.ingest.files import document, feature, geopackage, gpkg_point
 
 AUDIT = os.environ.get("DPGEO_AUDIT") == "1"
 
@@ -75,9 +79,27 @@ def wrong_name(random: Random) -> Named:
     return name, random.randbytes(random.choice((0, 1, 100, 100_000)))
 
 
+def whole_files(folder: Path) -> list[Named]:
+    """Return an undamaged file of each supported kind of format."""
+    files = [(name, make(sightings(4, seed=5))) for name, make in messy.FILES.items()]
+    points = [("p1", 10.01, 50.01), ("p2", 10.02, 50.02)]
+    rows = [(gpkg_point(lon, lat), who, None) for who, lon, lat in points]
+    packaged = geopackage(folder / "points.gpkg", rows).read_bytes()
+    who, lon, lat = zip(*points, strict=True)
+    parquet = io.BytesIO()
+    pq.write_table(pa.table({"who": who, "lon": lon, "lat": lat}), parquet)
+    return [
+        *files,
+        ("points.gpkg", packaged),
+        ("trips.parquet", parquet.getvalue()),
+        ("trips.csv.gz", gzip.compress(files[0][1])),
+        ("points.geojson", document([feature(*one) for one in points]).encode()),
+    ]
+
+
 def hostile_files(count: int, folder: Path, random: Random) -> Iterator[Named]:
     """Yield `count` hostile files; half of them are damaged files of the supported formats."""
-    whole = [(name, make(folder)) for name, (make, _) in FORMATS.items()]
+    whole = whole_files(folder)
     odd = (long_line, wide_line, packed_zeros, packed_names, odd_document, odd_table, wrong_name)
     for number in range(count):
         if number % 2:
@@ -104,7 +126,11 @@ def send(site: Site, slug: str, name: str, content: bytes) -> Iterator[Answer]:
     yield (preview := site.ask("GET", f"{address}/preview"))
     suggested = preview.json()["suggested"] if preview.status == 200 else {}
     columns = {role: name for role, name in suggested.items() if name}
-    columns = {"person": "who", **columns} if columns else dict(TABLE)
+    columns = (
+        {"person": "who", **columns}
+        if columns
+        else {"longitude": "lon", "latitude": "lat", "person": "who"}
+    )
     yield (confirmed := site.ask("POST", f"{address}/confirm", {"columns": columns}))
     if confirmed.status >= 400:
         return
