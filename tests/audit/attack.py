@@ -28,11 +28,11 @@ from tests.audit.bounds import (
     least_epsilon,
     power,
 )
-from tests.audit.datasets import PAIRS, TORN, Counted, Pair, neighbours, torn
+from tests.audit.datasets import PAIRS, TORN, Pair, neighbours, torn
 from tests.audit.faults import epsilon_times
 from tests.audit.guessing import DrawMany, Floats, Rule, Score, best_rule, play
 from tests.randomness import SeededEntropy
-from tests.statistical.audit import Difference, Draw, Seen, linear_scores, padded, watch
+from tests.statistical.audit import Counted, Difference, Draw, Seen, linear_scores, padded, watch
 from tests.statistical.bounds import seed
 from tests.statistical.test_empirical_epsilon import BOUND, chosen_of
 

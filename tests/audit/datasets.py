@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.measures import Measure
-from dpgeo.core.slices import SlicedZones
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.schema import Columns, Schema
-from dpgeo.privacy.bounding import POPULAR_CELLS, Popularity
+from dpgeo.privacy.bounding import POPULAR_CELLS
 from dpgeo.spatial.grid import Grid
-from dpgeo.spatial.zones import Zones
-from tests.statistical.audit import Difference
+from tests.statistical.audit import Counted, Difference
 from tests.statistical.test_empirical_epsilon import (
     AREA,
     BOUND,
@@ -72,39 +68,6 @@ SALT = bytes(range(16))
 
 CELL = 6
 """Index of the grid cell with the added person's ten records, in pairs that name no other."""
-
-
-@dataclass
-class Counted:
-    """A mechanism's view of private data that counts once, for thousands of releases of a dataset.
-
-    This changes no result, because with a fixed salt the engine's counts depend only on the file.
-    """
-
-    view: Any
-    answers: dict[object, Any] = field(default_factory=dict)
-
-    def __getattr__(self, name: str) -> Any:
-        attribute = getattr(self.view, name)
-        if not callable(attribute) or name in ("preferring", "positions"):
-            return attribute
-
-        def once(regions: Any, *measure: Measure, **limits: int) -> Any:
-            # Zones are not hashable. Each dataset has only one layer of zones, so None stands for
-            # it in the key.
-            hashable = None if isinstance(regions, Zones) else regions
-            if isinstance(regions, SlicedZones):
-                hashable = regions.slices
-            key = name, hashable, *limits.items()
-            if key not in self.answers:
-                self.answers[key] = attribute(regions, *measure, **limits)
-            return self.answers[key]
-
-        return once
-
-    def preferring(self, popularity: Popularity) -> Any:
-        """Return the engine's view that keeps, of each person's regions, the most popular ones."""
-        return self.view.preferring(popularity)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,6 @@ from django.core.cache import cache
 from django.urls import reverse
 
 from dpgeo.releases.models import Release
-from dpgeo.releases.services import release_reject
-from dpgeo.releases.states import ReleaseState
 from dpgeo.spatial.area import StudyArea
 from tests.browser.opening import DRAWN, PATIENCE, Open
 from tests.maps import BOUNDS, grid_release, install, partition_release
@@ -68,40 +66,6 @@ def test_axe_finds_nothing(
         details.evaluate("each => each.open = true")
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
-
-
-@pytest.mark.parametrize(
-    ("place", "is_listed"),
-    # A place that the site does not know does not filter the catalogue; the page says so.
-    [("Copenhagen", True), ("K\u00f8benhavn", True), ("Nairobi", False), ("qqqqqqqqq", True)],
-)
-def test_axe_finds_nothing_where_the_catalogue_is_searched_by_place(
-    open_page: Open, shown: Release, place: str, is_listed: bool
-) -> None:
-    page = open_page(f"/?near={place}", (390, 844), "dark", wait="main")
-    assert ("Where people are" in page.inner_text("main")) == is_listed
-    assert violations(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
-
-
-def test_axe_finds_nothing_on_pages_of_missing_maps(open_page: Open) -> None:
-    gone = install(grid_release(AREA, 16), "Old map", state=ReleaseState.WITHDRAWN)
-    draft = install(grid_release(AREA, 16), "New map", state=ReleaseState.DRAFT)
-    refused = install(grid_release(AREA, 16), "Bad map", state=ReleaseState.DRAFT)
-    release_reject(release=refused, by=None, reason="A wrong area.")
-    words = {
-        "/maps/none/": "There is nothing here",
-        reverse("release", args=[gone.pk]): "This map was withdrawn",
-        reverse("release", args=[draft.pk]): "There is nothing here",
-        reverse("release", args=[refused.pk]): "This map was not published",
-        "/?q=nothing": "No map matches",
-    }
-    for path, said in words.items():
-        page = open_page(path, (320, 720), wait="main")
-        assert said in page.inner_text("main")
-        # Axe is run on every page that a link leads to, so the objects behind the links must exist.
-        assert page.locator("main a[href='/']").count() > 0
-        assert violations(page) == []
 
 
 def test_axe_finds_a_planted_fault(open_page: Open) -> None:

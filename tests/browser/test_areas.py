@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -63,21 +62,6 @@ def test_typed_sides_are_answered_with_a_margin(open_page: Open, gridded: Releas
     assert "area" not in page.evaluate("location.hash")
 
 
-def test_an_area_outside_the_map_has_no_figure(open_page: Open, gridded: Release) -> None:
-    page = open_page(reverse("release", args=[gridded.pk]))
-    type_sides(page, 2.55, 45.62, 2.6, 45.68)
-    assert total(page) == "Outside this map"
-    assert "±" not in page.inner_text("#area .answer")
-
-
-def test_impossible_sides_are_named(open_page: Open, gridded: Release) -> None:
-    page = open_page(reverse("release", args=[gridded.pk]))
-    type_sides(page, 13, 55.62, 12, 55.68)
-    assert "West must be less than east" in page.inner_text("#area [role=status]")
-    type_sides(page, "", 55.62, 12, 55.68)
-    assert "must be a number of degrees" in page.inner_text("#area [role=status]")
-
-
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_dragging_draws_a_box_over_the_map(open_page: Open, gridded: Release, theme: str) -> None:
     page = open_page(reverse("release", args=[gridded.pk]) + VIEW, theme=theme)
@@ -104,44 +88,3 @@ def test_a_clicked_outline_is_restored_from_its_link(open_page: Open, gridded: R
     again = open_page(reverse("release", args=[gridded.pk]) + link)
     assert total(again) == sum_shown
     assert again.evaluate("location.hash") == link
-
-
-def test_escape_stops_drawing(open_page: Open, gridded: Release) -> None:
-    page = open_page(reverse("release", args=[gridded.pk]))
-    page.get_by_role("button", name="Draw an outline").click()
-    page.mouse.click(300, 300)
-    page.keyboard.press("Escape")
-    assert page.get_by_role("button", name="Draw an outline").get_attribute("aria-pressed") == (
-        "false"
-    )
-    assert page.locator(".area-overlay path").count() == 0
-
-
-def test_a_file_is_read_in_the_browser(open_page: Open, gridded: Release) -> None:
-    page = open_page(reverse("release", args=[gridded.pk]))
-    shape = StudyArea.from_bounds(12.55, 55.62, 12.6, 55.68).to_geojson()
-    document = {"type": "Feature", "properties": {"name": "secret"}, "geometry": shape}
-    sent: list[str] = []
-    page.on("request", lambda request: sent.append(request.post_data or ""))
-    choose(page, json.dumps(document))
-    assert total(page) == expected(gridded, 12.55, 55.62, 12.6, 55.68)
-    assert not any("secret" in body for body in sent)
-    choose(page, "not json")
-    page.wait_for_selector("#area [role=status]:has-text('This file is not GeoJSON')")
-
-
-def choose(page: Any, text: str) -> None:
-    page.set_input_files(
-        "#area input[type=file]",
-        {"name": "area.geojson", "mimeType": "application/geo+json", "buffer": text.encode()},
-    )
-
-
-def test_an_area_that_the_server_refuses_shows_its_message(
-    open_page: Open, gridded: Release
-) -> None:
-    page = open_page(reverse("release", args=[gridded.pk]))
-    ring = [[12.5, 55.6], [12.6, 55.7], [12.6, 55.6], [12.5, 55.7], [12.5, 55.6]]
-    choose(page, json.dumps({"type": "Polygon", "coordinates": [ring]}))
-    message = "#area [role=status]:has-text('Is not a valid polygon')"
-    page.wait_for_selector(message, timeout=PATIENCE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from typing import Any
 
@@ -16,15 +15,11 @@ from dpgeo.accounts.models import Organisation, Role
 from dpgeo.datasets.models import Dataset, PeopleWarning
 from dpgeo.datasets.same_people import people_answer
 from dpgeo.datasets.services import dataset_update
-from dpgeo.spatial.area import StudyArea
 from dpgeo.webhooks.services import webhook_create
 from tests.browser.opening import PATIENCE, Open
 from tests.browser.pixels import ramp_share, screenshot, share
 from tests.browser.test_accessibility import violations
-from tests.browser.test_slow_network import Held
-from tests.maps import BOUNDS, grid_release, install
 from tests.web.desk import Desk, make_desk
-from tests.web.test_german_desk import everything
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -50,56 +45,6 @@ def signed_in(desk: Desk, live_server: Any) -> Any:
     name = settings.SESSION_COOKIE_NAME
     cookie = {"name": name, "value": desk.client.cookies[name].value, "url": live_server.url}
     return lambda page: page.context.add_cookies([cookie])
-
-
-@pytest.mark.parametrize("width", [390, 1440])
-def test_a_step_says_that_its_rehearsal_is_being_drawn(
-    open_page: Open, live_server: Any, desk: Desk, dataset: Dataset, width: int
-) -> None:
-    requests = Held()
-
-    def prepare(page: Any) -> None:
-        signed_in(desk, live_server)(page)
-        page.route("**/map.bin", requests)
-
-    status = ".path-map [role=status]"
-    page = open_page(
-        f"/desk/datasets/{dataset.slug}/map/cost/?kind=contours&people=100",
-        (width, 900),
-        wait=".path-map canvas[data-state=loading]",
-        prepare=prepare,
-    )
-    assert page.inner_text(status) == "Drawing a map of invented people…"
-    box, canvas = (page.locator(each).bounding_box() for each in (status, ".path-map canvas"))
-    assert box["height"] > 20
-    assert canvas["y"] <= box["y"] < canvas["y"] + canvas["height"]
-    requests.release()
-    page.wait_for_selector(".path-map canvas[data-state=drawn]", timeout=PATIENCE)
-    assert page.text_content(status) == "The map of invented people is drawn."
-    assert page.locator(status).bounding_box()["height"] <= 1
-    # An unusable number of people gets a message beside its field, without sending the form.
-    page.fill("[name=people]", "zz")
-    page.wait_for_selector("[data-live=people] .errorlist", timeout=PATIENCE)
-    assert "is not a whole number" in page.inner_text("[data-live=people]")
-    assert violations(page) == []
-
-
-@pytest.mark.parametrize("width", [390, 1440])
-def test_the_first_step_asks_for_a_place_before_it_shows_a_map(
-    open_page: Open, live_server: Any, desk: Desk, width: int
-) -> None:
-    page = open_page("/desk/new/", (width, 844), wait=GROUND, prepare=signed_in(desk, live_server))
-    field, drawn, button = (
-        page.locator(each).bounding_box()
-        for each in ("[name=place]", ".area-map canvas", "main button.primary")
-    )
-    if width < 900:
-        assert field["y"] + field["height"] <= drawn["y"]
-        assert drawn["y"] + drawn["height"] < button["y"]
-    else:
-        assert drawn["x"] > field["x"] + field["width"]
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert violations(page) == []
 
 
 @pytest.mark.parametrize(
@@ -136,25 +81,6 @@ def test_a_rehearsal_shows_the_noise_before_it_is_paid_for(
     # The limit is low: how many pixels have exactly the hatch's colour depends on the canvas's
     # offset.
     assert share(noisy, "map-hatch", theme) > 0.01
-
-
-def test_a_rehearsal_is_based_on_the_last_published_map(
-    open_page: Open, live_server: Any, desk: Desk
-) -> None:
-    shown = install(grid_release(StudyArea.from_bounds(*BOUNDS), 32), "Where people are")
-    page = open_page(
-        f"/desk/datasets/{shown.dataset.slug}/release/?mechanism=uniform-grid"
-        "&uniform-grid.cells=64&epsilon=1&bound=1&counting=people&bounding=random",
-        (1440, 900),
-        wait=DRAWN,
-        prepare=signed_in(desk, live_server),
-    )
-    words = page.inner_text(".rehearsal figcaption")
-    assert "already public counts of “Where people are”" in words
-    assert "invented" not in words
-    image = screenshot(page, ".rehearsal canvas")
-    assert ramp_share(image, "light") > 0.05
-    assert share(image, "map-water", "light") > 0.02
 
 
 def pages_of_administrators(desk: Desk, dataset: Dataset) -> list[str]:
@@ -218,41 +144,12 @@ def test_axe_finds_nothing_on_the_desk_and_the_sign_in_pages(
     assert {address: words for address, words in problems.items() if words} == {}
 
 
-HANGS_OUT = """() => [...document.querySelectorAll("main :is(.btn, h1, h2, dt, th, label)")]
-  .filter((each) => !each.closest(".scroll, .visually-hidden"))
-  .filter((each) => {
-    const { width, left, right } = each.getBoundingClientRect();
-    const edge = parseFloat(getComputedStyle(document.querySelector("main")).paddingLeft);
-    return width > 1 && (left < edge - 1 || right > innerWidth);
-  })
-  .map((each) => each.outerHTML.slice(0, 90))"""
 """Script that returns the elements that extend beyond the page's column."""
-
-
-@pytest.mark.parametrize("width", [320, 1440])
-def test_long_german_words_fit_the_column(
-    open_page: Open, live_server: Any, desk: Desk, width: int
-) -> None:
-    pages = everything(desk)
-    page = open_page("/accounts/login/", (width, 900), wait="main")
-    desk.confirmed()
-    signed_in(desk, live_server)(page)
-    for address, german in pages.values():
-        page.goto(f"{live_server.url}/de{address}")
-        assert german in " ".join(page.text_content("body").split()), address
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, address
-        assert page.evaluate(HANGS_OUT) == [], address
 
 
 def sides(page: Any) -> list[float]:
     """Return the values of the four study area fields, the area's sides in degrees."""
     return [float(page.input_value(f"[name={name}]")) for name in SIDES]
-
-
-def press_all(page: Any, *keys: str) -> None:
-    """Press keys on the focused element, one after another."""
-    for key in keys:
-        page.keyboard.press(key)
 
 
 @pytest.mark.parametrize(
@@ -288,28 +185,3 @@ def test_a_study_area_is_drawn_on_a_map_by_pointer(
     assert share(typed, "accent", theme) > share(before, "accent", theme)
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
     assert violations(page) == []
-
-
-def test_a_study_area_is_drawn_on_a_map_by_keys(
-    open_page: Open, live_server: Any, desk: Desk
-) -> None:
-    page = open_page(NEW_DATASET, (1440, 900), wait=GROUND, prepare=signed_in(desk, live_server))
-    page.focus(".area-map canvas")
-    press_all(page, "+", "+", "+", "Enter", "Shift+ArrowRight", "ArrowDown", "ArrowDown", "Enter")
-    west, south, east, north = sides(page)
-    assert west < east
-    assert south < north
-    page.focus("[data-choose=tool] [data-value=outline]")
-    press_all(page, "Enter", "Tab", "Tab")
-    assert page.evaluate("document.activeElement.tagName") == "CANVAS"
-    press_all(page, "Enter", "Shift+ArrowUp", "Enter", "Shift+ArrowLeft", "Enter", "Enter")
-    outline = json.loads(page.input_value("[name=outline]"))
-    assert outline["type"] == "Polygon"
-    assert len(outline["coordinates"][0]) == 4
-    assert page.input_value("[name=west]") == ""
-    page.fill("[name=title]", "Drawn by keys")
-    page.fill("[name=budget]", "2")
-    page.keyboard.press("Enter")
-    page.wait_for_url("**/upload/")
-    dataset = Dataset.objects.get(title="Drawn by keys")
-    assert len(dataset.study_area["coordinates"][0]) == 4

@@ -113,17 +113,3 @@ def test_the_element_falls_back_to_what_the_policy_allows(
         page.goto(elsewhere(element(where), allowed))
         page.wait_for_selector("dp-map[data-shows=words]", timeout=PATIENCE)
         assert page.locator("dp-map > a").is_visible()
-
-
-def test_a_frame_without_scripts_shows_the_picture_and_its_source(
-    open_page: Open, elsewhere: Elsewhere, release: Release, live_server: Any
-) -> None:
-    site = live_server.url
-    body = f'<iframe sandbox src="{site}/embed/{release.pk}/still/" width=600 height=360></iframe>'
-    page = open_page("/robots.txt", wait="body")
-    page.goto(elsewhere(body, f"frame-src {site}"))
-    picture = page.frame_locator("iframe").locator("img")
-    picture.wait_for(timeout=PATIENCE)
-    page.wait_for_load_state("networkidle")
-    assert picture.bounding_box()["width"] > 500
-    assert picture.evaluate("image => image.complete && image.naturalWidth") == 1200

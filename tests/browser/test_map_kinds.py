@@ -15,7 +15,6 @@ from dpgeo.core.levels import make_level
 from dpgeo.core.released import ClustersRelease
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_publish
-from dpgeo.spatial.area import StudyArea
 from tests import makers
 from tests.browser.opening import DRAWN, Open, unfold
 from tests.browser.pixels import ramp_share, screenshot, share, token
@@ -31,9 +30,7 @@ from tests.web.published import install, make_dataset
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 KINDS = ("zones", "clusters", "contours", "points")
-STATIC = "#map[data-state=drawn]"
 FLAG = ".flag:not(.yours)"
-TITLED = "(word) => document.querySelector('.legend h2').textContent.includes(word)"
 HALF = 8
 """Half the side, in pixels, of the patch checked in the middle of a map."""
 
@@ -107,19 +104,6 @@ def test_a_zone_has_the_colour_of_its_count_or_is_hatched(
     assert "Too few to tell from none" in page.inner_text(".legend")
 
 
-@pytest.mark.parametrize("zoom", [12.0, 12.5, 12.9])
-def test_the_lines_of_the_hatch_are_equally_far_apart_at_every_zoom(
-    open_page: Open, published: Any, zoom: float
-) -> None:
-    page = open_page(path(published("zones"), 4.52, 52.05, zoom))
-    image = screenshot(page, "#map .sheet").astype(int).sum(axis=2)
-    y, x = image.shape[0] // 2, image.shape[1] // 2
-    row = image[y, x - 80 : x + 80]
-    dark = row < (row.min() + row.max()) / 2
-    lines = (dark[1:] & ~dark[:-1]).sum()
-    assert 18 <= lines <= 22, "one in 8 pixels"
-
-
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_cluster_is_a_circle_in_the_colour_of_its_count(
     open_page: Open, published: Any, theme: str
@@ -140,22 +124,6 @@ def test_a_cluster_is_a_circle_in_the_colour_of_its_count(
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_bands_between_contours_are_darker_up_the_hill(
-    open_page: Open, published: Any, theme: str
-) -> None:
-    page = open_page(path(published("contours")), theme=theme)
-    image = screenshot(page, "#map .sheet")
-    seen = [step for step in range(7) if share(image, f"tide-{step}", theme) > 0.001]
-    assert len(seen) >= 2, "every band has a colour of its own"
-    # MapLibre blurs most of a thin line, but enough pixels keep its colour.
-    assert share(image, "map-hatch", theme) > 0.001, "below the lowest line it is hatched"
-    page.focus("#map canvas.maplibregl-canvas")
-    page.keyboard.press("ArrowRight")
-    assert "sightings per square kilometre" in page.inner_text("#map [aria-live=polite]")
-    assert "Below the lowest line" in page.inner_text(".legend")
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
 def test_moved_points_are_dots_with_the_radius_of_their_noise(
     open_page: Open, published: Any, theme: str
 ) -> None:
@@ -171,47 +139,6 @@ def test_moved_points_are_dots_with_the_radius_of_their_noise(
     assert page.locator(".shape-outline path").count() == 2, "a chosen dot shows both circles"
     assert "Half were moved by less than" in page.inner_text(".legend")
     assert "±" not in page.inner_text(".legend")
-
-
-def test_points_open_on_areas_and_become_dots_close_up(open_page: Open, published: Any) -> None:
-    """Moved points are first shown with areas of uncertainty; zoomed in, each becomes a dot.
-
-    Half of the points are moved by more than 484 m, which is 60 pixels at 8 m per pixel.
-    """
-    release = published("points")
-    area = StudyArea.from_geojson(release.dataset.study_area).bounds
-    middle = (area[0] + area[2]) / 2, (area[1] + area[3]) / 2
-    per_pixel = 40_075_017 / 512 * np.cos(np.radians(middle[1]))
-    limit = float(np.log2(per_pixel / 8))
-    page = open_page(path(release, *middle, round(limit - 0.2, 2)))
-    assert "square" in page.inner_text(".legend h2"), "from afar, counts of squares"
-    link = page.evaluate("location.hash")
-    page.get_by_role("button", name="Zoom in").click()
-    page.wait_for_function(TITLED, arg="moved")
-    assert "layer=" not in page.evaluate("location.hash"), "the zoom alone decides"
-    page.get_by_role("button", name="Always areas").click()
-    page.wait_for_function(TITLED, arg="square")
-    assert "layer=density" in page.evaluate("location.hash")
-    page.get_by_role("button", name="Always dots").click()
-    page.wait_for_function("() => location.hash.includes('layer=points')")
-    again = open_page(reverse("release", args=[release.pk]) + link)
-    assert "square" in again.inner_text(".legend h2")
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_clusters_carry_their_numbers(open_page: Open, published: Any, theme: str) -> None:
-    release = published("clusters")
-    content = clusters_release().content
-    assert isinstance(content, ClustersRelease)
-    largest = int(np.argmax(content.counts))
-    page = open_page(
-        path(release, content.longitude[largest], content.latitude[largest], 12), theme=theme
-    )
-    image = screenshot(page, "#map .sheet")
-    y, x = image.shape[0] // 2, image.shape[1] // 2
-    # The cluster's number is written below its circle, which has a radius of 26 pixels.
-    below = image[y + 28 : y + 44, x - 20 : x + 20]
-    assert 0.02 < share(below, "ink", theme) < 0.6
 
 
 GAPS_OF_THE_LEGEND = """() => {
@@ -235,15 +162,6 @@ def test_every_kind_fits_and_axe_finds_nothing(
         assert page.evaluate("document.documentElement.scrollWidth") <= size[0], name
         assert violations(page) == [], name
         assert page.evaluate(GAPS_OF_THE_LEGEND) >= 0, name
-
-
-@pytest.mark.parametrize("kind", ["zones", "clusters", "contours"])
-def test_every_kind_is_drawn_without_webgl(
-    open_page: Open, published: Any, kind: str, browser_without_webgl: Any
-) -> None:
-    page = open_page(path(published(kind)), wait=STATIC, chosen=browser_without_webgl)
-    assert ramp_share(screenshot(page, "#map .sheet"), "light") > 0.001
-    assert "no WebGL" in page.inner_text(".map-notice")
 
 
 @pytest.mark.parametrize("kind", KINDS)

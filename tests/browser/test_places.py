@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import html
 import io
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -21,9 +19,8 @@ from dpgeo.datasets.provenance import PublicSource
 from dpgeo.pages.place_rows import place_lists
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
-from tests.browser.opening import DRAWN, PATIENCE, Open, unfold
-from tests.browser.pixels import colours, screenshot, share, token
-from tests.browser.test_accessibility import violations
+from tests.browser.opening import Open
+from tests.browser.pixels import screenshot, share, token
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -79,31 +76,6 @@ def names(page: Any) -> list[str]:
     return [each.inner_text() for each in rows.all()]
 
 
-@pytest.mark.parametrize(("width", "theme"), [(1440, "light"), (390, "dark")])
-def test_a_file_becomes_a_ranking_by_day(
-    open_page: Open, published: Release, width: int, theme: str
-) -> None:
-    page = open_page(reverse("release", args=[published.pk]), size=(width, 900), theme=theme)
-    assert page.locator("[data-places]:visible").count() == 1
-    assert names(page)[:3] == ["Stop 1", "Stop 2", "Stop 3"]
-    assert "surely among the 20 busiest" in page.inner_text("[data-places]:visible h2")
-    assert "as counted here, at most 1" in page.inner_text("[data-places]:visible")
-    assert "at each place" in page.inner_text(".legend")
-    assert colours(screenshot(page, "#map .sheet")) > 50
-    unfold(page, "The places as a table")
-    assert page.locator("[data-places]:visible details tbody tr").count() == STOPS
-    assert violations(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-    slider = page.get_by_role("slider", name="By time")
-    slider.press("End")
-    page.wait_for_function("() => location.hash.includes('places-7-sunday')", timeout=PATIENCE)
-    page.wait_for_selector("[data-places=places-7-sunday]", state="visible", timeout=PATIENCE)
-    assert page.locator("[data-places]:visible").count() == 1
-    assert "Sunday" in page.inner_text("[data-places]:visible h2")
-    assert names(page)[0] == f"Stop {STOPS}"
-    assert violations(page) == []
-
-
 def pieces(patch: Any, theme: str) -> int:
     """Count the dashes of the ink-coloured ring around the middle of a patch; 0 if unbroken."""
     y, x = np.nonzero(np.abs(patch.astype(int) - token("ink", theme)).max(axis=2) < 90)
@@ -135,40 +107,3 @@ def test_places_that_are_perhaps_among_the_busiest_have_dashed_rings(
     assert pieces(found["sure"], theme) <= 1
     assert share(found["perhaps"][8:-8, 8:-8], "map-land", theme) > 0.9
     assert share(found["sure"][8:-8, 8:-8], "map-land", theme) == 0
-
-
-def test_arrow_keys_lead_from_place_to_place(open_page: Open, published: Release) -> None:
-    page = open_page(reverse("release", args=[published.pk]))
-    page.locator("#map .sheet canvas").first.focus()
-    page.keyboard.press("ArrowRight")
-    page.wait_for_function(
-        "() => /Stop \\d+/.test(document.querySelector('#map').innerText)", timeout=PATIENCE
-    )
-    text = page.inner_text("#map")
-    assert "rank" in text or "too few" in text
-
-
-@pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
-def test_a_journalist_takes_a_ranking_from_the_catalogue_to_an_article(
-    open_page: Open, published: Release, size: tuple[int, int]
-) -> None:
-    """A journalist finds the Sunday's busiest stop, and embeds that map with its citation."""
-    page = open_page(reverse("catalogue"), size, wait=".scripted")
-    page.get_by_role("link", name="The busiest stops").first.click()
-    page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
-    page.get_by_role("slider", name="By time").press("End")
-    sunday = page.locator("[data-places=places-7-sunday]")
-    sunday.wait_for(state="visible", timeout=PATIENCE)
-    first = sunday.locator(".ranked tbody tr").first
-    assert first.locator("th").inner_text() == f"Stop {STOPS}"
-    assert first.locator("td").last.inner_text() == "1"
-    unfold(page, "Cite")
-    assert "The busiest stops" in page.inner_text(".cite p")
-    unfold(page, "Embed")
-    page.wait_for_function("() => document.querySelector('#embed-code').value", timeout=PATIENCE)
-    code = page.locator("#embed-code").input_value()
-    address = html.unescape(code.split('src="')[1].split('"')[0])
-    parts = urlsplit(address)
-    article = open_page(f"{parts.path}#{parts.fragment}", size)
-    assert "Sunday" in article.inner_text(".legend")
-    assert violations(article) == []

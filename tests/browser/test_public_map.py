@@ -15,7 +15,7 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
 from dpgeo.spatial.area import StudyArea
 from tests.browser.opening import DRAWN, PATIENCE, Open, unfold
-from tests.browser.pixels import RAMP, ramp_share, read_png, screenshot, share, where
+from tests.browser.pixels import RAMP, ramp_share, screenshot, share, where
 from tests.maps import BOUNDS, grid_release, install, partition_release
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -23,55 +23,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 AREA = StudyArea.from_bounds(*BOUNDS)
 SIZES = [(320, 720), (768, 1024), (1440, 900)]
 THEMES = ["light", "dark"]
-ASKED_AT_ONCE = """
-    window.links = { ordered: 0, askedAtOnce: 0 };
-    const { linkProgram, getProgramParameter } = WebGL2RenderingContext.prototype;
-    const fresh = new Set();
-    WebGL2RenderingContext.prototype.linkProgram = function (program) {
-        links.ordered += 1;
-        fresh.add(program);
-        setTimeout(() => fresh.delete(program));
-        return linkProgram.call(this, program);
-    };
-    WebGL2RenderingContext.prototype.getProgramParameter = function (program, name) {
-        if (name === this.LINK_STATUS && fresh.has(program)) links.askedAtOnce += 1;
-        return getProgramParameter.call(this, program, name);
-    };
-"""
 """Script that counts the shader programs that a page links, and those of them whose result it asks
 for at once, so that it has to wait until they are linked.
 """
-ANSWERS = """
-    window.steps = [];
-    const { getContext } = HTMLCanvasElement.prototype;
-    HTMLCanvasElement.prototype.getContext = function (kind, ...more) {
-        if (this.className === "ahead" && !steps.length) {
-            steps.push("begun");
-            scheduler.postTask(() => steps.push("answered"), { priority: "user-blocking" });
-        }
-        return getContext.call(this, kind, ...more);
-    };
-    const { strokeRect } = CanvasRenderingContext2D.prototype;
-    CanvasRenderingContext2D.prototype.strokeRect = function (...rectangle) {
-        const { className, style } = this.canvas;
-        if (className === "ahead") steps.push(`framed, ${style.visibility}`);
-        return strokeRect.call(this, ...rectangle);
-    };
-"""
 """Script that records the order of three events: the drawing of a map's first picture begins, the
 page runs an urgent task, as it would for a click, and the drawing ends with the picture's frame."""
-BEHIND = """
-    let hidden = true;
-    const waiting = [];
-    const frame = window.requestAnimationFrame.bind(window);
-    Object.defineProperty(document, "hidden", { get: () => hidden });
-    window.requestAnimationFrame = (then) => (hidden ? waiting.push(then) : frame(then));
-    window.bringToFront = () => {
-        hidden = false;
-        waiting.forEach((then) => frame(then));
-        document.dispatchEvent(new Event("visibilitychange"));
-    };
-"""
 """Script that makes a page behave as in a background tab: hidden, and without animation frames.
 
 It is needed because Chromium without a screen treats all of its tabs as visible.
@@ -122,16 +78,6 @@ def test_the_map_shows_ramp_hatch_and_land_at_every_size_and_in_both_themes(
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_the_most_crowded_cell_has_the_last_step_of_the_ramp(
-    open_page: Open, gridded: Release, theme: str
-) -> None:
-    layer = box_layers(released_of(gridded))[0]
-    view = cell_view(gridded, int(np.argmax(layer.value)))
-    page = open_page(release_path(gridded, view), theme=theme)
-    assert share(middle(screenshot(page, "#map .sheet")), "tide-6", theme) == 1.0
-
-
-@pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("doubt", ["just below the threshold", "below zero"])
 def test_counts_below_the_threshold_are_hatched_and_never_coloured(
     open_page: Open, gridded: Release, theme: str, doubt: str
@@ -152,18 +98,6 @@ def test_counts_below_the_threshold_are_hatched_and_never_coloured(
     assert len(set((rows + columns) % 8)) <= 2, "the lines run at 45 degrees, 8 pixels apart"
 
 
-def test_the_hatch_is_weaker_on_water_so_that_the_coast_stays_visible(
-    open_page: Open, gridded: Release
-) -> None:
-    layer = box_layers(released_of(gridded))[0]
-    west = layer.grid.box_bounds(layer.boxes)[:, 0]
-    index = int(np.flatnonzero((west > 12.7) & (layer.value < layer.threshold))[0])
-    page = open_page(release_path(gridded, cell_view(gridded, index)))
-    patch = middle(screenshot(page, "#map .sheet"))
-    assert share(patch, "map-hatch", "light") == 0.0
-    assert 0.4 < share(patch, "map-water", "light") < 0.95
-
-
 def test_outside_the_study_area_nothing_is_drawn(open_page: Open, gridded: Release) -> None:
     west, south, east, north = BOUNDS
     view = f"#map=12/{(south + north) / 2}/{west - 0.2 * (east - west)}"
@@ -171,66 +105,6 @@ def test_outside_the_study_area_nothing_is_drawn(open_page: Open, gridded: Relea
     left = image[60:-160, 120 : image.shape[1] // 2]
     assert ramp_share(left, "light") == 0.0
     assert share(left, "map-hatch", "light") == 0.0
-
-
-def test_the_page_waits_for_no_shader(open_page: Open, gridded: Release) -> None:
-    page = open_page(
-        release_path(gridded),
-        (1440, 900),
-        prepare=lambda page: page.add_init_script(ASKED_AT_ONCE),
-    )
-    links = page.evaluate("links")
-    assert links["ordered"] > 3
-    assert links["askedAtOnce"] == 0
-
-
-def test_a_map_is_drawn_although_the_graphics_processor_never_says_that_it_is_done(
-    open_page: Open, gridded: Release
-) -> None:
-    never = "WebGL2RenderingContext.prototype.getSyncParameter = function () { return 0x9118; };"
-    page = open_page(
-        release_path(gridded), (1440, 900), prepare=lambda page: page.add_init_script(never)
-    )
-    assert ramp_share(screenshot(page, "#map .sheet"), "light") > 0.02
-
-
-def test_a_map_in_a_tab_behind_others_is_there_when_the_tab_is_shown(
-    open_page: Open, gridded: Release
-) -> None:
-    page = open_page(
-        release_path(gridded),
-        (1440, 900),
-        wait=".canvas canvas",
-        prepare=lambda page: page.add_init_script(BEHIND),
-    )
-    assert page.evaluate("document.hidden")
-    assert page.locator("canvas.ahead").is_visible()
-    assert page.locator(".map-loading").is_hidden()
-    page.evaluate("bringToFront()")
-    page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
-    assert ramp_share(screenshot(page, "#map .sheet"), "light") > 0.02
-
-
-def test_the_page_answers_while_the_first_picture_is_drawn_and_shows_it_whole(
-    open_page: Open, gridded: Release
-) -> None:
-    page = open_page(
-        release_path(gridded),
-        (1440, 900),
-        prepare=lambda page: page.add_init_script(ANSWERS),
-    )
-    assert page.evaluate("steps.slice(0, 3)") == ["begun", "answered", "framed, hidden"]
-
-
-def test_the_theme_can_change_while_the_page_is_open(open_page: Open, gridded: Release) -> None:
-    page = open_page(release_path(gridded))
-    assert share(screenshot(page, "#map .sheet"), "map-land", "light") > 0.05
-    page.emulate_media(color_scheme="dark")
-    page.wait_for_timeout(500)
-    image = screenshot(page, "#map .sheet")
-    assert share(image, "map-land", "dark") > 0.05
-    assert share(image, "map-land", "light") == 0.0
-    assert ramp_share(image, "dark") > 0.02
 
 
 def test_a_map_opens_smoothed_and_shows_what_was_counted_beside_it(
@@ -282,15 +156,6 @@ def test_pointing_at_a_cell_shows_its_count_and_margin(open_page: Open, gridded:
     assert f"{noun.lower()} {unit}" in flag.inner_text(), "the unit of the legend"
 
 
-def test_a_tap_shows_the_same(open_page: Open, gridded: Release) -> None:
-    layer = box_layers(released_of(gridded))[0]
-    view = cell_view(gridded, int(np.argmin(layer.value)))
-    page = open_page(release_path(gridded, view), (390, 844), has_touch=True, is_mobile=True)
-    page.locator("#map .canvas").tap()
-    page.locator(".flag:not(.yours)").wait_for(state="visible")
-    assert "noise can push a count below zero" in page.inner_text(".flag:not(.yours)")
-
-
 def test_the_arrow_keys_walk_from_cell_to_cell(open_page: Open, gridded: Release) -> None:
     page = open_page(release_path(gridded))
     page.focus("#map canvas.maplibregl-canvas")
@@ -302,31 +167,6 @@ def test_the_arrow_keys_walk_from_cell_to_cell(open_page: Open, gridded: Release
     assert all("± 12 in this" in words and "° N" in words for words in heard)
     page.keyboard.press("Escape")
     assert page.locator(".flag:not(.yours)").is_hidden()
-
-
-def test_plus_and_minus_zoom_by_key_and_by_button(open_page: Open, gridded: Release) -> None:
-    page = open_page(release_path(gridded, "#map=11/55.66/12.58"))
-    zoom = "() => location.hash.slice(5).split('/')[0]"
-    page.get_by_role("button", name="Zoom in").click()
-    page.wait_for_function(f"{zoom} === '12'")
-    page.focus("#map canvas.maplibregl-canvas")
-    page.keyboard.press("-")
-    page.wait_for_function(f"{zoom} === '11'")
-
-
-def test_a_link_restores_the_same_picture(open_page: Open, boxed: Release) -> None:
-    page = open_page(release_path(boxed))
-    unfold(page, "Map settings")
-    page.get_by_role("button", name="As counted").click()
-    page.wait_for_function("() => location.hash !== ''", timeout=PATIENCE)
-    before = page.evaluate("location.hash")
-    page.get_by_role("button", name="Zoom in").click()
-    page.wait_for_function("before => location.hash !== before", arg=before, timeout=PATIENCE)
-    page.wait_for_timeout(300)
-    link = page.evaluate("location.hash")
-    again = open_page(release_path(boxed, link))
-    page.mouse.move(0, 0)
-    assert (screenshot(page, "#map .sheet") == screenshot(again, "#map .sheet")).all()
 
 
 @pytest.mark.parametrize("link", ["#map=99/1/1", "#map=9/0/0", "#layer=none&show=all", "#%%%"])
@@ -369,14 +209,6 @@ def test_a_map_whose_data_fail_to_load_says_what_to_do(open_page: Open, gridded:
     assert "The map's data did not load (503)" in page.inner_text(".map-notice >> nth=0")
 
 
-def test_a_map_is_drawn_even_if_its_coast_fails_to_load(open_page: Open, gridded: Release) -> None:
-    page = open_page(
-        release_path(gridded),
-        prepare=lambda page: page.route("**/basemap.json", lambda route: route.abort()),
-    )
-    assert ramp_share(screenshot(page, "#map .sheet"), "light") > 0.02
-
-
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("size", SIZES)
 def test_the_catalogue_shows_the_picture_of_each_map(
@@ -399,68 +231,6 @@ def test_the_catalogue_shows_the_picture_of_each_map(
     page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
 
 
-@pytest.mark.parametrize("name", ["release-privacy", "about-privacy"])
-def test_text_pages_fit_a_narrow_screen(open_page: Open, boxed: Release, name: str) -> None:
-    path = reverse(name, args=[boxed.pk] if name == "release-privacy" else [])
-    page = open_page(path, (320, 720), wait="main")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 320
-
-
-def test_the_menu_opens_on_a_narrow_screen(open_page: Open, gridded: Release) -> None:
-    page = open_page("/", (320, 720), wait=".scripted")
-    link = page.get_by_role("link", name="How privacy works").first
-    assert link.is_hidden()
-    page.get_by_role("button", name="Menu").click()
-    assert link.is_visible()
-    page.keyboard.press("Escape")
-    assert link.is_hidden()
-
-
-def test_two_releases_are_compared_under_one_divider_and_one_legend(
-    open_page: Open, gridded: Release
-) -> None:
-    other = install(grid_release(AREA, 32), "Coarser")
-    page = open_page(release_path(gridded, "#map=11/55.66/12.58"))
-    before = screenshot(page, "#map .sheet")
-    unfold(page, "Map settings")
-    page.select_option("#compare", other.pk)
-    page.wait_for_selector("[data-compared]", state="attached", timeout=PATIENCE)
-    page.mouse.move(0, 0)
-    both = screenshot(page, "#map .sheet")
-    half = both.shape[1] // 2
-    changed = (before[100:-180] != both[100:-180]).any(axis=2)
-    assert changed[:, : half - 60].mean() == 0.0, "the left side stays as it was"
-    assert changed[:, half + 60 :].mean() > 0.02, "the right side shows the other"
-    page.get_by_role("slider", name="Divider").focus()
-    page.keyboard.press("End")
-    assert "divider=100" in page.evaluate("location.hash")
-    assert f"compare={other.pk}" in page.evaluate("location.hash")
-    page.select_option("#compare", "")
-    assert page.locator(".divider").count() == 0
-
-
-def test_the_saved_picture_contains_map_legend_and_caption(
-    open_page: Open, gridded: Release
-) -> None:
-    page = open_page(release_path(gridded))
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Picture").click()
-    assert download.value.suggested_filename == "where-people-are.png"
-    image = read_png(download.value.path().read_bytes())
-    map_height = 2 * page.locator("#map .canvas").bounding_box()["height"]
-    above, below = image[: int(map_height)], image[int(map_height) :]
-    assert ramp_share(above, "light") > 0.02
-    assert share(below, "tide-6", "light") > 0.001, "the legend"
-    assert share(below, "ink", "light") > 0.001, "the words"
-    # When the page is printed, this picture replaces the canvas, which cannot be printed.
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    page.emulate_media(media="print")
-    assert not page.locator("#map .sheet").is_visible()
-    printed = screenshot(page, "#map .print-picture")
-    assert ramp_share(printed, "light") > 0.01
-    assert share(printed, "ink", "light") > 0.001
-
-
 def test_every_choice_is_restored_from_the_link(open_page: Open, gridded: Release) -> None:
     page = open_page(release_path(gridded))
     unfold(page, "Map settings")
@@ -480,18 +250,3 @@ def test_every_choice_is_restored_from_the_link(open_page: Open, gridded: Releas
         assert pressed == "true"
     page.mouse.move(0, 0)
     assert (screenshot(page, "#map .sheet") == screenshot(again, "#map .sheet")).all()
-
-
-def test_another_page_may_frame_a_map(open_page: Open, gridded: Release, live_server: Any) -> None:
-    path = reverse("embed", args=[gridded.pk])
-    page = open_page("/about/privacy/", wait="main")
-    page.set_content(f'<iframe src="{live_server.url}{path}" width="800" height="500"></iframe>')
-    frame = page.frame_locator("iframe")
-    frame.locator("#map[data-state=idle]").wait_for(state="attached", timeout=PATIENCE)
-    for _ in range(20):  # The browser shows a drawn frame only after some delay.
-        coloured = ramp_share(screenshot(page, "iframe"), "light")
-        if coloured > 0.02:
-            break
-        page.wait_for_timeout(500)
-    assert coloured > 0.02
-    assert frame.locator(".legend").is_visible()

@@ -12,10 +12,8 @@ from dpgeo.releases.models import Series
 from dpgeo.spatial.area import StudyArea
 from tests.browser.opening import Open
 from tests.browser.test_accessibility import violations
-from tests.maps import BOUNDS, grid_release, many_zones_release
+from tests.maps import BOUNDS, grid_release
 from tests.series_maps import install_series
-from tests.unit.artefacts.releases import places_release, sparse_release
-from tests.web.test_series_maps import one_slice_of_flows
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -76,63 +74,6 @@ def test_only_changes_that_noise_would_not_make_are_coloured(
     assert "drift" not in page.get_attribute("#map", "data-ramp")
 
 
-def test_two_periods_stand_side_by_side(open_page: Open, series: Series) -> None:
-    page = open_page(path_of(series))
-    choose(page, "beside")
-    page.wait_for_selector("[data-compared]")
-    assert page.inner_text("[data-side=left]") == "26 Jan 2026 to 1 Feb 2026"
-    assert page.inner_text("[data-side=right]") == "19 Jan 2026 to 25 Jan 2026"
-    page.select_option("#beside", "2026-01-05")
-    assert page.inner_text("[data-side=right]") == "5 Jan 2026 to 11 Jan 2026"
-    page.click("#smooth [data-value=true]")
-    assert "smoothed" in page.inner_text(".legend h2")
-    again = open_page("".join([path_of(series), *page.url.partition("#")[1:]]))
-    again.wait_for_selector("[data-compared]")
-    assert again.inner_text("[data-side=right]") == "5 Jan 2026 to 11 Jan 2026"
-    choose(page, "period")
-    assert page.locator(".divider").count() == 0
-
-
-def test_a_place_and_a_drawn_area_are_shown_over_time(open_page: Open, series: Series) -> None:
-    page = open_page(path_of(series))
-    box = page.locator("#map canvas.maplibregl-canvas").bounding_box()
-    page.mouse.click(box["x"] + 0.7 * box["width"], box["y"] + box["height"] / 2)
-    page.wait_for_selector("#course:not([hidden])")
-    assert page.locator("#course tbody tr").count() == 4
-    page.click("#area summary")
-    west, south, east, north = BOUNDS
-    for side, value in {"west": west, "south": south, "east": east, "north": north}.items():
-        page.fill(f"#area [name={side}]", str(value))
-    page.click("#area [type=submit]")
-    page.wait_for_function(
-        "() => document.querySelector('#course h2').textContent.startsWith('Your area')"
-        " && document.querySelectorAll('#course tbody tr').length === 4"
-    )
-    page.click("#course summary")
-    figures = page.locator("#course td").all_inner_texts()
-    total = page.inner_text("#period .total").split()[0]
-    assert figures[-1].startswith(total)
-    page.wait_for_selector("#area .answer:not([hidden])")
-
-
-def test_zones_have_the_same_page(open_page: Open) -> None:
-    cache.clear()
-    page = open_page(path_of(install_series(many_zones_release(AREA, 12), 4)))
-    choose(page, "change")
-    assert "per zone" in page.inner_text(".legend")
-    assert "Ward" in page.inner_text("#changes tbody")
-    choose(page, "beside")
-    page.wait_for_selector("[data-compared]")
-
-
-def test_without_webgl_the_page_shows_still_pictures(
-    open_page: Open, series: Series, browser_without_webgl: Any
-) -> None:
-    page = open_page(path_of(series), wait="#map.still", chosen=browser_without_webgl)
-    choose(page, "change")
-    assert "More or fewer people" in page.inner_text(".legend")
-
-
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(320, 720), (1440, 900)])
 def test_axe_finds_nothing(
@@ -143,68 +84,3 @@ def test_axe_finds_nothing(
         details.evaluate("each => each.open = true")
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
-
-
-def test_lists_of_cells_are_compared_as_far_as_they_are_known(open_page: Open) -> None:
-    cache.clear()
-    page = open_page(path_of(install_series(sparse_release(listed=9), 4)))
-    assert page.is_hidden("#smooth")
-    assert "listed" in page.inner_text("#period .total")
-    choose(page, "change")
-    assert "Where only one of the two maps" in page.inner_text(".legend")
-    # In the second map, half of the last cell's people have moved to the first cell.
-    assert "noise would make: 2" in page.inner_text("#changes .found")
-
-
-def test_places_are_circles_in_every_period_and_change(open_page: Open) -> None:
-    cache.clear()
-    page = open_page(path_of(install_series(places_release(), 4)))
-    assert "People at each place" in page.inner_text(".legend h2")
-    choose(page, "change")
-    assert "at each place" in page.inner_text(".legend h2")
-    names = page.locator("#changes tbody th").all_inner_texts()
-    assert {"Post", "Market"} <= set(names)
-    choose(page, "period")
-    page.click("#smooth [data-value=true]")
-    assert "People at each place, smoothed" in page.inner_text(".legend h2")
-
-
-def test_flows_of_a_period_are_arcs_and_their_changes_are_of_one_place(open_page: Open) -> None:
-    cache.clear()
-    series = install_series(one_slice_of_flows(), 4)
-    page = open_page(path_of(series))
-    assert page.inner_text(".legend h2") == "Trips arriving"
-    page.click("#counted [data-value=departures]")
-    assert page.inner_text(".legend h2") == "Trips leaving"
-    page.click("#counted [data-value=flows]")
-    assert "arriving at Middle" in page.inner_text(".legend h2")
-    choose(page, "change")
-    assert "arriving at Middle" in page.inner_text(".legend h2")
-    assert page.inner_text("#changes tbody th") == "North, Upper to Middle"
-    assert page.url.endswith("#show=change&of=flows")
-    assert violations(page) == []
-
-
-def test_a_link_keeps_the_place_and_the_area(open_page: Open, series: Series) -> None:
-    page = open_page(path_of(series) + "#day=2026-01-12&place=100")
-    page.wait_for_selector("#course:not([hidden])")
-    assert page.locator("#course tbody tr").count() == 4
-    west, south, east, north = BOUNDS
-    corners = ";".join(f"{x},{y}" for x, y in ((west, south), (east, south), (east, north)))
-    page = open_page(path_of(series) + f"#area={corners}")
-    page.wait_for_function(
-        "() => document.querySelector('#course h2').textContent.startsWith('Your area')"
-        " && document.querySelectorAll('#course tbody tr').length === 4"
-    )
-    page.focus("#timeline input")
-    page.keyboard.press("ArrowLeft")
-    assert page.url.endswith(f"#day=2026-01-19&area={corners}")
-
-
-def test_a_frame_has_the_time_line(open_page: Open, series: Series) -> None:
-    page = open_page(path_of(series) + "embed/")
-    page.focus("#timeline input")
-    page.keyboard.press("ArrowLeft")
-    assert page.inner_text("#period .days") == "19 Jan 2026 to 25 Jan 2026"
-    assert page.get_attribute(".credit a", "href").endswith(path_of(series))
-    assert violations(page) == []

@@ -246,44 +246,26 @@ RUNS = [
 """Pairs of mechanism and parameters with a small grid, for tests that draw releases."""
 
 
-def is_form(given: dict[str, object]) -> bool:
-    """Return whether these parameters may change which layers and measurements a release has.
+def is_form(mechanism: Any, params: Any) -> bool:
+    """Return whether these parameters may give layers of another kind than others do.
 
-    Numbers are assumed not to change either, except in `make audit`, which tries all values.
+    Numbers and choices are assumed not to, and of other values the first stands for the rest;
+    `make audit` tries all. Writing files takes longest.
     """
-    return AUDIT or not any(type(value) is int for value in given.values())
+    usual = {each.name: each.default for each in parameters(mechanism.params)}
+    usual |= small(mechanism.params)
+    for each in parameters(mechanism.params):
+        value = getattr(params, each.name)
+        if value == usual[each.name]:
+            continue
+        others = [other for other in values(each) if other != each.default]
+        if each.kind is int or each.choices or value != others[-1]:
+            return AUDIT
+    return True
 
 
-def keeps_choices(cls: type[Any], given: dict[str, object]) -> bool:
-    """Return whether every parameter with a list of choices has its default."""
-    return not any(each.choices for each in parameters(cls) if each.name in given)
-
-
-def forms(*, all_choices: bool) -> list[Any]:
-    """Return, for every mechanism, the parameters that may change its layers or measurements.
-
-    Unless `all_choices` is true, parameters with a list of choices keep their defaults.
-    """
-    return [
-        params
-        for mechanism in MECHANISMS.values()
-        for given in choices_drawn(mechanism.params)
-        if not given.keys() & sides(mechanism.params).keys() and is_form(given)
-        if all_choices or keeps_choices(mechanism.params, given)
-        for params in parsed(mechanism.params, {**small(mechanism.params), **given})
-    ]
-
-
-FORMS = forms(all_choices=True)
-"""Parameters with which a test writes the files of a release that was decoded from bytes."""
-
-EXTREME_FORMS = forms(all_choices=AUDIT)
-"""Parameters for tests that write files of extreme counts, and of a dataset without rows.
-
-In this list, choices keep their defaults (except in the audit), because writing such files takes
-longest. Whether an encoder copes with an extreme count depends on which layers a release has, and
-this list has every layer.
-"""
+FORMS = [run for run in RUNS if is_form(*run.values)]
+"""The pairs with which tests write files: of people, of nobody and of extreme counts."""
 
 COUNTS = [run for run in RUNS if isinstance(run.values[0], Mechanism) and not run.values[0].price]
 """The pairs in RUNS whose mechanisms measure counts; the other mechanisms move points."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -25,15 +24,8 @@ pytestmark = pytest.mark.services
 KILLED_AFTER = (0.2, 0.6, 1.2)
 """Seconds after which a restore is killed; a restore takes about two seconds."""
 
-GIGABYTES = int(os.environ.get("DPGEO_BACKUP_GIGABYTES", "10"))
 
-MOST_MEMORY_KIB = 512 * 1024
 """Most memory that a backup may take; the command alone, without data, takes about 150 MiB."""
-
-MEASURED = (
-    "import resource; from django.core.management import call_command; call_command(*{words}); "
-    "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
-)
 
 
 class Machines:
@@ -124,35 +116,3 @@ def test_a_busy_installation_is_restored_into_another_kind_of_database(
     assert ledgers(new) == [[total, total, total]]
     # New rows get ids that no restored row has.
     assert new.ask("prepare", rows=10)["ledger"] > ledger
-
-
-@pytest.mark.skipif(os.environ.get("DPGEO_AUDIT") != "1", reason="runs in make audit")
-@pytest.mark.timeout(7200)
-def test_ten_gigabytes_are_backed_up_and_restored(machines: Machines) -> None:
-    """Back up and restore GIGABYTES of files; memory does not grow with their size."""
-    old, new = machines.make("old", "sqlite"), machines.make("new", "sqlite")
-    prepared = old.ask("prepare", rows=2_000)
-    whole = old.ask("prepare_files", dataset=prepared["dataset"], count=GIGABYTES, size=1 << 30)
-    identity = machines.folder / "identity"
-    recipient = run(old, "backup", "--make-identity", str(identity)).split()[0]
-    folder = str(machines.folder / "backups")
-    archives, backing_up = timed(old, "backup", folder, "--recipient", recipient)
-    data, keys = archives.splitlines()[:2]
-    assert Path(data).stat().st_size > whole["bytes"]
-    words = ["restore", data, "--keys", keys, "--identity", str(identity)]
-    _, restoring = timed(new, *words)
-    for what, (seconds, memory) in {"backup": backing_up, "restore": restoring}.items():
-        told = f"{what}: {GIGABYTES} GiB in {seconds:.0f} s, {memory / 1024:.0f} MiB of memory"
-        sys.stderr.write(told + "\n")
-        assert memory < MOST_MEMORY_KIB, what
-    files = {path.name: path.stat().st_size for path in (old.folder / "var/private").rglob("*")}
-    back = {path.name: path.stat().st_size for path in (new.folder / "var/private").rglob("*")}
-    assert files.items() <= back.items()
-
-
-def timed(installation: Installation, *words: str) -> tuple[str, tuple[float, int]]:
-    """Run a command; return its output, its seconds, and its largest memory in KiB."""
-    started = time.monotonic()
-    output = run(installation, "shell", "-v0", "-c", MEASURED.format(words=list(words)))
-    lines, _, memory = output.rstrip().rpartition("\n")
-    return lines, (time.monotonic() - started, int(memory))

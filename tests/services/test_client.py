@@ -78,24 +78,6 @@ def test_a_program_requests_a_map_that_anybody_can_read(
         assert unknown.value.status == 401
 
 
-def test_a_program_requests_a_map_by_time_and_queries_its_slices(
-    served: tuple[str, dict[str, Any]],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    server, prepared = served
-    monkeypatch.setattr(jobs, "POLL_SECONDS", 0.1)
-    key = prepared["headers"]["Authorization"].removeprefix("Bearer ")
-    by_time = {"mechanism": "time-slices", "parameters": {"cells": 8, "slices": "6 hours"}}
-    with Catalogue(server, key=key) as ours:
-        request_made = ours.request_release(**{**prepared["body"], **by_time})
-        assert "working" in capsys.readouterr().err
-        box = tuple(request_made.facts["bbox"])
-        parts = [request_made.query(box, layer)["estimate"] for layer in request_made.layers]
-        assert len(parts) == 4
-        assert sum(part or 0 for part in parts) == request_made.query(box)["estimate"]
-
-
 def test_a_program_uploads_a_file_in_one_call(
     served: tuple[str, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

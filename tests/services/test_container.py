@@ -22,7 +22,6 @@ from typing import Any
 
 import psycopg
 import pytest
-import redis
 import yaml
 
 from dpgeo.commands.age_files import passing_identity
@@ -36,9 +35,7 @@ from tests.servers import (
     servers_installed,
 )
 from tests.services.installation import ROOT
-from tests.services.over_https import CADDY, ask, local_caddyfile
 from tests.services.sites import Site
-from tests.unit.ground.files import TILES
 
 pytestmark = pytest.mark.services
 
@@ -253,72 +250,15 @@ def test_the_containers_start_and_serve(stack: Stack) -> None:
             assert (status, bool(content)) == (200, True), address
             assert headers["Content-Encoding"] == "gzip" or not address.endswith((".js", ".css"))
         assert stack.ask("/readyz")[0] == 200
-        check_queues(stack)
-        if AUDIT:
-            check_workers(stack)
         for process in (web, worker, files, reaper, proxy):
             assert process.poll() is None
         check_maintenance(stack)
         check_backup(stack)
-        check_ground(stack)
     for folder in ("private", "incoming", "releases", "queue"):
         facts = (stack.files / folder).stat()
         assert (stat.S_IMODE(facts.st_mode), facts.st_uid) == (0o700, image.ids()[0])
     with pytest.raises(AssertionError, match="Read-only file system"):
         stack.run("web", ["touch", "/srv/dpgeo/written"])
-
-
-def check_queues(stack: Stack) -> None:
-    """Check that workers listen to the queue of jobs and to that of files."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    with redis.Redis.from_url(stack.servers["CELERY_BROKER_URL"]) as broker:
-        # Celery makes this Redis key as soon as a worker waits for the queue, even if nothing was
-        # ever sent.
-        for queue in ("celery", "files"):
-            while not broker.exists(f"_kombu.binding.{queue}"):
-                assert time.monotonic() < deadline, queue
-                time.sleep(0.2)
-
-
-@pytest.mark.skipif(not AUDIT, reason="runs in make audit")
-def test_https_is_spoken_in_front_of_the_containers(stack: Stack) -> None:
-    """The service `tls`, without privileges, serves https in front of `proxy` and `web`."""
-    program = shutil.which("caddy")
-    need(program, CADDY)
-    inside = stack.image.inside("/etc/caddy")
-    for folder in (inside, stack.image.inside("/data")):
-        folder.mkdir(exist_ok=True)
-    # Caddy's image has the program in another folder; this test puts it beside its configuration.
-    shutil.copy(str(program), inside / "caddy")
-    http, https = free_port(), free_port()
-    (inside / "Caddyfile").write_text(local_caddyfile(http, https))
-    first, *words = SERVICES["tls"]["command"]
-    assert first == "caddy"
-    stack.run("migrate", SERVICES["migrate"]["command"])
-    with contextlib.ExitStack() as services:
-        stack.wait_until_healthy("web", services.enter_context(stack.running("web")))
-        stack.wait_until_healthy("proxy", services.enter_context(stack.running("proxy")))
-        tls = services.enter_context(stack.running("tls", ["/etc/caddy/caddy", *words]))
-        authority = stack.certificates / "caddy/pki/authorities/local/root.crt"
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not authority.exists():
-            log = (stack.folder / "tls.log").read_text()
-            assert tls.poll() is None, log
-            assert time.monotonic() < deadline, log
-            time.sleep(0.2)
-        host = VALUES["DPGEO_HOSTS"]
-        answer = ask(https, authority, "/accounts/login/", host)
-        assert answer.status == 200
-        assert answer.headers["Set-Cookie"].startswith("__Host-dpgeo_csrf=")
-        assert "max-age=31536000" in str(answer.headers["Strict-Transport-Security"])
-        assert tls.poll() is None
-
-
-def check_workers(stack: Stack) -> None:
-    """Check that a worker answers, and that the settings pass Django's deployment check."""
-    celery = [*SERVICES["worker"]["command"][:3], "inspect", "ping", "--timeout", "20"]
-    assert "pong" in stack.run("worker", celery)
-    stack.run("web", ["python", "manage.py", "check", "--deploy", "--fail-level", "ERROR"])
 
 
 def check_maintenance(stack: Stack) -> None:
@@ -353,14 +293,6 @@ def check_backup(stack: Stack) -> None:
     stack.image.run(once, **options)
     assert len(list(folder.glob("dpgeo-*.tar.age"))) == 2
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
-
-
-def check_ground(stack: Stack) -> None:
-    """Check that the service `ground` adds the basemap files of its folder."""
-    options = stack.options("ground")
-    stack.image.inside("/ground").mkdir()  # Docker creates mount points
-    options["volumes"] = {**options["volumes"], "/ground": TILES.parent}
-    assert "MB" in stack.image.run(SERVICES["ground"]["command"], **options)
 
 
 def unpacked(body: bytes) -> str:

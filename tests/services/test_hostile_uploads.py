@@ -12,13 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from fixtures import messy
+from fixtures.messy import sightings
 from tests.hostile import damaged, json_text, value, word
 from tests.services.installation import Installation
 from tests.services.sites import Answer, Site, program_at, site_of
-from tests.services.test_formats import FORMATS, TABLE
-from tests.tus import announcement, piece_at
+from tests.unit.ingest.files import document, feature, geopackage, gpkg_point
 
 AUDIT = os.environ.get("DPGEO_AUDIT") == "1"
 
@@ -76,9 +79,27 @@ def wrong_name(random: Random) -> Named:
     return name, random.randbytes(random.choice((0, 1, 100, 100_000)))
 
 
+def whole_files(folder: Path) -> list[Named]:
+    """Return an undamaged file of each supported kind of format."""
+    files = [(name, make(sightings(4, seed=5))) for name, make in messy.FILES.items()]
+    points = [("p1", 10.01, 50.01), ("p2", 10.02, 50.02)]
+    rows = [(gpkg_point(lon, lat), who, None) for who, lon, lat in points]
+    packaged = geopackage(folder / "points.gpkg", rows).read_bytes()
+    who, lon, lat = zip(*points, strict=True)
+    parquet = io.BytesIO()
+    pq.write_table(pa.table({"who": who, "lon": lon, "lat": lat}), parquet)
+    return [
+        *files,
+        ("points.gpkg", packaged),
+        ("trips.parquet", parquet.getvalue()),
+        ("trips.csv.gz", gzip.compress(files[0][1])),
+        ("points.geojson", document([feature(*one) for one in points]).encode()),
+    ]
+
+
 def hostile_files(count: int, folder: Path, random: Random) -> Iterator[Named]:
     """Yield `count` hostile files; half of them are damaged files of the supported formats."""
-    whole = [(name, make(folder)) for name, (make, _) in FORMATS.items()]
+    whole = whole_files(folder)
     odd = (long_line, wide_line, packed_zeros, packed_names, odd_document, odd_table, wrong_name)
     for number in range(count):
         if number % 2:
@@ -93,18 +114,23 @@ def send(site: Site, slug: str, name: str, content: bytes) -> Iterator[Answer]:
 
     If nothing is refused, the job's state is requested and yielded again and again.
     """
-    named = announcement(name, len(content))
-    yield (announced := site.ask("POST", f"/api/v1/datasets/{slug}/uploads/tus", **named))
+    facts = {"file_name": name, "size": len(content)}
+    yield (announced := site.ask("POST", f"/api/v1/datasets/{slug}/uploads", facts))
     if announced.status >= 400:
         return
-    address = announced.headers["Location"].removesuffix("/tus")
-    yield (sent := site.ask("PATCH", f"{address}/tus", content, **piece_at(0)))
-    if sent.status >= 400:
+    address = announced.json()["url"]
+    yield site.ask("PATCH", address, content, Upload_Offset="0")
+    yield (complete := site.ask("POST", f"{address}/complete"))
+    if complete.status >= 400:
         return
     yield (preview := site.ask("GET", f"{address}/preview"))
     suggested = preview.json()["suggested"] if preview.status == 200 else {}
     columns = {role: name for role, name in suggested.items() if name}
-    columns = {"person": "who", **columns} if columns else dict(TABLE)
+    columns = (
+        {"person": "who", **columns}
+        if columns
+        else {"longitude": "lon", "latitude": "lat", "person": "who"}
+    )
     yield (confirmed := site.ask("POST", f"{address}/confirm", {"columns": columns}))
     if confirmed.status >= 400:
         return

@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.requirements import need
 from tests.servers import free_port
@@ -123,9 +122,3 @@ def runs(number: int) -> bool:
         return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def test_every_service_of_the_compose_file_is_started_again() -> None:
-    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
-    restarted = {name for name, each in services.items() if each["restart"] == "unless-stopped"}
-    assert set(services) - restarted == {"migrate", "ground"}

@@ -98,16 +98,3 @@ def test_web_and_worker_come_back_after_being_killed_and_all_stop_within_seconds
     output = server.stdout.read().decode()
     assert output.rstrip().endswith("Stopped. Start it again and it goes on where it was.")
     assert "shutdown" not in output
-
-
-def test_a_port_that_is_taken_is_named_with_the_remedy(
-    installation: Installation, port: int
-) -> None:
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", port))
-        other.listen()
-        refused = installation.start("manage.py", "serve", "--port", str(port))
-        assert refused.wait(timeout=PATIENCE_SECONDS) == 1
-    log = (installation.folder / "log").read_text()
-    assert f"Port {port} on 127.0.0.1 is taken" in log
-    assert "make run PORT=" in log

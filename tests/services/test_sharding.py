@@ -48,29 +48,6 @@ def test_only_the_unwritten_shard_of_a_killed_worker_is_drawn_again(
         assert Counter(longitudes) <= Counter(done["released"])
 
 
-def test_other_workers_perturb_shards_while_one_is_halted(
-    installation: Installation, dataset: int, tmp_path: Path
-) -> None:
-    gate, log = tmp_path / "gate", installation.folder / "log"
-    with installation.halting("worker", "part drawn", gate) as first:
-        release = str(installation.ask("request_points", dataset=dataset)["release"])
-        wait_until_exists(gate, first, log)
-        with installation.worker():
-            deadline = time.monotonic() + 120
-            seen = installation.ask("look_at_points", release=release)
-            while len(seen["written"]) < 4 and time.monotonic() < deadline:
-                time.sleep(0.2)
-                seen = installation.ask("look_at_points", release=release)
-            assert len(seen["written"]) == 4
-            gate.unlink()
-            # This worker would halt before writing a shard, but no shard is left to write.
-            installation.wait_for(release, job="done", attempts=1)
-    done = installation.ask("look_at_points", release=release)
-    assert (done["parts"], done["spent"], len(done["released"])) == (0, COST, 40)
-    for longitudes in seen["written"].values():
-        assert Counter(longitudes) <= Counter(done["released"])
-
-
 PEOPLE, PLACES, EXACT_COST = 40, 3, 100_000_000
 
 

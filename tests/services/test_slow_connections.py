@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -14,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.servers import free_port
-from tests.services.installation import ROOT, Installation, kill
+from tests.services.installation import Installation
 from tests.services.nginx import nginx_before, shipped
-from tests.services.sites import site_of, wait_until_it_answers
+from tests.services.sites import site_of
 from tests.services.slow_connections import (
     BEGINNINGS,
     LARGE_BYTES,
@@ -80,43 +77,6 @@ def test_slow_connections_behind_nginx_do_not_keep_readers_waiting(
     with held(behind_nginx, kind, SLOW):
         time.sleep(2)
         check(longest_wait(behind_nginx), kind, "nginx")
-
-
-@pytest.fixture(scope="module")
-def behind_caddy(site: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Run Caddy with deploy/Caddyfile, but without https, and yield its port."""
-    if os.environ.get("DPGEO_AUDIT") != "1" or shutil.which("caddy") is None:
-        pytest.skip("This runs in `make audit`, where Caddy is installed: apt-get install caddy.")
-    folder, port = tmp_path_factory.mktemp("caddy"), free_port()
-    text, _, _ = (
-        (ROOT / "deploy" / "Caddyfile").read_text().partition("\n# People are led to https")
-    )
-    for given, here in (
-        ("{$DPGEO_UPSTREAM:127.0.0.1:8000}", f"127.0.0.1:{site}"),
-        ("{$DPGEO_HOSTS:maps.example.org} {", f"http://127.0.0.1:{port} {{"),
-        ("{\n\tservers", "{\n\tadmin off\n\tservers"),
-    ):
-        assert given in text
-        text = text.replace(given, here)
-    (folder / "Caddyfile").write_text(text)
-    words = ["caddy", "run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"]
-    environment = {**os.environ, "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
-    process = subprocess.Popen(words, start_new_session=True, env=environment)
-    try:
-        wait_until_it_answers(process, port)
-        yield port
-    finally:
-        kill(process)
-
-
-@pytest.mark.parametrize("kind", BEGINNINGS)
-def test_slow_connections_behind_caddy_do_not_keep_readers_waiting(
-    behind_caddy: int, kind: str
-) -> None:
-    longest_wait(behind_caddy)
-    with held(behind_caddy, kind, SLOW):
-        time.sleep(2)
-        check(longest_wait(behind_caddy), kind, "Caddy")
 
 
 def test_nginx_passes_ranges_lengths_and_limits_of_bodies(behind_nginx: int) -> None:

@@ -11,7 +11,7 @@ import dataclasses
 import math
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,12 @@ from dpgeo.core.released import (
     SparseRelease,
     TripsRelease,
 )
+from dpgeo.core.slices import SlicedZones
 from dpgeo.core.trip_paths import UNITS
 from dpgeo.postprocess.layers import BoxLayer, box_layers
+from dpgeo.privacy.bounding import Popularity
 from dpgeo.spatial.boxes import box_sums, summed_area
+from dpgeo.spatial.zones import Zones
 from tests.statistical.bounds import LOG_FALSE_ALARM
 
 Floats = NDArray[np.float64]
@@ -52,6 +55,39 @@ FLATTENED = 6
 
 UNLISTED = -1000
 """Value that stands for the count of a cell that a release does not list."""
+
+
+@dataclass
+class Counted:
+    """A mechanism's view of private data that counts once, for thousands of releases of a dataset.
+
+    This changes no result, because with a fixed salt the engine's counts depend only on the file.
+    """
+
+    view: Any
+    answers: dict[object, Any] = field(default_factory=dict)
+
+    def __getattr__(self, name: str) -> Any:
+        attribute = getattr(self.view, name)
+        if not callable(attribute) or name in ("preferring", "positions", "with_bound"):
+            return attribute
+
+        def once(regions: Any, *measure: Any, **limits: int) -> Any:
+            # Zones are not hashable. Each dataset has only one layer of zones, so None stands for
+            # it in the key.
+            hashable = None if isinstance(regions, Zones) else regions
+            if isinstance(regions, SlicedZones):
+                hashable = regions.slices
+            key = name, hashable, *measure, *limits.items()
+            if key not in self.answers:
+                self.answers[key] = attribute(regions, *measure, **limits)
+            return self.answers[key]
+
+        return once
+
+    def preferring(self, popularity: Popularity) -> Any:
+        """Return the engine's view that keeps, of each person's regions, the most popular ones."""
+        return self.view.preferring(popularity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +189,12 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
     """
     numbers: list[float] = []
     structure: list[object] = [released.parameters, released.trace, released.guarantee]
-    for field in dataclasses.fields(released.content):
-        value = getattr(released.content, field.name)
+    for part in dataclasses.fields(released.content):
+        value = getattr(released.content, part.name)
         if not isinstance(value, np.ndarray):
-            structure.append((field.name, value))
+            structure.append((part.name, value))
             continue
-        structure.append((field.name, value.dtype.str, value.ndim))
+        structure.append((part.name, value.dtype.str, value.ndim))
         numbers += array_numbers(value)
         # Sparse releases are left out: the listed cells differ from release to release, so the
         # index of an entry does not say which cell it is.

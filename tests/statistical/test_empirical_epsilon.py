@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -19,46 +18,32 @@ import shapely
 from numpy.typing import NDArray
 
 from dpgeo.core.categories import Category
-from dpgeo.core.domain import Domain
-from dpgeo.core.guarantees import Bounding, Counting, Unit
+from dpgeo.core.guarantees import Bounding
 from dpgeo.core.measures import Measure
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import GridRelease, Released
-from dpgeo.core.slices import SlicedGrid, SlicedZones, Slicing
 from dpgeo.core.time_slices import HOURS_A_WEEK
 from dpgeo.core.totals import TotalsPlan
-from dpgeo.core.trip_paths import TripPaths
-from dpgeo.core.trips import TripPairs
 from dpgeo.mechanisms import prilocation, uniform_grid
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.privacy import meter as meter_module
 from dpgeo.privacy import sampler
-from dpgeo.privacy.bound_choice import PrivateContributions
 from dpgeo.privacy.bounding import (
     PILOT_SHARE,
     CountedRegions,
-    Listed,
-    Popularity,
-    Regions,
-    ValuedRegions,
 )
 from dpgeo.privacy.counts import PrivateCounts, PrivateTotals
 from dpgeo.privacy.mechanism import Mechanism, run
 from dpgeo.privacy.meter import Meter
-from dpgeo.privacy.person_records import PrivateVisits
-from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
 from dpgeo.privacy.randomness import RandomWords
-from dpgeo.privacy.sparse import PrivateSparseCounts
-from dpgeo.privacy.trip_features import PrivateTripFeatures
-from dpgeo.privacy.value_shares import PrivateShares
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.places import Places
 from dpgeo.spatial.zones import Zones
 from tests.conformance.cases import sides
 from tests.randomness import SeededEntropy
-from tests.statistical.audit import Difference, proven_epsilon
+from tests.statistical.audit import Counted, Difference, proven_epsilon
 from tests.statistical.bounds import EFFORT, seed
 from tests.views import ArrayView
 
@@ -126,104 +111,6 @@ SLOW = {"auto-by-time", "prilocation", "private-clusters"}
 every_mechanism = pytest.mark.parametrize("mechanism", COUNTING, ids=lambda each: each.key)
 
 
-@dataclass
-class CountedOnce:
-    """A private view that computes each grid's counts once, for thousands of releases."""
-
-    view: ArrayView
-    counted: dict[Grid, PrivateCounts] = field(default_factory=dict)
-    visited: dict[Grid, PrivateVisits] = field(default_factory=dict)
-    sliced: dict[SlicedGrid | Slicing, PrivateCounts] = field(default_factory=dict)
-    zoned: PrivateCounts | None = None
-    valued: dict[ValuedRegions, PrivateShares] = field(default_factory=dict)
-    binned: dict[tuple[ValuedRegions, int], PrivateCounts] = field(default_factory=dict)
-    travelled: dict[TripPairs, PrivateSparseCounts] = field(default_factory=dict)
-    described: dict[TripPaths, PrivateTripFeatures] = field(default_factory=dict)
-
-    @property
-    def domain(self) -> Domain:
-        return self.view.domain
-
-    @property
-    def unit(self) -> Unit:
-        return self.view.unit
-
-    @property
-    def counting(self) -> Counting:
-        return self.view.counting
-
-    @property
-    def bound(self) -> int:
-        return self.view.bound
-
-    def histogram(self, grid: Grid) -> PrivateCounts:
-        if grid not in self.counted:
-            self.counted[grid] = self.view.histogram(grid)
-        return self.counted[grid]
-
-    def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
-        return self.view.sparse_histogram(grid)
-
-    def visits(self, grid: Grid) -> PrivateVisits:
-        if grid not in self.visited:
-            self.visited[grid] = self.view.visits(grid)
-        return self.visited[grid]
-
-    def sliced_histogram(self, sliced: SlicedGrid | SlicedZones) -> PrivateCounts:
-        # Counts are stored by what was counted. SlicedZones are not hashable, so their slices are
-        # the key instead. This is enough, because there is only one layer of zones.
-        key = sliced.slices if isinstance(sliced, SlicedZones) else sliced
-        if key not in self.sliced:
-            self.sliced[key] = self.view.sliced_histogram(sliced)
-        return self.sliced[key]
-
-    def zone_counts(self, zones: Listed) -> PrivateCounts:
-        if self.zoned is None:
-            self.zoned = self.view.zone_counts(zones)
-        return self.zoned
-
-    def value_shares(self, regions: ValuedRegions, measure: Measure) -> PrivateShares:
-        if regions not in self.valued:
-            self.valued[regions] = self.view.value_shares(regions, measure)
-        return self.valued[regions]
-
-    def value_histogram(self, regions: ValuedRegions, measure: Measure, bins: int) -> PrivateCounts:
-        key = regions, bins
-        if key not in self.binned:
-            self.binned[key] = self.view.value_histogram(regions, measure, bins)
-        return self.binned[key]
-
-    def trips(self, pairs: TripPairs) -> PrivateSparseCounts:
-        if pairs not in self.travelled:
-            self.travelled[pairs] = self.view.trips(pairs)
-        return self.travelled[pairs]
-
-    def trip_features(self, paths: TripPaths) -> PrivateTripFeatures:
-        if paths not in self.described:
-            self.described[paths] = self.view.trip_features(paths)
-        return self.described[paths]
-
-    def totals(self, regions: CountedRegions, *, sightings: int, visits: int) -> PrivateTotals:
-        return self.view.totals(regions, sightings=sightings, visits=visits)
-
-    def contributions(self, regions: CountedRegions, most: int) -> PrivateContributions:
-        return self.view.contributions(regions, most)
-
-    def with_bound(self, bound: int) -> ArrayView:
-        return self.view.with_bound(bound)
-
-    def popularity(self, regions: Regions) -> PrivateCounts:
-        return self.view.popularity(regions)
-
-    def preferring(self, popularity: Popularity) -> ArrayView:
-        return self.view.preferring(popularity)
-
-    def positions(
-        self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
-    ) -> PrivatePositions:
-        return self.view.positions(time_step=time_step, attributes=attributes, shard=shard)
-
-
 def view_of(
     visited: NDArray[np.int64], persons: NDArray[np.int64], *, bound: int = BOUND, salt: int = 1
 ) -> ArrayView:
@@ -250,14 +137,14 @@ def view_of(
     )
 
 
-def dataset(cells: NDArray[np.int64] | None) -> CountedOnce:
+def dataset(cells: NDArray[np.int64] | None) -> Counted:
     """Return a dataset of twenty people, plus one with records in `cells` if these are given."""
     others = np.random.default_rng(3).integers(0, SIDE**2, 60)
     visited = others if cells is None else np.concatenate([others, cells])
     persons = np.arange(others.size) // 3
     if cells is not None:
         persons = np.concatenate([persons, np.full(cells.size, 1000)])
-    return CountedOnce(view_of(visited, persons))
+    return Counted(view_of(visited, persons))
 
 
 def chosen_of(mechanism: Mechanism) -> dict[str, object]:
@@ -281,7 +168,7 @@ def audited(
     """
     params = parse_parameters(mechanism.params, chosen_of(mechanism) | chosen)
 
-    def draws(view: CountedOnce, entropy: SeededEntropy) -> Callable[[], Released]:
+    def draws(view: Counted, entropy: SeededEntropy) -> Callable[[], Released]:
         return lambda: run(mechanism, view, params, EPSILON, entropy, {}, totals=totals)
 
     without = draws(dataset(None), SeededEntropy(seed(first_seed)))

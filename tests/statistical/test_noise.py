@@ -15,7 +15,15 @@ from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.privacy.sampler import sample, sample_geometric
 from tests.randomness import SeededWords
 from tests.requirements import need
-from tests.statistical.bounds import EFFORT, LOG_FALSE_ALARM, log_chi_square_tail, seed
+from tests.statistical.bounds import (
+    EFFORT,
+    LEAST_EXPECTED,
+    LOG_FALSE_ALARM,
+    log_misfit,
+    log_pairs,
+    log_two_samples,
+    seed,
+)
 
 pytestmark = pytest.mark.statistical
 
@@ -23,10 +31,6 @@ Ints = NDArray[np.int64]
 
 SCALES = ["0.3", "0.5", "1", "10", "200", "1000", "100000", "10000000000"]
 DRAWS = 2_000_000 * EFFORT
-LEAST_EXPECTED = 50
-"""Smallest expected number of draws in a class; it makes the chi-square law accurate far into its
-tail.
-"""
 
 
 def noise_of(scale: str | float) -> DiscreteLaplace:
@@ -65,12 +69,7 @@ def log_chance_of_misfit(draws: Ints, noise: DiscreteLaplace) -> float:
     The probability is that for draws that really have this noise.
     """
     edges = classes(noise, draws.size)
-    chances = np.diff(less_than(edges, float(noise.rate)), prepend=0.0, append=1.0)
-    seen = np.bincount(np.searchsorted(edges, draws, side="right"), minlength=edges.size + 1)
-    expected = draws.size * chances
-    assert expected.min() >= LEAST_EXPECTED / 2
-    statistic = float(((seen - expected) ** 2 / expected).sum())
-    return log_chi_square_tail(statistic, edges.size)
+    return log_misfit(draws, edges, less_than(edges, float(noise.rate)))
 
 
 @pytest.fixture(params=SCALES)
@@ -108,18 +107,6 @@ def test_digits_that_depend_on_each_other_are_noticed() -> None:
     assert log_pairs(entangled & 15, entangled >> 12 & 15, 16) < LOG_FALSE_ALARM
 
 
-def log_pairs(first: Ints, second: Ints, classes: int) -> float:
-    """Return an upper bound on the log probability that pairs are so uneven by chance.
-
-    Pairs of independent numbers are counted in a table; the bound is for its chi-square statistic.
-    """
-    table = np.bincount(first * classes + second, minlength=classes**2).reshape(classes, classes)
-    expected = table.sum(1)[:, None] * table.sum(0)[None, :] / first.size
-    assert expected.min() >= LEAST_EXPECTED
-    statistic = float(((table - expected) ** 2 / expected).sum())
-    return log_chi_square_tail(statistic, (classes - 1) ** 2)
-
-
 def test_neighbouring_draws_are_independent() -> None:
     draws = np.clip(sample(noise_of("1"), DRAWS, SeededWords(seed(4))), -3, 3) + 3
     for lag in (1, 2, 1 << 15):
@@ -137,28 +124,9 @@ def test_noise_is_distributed_like_that_of_opendp(scale: str) -> None:
     space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
     size = 30_000 * EFFORT
     theirs = np.array(dp.m.make_laplace(*space, scale=float(scale))([0] * size), dtype=np.int64)
+    edges = classes(noise_of(scale), size)
     ours = sample(noise_of(scale), DRAWS, SeededWords(seed(5)))
-    assert log_two_samples(ours, theirs, noise_of(scale)) > LOG_FALSE_ALARM
+    assert log_two_samples(ours, theirs, edges) > LOG_FALSE_ALARM
     for factor in (0.7, 1.3):
         other = sample(noise_of(float(scale) * factor), DRAWS, SeededWords(seed(6)))
-        assert log_two_samples(other, theirs, noise_of(scale)) < LOG_FALSE_ALARM, factor
-
-
-def log_two_samples(first: Ints, second: Ints, noise: DiscreteLaplace) -> float:
-    """Return an upper bound on the log probability that two samples differ as much as these.
-
-    The probability is that for samples that both have this noise.
-    """
-    edges = classes(noise, second.size)
-    seen = [
-        np.bincount(np.searchsorted(edges, draws, side="right"), minlength=edges.size + 1)
-        for draws in (first, second)
-    ]
-    both = seen[0] + seen[1]
-    statistic = sum(
-        float(
-            ((part - both * part.sum() / both.sum()) ** 2 / (both * part.sum() / both.sum())).sum()
-        )
-        for part in seen
-    )
-    return log_chi_square_tail(statistic, edges.size)
+        assert log_two_samples(other, theirs, edges) < LOG_FALSE_ALARM, factor

@@ -34,11 +34,6 @@ def test_land_around_the_pole_reaches_down_to_it() -> None:
     assert shapely.contains_xy(whole, [0, 175, -175], [-89, -89, -89]).all()
 
 
-def test_other_land_is_unchanged() -> None:
-    polygon = shapely.box(-80, 10, 80, 20)
-    assert cut_at_180(polygon) == [polygon]
-
-
 @pytest.mark.parametrize(("longitude", "latitude"), [(179, 68), (-175, 67), (100, 65), (0, -88)])
 def test_no_edge_of_the_land_goes_around_the_world(longitude: float, latitude: float) -> None:
     need(land_file().exists(), "the built frontend: make frontend")

@@ -22,7 +22,6 @@ SELDOM = {"boto3", "botocore", "fido2", "jwt", "prometheus_client", "pyrage", "q
 HEAVY = {"PIL", "duckdb", "geopandas", "h3", "pandas", "pyarrow", "pyogrio", "pyproj"} | SELDOM
 """Packages that take too long to load when the site starts, so only functions import them."""
 
-OF_ALLAUTH = ("allauth.mfa.webauthn", "allauth.socialaccount.providers")
 """Modules of allauth that load the package fido2, or the HTTP client for sign-in providers."""
 
 Import = ast.Import | ast.ImportFrom
@@ -65,21 +64,6 @@ def statements_of(module: str) -> tuple[tuple[Import, bool], ...]:
     return tuple(imports(ast.parse(MODULES[module].read_text())))
 
 
-def heavy_within(module: str, seen: set[str]) -> bool:
-    """Return whether importing a module loads a heavy library, directly or by other modules."""
-    if module in seen:
-        return False
-    seen.add(module)
-    if module not in MODULES:
-        return module.partition(".")[0] in HEAVY or module.startswith(OF_ALLAUTH)
-    return any(
-        heavy_within(target, seen)
-        for statement, late in statements_of(module)
-        if not late
-        for target in targets(statement)
-    )
-
-
 def loaded(name: str, target: str) -> Iterator[str]:
     """Yield the module `target`, which `name` imports, and the packages that contain it.
 
@@ -107,22 +91,6 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         pytest.fail(" imports ".join(reversed(error.args[1])))
-
-
-@pytest.mark.parametrize("module", [name for name in MODULES if not name.endswith(".apps")])
-def test_functions_import_only_what_loads_a_heavy_library(module: str) -> None:
-    """A function contains an import only if that import loads a heavy library.
-
-    `AppConfig.ready` is exempt, because Django expects signal receivers to be imported there.
-    """
-    light = [
-        f"line {statement.lineno}: {target}"
-        for statement, late in statements_of(module)
-        if late
-        for target in targets(statement)
-        if not heavy_within(target, set())
-    ]
-    assert not light, f"Import at the top of {module}: {light}"
 
 
 def test_the_site_starts_without_heavy_libraries(tmp_path: Path) -> None:

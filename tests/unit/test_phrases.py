@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from dpgeo.core.errors import InvalidInput
-from dpgeo.phrases import Figure, Phrase, phrase_of
+from dpgeo.phrases import Figure, Phrase
 
 SENTENCE = Phrase(
     "{name!r} has {count:,} rows, {share:.1f} % of {whole}; {remedy}",
@@ -36,10 +35,6 @@ def test_a_phrase_is_english_unless_it_is_rendered_in_a_language() -> None:
     assert SENTENCE.render(german, separated) == (
         "'it has {x}; it has y' has 1.200 rows, 2,5 % of 1.386,29; höchstens 1.000."
     )
-
-
-def test_without_values_braces_are_braces() -> None:
-    assert str(Phrase("Must be an object, {...}.")) == "Must be an object, {...}."
 
 
 def test_a_phrase_survives_storage() -> None:
@@ -89,21 +84,3 @@ def test_a_phrase_that_would_fill_the_memory_is_refused_unrendered() -> None:
     with pytest.raises(ValueError, match="no phrase"):
         Phrase.from_json(nested(5_000, "{x}"))
     assert len(str(Phrase.from_json("x" * 100_000))) == 65_536
-
-
-def test_an_error_keeps_its_template_and_values() -> None:
-    error = InvalidInput("The file has no column {name!r}.", name="lon", field="columns")
-    assert (error.template, dict(error.values)) == (
-        "The file has no column {name!r}.",
-        {"name": "lon"},
-    )
-    assert (error.message, str(error), error.field) == (
-        "The file has no column 'lon'.",
-        "The file has no column 'lon'.",
-        "columns",
-    )
-
-
-def test_errors_of_lower_rooms_hand_their_phrase_on() -> None:
-    assert phrase_of(ValueError(SENTENCE)) is SENTENCE
-    assert str(phrase_of(ValueError("plain {text}"))) == "plain {text}"

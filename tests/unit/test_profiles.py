@@ -63,17 +63,3 @@ def test_a_box_over_several_strips_adds_its_share_to_each() -> None:
     strips = strips_of(one)
     assert [strip.value for strip in strips.eastward] == pytest.approx([100] * STRIPS)
     assert [strip.margin for strip in strips.northward] == pytest.approx([1.0] * STRIPS)
-
-
-def test_west_and_south_come_first() -> None:
-    layer = measured(grid_release(AREA, 64))
-    west, south, _, north = layer.grid.box_bounds(layer.boxes).T
-    strips = strips_of(layer)
-    assert strips.eastward[0].low == pytest.approx(west.min())
-    assert strips.northward[0].low == pytest.approx(south.min())
-    assert strips.northward[-1].high == pytest.approx(north.max())
-
-
-def test_a_map_that_leaves_low_counts_out_has_no_profile() -> None:
-    layer = measured(grid_release(AREA, 64))
-    assert profiles(dataclasses.replace(layer, least_listed=40)) is None

@@ -3,128 +3,13 @@
 from __future__ import annotations
 
 import ast
-import gettext
-from pathlib import Path
 
 import pytest
 
-from translations.__main__ import warnings
-from translations.catalogue import read_po, write_mo, write_po
 from translations.extract import (
     ENGLISH,
-    MARKERS,
-    PAGES,
     ROOT,
-    SCRIPTS,
-    Message,
-    extract,
-    python_messages,
-    script_messages,
-    template_messages,
 )
-
-MODULE = """
-TITLE = "A title"
-raise InvalidInput("No {name!r}." if one else "None.", name=name)
-Phrase(TITLE)
-shown_by_scripts("both")
-ngettext("one file", "{count} files", count)
-Forecast(region="cell")
-Forecast(region="unit and cluster", plural="units and clusters")
-InvalidInput(error)
-
-class State(models.TextChoices):
-    DRAFT = "draft", "A draft"
-"""
-
-TEMPLATE = """{% load i18n %}{% translate "Hello" %}{{ day|date:_("j F Y") }}
-{% blocktranslate trimmed count n=n %}
-  {{ n }} map
-{% plural %}
-  {{ n }} maps
-{% endblocktranslate %}{% translate "May" context "month" %}"""
-
-SCRIPT = """
-const TITLES = { people: message("People per zone") };
-note(t("in {count} cells", { count }), t(people ? "People" : "Visits"), t(title));
-"""
-
-
-def test_messages_of_python_are_found() -> None:
-    messages = list(python_messages(MODULE, MARKERS | {"InvalidInput"}))
-    assert {message for domain, message in messages if domain == PAGES} == {
-        *map(Message, ("No {name!r}.", "None.", "A title", "both", "cell", "cells", "A draft")),
-        Message("unit and cluster"),
-        Message("units and clusters"),
-        Message("one file", "{count} files"),
-    }
-    assert {message for domain, message in messages if domain == SCRIPTS} == {Message("both")}
-
-
-def test_messages_of_templates_are_found() -> None:
-    assert set(template_messages(TEMPLATE)) == {
-        Message("Hello"),
-        Message("j F Y"),
-        Message("%(n)s map", "%(n)s maps"),
-        Message("May", "", "month"),
-    }
-
-
-def test_messages_of_scripts_are_found() -> None:
-    assert list(script_messages(SCRIPT)) == [
-        "People per zone",
-        "in {count} cells",
-        "People",
-        "Visits",
-    ]
-
-
-def test_catalogues_are_written_read_and_compiled(tmp_path: Path) -> None:
-    messages = {
-        Message('Say "{name}"\n'): "a.py",
-        Message("one", "many"): "b.html",
-        Message("May", "", "month"): "b.html",
-        Message("untranslated"): "a.py",
-    }
-    translated = {
-        Message('Say "{name}"\n'): ('Sagen Sie "{name}"\n',),
-        Message("one", "many"): ("eins", "viele"),
-        Message("May", "", "month"): ("Mai",),
-    }
-    write_po(tmp_path / "django.po", "de", messages, translated)
-    assert read_po(tmp_path / "django.po") == translated
-    folder = tmp_path / "de" / "LC_MESSAGES"
-    folder.mkdir(parents=True)
-    write_mo(folder / "django.mo", "de", translated)
-    german = gettext.translation("django", tmp_path, ["de"])
-    assert german.gettext('Say "{name}"\n') == 'Sagen Sie "{name}"\n'
-    assert [german.ngettext("one", "many", count) for count in (1, 2)] == ["eins", "viele"]
-    assert german.pgettext("month", "May") == "Mai"
-    assert list(warnings(tmp_path / "django.po", messages)) == [
-        "django.po: a.py: not translated: untranslated"
-    ]
-
-
-def test_warnings_name_what_is_old_and_what_has_other_values(tmp_path: Path) -> None:
-    messages = {Message("Has {count} rows."): "a.py", Message("old"): "a.py"}
-    wrong = {Message("Has {count} rows."): ("Hat {zahl} Zeilen.",), Message("old"): ("alt",)}
-    write_po(tmp_path / "django.po", "de", messages, wrong)
-    del messages[Message("old")]
-    assert list(warnings(tmp_path / "django.po", messages)) == [
-        "django.po: other values in the translation of: Has {count} rows.",
-        "django.po: no longer used: old",
-    ]
-
-
-def test_messages_of_every_kind_of_source_are_extracted() -> None:
-    by_catalogue = extract()
-    assert len(by_catalogue[PAGES]) > 1000
-    assert len(by_catalogue[SCRIPTS]) > 100
-    assert Message("The file has no column {name!r}; it has {columns}.") in by_catalogue[PAGES]
-    assert Message("Too few to tell from none") in by_catalogue[PAGES]
-    assert Message("Draw a box") in by_catalogue[PAGES]
-    assert Message("{noun} per zone") in by_catalogue[SCRIPTS]
-    assert Message("Sunday") in by_catalogue[SCRIPTS]
 
 
 @pytest.mark.parametrize("name", ["Phrase", "InvalidInput", "Conflict", "NotAllowed"])

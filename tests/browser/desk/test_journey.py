@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.browser.desk.owner import CROWDS, PATIENCE, Keys, declare, press, sign_in
-from tests.browser.opening import DRAWN
-from tests.browser.pixels import ramp_share, screenshot
+from tests.browser.desk.owner import CROWDS, PATIENCE, declare, press, sign_in
 from tests.requirements import need
 
 need(importlib.util.find_spec("playwright"), "Playwright: make test-all installs it")
@@ -57,60 +54,6 @@ def ask(page: Any, title: str) -> None:
     page.fill("[name=bound]", "5")
 
 
-def test_an_owner_publishes_a_map_in_one_sitting(
-    site: str, browser: Any, swapped_file: Path
-) -> None:
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    sign_in(page, site)
-    declare(page, site, "Invented trips")
-
-    # Slow down the connection, so that the upload's progress can be seen.
-    line = context.new_cdp_session(page)
-    slow = {"offline": False, "latency": 20, "downloadThroughput": -1}
-    line.send("Network.emulateNetworkConditions", slow | {"uploadThroughput": 1_000_000})
-    page.set_input_files("[name=file]", swapped_file)
-    partly = re.compile(r"^[1-9][0-9]? % of \d+\.\d MB sent$")
-    sync_api.expect(page.locator("[data-sent]")).to_have_text(partly, timeout=20_000)
-    page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
-    line.send("Network.emulateNetworkConditions", slow | {"uploadThroughput": -1})
-
-    confirm_exchanged(page)
-    report = page.inner_text("main")
-    assert "40,001" in report
-    assert "400.17" in report
-
-    ask(page, "Evenings of May")
-    page.fill("[name=epsilon]", "1")
-    sync_api.expect(page.locator(".view h2")).to_have_text("What to expect at ε 1")
-    page.fill("[name=epsilon]", "9")
-    sync_api.expect(page.locator(".problems")).to_contain_text("of 2 is left")
-    page.fill("[name=epsilon]", "0.5")
-    sync_api.expect(page.locator(".receipt")).to_contain_text("1.5")
-
-    press(page, "See the cost")
-    sync_api.expect(page.locator("main")).to_contain_text("Left after")
-    page.dblclick("text=Spend 0.5 and make the map")
-    page.wait_for_selector("text=Look at the draft map", timeout=PATIENCE)
-    draft = page.get_attribute("text=Look at the draft map", "href")
-
-    stranger = browser.new_context().new_page()
-    assert stranger.goto(site + draft).status == 404
-    press(page, "Publish")
-    sync_api.expect(page.locator(".state")).to_have_text("Published")
-    assert stranger.goto(site + draft).status == 200
-
-    page.goto(f"{site}/desk/")
-    own = page.locator(".dataset", has_text="Invented trips")
-    sync_api.expect(own).to_contain_text("about 3 more like the last")
-    sync_api.expect(own).to_contain_text("1.5 left of 2")
-    assert problems == []
-    context.close()
-    stranger.context.close()
-
-
 def test_the_desk_works_without_scripts(site: str, browser: Any, swapped_file: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
@@ -127,18 +70,6 @@ def test_the_desk_works_without_scripts(site: str, browser: Any, swapped_file: P
     press(page, "See the cost")
     press(page, "Spend 0.25 and make the map")
     page.wait_for_selector("text=Look at the draft map", timeout=PATIENCE)
-    context.close()
-
-
-def test_the_browser_reports_at_once_what_the_server_would_refuse(site: str, browser: Any) -> None:
-    context = browser.new_context()
-    page = context.new_page()
-    sign_in(page, site)
-    declare(page, site, "An empty one")
-    empty = {"name": "empty.csv", "mimeType": "text/csv", "buffer": b""}
-    page.set_input_files("[name=file]", empty)
-    sync_api.expect(page.locator("[data-errors]")).to_contain_text("empty")
-    assert page.is_enabled("main button[type=submit]")
     context.close()
 
 
@@ -171,76 +102,3 @@ def crowd(west: float, south: float, east: float, north: float) -> bytes:
         lon, lat = west + share * (east - west), south + share * (north - south)
         rows.append(f"q{n},{lon:.6f},{lat:.6f},2026-05-01T12:00:00Z")
     return "\n".join(rows).encode()
-
-
-def test_an_owner_needs_no_mouse(site: str, browser: Any) -> None:
-    """An owner can sign in, publish and withdraw a map using only the keyboard.
-
-    Tab, Enter, arrow keys and letters are enough.
-    """
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    problems: list[str] = []
-    page.on("pageerror", lambda error: problems.append(str(error)))
-    # Listen from the start, so that no dialogue is missed on a busy machine.
-    page.on("filechooser", lambda _: None)
-    keys = Keys(page)
-    page.goto(f"{site}/desk/")
-    keys.to("#id_username").write("owner").to("#id_password").write("secret-words").press("Enter")
-    page.wait_for_url(f"{site}/desk/")
-
-    keys.to("a[href='/desk/new/']").press("Enter")
-    page.wait_for_url("**/desk/new/")
-    keys.to("details:last-of-type summary").press("Enter")
-    keys.to("a[href='/desk/datasets/new/']").press("Enter")
-    page.wait_for_url("**/desk/datasets/new/")
-    page.wait_for_selector(".area-map[data-state=drawn]", timeout=PATIENCE)
-    keys.to("[name=title]").write("By keyboard").to("[name=unit]").press("ArrowDown", "ArrowUp")
-    keys.to(".area-map canvas").press(*["+"] * 9, "Enter", *["Shift+ArrowRight"] * 3)
-    keys.press(*["Shift+ArrowDown"] * 3, "Enter")
-    names = ("west", "south", "east", "north")
-    west, south, east, north = (float(page.input_value(f"[name={name}]")) for name in names)
-    assert east - west < 2
-    keys.to("[name=budget]").write("2").to("main button[type=submit]").press("Enter")
-    page.wait_for_url("**/upload/")
-
-    keys.to("[name=file]")
-    with page.expect_file_chooser() as chooser:
-        keys.press("Enter")
-    people = crowd(west, south, east, north)
-    chooser.value.set_files({"name": "people.csv", "mimeType": "text/csv", "buffer": people})
-    page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
-    keys.to("form.mapping .go button.primary").press("Enter")
-    page.wait_for_selector("main >> text=Make a map", timeout=PATIENCE)
-    page.click("main >> text=Make a map")
-    page.wait_for_url("**/map/", timeout=PATIENCE)
-
-    keys.to("form > details:last-of-type summary").press("Enter")
-    keys.to("a[href$='mechanism=uniform-grid']").press("Enter")
-    page.wait_for_url("**/release/**")
-    keys.to("[name=title]").write("Drawn by keys").to("[name=mechanism]")
-    for _ in range(20):
-        if page.evaluate("document.activeElement.value") == "uniform-grid":
-            break
-        keys.press("ArrowDown")
-    keys.to("[name='uniform-grid.cells']").write("16").to("[name=bound]").write("2")
-    keys.to("[name=epsilon]").write("0.5")
-    sync_api.expect(page.locator(".view h2")).to_have_text("What to expect at ε 0.5")
-    keys.to("button[value=review]").press("Enter")
-    page.wait_for_selector("button[value=spend]")
-    keys.to("button[value=spend]").press("Enter")
-    page.wait_for_selector("text=Look at the draft map", timeout=PATIENCE)
-
-    keys.to("main a[href^='/maps/']").press("Enter")
-    page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
-    assert ramp_share(screenshot(page, "#map"), "light") > 0.002
-    assert not page.is_visible("text=Try again"), "the script of the page failed"
-    keys.to(".notice a").press("Enter")
-    page.wait_for_url("**/desk/releases/**")
-    keys.to("form[action$='publish/'] button").press("Enter")
-    sync_api.expect(page.locator(".state")).to_have_text("Published")
-    keys.to("details.withdraw summary").press("Enter").to(".withdraw button").press("Enter")
-    sync_api.expect(page.locator(".state")).to_have_text("Withdrawn")
-    assert keys.unseen == set()
-    assert problems == []
-    context.close()

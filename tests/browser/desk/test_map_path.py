@@ -149,41 +149,6 @@ def test_a_map_takes_eight_decisions_and_twenty_five_clicks(
     context.close()
 
 
-def test_no_usable_row_stops_with_its_cause_and_another_place_hides_the_points(
-    site: str, browser: Any, tmp_path: Path
-) -> None:
-    page = browser.new_context().new_page()
-    page.goto(f"{site}/desk/new/")
-    page.fill("#id_username", "owner")
-    page.fill("#id_password", "secret-words")
-    page.click("main button")
-    page.wait_for_url(f"{site}/desk/new/")
-    page.fill("[name=place]", "Vaduz")
-    page.click("main button[type=submit]")
-    page.set_input_files("[name=file]", crowd(tmp_path, -87.8, 41.7))
-    page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
-    sync_api.expect(page.locator("h1")).to_have_text("No row can be used yet")
-    sync_api.expect(page.locator(".checked")).to_contain_text("rows left out")
-    assert page.locator("text=Looks right").count() == 0
-
-    page.click("text=Choose another named place")
-    assert page.locator("canvas[data-points]").count() == 0
-    assert not COUNTS.search(page.inner_text("main"))
-    page.fill("[name=place]", "Chicago")
-    page.wait_for_selector("[role=option]")
-    page.press("[name=place]", "Escape")  # closes the list of suggestions, which covers the button
-    page.click("main button[type=submit]")
-    sync_api.expect(page.locator("h1")).to_have_text("We read your file like this")
-    sync_api.expect(page.locator(".lead")).to_contain_text("points and counts are hidden")
-    assert page.locator("canvas[data-points]").count() == 0
-    assert not COUNTS.search(page.inner_text("main"))
-    page.click("text=Looks right")
-    page.wait_for_selector("p.go a.primary", timeout=PATIENCE)
-    page.click("p.go a.primary")
-    page.wait_for_url("**/map/", timeout=PATIENCE)
-    page.context.close()
-
-
 def test_the_six_steps_need_no_mouse(site: str, browser: Any) -> None:
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()

@@ -8,8 +8,6 @@ from fractions import Fraction
 
 import numpy as np
 import shapely
-from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from dpgeo.core.categories import Category
 from dpgeo.core.guarantees import Counting, GeoInd, PureDP, Unit
@@ -17,7 +15,6 @@ from dpgeo.core.levels import make_level
 from dpgeo.core.measures import Measure
 from dpgeo.core.noise import DiscreteLaplace, PlanarLaplace
 from dpgeo.core.released import (
-    CONTENT_TYPES,
     NO_TIME,
     ClustersRelease,
     Content,
@@ -665,152 +662,4 @@ def _released(
         guarantee=PureDP(sum((line.amount for line in trace), Fraction(0)), Unit.PERSON),
         trace=trace,
         content=content,
-    )
-
-
-_texts = st.text(max_size=20)
-_fractions = st.fractions(min_value=Fraction(1, 10**6), max_value=1000, max_denominator=10**6)
-_noises = st.builds(DiscreteLaplace, _fractions, st.integers(1, 10**6))
-_int64 = st.integers(-(2**63), 2**63 - 1)
-
-
-@st.composite
-def _areas(draw: st.DrawFn) -> StudyArea:
-    west, south = draw(st.floats(-170, 160)), draw(st.floats(-80, 70))
-    return StudyArea.from_bounds(
-        west, south, west + draw(st.floats(0.01, 10)), south + draw(st.floats(0.01, 10))
-    )
-
-
-@st.composite
-def _phased(draw: st.DrawFn, grid: Grid, counts: NDArray[np.int64]) -> Content:
-    return PhasedRelease(
-        grid=grid,
-        boxes=np.array([[0, grid.rows, 0, grid.columns]], dtype=np.int32),
-        phase=np.array([0], dtype=np.int32),
-        counts=np.array([draw(_int64)], dtype=np.int64),
-        noises=(draw(_noises),),
-        surface=counts.astype(np.float64),
-    )
-
-
-@st.composite
-def _trips(draw: st.DrawFn, grid: Grid, counts: NDArray[np.int64]) -> Content:
-    return TripsRelease(
-        grid=grid,
-        gap_minutes=draw(st.integers(0, 1440)),
-        ends=np.multiply.outer(counts.ravel(), np.ones(grid.size, dtype=np.int64)),
-        moves=np.stack([counts.ravel()] * 8, axis=1),
-        lengths=np.array([draw(_int64)] * 40, dtype=np.int64),
-        noise=draw(_noises),
-        move_noise=draw(_noises),
-        length_noise=draw(_noises),
-    )
-
-
-@st.composite
-def _contents(draw: st.DrawFn, area: StudyArea) -> Content:
-    grid = Grid.over(area, draw(st.integers(1, 5)))
-    values = draw(st.lists(_int64, min_size=grid.size, max_size=grid.size))
-    counts = np.array(values, dtype=np.int64).reshape(grid.shape)
-    kind = draw(st.sampled_from(CONTENT_TYPES))
-    if kind is GridRelease:
-        return GridRelease(grid=grid, counts=counts, noise=draw(_noises))
-    if kind is TreeRelease:
-        return TreeRelease(
-            grid=grid,
-            boxes=np.array([[0, grid.rows, 0, grid.columns]] * 2, dtype=np.int32),
-            level=np.array([0, 1], dtype=np.int32),
-            parent=np.array([-1, 0], dtype=np.int32),
-            measured=np.array([draw(st.booleans()), True]),
-            counts=np.array([draw(_int64), draw(_int64)], dtype=np.int64),
-            noises=(draw(_noises), draw(_noises)),
-        )
-    if kind in {PhasedRelease, TripsRelease}:
-        return draw(_phased(grid, counts) if kind is PhasedRelease else _trips(grid, counts))
-    if kind is PhasedSlicesRelease:
-        return PhasedSlicesRelease(
-            grid=grid,
-            keys=(draw(_texts),),
-            titles=(draw(_texts),),
-            time_zone=draw(_texts),
-            boxes=np.array([[0, grid.rows, 0, grid.columns]], dtype=np.int32),
-            phase=np.array([0], dtype=np.int32),
-            slice_number=np.array([0], dtype=np.int32),
-            counts=np.array([draw(_int64)], dtype=np.int64),
-            noises=(draw(_noises),),
-            surfaces=counts.astype(np.float64)[None],
-        )
-    if kind is GridAverages:
-        return GridAverages(
-            grid=grid,
-            measure=Measure(draw(_texts), draw(_texts), draw(_texts), -1e12, 1e-3, 1000),
-            above=counts,
-            below=counts // 2,
-            noise=draw(_noises),
-        )
-    if kind is GridQuartiles:
-        return GridQuartiles(
-            grid=grid,
-            measure=Measure(draw(_texts), draw(_texts), draw(_texts), -1e12, 1e-3, 1000),
-            counts=np.stack([counts, counts // 2, -(counts // 3)], axis=-1),
-            noise=draw(_noises),
-        )
-    if kind is ContourRelease:
-        return ContourRelease(
-            grid=grid,
-            counts=counts,
-            noise=draw(_noises),
-            surface=np.abs(counts.astype(np.float64)),
-            lines=np.arange(1, draw(st.integers(1, 4)), dtype=np.float64),
-        )
-    if kind is SlicesRelease:
-        return SlicesRelease(
-            grid=grid,
-            keys=(draw(_texts), draw(_texts)),
-            titles=(draw(_texts), draw(_texts)),
-            time_zone=draw(_texts),
-            counts=np.stack([counts, counts // 2]),
-            noise=draw(_noises),
-            values=(draw(_texts), draw(_texts)),
-            category=draw(_texts),
-        )
-    if kind is SparseRelease:
-        return SparseRelease(
-            grid=grid,
-            cells=np.arange(counts.size, dtype=np.int64),
-            counts=counts.ravel(),
-            threshold=draw(st.integers(1, 2**63)),
-            noise=draw(_noises),
-        )
-    return PartitionRelease(
-        grid=grid,
-        counts=counts,
-        noise=draw(_noises),
-        boxes=np.array([[0, grid.rows, 0, grid.columns]], dtype=np.int32),
-        totals=np.array([draw(_int64)], dtype=np.int64),
-        totals_noise=draw(_noises),
-        answers=draw(_texts),
-    )
-
-
-@st.composite
-def released_objects(draw: st.DrawFn) -> Released:
-    """Draw any Released object, with hostile texts and extreme numbers."""
-    area = draw(_areas())
-    values = st.one_of(_int64, st.booleans(), _texts)
-    lines = st.builds(
-        Measured, label=_texts, epsilon=_fractions, noise=st.one_of(st.none(), _noises)
-    )
-    return Released(
-        mechanism=draw(_texts),
-        parameters=draw(st.dictionaries(_texts, values, max_size=3)),
-        software=draw(_texts),
-        about=draw(st.dictionaries(_texts, _texts, max_size=3)),
-        area=area,
-        counting=draw(st.sampled_from(Counting)),
-        bound=draw(st.integers(1, 10**9)),
-        guarantee=PureDP(draw(_fractions), draw(st.sampled_from(Unit))),
-        trace=tuple(draw(st.lists(lines, max_size=3))),
-        content=draw(_contents(area)),
     )

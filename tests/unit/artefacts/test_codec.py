@@ -7,14 +7,13 @@ import io
 import json
 import tracemalloc
 import zipfile
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from typing_extensions import TypeAliasType
 
 from dpgeo.artefacts import codec
 from dpgeo.artefacts.codec import (
@@ -28,17 +27,12 @@ from dpgeo.core.released import (
     CONTENT_TYPES,
     Content,
     GridRelease,
-    PointsRelease,
     Released,
 )
 from dpgeo.phrases import Phrase
 from tests.unit.artefacts.releases import (
     examples,
     grid_release,
-    partition_release,
-    points_release,
-    released_objects,
-    zones_release,
 )
 
 
@@ -85,54 +79,10 @@ def test_every_content_type_can_be_written_and_a_field_that_cannot_be_is_named(
         codec.check_encodable()
 
 
-@pytest.mark.parametrize("scalar", [np.int32, np.float64])
-def test_arrays_are_recognised_in_every_supported_numpy(
-    monkeypatch: pytest.MonkeyPatch, scalar: Any
-) -> None:
-    """Fields that hold arrays are recognised in every supported NumPy.
-
-    From NumPy 2.5 on NDArray is a type alias; before that it was a subscripted class.
-    """
-    item = TypeVar("item", bound=np.generic)
-    assert codec._dtype(np.ndarray[tuple[Any, ...], np.dtype[scalar]]) == np.dtype(scalar)
-    alias = TypeAliasType("alias", np.ndarray[tuple[Any, ...], np.dtype[item]], type_params=(item,))
-    monkeypatch.setattr(codec, "NDArray", alias)
-    assert codec._dtype(alias[scalar]) == np.dtype(scalar)
-    assert codec._dtype(tuple[int, ...]) is None
-
-
-def without_member(data: bytes, name: str) -> bytes:
-    """Return a copy of the archive without one of its arrays."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(buffer, "w") as new:
-        for member in old.namelist():
-            if member != f"{name}.npy":
-                new.writestr(member, old.read(member))
-    return buffer.getvalue()
-
-
-def test_a_release_without_one_of_its_fields_or_arrays_is_refused() -> None:
-    data = encode(points_release())
-    for name in ("combination", "density"):
-        with pytest.raises(UnreadableRelease):
-            decode(without_member(data, name))
-    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
-        content = json.loads(archive["header"].tobytes())["content"]
-    for name in ("prior", "updates"):
-        fields = {key: value for key, value in content["fields"].items() if key != name}
-        with pytest.raises(UnreadableRelease):
-            decode(with_header(data, content={**content, "fields": fields}))
-
-
-@given(released_objects())
-@settings(max_examples=60, deadline=None)
-def test_encoding_and_decoding_preserve_a_release(released: Released) -> None:
-    data = encode(released)
-    again = decode(data)
-    assert facts(again) == facts(released)
-    assert type(again.content) is type(released.content)
-    assert facts(again.content) == facts(released.content)
-    assert encode(again) == data
+@given(st.dictionaries(st.text(max_size=20), st.text(max_size=20), max_size=3))
+def test_any_text_comes_back_unchanged(about: dict[str, str]) -> None:
+    released = dataclasses.replace(grid_release(2), about=about)
+    assert decode(encode(released)).about == about
 
 
 def test_every_content_type_is_tried_here() -> None:
@@ -141,53 +91,11 @@ def test_every_content_type_is_tried_here() -> None:
         assert facts(decode(encode(released)).content) == facts(released.content)
 
 
-def test_shapes_of_zones_are_an_array_beside_the_header() -> None:
-    zones = zones_release()
-    with np.load(io.BytesIO(encode(zones)), allow_pickle=False) as archive:
-        header = json.loads(archive["header"].tobytes())
-        assert archive["zones"].dtype == np.uint8
-    assert header["content"]["fields"]["zones"] == {
-        "keys": ["n", "s"],
-        "names": ["North, Upper", "Söder"],
-    }
-
-
-def test_the_order_of_mappings_does_not_matter() -> None:
-    released = partition_release()
-    turned = dataclasses.replace(
-        released,
-        parameters={
-            name: released.parameters[name] for name in reversed(list(released.parameters))
-        },
-        about={name: released.about[name] for name in reversed(list(released.about))},
-    )
-    assert encode(turned) == encode(released)
-
-
-def test_numpy_reads_it_without_pickle() -> None:
-    released = grid_release()
-    assert isinstance(released.content, GridRelease)
-    with np.load(io.BytesIO(encode(released)), allow_pickle=False) as archive:
-        header = json.loads(archive["header"].tobytes().decode("utf-8"))
-        np.testing.assert_array_equal(archive["counts"], released.content.counts)
-    assert header["format"] == "dpgeo-released"
-    assert header["version"] == 1
-    assert header["guarantee"] == {"notion": "pure-dp", "epsilon": "1/2", "unit": "person"}
-
-
 def test_arrays_come_back_read_only() -> None:
     content = decode(encode(grid_release())).content
     assert isinstance(content, GridRelease)
     with pytest.raises(ValueError, match="read-only"):
         content.counts[0, 0] = 1
-
-
-def test_it_refuses_an_array_of_another_dtype() -> None:
-    released = grid_release()
-    assert isinstance(released.content, GridRelease)
-    content = dataclasses.replace(released.content, counts=np.zeros((8, 8), dtype=np.float64))
-    with pytest.raises(TypeError, match="counts must be an array of int64"):
-        encode(dataclasses.replace(released, content=content))
 
 
 @given(st.binary(max_size=300))
@@ -216,8 +124,8 @@ def test_an_altered_byte_never_yields_another_release() -> None:
 
 
 def test_an_unknown_version_says_which_it_reads() -> None:
-    data = with_header(encode(grid_release()), version=2)
-    with pytest.raises(UnreadableRelease, match=r"version 2, and .* reads version 1;"):
+    data = with_header(encode(grid_release()), version=3)
+    with pytest.raises(UnreadableRelease, match=r"version 3, and .* versions 1 to 2"):
         decode(data)
 
 
@@ -288,14 +196,6 @@ def test_a_release_too_large_to_read_is_not_written_or_called_damaged(
     assert not isinstance(refused.value, DamagedRelease)
     with pytest.raises(DamagedRelease):
         decode(data[:-100])
-
-
-def test_moved_points_have_more_room_than_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Content, "most_bytes", 1)
-    assert isinstance(decode(encode(points_release())).content, PointsRelease)
-    monkeypatch.setattr(PointsRelease, "most_bytes", 1)
-    with pytest.raises(UnreadableRelease, match="more than this software can read"):
-        encode(points_release())
 
 
 def test_an_array_shorter_than_its_shape_is_refused() -> None:

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpgeo.artefacts import flow_files, geopackage, geotiff
-from dpgeo.artefacts.codec import decode, encode
-from dpgeo.artefacts.files import FORMATS, MADE_UP_POINTS, build_files, file_kind, files_instead
-from dpgeo.artefacts.table import columns
+from dpgeo.artefacts import geopackage
+from dpgeo.artefacts.codec import encode
+from dpgeo.artefacts.files import MADE_UP_POINTS, build_files, file_kind, files_instead
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.spatial.area import StudyArea
@@ -39,7 +38,6 @@ RELEASES = {
     "tree": tree_release(16),
     "sparse": sparse_release(16),
 }
-OF_FLOWS = (flow_files.MATRIX, flow_files.FLOWMAP)
 """Formats that hold only flows."""
 
 KINDS = pytest.mark.parametrize("kind", RELEASES)
@@ -79,19 +77,6 @@ def check(table: Any, layer: BoxLayer) -> None:
         assert list(table[name]) == values, name
 
 
-def test_every_layer_is_written_in_every_format_that_holds_it(tmp_path: Path) -> None:
-    others = [each for each in FORMATS if each not in OF_FLOWS]
-    assert list(build(partition_release(), tmp_path)) == [
-        *(f"partitions{each.suffix}" for each in others if each is not geotiff.FORMAT),
-        *(f"estimate{each.suffix}" for each in others),
-        *MADE_UP_POINTS,
-        "map.bin",
-        "preview.png",
-        "card.png",
-        "statement.json",
-    ]
-
-
 def test_two_processes_write_the_same_bytes(tmp_path: Path) -> None:
     blobs = tmp_path / "blobs"
     blobs.mkdir()
@@ -112,16 +97,6 @@ def test_two_processes_write_the_same_bytes(tmp_path: Path) -> None:
     assert contents[0] == contents[1]
 
 
-def test_the_blob_alone_makes_the_files(tmp_path: Path) -> None:
-    released = partition_release()
-    contents = []
-    for number, source in enumerate((released, decode(encode(released)))):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        contents.append({name: path.read_bytes() for name, path in build(source, folder).items()})
-    assert contents[0] == contents[1]
-
-
 @KINDS
 def test_geopandas_reads_the_geoparquet(kind: str, tmp_path: Path) -> None:
     import geopandas
@@ -137,76 +112,6 @@ def test_geopandas_reads_the_geoparquet(kind: str, tmp_path: Path) -> None:
         )
         assert frame.geometry.is_valid.all()
         assert frame.geometry.exterior.is_ccw.all()
-
-
-@KINDS
-def test_columns_of_the_geoparquet_have_their_own_types(kind: str, tmp_path: Path) -> None:
-    """Columns have their exact types and values, even if a repeated value is stored once."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    released = RELEASES[kind]
-    files = build(released, tmp_path)
-    for layer in box_layers(released):
-        file = pyarrow.parquet.ParquetFile(files[f"{layer.name}.parquet"])
-        table = file.read()
-        for name, values in columns(layer).items():
-            assert table.schema.field(name).type == pa.from_numpy_dtype(values.dtype), name
-            assert table[name].to_pylist() == values.tolist(), name
-        assert table.schema.field("margin_label").type == pa.string()
-        paths = [file.schema.column(number).path for number in range(len(file.schema))]
-        # The bounds are never null, so the column needs no definition levels.
-        assert file.schema.column(paths.index("bbox.xmin")).max_definition_level == 0
-
-
-@KINDS
-def test_duckdb_reads_the_geoparquet(kind: str, tmp_path: Path) -> None:
-    import duckdb
-
-    released = RELEASES[kind]
-    files = build(released, tmp_path)
-    for layer in box_layers(released):
-        relation = duckdb.connect().execute(
-            'SELECT estimate, margin, threshold, "row", "column", margin_label, bbox '
-            "FROM read_parquet(?)",
-            [str(files[f"{layer.name}.parquet"])],
-        )
-        table = relation.fetchall()
-        for place, name in enumerate(expected(layer)):
-            assert [line[place] for line in table] == expected(layer)[name], name
-        boxes = [[line[6][side] for side in ("xmin", "ymin", "xmax", "ymax")] for line in table]
-        assert boxes == layer.grid.box_bounds(layer.boxes).tolist()
-
-
-def test_the_geoparquet_can_be_read_in_part(tmp_path: Path) -> None:
-    import geopandas
-
-    released = RELEASES["grid over a box"]
-    path = build(released, tmp_path)["cells.parquet"]
-    (layer,) = box_layers(released)
-    sides = layer.grid.box_bounds(layer.boxes)
-    part = geopandas.read_parquet(path, bbox=(0.1, -0.1, 0.2, 0.0))
-    west, south, east, north = sides.T
-    wanted = (west <= 0.2) & (east >= 0.1) & (south <= 0.0) & (north >= -0.1)
-    assert 0 < len(part) < len(layer.boxes)
-    assert list(part["estimate"]) == layer.value[wanted].tolist()
-
-
-def test_geoparquet_metadata_describe_the_file(tmp_path: Path) -> None:
-    import pyarrow.parquet
-
-    path = build(grid_release(), tmp_path)["cells.parquet"]
-    file = pyarrow.parquet.ParquetFile(path)
-    geo = json.loads(file.metadata.metadata[b"geo"])
-    about = json.loads(file.metadata.metadata[b"dpgeo"])
-    assert geo["version"] == "1.1.0"
-    (layer,) = box_layers(grid_release())
-    sides = layer.grid.box_bounds(layer.boxes)
-    envelope = [*sides[:, :2].min(axis=0).tolist(), *sides[:, 2:].max(axis=0).tolist()]
-    assert geo["columns"]["geometry"]["bbox"] == envelope
-    assert geo["columns"]["geometry"]["covering"]["bbox"]["xmin"] == ["bbox", "xmin"]
-    assert file.metadata.row_group(0).column(0).compression == "ZSTD"
-    assert (about["epsilon"], about["unit"], about["bound"]) == ("0.5", "person", "3")
 
 
 @KINDS
@@ -261,20 +166,6 @@ def test_the_geojson_follows_rfc_7946(tmp_path: Path) -> None:
         assert feature["geometry"]["coordinates"][0][0] == feature["geometry"]["coordinates"][0][-1]
         assert ring.exterior.is_ccw
         assert shapely.box(west, south, east, north).covers(ring)
-
-
-def test_neighbouring_cells_share_their_edges_in_geojson(tmp_path: Path) -> None:
-    path = build(RELEASES["grid over a box"], tmp_path)["cells.geojson"]
-    rings = {
-        (feature["properties"]["row"], feature["properties"]["column"]): feature["geometry"][
-            "coordinates"
-        ][0]
-        for feature in json.loads(path.read_text(encoding="utf-8"))["features"]
-    }
-    for (row, column), ring in rings.items():
-        if (row, column + 1) in rings:
-            other = rings[row, column + 1]
-            assert (ring[1], ring[2]) == (other[0], other[3])
 
 
 def test_texts_with_quotes_and_line_breaks_leave_the_geojson_valid(tmp_path: Path) -> None:
@@ -348,17 +239,3 @@ def test_made_up_points_say_so_to_every_reader(tmp_path: Path) -> None:
     [rule] = [step for step in document["post_processing"] if "points-synthetic" in step]
     assert "layers estimate," in rule
     assert {file_kind(name).layer for name in MADE_UP_POINTS} == {""}
-
-
-def test_a_map_without_anybody_has_empty_files_of_points(tmp_path: Path) -> None:
-    import geopandas
-
-    files = build(sparse_release(16, listed=0), tmp_path)
-    assert {*MADE_UP_POINTS} <= {*files}
-    for suffix in ("parquet", "geojson", "gpkg", "csv"):
-        path = files[f"points-synthetic.{suffix}"]
-        if suffix == "parquet":
-            assert len(geopandas.read_parquet(path)) == 0
-        else:
-            assert len(geopandas.read_file(path, layer="points-synthetic")) == 0
-    assert "square" not in files["cells.qml"].read_text(encoding="utf-8")

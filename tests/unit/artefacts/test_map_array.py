@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 
 from dpgeo.artefacts import map_array
 from dpgeo.core.released import Released
-from dpgeo.postprocess.layers import box_layers, layers, quantisation_step
-from dpgeo.spatial.area import StudyArea
+from dpgeo.postprocess.layers import box_layers, quantisation_step
 from dpgeo.spatial.grid import Grid
 from tests.unit.artefacts.releases import (
     grid_release,
-    locations_release,
     partition_release,
     sparse_release,
     tree_release,
@@ -103,13 +101,6 @@ def test_the_mask_says_which_cells_touch_the_area(tmp_path: Path) -> None:
     assert reader.array(reader.header["inside"]).tolist() == inside.ravel().tolist()
 
 
-def test_there_is_no_mask_if_every_cell_is_inside(tmp_path: Path) -> None:
-    square = Grid.over(StudyArea.from_bounds(0, 0, 1, 1), 1).bounds
-    released = grid_release(4, area=StudyArea.from_bounds(*square))
-    inside = box_layers(released)[0].grid.inside(released.area)
-    assert (read(released, tmp_path).header["inside"] is None) == bool(inside.all())
-
-
 def test_more_kinds_of_noise_than_fit_are_never_understated() -> None:
     margin = np.random.default_rng(4).uniform(1, 9, 1000)
     noise, index = map_array._noises(margin, margin * 2, "nominal")
@@ -118,20 +109,3 @@ def test_more_kinds_of_noise_than_fit_are_never_understated() -> None:
     assert (shown[:, 0] >= margin).all()
     assert (shown[:, 1] >= margin * 2).all()
     assert (shown[:, 0] <= margin * 1.2).all()
-
-
-@pytest.mark.parametrize(("largest", "kind"), [(1, "int8"), (10**3, "int16"), (10**6, "int32")])
-def test_values_take_the_smallest_type(largest: int, kind: str) -> None:
-    assert map_array.smallest(np.array([0, -largest])).dtype.name == kind
-
-
-def test_unit_layers_have_names_and_thresholds(tmp_path: Path) -> None:
-    released = locations_release()
-    units = next(each for each in layers(released) if each.name == "units")
-    map_array.write(released, [units], tmp_path / "map.bin")
-    reader = Reader((tmp_path / "map.bin").read_bytes())
-    (entry,) = reader.header["layers"]
-
-    assert entry["names"] == units.columns["unit"].tolist()
-    assert units.threshold is not None
-    np.testing.assert_allclose(reader.array(entry["threshold"]), units.threshold, rtol=1e-6)

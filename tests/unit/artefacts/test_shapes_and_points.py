@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dpgeo.artefacts import csv as csv_format
-from dpgeo.artefacts import geojson, geoparquet, map_array
+from dpgeo.artefacts import geojson, geoparquet
 from dpgeo.artefacts.spreadsheet import for_spreadsheets
 from dpgeo.core.csv_text import harmless
 from dpgeo.postprocess.layers import EXACT_NOISE, NO_MARGIN, Layer, PointLayer, ShapeLayer
@@ -74,17 +73,6 @@ def geometries(layer: Layer) -> Any:
     return shapely.points(layer.longitude, layer.latitude)
 
 
-def test_geojson_rings_and_coordinates_follow_the_standard(tmp_path: Path) -> None:
-    geojson.write(RELEASED, WARDS, tmp_path / "zones.geojson")
-    document = json.loads((tmp_path / "zones.geojson").read_text())
-    assert document["bbox"] == [0.0, 0.0, 2.0, 1.0]
-    assert document["features"][0]["properties"]["margin_label"] == EXACT_NOISE
-    geojson.write(RELEASED, PLACES, tmp_path / "points.geojson")
-    document = json.loads((tmp_path / "points.geojson").read_text())
-    assert document["features"][2]["geometry"] == {"type": "Point", "coordinates": [-3.0, 12.125]}
-    assert "margin_label" not in document["features"][0]["properties"]
-
-
 def test_no_text_in_csv_is_a_formula_or_breaks_a_line(tmp_path: Path) -> None:
     rows = read_csv(WARDS, tmp_path)
     assert [row["zone"] for row in rows] == ['\'=Nörd, "A"', "100 %"]
@@ -127,31 +115,3 @@ def read_csv(layer: Layer, folder: Path) -> Sequence[dict[str, str]]:
     csv_format.write(RELEASED, layer, folder / "layer.csv")
     with (folder / "layer.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
-
-
-def test_the_picture_names_the_file_of_shapes_and_holds_points(tmp_path: Path) -> None:
-    map_array.write(RELEASED, [WARDS, PLACES], tmp_path / "map.bin")
-    data = (tmp_path / "map.bin").read_bytes()
-    length = int.from_bytes(data[8:12], "little")
-    header = json.loads(data[12 : 12 + length])
-    shapes, points = header["layers"]
-    assert (header["grid"], header["bounds"]) == (None, list(RELEASED.area.bounds))
-    assert (shapes["shape"], shapes["file"]) == ("shapes", "zones.geojson")
-    start = 12 + length + points["position"]["offset"]
-    position = np.frombuffer(data[start:], dtype="<i4", count=6).reshape(-1, 2)
-    np.testing.assert_allclose(position / points["degree"], [[0.25, 10], [1.5, 11], [-3, 12.125]])
-
-
-def test_a_picture_of_many_points_shows_an_even_selection(tmp_path: Path) -> None:
-    many = map_array.MAX_POINTS * 3
-    line = PointLayer(
-        name="points",
-        title="Points",
-        kind="measured",
-        margin_label=NO_MARGIN,
-        note="",
-        longitude=np.linspace(0, 1, many),
-        latitude=np.zeros(many),
-    )
-    entry = map_array._points(line, map_array._Data())
-    assert (entry["length"], entry["of"]) == (map_array.MAX_POINTS, many)

@@ -41,16 +41,3 @@ def test_excel_reads_the_same_figures_in_either_decimal_sign(
                 assert number == value
             middle = (float(before["west"]) + float(before["east"])) / 2
             assert float(one["longitude"]) == pytest.approx(middle, abs=1e-6)
-
-
-def test_texts_keep_their_points_and_outlines_become_centres() -> None:
-    plain = b'geometry,name,estimate\n"POLYGON ((0 0, 2 0, 2 2, 0 2, 0 0))","St. Mary; 1.4.2",0.5\n'
-    [row] = rows(for_spreadsheets(plain, decimal_comma=True).decode("utf-8-sig"), ";")
-    assert row == {"longitude": "1", "latitude": "1", "name": "St. Mary; 1.4.2", "estimate": "0,5"}
-
-
-def test_an_empty_layer_keeps_its_columns() -> None:
-    plain = b"longitude,latitude,estimate\n"
-    assert for_spreadsheets(plain, decimal_comma=True) == (
-        b"\xef\xbb\xbflongitude;latitude;estimate\n"
-    )

@@ -170,14 +170,6 @@ def test_a_huge_epsilon_is_still_valid_json() -> None:
     assert "in the worst case almost always." in document["dataset_guarantee"]["sentence"]
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "text"),
-    [("1", "2.72"), ("2", "7.39"), ("0.000001", "1.01"), ("10", "22,100"), ("20", "486,000,000")],
-)
-def test_odds_are_written_for_people(epsilon: str, text: str) -> None:
-    assert format_odds(Fraction(epsilon)) == text
-
-
 @given(st.fractions(min_value=Fraction(1, 10**6), max_value=100, max_denominator=10**6))
 def test_the_factor_is_never_understated(epsilon: Fraction) -> None:
     factor = float(Decimal(format_odds(epsilon).replace(",", "")))

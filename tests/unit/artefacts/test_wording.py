@@ -18,11 +18,3 @@ def test_the_factor_for_programs_is_never_understated(epsilon: Fraction) -> None
     exact = (Decimal(epsilon.numerator) / epsilon.denominator).exp(Context(prec=40))
     assert Decimal(factor) >= exact
     assert factor == pytest.approx(math.exp(epsilon), rel=1e-12)
-
-
-def test_e_itself_is_rounded_up() -> None:
-    assert odds_factor(Fraction(1)) == math.nextafter(math.e, 3)
-
-
-def test_an_astronomical_factor_is_null_for_programs() -> None:
-    assert odds_factor(Fraction(700)) is None

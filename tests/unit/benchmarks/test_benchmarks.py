@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+import json
+import math
 import sys
 import tomllib
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 
 from benchmarks import __main__ as runner
 from benchmarks import geoind
+from tests.requirements import need
 
 ROOT = Path(__file__).parents[3]
 OWN = {"benchmarks", "dpgeo", "tests", "fixtures"}
@@ -53,3 +56,26 @@ def test_a_missing_package_is_named_with_the_way_to_install_it(
     monkeypatch.setattr(geoind, "run", lambda options: pytest.fail("it started"), raising=False)
     assert runner.main(["geoind"]) == 2
     assert "scipy; install the packages" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "accuracy --generated city --cells 16 --trials 1 --mechanism uniform-grid",
+        "answer-coverage --kind even --cells 8 --scale 1e3 --mechanism uniform-grid",
+        "bound-advice --invented 60 --cells 8 --epsilon 1",
+        "bound-choice --invented 60 --cells 8 --trials 1 --mechanism uniform-grid --epsilon 20",
+        "growth --csv --rows 1000 2000",
+        "large-files --cells 64",
+        "literature --task sizes --trials 2",
+        "literature --task averages --trials 2",
+        "literature --task places --trials 1",
+    ],
+)
+def test_it_prints_figures(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    need(importlib.util.find_spec("scipy"), "SciPy: make packages-full")
+    assert runner.main([*command.split(), "--json"]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert lines
+    for line in lines:
+        assert any(isinstance(value, float) and math.isfinite(value) for value in line.values())

@@ -1,20 +1,12 @@
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
-from benchmarks.__main__ import main
-from benchmarks.accuracy import HEATMAPS
-from benchmarks.evaluation.arrays import AREA, CountsView, coarsened, drawn
+from benchmarks.evaluation.arrays import AREA, CountsView, coarsened
 from benchmarks.evaluation.ranges import (
-    mean_absolute_error,
     random_boxes,
     range_counts,
-    scaled_l2_error,
 )
 from dpgeo.spatial.grid import Grid
 
@@ -39,23 +31,6 @@ def test_a_coarser_grid_counts_the_same_records() -> None:
     np.testing.assert_array_equal(counted._read_by_meter(), coarsened(counts, 4))
 
 
-def test_an_array_that_cannot_be_summed_to_the_cells_is_refused() -> None:
-    with pytest.raises(ValueError, match="divides its side"):
-        coarsened(np.ones((10, 10), dtype=np.int64), 3)
-
-
-def test_drawing_repeats_and_has_the_scale_asked_for() -> None:
-    array = np.array([[5, 0], [1, 4]])
-
-    draw = drawn(array, 1000)
-
-    assert draw.sum() == 1000
-    assert draw[0, 1] == 0
-    np.testing.assert_array_equal(draw, drawn(array, 1000))
-    with pytest.raises(ValueError, match="not only zeros"):
-        drawn(np.zeros((2, 2), dtype=np.int64), 10)
-
-
 def test_range_counts_agree_with_slices() -> None:
     cells = np.random.default_rng(3).integers(0, 9, (16, 16))
     boxes = random_boxes(16)
@@ -66,42 +41,3 @@ def test_range_counts_agree_with_slices() -> None:
     assert boxes.min() == 0
     assert boxes.max() == 16
     assert counts.tolist() == [cells[a:b, c:d].sum() for a, b, c, d in boxes]
-
-
-def test_errors_are_those_of_dpbench() -> None:
-    truth, estimate = np.array([1.0, 2.0]), np.array([4.0, -2.0])
-
-    assert mean_absolute_error(estimate, truth) == 3.5
-    assert scaled_l2_error(estimate, truth, 10) == 5 / 20
-
-
-def test_accuracy_prints_a_line_for_every_heatmap(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    np.save(tmp_path / "array.npy", np.random.default_rng(4).integers(0, 99, (64, 64)))
-    command: list[Any] = ["accuracy", "--array", tmp_path / "array.npy", "--cells", "32"]
-
-    status = main([str(part) for part in (*command, "--trials", "2", "--json")])
-
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert status == 0
-    assert [line["mechanism"] for line in lines] == HEATMAPS
-    measures = ("mae", "l2_scaled", "kl", "earth_movers", "seconds")
-    assert all(line[name] > 0 for line in lines for name in measures)
-    # These mechanisms show single cells, so there is no unevenness within a box to measure.
-    assert {line["mechanism"] for line in lines if line["weighted_variance"] == 0} >= {
-        "uniform-grid",
-        "quadtree",
-    }
-
-
-def test_impossible_options_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    np.save(tmp_path / "array.npy", np.ones((64, 64)))
-    command = ["accuracy", "--array", str(tmp_path / "array.npy"), "--cells"]
-
-    assert main([*command, "13"]) == 2
-    assert "divides its side" in capsys.readouterr().err
-    assert main([*command, "32", "--epsilon", "0"]) == 2
-    assert "greater than zero" in capsys.readouterr().err
-    assert main([*command, "32", "--mechanism", "nothing"]) == 2
-    assert "uniform-grid" in capsys.readouterr().err

@@ -21,8 +21,3 @@ def test_every_combination_has_its_own_number_and_is_restored_from_it() -> None:
     words = [("1.4", "2.0", OTHER)[first] for first, _ in pairs]
     assert columns["app"].tolist() == words
     assert columns["device"].tolist() == [("phone", OTHER)[second] for _, second in pairs]
-
-
-def test_an_attribute_is_stored_as_it_is_declared() -> None:
-    assert APP.to_json() == {"column": "app", "values": ["1.4", "2.0"]}
-    assert Attribute.from_json(APP.to_json()) == APP

@@ -11,8 +11,6 @@ import shapely
 from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.parameters import (
-    json_schema,
-    layers_named,
     param,
     parse_parameters,
     settle_layers,
@@ -40,16 +38,6 @@ def test_a_layer_is_found_by_its_name_and_kind() -> None:
         Domain(AREA).layer("wards", Zones)
 
 
-def test_an_empty_name_means_the_only_layer() -> None:
-    known = {"wards": LayerKind.ZONES, "streets": LayerKind.DENSITY}
-    settled = settle_layers(Params(), known)
-    assert (settled.zones, settled.prior) == ("wards", "")
-    assert layers_named(settled) == ["wards"]
-    with pytest.raises(InvalidInput, match="choose from wards, tracts") as refusal:
-        settle_layers(Params(), {**known, "tracts": LayerKind.ZONES})
-    assert refusal.value.field == "zones"
-
-
 @pytest.mark.parametrize("name", ["streets", "nowhere"])
 def test_an_undeclared_layer_is_refused(name: str) -> None:
     known = {"wards": LayerKind.ZONES, "streets": LayerKind.DENSITY}
@@ -61,12 +49,3 @@ def test_an_undeclared_layer_is_refused(name: str) -> None:
     with pytest.raises(InvalidInput) as refusal:
         settle_layers(parse_parameters(Params, {"zones": "wards", "prior": "wards"}), known)
     assert refusal.value.field == "prior"
-
-
-def test_the_schema_says_which_kind_of_layer_is_named() -> None:
-    assert json_schema(Params)["properties"]["zones"] == {
-        "type": "string",
-        "description": "Where to count.",
-        "default": "",
-        "x-layer": "zones",
-    }

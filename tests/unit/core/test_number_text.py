@@ -10,7 +10,6 @@ import pytest
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.levels import parse_level, parse_radius
-from dpgeo.core.number_text import number_text
 from dpgeo.core.parameters import param, parse_parameters
 
 
@@ -40,17 +39,7 @@ def test_numbers_of_programs_and_other_scripts_are_refused(
         read(text)
 
 
-@pytest.mark.parametrize("read", READERS)
-@pytest.mark.parametrize("text", ["10", " 10 ", "\t10\n"])
-def test_blanks_around_a_number_are_ignored(read: Callable[[str], object], text: str) -> None:
-    assert read(text) == read("10")
-
-
 @pytest.mark.parametrize("text", [text for text in ODD if text != "1\u00a00"])
 def test_logarithms_are_as_strict(text: str) -> None:
     with pytest.raises(InvalidInput):
         parse_level(f"ln({text})")
-
-
-def test_a_plain_number_stays_as_it_is() -> None:
-    assert number_text(" +1.5e3 ") == "+1.5e3"

@@ -15,18 +15,6 @@ def test_every_hour_of_the_week_is_in_one_slice(name: str) -> None:
     assert min(sizes) > 0
 
 
-def test_slices_match_their_names() -> None:
-    friday, saturday = 4 * 24, 5 * 24
-    weekends = TIME_SLICES["working days and weekends"]
-    hours = TIME_SLICES["6 hours"]
-
-    assert weekends.titles[weekends.of_hour[friday + 23]] == "Monday to Friday"
-    assert weekends.titles[weekends.of_hour[saturday]] == "Saturday and Sunday"
-    assert hours.titles[hours.of_hour[saturday + 5]] == "00:00 to 06:00"
-    assert hours.titles[hours.of_hour[saturday + 6]] == "06:00 to 12:00"
-    assert TIME_SLICES["days of the week"].titles[saturday // 24] == "Saturday"
-
-
 @pytest.mark.parametrize(
     "of_hour", [(0,) * 167, (0,) * HOURS_A_WEEK, (0, 1, 2) * 56], ids=["short", "none", "many"]
 )

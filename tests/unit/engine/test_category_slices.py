@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from dpgeo.core.categories import Category
 from dpgeo.core.domain import Domain
-from dpgeo.core.errors import PrivacyError
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.measures import Measure
 from dpgeo.core.slices import SlicedGrid, SlicedZones, Slicing
@@ -128,13 +127,3 @@ def test_zones_and_values_of_a_measure_are_divided(tmp_path: Path, unit: Unit) -
     whole = view.value_shares(OVERLAPPING, SPEED)._read_by_meter()
     assert above.sum(axis=0).tolist() == whole[0].tolist()
     assert numbers.tolist() == counts_of(view, divided).tolist()
-
-
-def test_only_declared_categories_divide(tmp_path: Path) -> None:
-    view = view_of(written(tmp_path / "none.parquet", [], []))
-    other = Slicing(category=Category("mode", "Mode", ("walk",)))
-    for regions in (SlicedGrid(GRID, other), SlicedZones(OVERLAPPING, other)):
-        with pytest.raises(PrivacyError):
-            view.sliced_histogram(regions)
-        with pytest.raises(PrivacyError):
-            view.value_shares(regions, SPEED)

@@ -14,13 +14,10 @@ from numpy.typing import NDArray
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.released import NO_TIME
 from dpgeo.engine.duckdb_view import (
     HEAP_LIMIT,
     DuckDBView,
     Sampling,
-    choose_sampling,
-    people_of,
 )
 from dpgeo.privacy.positions import WHOLE, Shard
 from dpgeo.spatial.grid import Grid
@@ -92,15 +89,6 @@ def test_it_locates_every_position_as_the_grid_does(tmp_path: Path, cells: int) 
     np.testing.assert_array_equal(counts, expected)
 
 
-@pytest.mark.parametrize("passes", [1, 3, 8])
-def test_every_person_belongs_to_one_pass(passes: int) -> None:
-    groups = [people_of(number, passes) for number in range(passes)]
-    assert groups[0]["first_person"] == 0
-    assert groups[-1]["last_person"] == 2**64 - 1
-    for one, following in itertools.pairwise(groups):
-        assert following["first_person"] == int(str(one["last_person"])) + 1
-
-
 @BOTH
 def test_a_bound_above_all_contributions_counts_everything(
     tmp_path: Path, counting: Counting
@@ -165,18 +153,6 @@ def test_counts_do_not_depend_on_row_order_or_on_how_work_is_divided(
                 np.testing.assert_array_equal(counts, expected)
 
 
-@BOTH
-def test_another_salt_draws_another_sample(tmp_path: Path, counting: Counting) -> None:
-    grid = Grid.over(AREA, 32)
-    path = write(tmp_path / "canonical.parquet", wanderers(np.random.default_rng(5), 50, 2000))
-
-    one = count(path, grid, counting=counting)
-    other = count(path, grid, counting=counting, salt=SALT[::-1])
-
-    assert one.sum() == other.sum() == 150
-    assert (one != other).any()
-
-
 def test_a_cell_counts_a_person_once_however_often_they_came(tmp_path: Path) -> None:
     grid = Grid.over(AREA, 4)
     x, y = centre(grid, 1, 2)
@@ -188,15 +164,6 @@ def test_a_cell_counts_a_person_once_however_often_they_came(tmp_path: Path) -> 
 
     assert (people[1, 2], people.sum()) == (1, 1)
     assert (visits[1, 2], visits.sum()) == (10, 10)
-
-
-def test_exact_duplicates_are_separate_visits(tmp_path: Path) -> None:
-    grid = Grid.over(AREA, 4)
-    x, y = centre(grid, 0, 3)
-    path = write(tmp_path / "canonical.parquet", [(7, x, y, 5)] * 4)
-
-    assert count(path, grid, counting=Counting.VISITS, bound=10)[0, 3] == 4
-    assert count(path, grid, counting=Counting.VISITS, bound=2)[0, 3] == 2
 
 
 def test_people_whose_hashes_agree_in_one_half_stay_distinct(tmp_path: Path) -> None:
@@ -260,24 +227,6 @@ def test_a_file_in_a_folder_named_like_a_pattern_is_read(tmp_path: Path) -> None
     assert count(path, grid)[0, 1] == 1
 
 
-def test_it_reports_progress_after_each_pass(tmp_path: Path) -> None:
-    heard: list[tuple[int, int]] = []
-    view = DuckDBView(
-        write(tmp_path / "canonical.parquet", wanderers(np.random.default_rng(6), 9, 90)),
-        domain=Domain(AREA),
-        unit=Unit.PERSON,
-        counting=Counting.VISITS,
-        bound=2,
-        salt=SALT,
-        sampling=Sampling(heap=True, passes=3),
-        progress=lambda done, total: heard.append((done, total)),
-    )
-
-    view.histogram(Grid.over(AREA, 4))
-
-    assert heard == [(1, 3), (2, 3), (3, 3)]
-
-
 @pytest.mark.parametrize(("unit", "bound"), [(Unit.PERSON, 0), (Unit.PERSON, -2), (Unit.RECORD, 2)])
 def test_a_contribution_bound_invalid_for_the_privacy_unit_is_refused(
     unit: Unit, bound: int
@@ -292,32 +241,6 @@ def test_a_contribution_bound_invalid_for_the_privacy_unit_is_refused(
             salt=SALT,
         )
     assert caught.value.field == "bound"
-
-
-def test_it_refuses_a_salt_of_another_length() -> None:
-    with pytest.raises(ValueError, match="16 bytes"):
-        DuckDBView(
-            Path("unread.parquet"),
-            domain=Domain(AREA),
-            unit=Unit.PERSON,
-            counting=Counting.PEOPLE,
-            bound=1,
-            salt=b"short",
-        )
-
-
-def test_large_files_are_read_in_passes_that_fit_the_memory() -> None:
-    def chosen(counting: Counting, bound: int) -> Sampling:
-        return choose_sampling(
-            counting, rows=10**8, people=2 * 10**6, bound=bound, memory=1 << 30, threads=2
-        )
-
-    assert chosen(Counting.VISITS, 10) == Sampling(heap=True, passes=4)
-    assert chosen(Counting.VISITS, 1000) == Sampling(heap=False, passes=8)
-    assert chosen(Counting.PEOPLE, 10) == Sampling(heap=True, passes=8)
-    assert chosen(Counting.PEOPLE, 1000) == Sampling(heap=False, passes=8)
-    small = choose_sampling(Counting.VISITS, rows=0, people=0, bound=10, memory=1 << 30, threads=2)
-    assert small.passes == 1
 
 
 @BOTH
@@ -415,17 +338,6 @@ def test_public_attributes_stay_with_their_reports_and_do_not_affect_the_choice(
     assert len(combinations[0]) == (18 if unit is Unit.RECORD else 9)
 
 
-def test_at_most_bound_reports_of_each_person_are_perturbed(tmp_path: Path) -> None:
-    rows = [(person, 1.0 * number, 2.0, number) for person in range(5) for number in range(person)]
-    path = write(tmp_path / "rows.parquet", rows)
-    assert len(reports(path, bound=2)) == 0 + 1 + 2 + 2 + 2
-    assert len(reports(path, bound=9)) == 10
-    chosen = {
-        salt: tuple(sorted(reports(path, bound=2, salt=bytes([salt] * 16)))) for salt in range(8)
-    }
-    assert len(set(chosen.values())) > 1
-
-
 def test_the_choice_of_reports_does_not_depend_on_their_places(tmp_path: Path) -> None:
     random = np.random.default_rng(5)
     persons = random.integers(0, 20, 400)
@@ -475,21 +387,6 @@ def test_every_privacy_unit_is_in_exactly_one_shard(tmp_path: Path, unit: Unit, 
         whose = {time: person for person, _, _, time in rows}
         people = [{whose[time] for _, _, time in share} for share in shares]
         assert sum(map(len, people)) == len(set.union(*people)) == 50
-
-
-def test_a_persons_shard_follows_from_their_keyed_hash_alone(tmp_path: Path) -> None:
-    """A person's shard depends only on the person's keyed hash.
-
-    Workers with different DuckDB versions, whose hash functions may differ, therefore assign every
-    person to the same shard.
-    """
-    rows: list[Row] = [(who, 1.0, 2.0, who) for who in range(30)]
-    path = write(tmp_path / "rows.parquet", rows)
-    stored = pq.read_table(path)
-    low = dict(zip(stored["time"].to_pylist(), stored["person_low"].to_pylist(), strict=True))
-    for number in range(4):
-        times = {time for _, _, time in reports(path, bound=1, shard=Shard(number, 4))}
-        assert times == {time for time, word in low.items() if word % 4 == number}
 
 
 @pytest.mark.parametrize(("unit", "bound", "lacking"), [(Unit.PERSON, 3, 5), (Unit.RECORD, 1, 0)])
@@ -562,12 +459,6 @@ def test_a_person_s_reports_are_chosen_without_regard_to_others(tmp_path: Path) 
     rest = reports(write(tmp_path / "b.parquet", without), bound=3)
     assert set(rest) < set(whole)
     assert len(whole) - len(rest) == 3
-
-
-def test_times_are_rounded_or_left_out(tmp_path: Path) -> None:
-    path = write(tmp_path / "rows.parquet", [(1, 1.0, 2.0, 3_700), (2, 1.0, 2.0, None)])
-    assert {time for _, _, time in reports(path, bound=1, time_step=3_600)} == {3_600, NO_TIME}
-    assert {time for _, _, time in reports(path, bound=1, time_step=None)} == {None}
 
 
 @pytest.mark.parametrize("passes", [1, 3])

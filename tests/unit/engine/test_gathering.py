@@ -11,31 +11,14 @@ import pytest
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.engine import gathering
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.engine.gathering import gather
 from dpgeo.spatial.grid import Grid
-from tests.unit.engine.canonical import AREA, Row, wanderers, write
+from tests.unit.engine.canonical import AREA, wanderers, write
 
 
 def rows_in(path: Path) -> list[tuple[object, ...]]:
     return [tuple(row.values())[1:] for row in pq.read_table(path).to_pylist()]
-
-
-def test_rows_keep_their_order_file_after_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gathering, "ROWS", 7)
-    random = np.random.default_rng(1)
-    months = [wanderers(random, 5, size) for size in (40, 1, 90)]
-    empty: list[Row] = []
-    paths = [
-        write(tmp_path / f"{number}.parquet", rows) for number, rows in enumerate([*months, empty])
-    ]
-    seen: list[tuple[int, int]] = []
-    gather(paths, tmp_path / "all", progress=lambda done, total: seen.append((done, total)))
-    assert rows_in(tmp_path / "all") == [row for rows in months for row in rows]
-    assert seen[-1] == (len(rows_in(tmp_path / "all")),) * 2
 
 
 def test_a_window_has_its_first_second_and_not_its_last_and_no_row_without_a_time(
@@ -52,11 +35,6 @@ def test_a_window_has_its_first_second_and_not_its_last_and_no_row_without_a_tim
     gather([path], tmp_path / "none", between=(100, 200))
     assert rows_in(tmp_path / "none") == []
     assert pq.read_schema(tmp_path / "none") == timeless.schema
-
-
-def test_without_files_there_is_nothing_to_copy(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no file"):
-        gather([], tmp_path / "all")
 
 
 @pytest.mark.parametrize("counting", list(Counting))

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import Conflict
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.trip_paths import TripPaths
 from dpgeo.engine.duckdb_view import Answer, DuckDBView, Sampling
 from dpgeo.engine.in_place import (
     EVERYBODY,
@@ -33,7 +32,6 @@ from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.near_places import NearPlaces
 from dpgeo.spatial.places import Places
 from tests.unit.engine.canonical import AREA, wanderers, write
-from tests.unit.engine.test_trips import travellers, write_trips
 from tests.unit.engine.test_zoned import ZONES
 
 GRID = Grid.over(AREA, 16)
@@ -118,19 +116,6 @@ def test_records_are_counted_in_overlapping_zones(path: Path) -> None:
     assert rows.read == [rows.number] * 3
 
 
-def test_totals_and_popularity_are_those_of_one_file(path: Path) -> None:
-    settings = settings_of()
-    both = [InPlaceView(FileRows(path), **settings), DuckDBView(path, **settings)]
-    totals = [view.totals(GRID, sightings=5, visits=9) for view in both]
-    for name in ("people", "sightings", "visits"):
-        here, there = (getattr(each, name)._read_by_meter() for each in totals)
-        np.testing.assert_array_equal(here, there)
-    here, there = (view.contributions(GRID, 7)._read_by_meter() for view in both)
-    np.testing.assert_array_equal(here, there)
-    here, there = (view.popularity(ZONES)._read_by_meter() for view in both)
-    np.testing.assert_array_equal(here, there)
-
-
 def divided(rows: Rows, shards: int, asked: list[Question], **changes: Any) -> InPlaceView:
     """Return a view that divides its counting into at least `shards` passes, run by other views.
 
@@ -201,17 +186,6 @@ def test_positions_are_read_from_a_copy_that_is_made_once(path: Path, tmp_path: 
         InPlaceView(rows, **settings_of()).positions(time_step=None)
 
 
-def test_features_of_trips_are_those_of_one_file(tmp_path: Path) -> None:
-    path = write_trips(tmp_path / "trips.parquet", travellers())
-    paths = TripPaths(grid=GRID, gap_minutes=240)
-    in_place = InPlaceView(FileRows(path), **settings_of(folder=tmp_path))
-    both = [view.trip_features(paths) for view in (in_place, DuckDBView(path, **settings_of()))]
-    for name in ("ends", "moves", "lengths"):
-        here, there = (getattr(each, name)._read_by_meter() for each in both)
-        np.testing.assert_array_equal(here, there)
-        assert there.any()
-
-
 def test_an_error_of_the_source_is_raised_as_it_is(path: Path, tmp_path: Path) -> None:
     rows = FileRows(path, fails=True)
     with pytest.raises(Conflict, match="was changed"):
@@ -226,9 +200,3 @@ def test_an_error_of_the_source_is_raised_as_it_is(path: Path, tmp_path: Path) -
 def people_in(rows: Rows, folder: Path) -> int:
     parts = [rows.batches(*EVERYBODY), rows.batches(*EVERYBODY)]
     return write_people(parts, rows.schema, folder / "people.parquet", memory_bytes=1 << 28)
-
-
-def test_distinct_people_of_all_parts_are_written(path: Path, tmp_path: Path) -> None:
-    assert people_in(FileRows(path), tmp_path) == 50
-    people = pq.read_table(tmp_path / "people.parquet")
-    assert sorted(people["person_low"].to_pylist()) == list(range(50))

@@ -57,21 +57,6 @@ def located(rows: list[Row], near: NearPlaces = NEAR) -> tuple[list[int], list[i
 
 
 @BOTH
-def test_with_a_large_bound_every_row_or_person_within_reach_counts(
-    tmp_path: Path, counting: Counting
-) -> None:
-    rows, _ = city()
-    near = NearPlaces(STOPS, 900)
-    index, place = located(rows, near)
-    assert 0 < len(index) < len(rows)
-    seen = [(rows[row][0], at) for row, at in zip(index, place, strict=True)]
-    pairs = seen if counting is Counting.VISITS else list(set(seen))
-    truth = np.bincount([at for _, at in pairs], minlength=len(STOPS))
-    view = view_of(write(tmp_path / "a.parquet", rows), counting=counting, bound=1000)
-    assert view.zone_counts(near)._read_by_meter().tolist() == truth.tolist()
-
-
-@BOTH
 def test_a_person_adds_at_most_the_bound_over_all_places_and_contexts(
     tmp_path: Path, counting: Counting
 ) -> None:

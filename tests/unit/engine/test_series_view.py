@@ -78,10 +78,6 @@ def view_of(
     )
 
 
-def ignore(path: Path) -> None:
-    pass
-
-
 def used_in(path: Path) -> dict[tuple[int, int], int]:
     rows = pq.read_table(path).to_pylist()
     return {(row["person_high"], row["person_low"]): row["used"] for row in rows}
@@ -201,14 +197,6 @@ def test_erased_people_are_not_counted_and_have_nothing_left(tmp_path: Path) -> 
     assert counts.sum() == sum(after.values()) - sum(first.values())
 
 
-def test_an_empty_period_keeps_the_state(tmp_path: Path) -> None:
-    [rows] = weeks(1)
-    counts, used = run(tmp_path, [rows, [], rows], each=2, bound=9)
-    assert counts[1].sum() == 0
-    assert used[0] == used[1]
-    assert counts[2].sum() > 0
-
-
 def test_a_period_is_counted_once_and_as_one_vector(tmp_path: Path) -> None:
     [rows] = weeks(1)
     view = view_of(tmp_path, rows, "once", each=2, bound=9, before=None)
@@ -219,20 +207,6 @@ def test_a_period_is_counted_once_and_as_one_vector(tmp_path: Path) -> None:
     for name in ("visits", "popularity", "totals", "positions", "preferring"):
         with pytest.raises(PrivacyError, match="counted once"):
             getattr(fresh, name)(GRID)
-
-
-def test_records_have_no_allowance(tmp_path: Path) -> None:
-    [rows] = weeks(1)
-    with pytest.raises(PrivacyError, match="one person"):
-        SeriesView(
-            write(tmp_path / "rows", rows),
-            allowances=Allowances(each=1, before=None, erased=(), keep=ignore),
-            domain=Domain(AREA),
-            unit=Unit.RECORD,
-            counting=Counting.VISITS,
-            bound=1,
-            salt=SALT,
-        )
 
 
 def used_by(gone: int, name: str, folder: Path, states: Sequence[str], **changes: Any) -> int:
@@ -265,11 +239,6 @@ def test_each_planted_fault_lets_a_person_add_more_than_the_allowance(tmp_path: 
     at_once = used_by(3, "once", tmp_path, ["", "once0", "once0"])
     never = used_by(3, "never", tmp_path, ["", "", ""])
     assert (lost, at_once, never) == (8, 7, 9)
-
-
-def test_a_salt_of_each_period_cannot_exceed_a_stored_allowance(tmp_path: Path) -> None:
-    salts = [bytes([number] * 16) for number in range(3)]
-    assert used_by(3, "salt", tmp_path, ["", "salt0", "salt1"], salts=salts) == 5
 
 
 def test_a_readmitted_person_whose_use_was_forgotten_exceeds_the_allowance(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.slices import SlicedGrid, Slicing
 from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.engine.duckdb_view import DuckDBView
-from dpgeo.ingest.times import EARLIEST, LATEST
 from dpgeo.privacy.bounding import Popularity
 from dpgeo.spatial.grid import Grid
 from tests.unit.engine.canonical import AREA, Row, centre, located, wanderers, write
@@ -99,16 +98,6 @@ def test_times_fall_into_the_slices_of_local_time(
     assert counts_of(view, sliced).ravel().tolist() == expected
 
 
-def test_the_earliest_and_the_latest_time_are_counted(tmp_path: Path) -> None:
-    sliced = sliced_grid(zone="UTC")
-    x, y = centre(sliced.grid, 2, 3)
-    rows: list[Row] = [(1, x, y, EARLIEST), (2, x, y, LATEST), (3, x, y, None)]
-    counts = counts_of(view_of(write(tmp_path / "canonical.parquet", rows)), sliced)
-
-    assert counts[:, 2, 3].tolist() == [1, 0, 0, 1]
-    assert counts.sum() == 2
-
-
 @BOTH
 def test_the_bound_holds_over_all_slices_together(tmp_path: Path, counting: Counting) -> None:
     sliced = sliced_grid(slices="3 hours")
@@ -140,17 +129,6 @@ def test_popular_places_are_kept_whatever_the_time(tmp_path: Path) -> None:
 
     assert bounded[:, 0, 0].sum() == bounded.sum() == 30
     assert counts_of(view, sliced)[:, 0, 0].sum() < 20
-
-
-def test_every_record_counts_when_the_privacy_unit_is_a_record(tmp_path: Path) -> None:
-    sliced = sliced_grid()
-    rows = wanderers(np.random.default_rng(7), 3, 200)
-    path = write(tmp_path / "canonical.parquet", rows)
-    timed = [region for region in regions(sliced, rows) if region is not None]
-
-    counts = counts_of(view_of(path, unit=Unit.RECORD, counting=Counting.VISITS, bound=1), sliced)
-
-    assert counts.ravel().tolist() == np.bincount(timed, minlength=sliced.size).tolist()
 
 
 @pytest.mark.parametrize("rows", [[], [(1, 0.0, 0.0, 0)]], ids=["empty", "a row"])

@@ -17,7 +17,6 @@ from tests.unit.engine.canonical import AREA
 from tests.unit.engine.test_trips import Trip, travellers, view_of, write_trips
 
 GRID = Grid.over(AREA, 6)
-EVERYTHING = 10**6
 
 
 def ways(rows: Sequence[Trip], paths: TripPaths) -> list[tuple[int, list[int]]]:
@@ -90,16 +89,6 @@ def test_removing_a_person_takes_away_that_persons_sample_alone(
     for whole, own, rest, most in zip(everybody, alone, others, (2, 120, 2), strict=True):
         assert np.array_equal(whole, own + rest)
         assert own.sum() == most
-
-
-def test_passes_do_not_change_the_counts(tmp_path: Path) -> None:
-    path = write_trips(tmp_path / "rows.parquet", travellers())
-    paths = TripPaths(grid=GRID, gap_minutes=240)
-    whole, parts = (
-        view_of(path, bound=2, memory_bytes=memory).trip_features(paths)
-        for memory in (1 << 30, 1 << 25)
-    )
-    assert np.array_equal(whole.moves._read_by_meter(), parts.moves._read_by_meter())
 
 
 def test_records_join_no_rows(tmp_path: Path) -> None:

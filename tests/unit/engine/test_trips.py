@@ -18,12 +18,12 @@ import shapely
 
 from dpgeo.core.categories import Category, category_column
 from dpgeo.core.domain import Domain
-from dpgeo.core.errors import InvalidInput, PrivacyError
+from dpgeo.core.errors import PrivacyError
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.slices import Slicing
 from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.core.trips import TripPairs
-from dpgeo.engine.duckdb_view import DuckDBView, Sampling
+from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import to_degrees
 from dpgeo.spatial.zones import Zones
@@ -165,23 +165,6 @@ def test_trips_are_those_of_a_loop(
     assert counts_of(people, pairs) == Counter(pair for _, pair in set(expected))
 
 
-@pytest.mark.parametrize("counting", list(Counting))
-@pytest.mark.parametrize("gap_hours", [0, 3])
-def test_removing_a_person_takes_away_at_most_the_bound_and_changes_no_other(
-    tmp_path: Path, counting: Counting, gap_hours: int
-) -> None:
-    pairs, bound = TripPairs(GRID, gap_hours), 2
-    rows = travellers()
-    facts: dict[str, Any] = {"counting": counting, "bound": bound}
-    whole = Counter(counts_of(view_of(write_trips(tmp_path / "a", rows), **facts), pairs))
-    for who in range(5):
-        rest = write_trips(tmp_path / f"b{who}", [row for row in rows if row[0] != who])
-        alone = write_trips(tmp_path / f"c{who}", [row for row in rows if row[0] == who])
-        own = Counter(counts_of(view_of(alone, **facts), pairs))
-        assert 0 < own.total() <= bound
-        assert Counter(counts_of(view_of(rest, **facts), pairs)) + own == whole
-
-
 @pytest.mark.parametrize("trips", [1, 4, 40])
 def test_a_person_adds_the_bound_on_one_pair_on_many_and_in_a_chain(
     tmp_path: Path, trips: int
@@ -210,17 +193,6 @@ def test_a_person_adds_the_bound_on_one_pair_on_many_and_in_a_chain(
     assert sum(counts_of(view_of(path, bound=4), TripPairs(GRID, 1)).values()) == min(trips, 4)
 
 
-def test_the_method_of_sampling_and_the_order_of_rows_change_nothing(tmp_path: Path) -> None:
-    pairs, rows = TripPairs(GRID, 3), travellers()
-    shuffled = [rows[n] for n in np.random.default_rng(3).permutation(len(rows))]
-    path = write_trips(tmp_path / "a", rows)
-    wanted = counts_of(view_of(path, bound=2), pairs)
-    assert counts_of(view_of(write_trips(tmp_path / "b", shuffled), bound=2), pairs) == wanted
-    for heap in (True, False):
-        sampling = Sampling(heap=heap, passes=3)
-        assert counts_of(view_of(path, bound=2, sampling=sampling), pairs) == wanted
-
-
 def test_records_are_trips_by_row_alone(tmp_path: Path) -> None:
     rows = travellers()
     path = write_trips(tmp_path / "trips", rows)
@@ -229,12 +201,6 @@ def test_records_are_trips_by_row_alone(tmp_path: Path) -> None:
     assert counts_of(view, pairs) == Counter(pair for _, pair in trips_of(pairs, rows))
     with pytest.raises(PrivacyError, match="persons"):
         view.trips(TripPairs(GRID, 3))
-
-
-def test_only_declared_categories_divide_trips(tmp_path: Path) -> None:
-    slices = Slicing(category=Category("home", "Home", ("here", "there")))
-    with pytest.raises(PrivacyError, match="declared category"):
-        view_of(write_trips(tmp_path / "trips", [])).trips(TripPairs(GRID, slices=slices))
 
 
 @pytest.mark.parametrize("counting", list(Counting))
@@ -267,14 +233,3 @@ def test_the_bound_of_trips_holds_over_all_values_together(
         own = counted(f"c{who}", [at for at in every if rows[at][0] == who])
         assert 0 < own.total() <= bound
         assert rest + own == whole
-
-
-def test_an_unknown_time_zone_is_refused_before_rows_are_read(tmp_path: Path) -> None:
-    path = write_trips(tmp_path / "trips", [])
-    with pytest.raises(InvalidInput):
-        view_of(path).trips(TripPairs(GRID, slices=Slicing(TIME_SLICES["6 hours"], "Mars/Base")))
-
-
-def test_nobody_makes_no_trip(tmp_path: Path) -> None:
-    for regions in (GRID, HALVES):
-        assert counts_of(view_of(write_trips(tmp_path / "none", [])), TripPairs(regions)) == {}

@@ -13,7 +13,6 @@ import shapely
 from numpy.typing import NDArray
 
 from dpgeo.core.domain import Domain
-from dpgeo.core.errors import PrivacyError
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.measures import Measure
 from dpgeo.engine.duckdb_view import DuckDBView, Sampling
@@ -150,18 +149,6 @@ def test_a_record_counts_once_whatever_zones_it_is_in(tmp_path: Path) -> None:
     for regions in (GRID, OVERLAPPING):
         numbers, _ = shares(path, regions, unit=Unit.RECORD, bound=1)
         assert numbers.sum() == with_value
-
-
-def test_an_undeclared_measure_is_refused(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.parquet", *city())
-    with pytest.raises(PrivacyError):
-        shares(path, measure=Measure("speed", "Speed", "km/h", 0.0, 51.0))
-
-
-def test_an_empty_file_has_no_shares(tmp_path: Path) -> None:
-    numbers, sums = shares(written(tmp_path / "a.parquet", [], []))
-    assert not numbers.any()
-    assert not sums.any()
 
 
 @pytest.mark.parametrize("counting", list(Counting))

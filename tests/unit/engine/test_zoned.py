@@ -132,10 +132,6 @@ def test_a_record_in_several_zones_counts_in_one_that_no_other_record_chooses(
         np.testing.assert_array_equal(whole, rest + gone)
 
 
-def test_an_empty_file_has_zero_counts(tmp_path: Path) -> None:
-    assert count(write(tmp_path / "rows.parquet", [])).tolist() == [0] * 5
-
-
 # Tests of bounding that prefers popular places
 
 
@@ -206,31 +202,3 @@ def test_with_given_ranks_a_person_does_not_affect_other_samples(tmp_path: Path)
         of_one = counts("alone.parquet", [row for row in rows if row[0] == person])
         np.testing.assert_array_equal(whole - without, of_one)
         assert of_one.sum() <= 3
-
-
-def test_rows_are_located_once_for_all_measurements_of_the_same_zones(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    written: list[Zones] = []
-
-    def write_and_note(source: Path, target: Path, zones: Zones, unit: Unit) -> None:
-        written.append(zones)
-        write_zoned(source, target, zones, unit)
-
-    write_zoned = zoned.write_zoned
-    monkeypatch.setattr(zoned, "write_zoned", write_and_note)
-    path = write(tmp_path / "people.parquet", wanderers(np.random.default_rng(1), 10, 50))
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    counted = view(path, folder=scratch)
-    once = counted.zone_counts(ZONES)._read_by_meter()
-    counted.totals(ZONES, sightings=3, visits=3)
-    counted.preferring(Popularity(ZONES, np.arange(5))).zone_counts(ZONES)
-    assert written == [ZONES]
-    others = Zones(keys=ZONES.keys[:1], names=ZONES.names[:1], shapes=ZONES.shapes[:1])
-    of_others = counted.zone_counts(others)._read_by_meter()
-    assert np.array_equal(counted.zone_counts(ZONES)._read_by_meter(), once)
-    assert written == [ZONES, others, ZONES]
-    assert of_others == view(path).zone_counts(others)._read_by_meter()
-    del counted
-    assert not list(scratch.iterdir())

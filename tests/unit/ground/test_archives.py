@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from pmtiles.reader import MmapSource, Reader, all_tiles
+from pmtiles.reader import MmapSource, all_tiles
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ground import archives
@@ -17,15 +17,6 @@ from tests.unit.ground.files import TILES
 def tiles_of(path: Path) -> dict[tuple[int, int, int], bytes]:
     with path.open("rb") as file:
         return dict(all_tiles(MmapSource(file)))
-
-
-def test_a_copy_has_the_same_tiles(tmp_path: Path) -> None:
-    copy = tmp_path / "copy.pmtiles"
-    bounds, metadata = archives.convert(TILES, copy)
-    assert tiles_of(copy) == tiles_of(TILES)
-    assert bounds == pytest.approx((9.471, 47.048, 9.636, 47.271), abs=0.001)
-    assert {"streets", "place_labels", "land"} <= set(archives.layers_of(metadata))
-    assert archives.zooms(copy) == (0, 14)
 
 
 def test_a_box_keeps_the_tiles_that_touch_it(tmp_path: Path) -> None:
@@ -40,23 +31,6 @@ def test_a_box_keeps_the_tiles_that_touch_it(tmp_path: Path) -> None:
     deepest = {place[1:] for place in cut_tiles if place[0] == 14}
     wanted = {(x, y) for x in range(left, right + 1) for y in range(top, bottom + 1)}
     assert deepest == wanted & {place[1:] for place in whole if place[0] == 14}
-
-
-def test_rows_of_mbtiles_are_turned_north_up(tmp_path: Path) -> None:
-    source, target = tmp_path / "a.mbtiles", tmp_path / "a.pmtiles"
-    with TILES.open("rb") as file:
-        metadata = Reader(MmapSource(file)).metadata()
-    with sqlite3.connect(source) as database:
-        database.execute("CREATE TABLE metadata (name TEXT, value TEXT)")
-        database.execute("CREATE TABLE tiles (zoom_level, tile_column, tile_row, tile_data BLOB)")
-        database.executemany("INSERT INTO metadata VALUES (?, ?)", metadata.items())
-        for (zoom, column, row), body in tiles_of(TILES).items():
-            plain = gzip.decompress(body)
-            south = (1 << zoom) - 1 - row
-            database.execute("INSERT INTO tiles VALUES (?, ?, ?, ?)", (zoom, column, south, plain))
-    archives.convert(source, target)
-    unpacked = {place: gzip.decompress(body) for place, body in tiles_of(target).items()}
-    assert unpacked == {at: gzip.decompress(body) for at, body in tiles_of(TILES).items()}
 
 
 def test_other_files_are_refused_with_the_remedy(tmp_path: Path) -> None:

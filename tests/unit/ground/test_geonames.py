@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import zipfile
 from pathlib import Path
 
@@ -10,9 +9,8 @@ import pytest
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ground import regions
-from dpgeo.ground.adding import ground_add, world_build
+from dpgeo.ground.adding import world_build
 from dpgeo.ground.world_search import IndexedSearch
-from tests.unit.ground.files import TILES
 from tests.unit.spatial.test_named_places import SHAPES, world
 
 
@@ -61,20 +59,6 @@ def test_towns_are_found_by_their_names_in_other_languages(tmp_path: Path, table
     search = IndexedSearch(regions.world_file(folder))
     assert [each.is_exact for each in search.search("wien")] == [True, False]
     assert search.source.date == "2026-11-01"
-
-
-def test_the_worlds_towns_are_no_region_and_stay(tmp_path: Path, table: Path) -> None:
-    folder = tmp_path / "ground"
-    world_build(folder, table, world(tmp_path, SHAPES))
-    past = table.stat().st_mtime - regions.KEPT_SECONDS - 60
-    os.utime(regions.world_file(folder), (past, past))
-    regions.sweep(folder)
-    assert found(folder, "wien")
-    assert regions.regions(folder) == []
-    with pytest.raises(InvalidInput, match="choose another"):
-        ground_add(folder, TILES, name="world")
-    regions.region_remove(folder, "world")
-    assert found(folder, "wien") == []
 
 
 @pytest.mark.parametrize(

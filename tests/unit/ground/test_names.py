@@ -10,9 +10,9 @@ import shapely
 
 from dpgeo.ground import names
 from dpgeo.ground.names import Place
-from dpgeo.ground.osm_names import _others, extract_names, tile_names
-from dpgeo.ground.words import error_keys, fold, is_near, spellings
-from tests.unit.ground.files import EXTRACT, TILES
+from dpgeo.ground.osm_names import extract_names
+from dpgeo.ground.words import fold
+from tests.unit.ground.files import EXTRACT
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -64,11 +64,6 @@ def test_places_are_found_as_people_type_them(
     assert found(extract, text)[0] == first
 
 
-def test_nothing_is_found_for_nothing(extract: Path) -> None:
-    for text in ("", "  ", "?!", '"', "* OR x", "NEAR(a)", "qqqqqqqq"):
-        assert names.search(extract, text) == [] or text == "* OR x"
-
-
 def test_areas_have_outlines_and_municipalities_are_named(extract: Path) -> None:
     vaduz = next(each for each in names.search(extract, "vaduz") if each.has_outline)
     shape = names.outline(extract, vaduz.id)
@@ -97,38 +92,6 @@ def test_one_typing_error_is_forgiven(extract: Path) -> None:
     ]
 
 
-def test_tiles_without_an_extract_give_names_without_outlines(tmp_path: Path) -> None:
-    from dpgeo.ground.archives import metadata
-
-    path = tmp_path / "a.sqlite"
-    names.build(path, tile_names(TILES, metadata(TILES)), "tiles")
-    assert found(path, "vaduz")[0] == ("Vaduz", "capital")
-    assert ("Landstrasse", "street") in found(path, "landstrasse")
-    assert not any(place.has_outline for place in names.search(path, "vaduz"))
-
-
-def test_names_in_any_language_come_from_an_extracts_further_tags() -> None:
-    tags = (
-        '"name:ja"=>"\u30d5\u30a1\u30c9\u30a5\u30fc\u30c4","name:zh-Hant"=>"A;B",'
-        '"official_name"=>"V \\"x\\"",'
-        '"old_name:gsw"=>"Fadoz","openGeoDB:name"=>"no","name:etymology"=>"no",'
-        '"website"=>"name:it"'
-    )
-    row = {"name:en": "Vaduz", "name:fr": None, "other_tags": tags}
-    given = ["Vaduz", "\u30d5\u30a1\u30c9\u30a5\u30fc\u30c4", "A", "B", 'V "x"', "Fadoz"]
-    assert _others(row) == given
-    assert _others({"other_tags": float("nan")}) == []
-
-
-def test_a_search_for_another_name_prefers_the_place_that_has_it(tmp_path: Path) -> None:
-    at = shapely.Point(1, 2)
-    path = tmp_path / "a.sqlite"
-    larger = Place(name="Wiener Wald", kind="city", shape=at, population=2e6)
-    vienna = Place(name="Vienna", kind="city", shape=at, others=["Wien"], population=1e6)
-    names.build(path, [larger, vienna], "")
-    assert [each.name for each in names.search(path, "wien")] == ["Vienna", "Wiener Wald"]
-
-
 def test_an_exact_name_comes_before_larger_places_that_begin_with_it(tmp_path: Path) -> None:
     def places() -> list[Place]:
         at = shapely.Point(1, 2)
@@ -138,36 +101,3 @@ def test_an_exact_name_comes_before_larger_places_that_begin_with_it(tmp_path: P
     path = tmp_path / "a.sqlite"
     names.build(path, places(), "")
     assert names.search(path, "berg")[0].name == "Berg"
-
-
-def test_spellings_of_a_name() -> None:
-    assert spellings("St. Gallen") == {"st gallen", "saint gallen"}
-    assert spellings("Zürich") == {"zurich", "zuerich"}
-    assert fold("Łódź, Ærø  O'Hara") == "lodz aero o hara"
-    assert fold("Ελλάδα Москва 東京") == "ελλαδα москва 東京"
-
-
-@pytest.mark.parametrize(
-    ("typed", "near"),
-    [
-        ("strasse", True),
-        ("strase", True),
-        ("strassse", True),
-        ("stresse", True),
-        ("starsse", True),
-        ("strass", True),
-        ("stras", True),
-        ("tsrase", False),
-        ("street", False),
-        ("xtrasze", False),
-    ],
-)
-def test_one_error_and_no_more(typed: str, near: bool) -> None:
-    assert is_near(typed, "strasse") == near
-
-
-def test_words_with_one_error_share_a_key() -> None:
-    random = Random(3)  # noqa: S311 - the same words in each run
-    for _ in range(500):
-        word = "".join(random.choices(LETTERS, k=random.randrange(4, 14)))
-        assert error_keys(word) & error_keys(mistyped(word, random))

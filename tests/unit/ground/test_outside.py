@@ -11,10 +11,6 @@ URL = "https://tiles.example.org:8443/shortbread/{z}/{x}/{y}.mvt?key=1"
 CREDIT = "© OpenStreetMap contributors"
 
 
-def test_without_an_address_there_is_no_other_server() -> None:
-    assert read_outside("", "", "0-14") is None
-
-
 def test_an_address_names_one_origin() -> None:
     ground = read_outside(URL, f" {CREDIT} ", "2-15")
     assert ground is not None

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -12,12 +10,9 @@ import pytest
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ground import archives, regions
-from dpgeo.ground.adding import ground_add, search_build
+from dpgeo.ground.adding import ground_add
 from dpgeo.ground.names import search
-from tests.disks import small_disk
-from tests.unit.ground.files import EXTRACT, TILES
-
-ROOT = Path(__file__).parents[3]
+from tests.unit.ground.files import TILES
 
 BOX = (9.50, 47.12, 9.54, 47.16)
 
@@ -49,43 +44,11 @@ def test_regions_lie_side_by_side(tmp_path: Path) -> None:
         regions.region_remove(tmp_path, "a")
 
 
-def test_an_extract_gives_tiles_of_the_same_schema(tmp_path: Path) -> None:
-    region = ground_add(tmp_path, EXTRACT, name="extract", bounds=BOX)
-    tiles = tmp_path / f"{region.tiles}.pmtiles"
-    layers = set(archives.layers_of(archives.metadata(tiles)))
-    assert {"streets", "street_labels", "place_labels", "land", "water_lines"} <= layers
-    assert archives.convert(tiles, tmp_path / "copy.pmtiles")[0] == pytest.approx(BOX)
-    body = archives.tile(tiles, 14, *archives.tile_at(9.52, 47.14, 14))
-    assert body
-    assert len(body) > 500
-
-
-def test_a_search_is_built_anew_with_outlines(tmp_path: Path) -> None:
-    region = ground_add(tmp_path, TILES, name="here", bounds=BOX)
-    again = search_build(tmp_path, "here", EXTRACT)
-    assert again.names != region.names
-    assert again.tiles == region.tiles
-    assert any(place.has_outline for place in search(tmp_path / f"{again.names}.sqlite", "vaduz"))
-
-
 @pytest.mark.parametrize("name", ["", "A", "../x", "a b", "x" * 61, "-a"])
 def test_names_that_could_be_paths_are_refused(tmp_path: Path, name: str) -> None:
     with pytest.raises(InvalidInput, match="small letters"):
         ground_add(tmp_path, TILES, name=name)
     assert not list(tmp_path.iterdir())
-
-
-def test_temporary_files_lie_beside_the_ground(tmp_path: Path) -> None:
-    """Temporary files are put beside the basemap, since containers have little room elsewhere."""
-    folder = tmp_path / "ground"
-    run = "import sys; from pathlib import Path; from dpgeo.ground.adding import ground_add; "
-    run += "ground_add(Path(sys.argv[1]), Path(sys.argv[2]), name='here')"
-    with small_disk(tmp_path / "tmp", 64 * 1024) as disk:
-        places = dict.fromkeys(("TMPDIR", "SQLITE_TMPDIR", "CPL_TMPDIR"), str(disk.folder))
-        command = [sys.executable, "-c", run, str(folder), str(TILES)]
-        subprocess.run(command, cwd=ROOT, env={**os.environ, **places}, check=True, timeout=300)
-    assert [path.suffix for path in sorted(folder.iterdir())].count(".pmtiles") == 1
-    assert len(list(folder.iterdir())) == 3
 
 
 def test_a_broken_file_leaves_nothing(tmp_path: Path) -> None:

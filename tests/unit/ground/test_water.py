@@ -12,7 +12,7 @@ import pytest
 import shapely
 
 from dpgeo.ground.regions import TILES, Region, store
-from dpgeo.ground.water import NATURAL_EARTH, subtract_water
+from dpgeo.ground.water import subtract_water
 from dpgeo.spatial.area import StudyArea
 
 NO_LAND = np.empty(0, dtype=object)
@@ -77,33 +77,3 @@ def test_the_sea_of_the_ground_is_left_out_to_the_border_of_the_area(tmp_path: P
     assert left.shape.geom_type == "Polygon"
     assert left.bounds[0] == pytest.approx(10.02 - 100 / 71_600, abs=3e-4)
     assert not left.covers([10.0, 10.0], [50.0, 50.1]).any()
-
-
-def test_without_ground_the_coarse_coast_counts_and_stays_further_off(tmp_path: Path) -> None:
-    land = np.array([shapely.box(10.1, 49, 11, 51)], dtype=object)
-    left, sources = subtract_water(AREA, tmp_path, [], land)
-    assert left is not None
-    assert sources == [NATURAL_EARTH]
-    assert left.bounds[0] == pytest.approx(10.1 - 2000 / 71_600, abs=1e-3)
-
-
-def test_where_nothing_is_known_of_water_everything_stays(tmp_path: Path) -> None:
-    left, sources = subtract_water(AREA, tmp_path, [], NO_LAND)
-    assert left is not None
-    assert shapely.equals(left.shape, AREA.shape)
-    assert sources == []
-
-
-def test_an_area_of_water_alone_leaves_nothing(tmp_path: Path) -> None:
-    here = region(tmp_path, "ocean", {"ocean": shapely.box(9, 49, 12, 52)})
-    middle = StudyArea.from_bounds(10.0, 50.0, 10.1, 50.05)
-    assert subtract_water(middle, tmp_path, [here], NO_LAND)[0] is None
-
-
-def test_a_long_coast_keeps_few_corners(tmp_path: Path) -> None:
-    xs = np.linspace(9.7, 10.5, 40_000)
-    coast = np.column_stack([xs, 50.05 + 0.01 * np.sin(xs * 4000)])
-    land = np.array([shapely.Polygon([*coast, (10.5, 49), (9.7, 49)])], dtype=object)
-    left, _ = subtract_water(AREA, tmp_path, [], land)
-    assert left is not None
-    assert shapely.get_num_coordinates(left.shape) <= 15_000

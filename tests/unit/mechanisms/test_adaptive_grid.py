@@ -6,9 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpgeo.core.domain import Domain
-from dpgeo.core.errors import InvalidInput
-from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import Released, TreeRelease
 from dpgeo.mechanisms import adaptive_grid
@@ -48,16 +45,6 @@ def test_numbers_of_squares_and_partitions_follow_the_source_with_the_bound() ->
     # At the rate 0.5, a square with n people gets sqrt(n/10) partitions along each side, rounded
     # up: 7.07, so 8, for 500 people, and 70.7, so 71, for 50,000.
     assert adaptive_grid.partitions_along(counts, 0.5).tolist() == [1, 1, 1, 8, 71]
-
-
-def test_crowded_squares_are_divided_finely_and_quiet_ones_stay_whole() -> None:
-    counted = tree(release(SeededEntropy(1)))
-    parts = np.bincount(counted.parent[counted.level == 2], minlength=len(counted.level))
-    squares = np.flatnonzero(counted.level == 1)
-
-    assert len(squares) < 100  # corners of the frame lie outside the triangle
-    assert parts[squares].min() == 1
-    assert parts[squares].max() > 50
 
 
 def test_partitions_can_be_reproduced_from_published_counts() -> None:
@@ -100,32 +87,3 @@ def test_exact_margins_come_from_the_partitions_own_noise_alone() -> None:
     assert set(partitions.margin) == {noise.margin()}
     assert estimate.margin.max() <= noise.margin() + 1
     assert estimate.value.sum() == pytest.approx(8000, abs=200)
-
-
-@pytest.mark.parametrize("cells", [1, 2, 3, 7])
-def test_the_smallest_grids_are_accepted(cells: int) -> None:
-    counted = tree(release(ZeroNoise(), cells=cells))
-
-    assert counted.counts[0] == counted.counts[counted.level == 2].sum() > 0
-
-
-def test_an_empty_dataset_gives_few_partitions_within_their_margins() -> None:
-    partitions, estimate = box_layers(release(SeededEntropy(5), people=0))
-
-    assert len(partitions.boxes) < 200
-    assert np.mean(np.abs(partitions.value) <= partitions.margin) > 0.85
-    assert np.isfinite(estimate.value).all()
-
-
-def test_the_forecast_is_for_the_noise_of_partitions() -> None:
-    params = adaptive_grid.Params(cells=64, pilot_share=10, square_share=50)
-
-    forecast = adaptive_grid.forecast(params, Fraction(1), 5, Domain(TRIANGLE))
-
-    assert forecast.noise == DiscreteLaplace(Fraction(9, 20), 5)
-
-
-def test_too_fine_a_grid_says_which_mechanism_to_use() -> None:
-    with pytest.raises(InvalidInput, match="sparse-grid") as caught:
-        parse_parameters(adaptive_grid.Params, {"cells": 4097})
-    assert caught.value.field == "cells"

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import cProfile
 from fractions import Fraction
 
 import numpy as np
@@ -8,19 +7,16 @@ import pytest
 from numpy.typing import NDArray
 
 from benchmarks.evaluation.arrays import CountsView
-from benchmarks.evaluation.ranges import random_boxes, range_counts
-from dpgeo.core.guarantees import Counting, Notion, Unit
+from dpgeo.core.guarantees import Counting, Notion
 from dpgeo.core.released import PhasedRelease, Released
-from dpgeo.mechanisms import auto, survey, uniform_grid
-from dpgeo.mechanisms.registry import DEFAULT, find_mechanism
-from dpgeo.postprocess.layers import box_layers
+from dpgeo.mechanisms import auto, survey
 from dpgeo.postprocess.node_measurements import NodeMeasurements
 from dpgeo.postprocess.noise_sums import margin_of_sum
 from dpgeo.postprocess.pyramid import padded
 from dpgeo.postprocess.ranges import Ranges
 from dpgeo.privacy.mechanism import forecast, run
 from dpgeo.spatial.area import StudyArea
-from tests.noise import gaussian, laplace
+from tests.noise import gaussian
 from tests.randomness import SeededEntropy, ZeroNoise
 from tests.unit.mechanisms.views import view as people_at
 from tests.views import ArrayView
@@ -28,17 +24,6 @@ from tests.views import ArrayView
 TRIANGLE = StudyArea.from_geojson(
     {"type": "Polygon", "coordinates": [[[10, 50], [10.2, 50], [10, 50.1], [10, 50]]]}
 )
-
-
-def town(cells: int, people: int, seed: int = 1) -> NDArray[np.int64]:
-    """Return the counts of a town with two centres, surrounded by empty countryside."""
-    random = np.random.default_rng(seed)
-    centre = np.where(random.random((people, 1)) < 0.7, 0.3, 0.6)
-    place = random.normal(centre, 0.05, (people, 2))
-    row, column = np.clip((place * cells).astype(np.int64), 0, cells - 1).T
-    counts = np.zeros((cells, cells), dtype=np.int64)
-    np.add.at(counts, (row, column), 1)
-    return counts
 
 
 def release(counts: NDArray[np.int64], epsilon: str, seed: int = 1) -> Released:
@@ -52,16 +37,6 @@ def content(released: Released) -> PhasedRelease:
     return released.content
 
 
-@pytest.mark.parametrize("people", [0, 1000, 10_000, 1_000_000])
-def test_shares_add_up_exactly_whatever_the_pilot_measurement(people: int) -> None:
-    released = release(town(64, people), "0.7")
-
-    assert sum(line.amount for line in released.trace) == Fraction("0.7")
-    assert released.trace[0].label == auto.PILOT
-    assert released.trace[-1].amount >= survey.LAST_SHARE * Fraction("0.7")
-    assert len({line.label for line in released.trace}) == len(released.trace)
-
-
 @pytest.mark.parametrize("cells", [1, 2, 3, 5, 64, 100])
 @pytest.mark.parametrize("signal", [0.0, 30.0, 1e3, 3e3, 3e4, 1e9])
 def test_phases_cost_the_unallocated_epsilon_whatever_the_pilot(cells: int, signal: float) -> None:
@@ -73,19 +48,6 @@ def test_phases_cost_the_unallocated_epsilon_whatever_the_pilot(cells: int, sign
     assert phases[-1].share >= survey.LAST_SHARE
     depth = NodeMeasurements(inside).depth
     assert all(phase.level is None or 0 <= phase.level <= depth for phase in phases)
-
-
-def test_a_larger_bound_acts_like_a_smaller_epsilon() -> None:
-    """A larger contribution bound has the effect of a smaller epsilon.
-
-    The noise and the thresholds are proportional to bound/epsilon.
-    """
-    view = ArrayView(area=TRIANGLE, unit=Unit.PERSON, counting=Counting.PEOPLE, bound=20)
-    params = auto.Params(cells=16)
-    released = run(auto.MECHANISM, view, params, Fraction(1), SeededEntropy(1), {})
-
-    for line in released.trace:
-        assert laplace(line.noise).sensitivity == 20
 
 
 def test_every_phase_covers_the_study_area_once_and_counts_nothing_outside() -> None:
@@ -112,48 +74,6 @@ def test_every_phase_covers_the_study_area_once_and_counts_nothing_outside() -> 
     assert not phases.surface[~inside].any()
 
 
-def test_partitions_are_small_in_town_and_large_in_the_country() -> None:
-    phases = content(release(town(64, 100_000), "1"))
-    last = phases.boxes[phases.phase == phases.phase[-1]]
-    side = last[:, 1] - last[:, 0]
-
-    in_town = (last[:, 0] <= 19) & (last[:, 1] > 19) & (last[:, 2] <= 19) & (last[:, 3] > 19)
-    assert side[in_town].item() == 1
-    assert side.max() >= 16
-
-
-@pytest.mark.parametrize("people", [3000, 1_000_000])
-def test_it_has_far_smaller_errors_than_a_uniform_grid(people: int) -> None:
-    counts = town(64, people)
-    boxes = random_boxes(64)
-    truth = range_counts(counts, boxes)
-    errors = []
-    for mechanism, params in [
-        (auto.MECHANISM, auto.Params(cells=64)),
-        (uniform_grid.MECHANISM, uniform_grid.Params(cells=64)),
-    ]:
-        view, entropy = CountsView(counts=counts), SeededEntropy(3)
-        each = []
-        for _ in range(4):
-            released = run(mechanism, view, params, Fraction(1, 10), entropy, {})
-            layer = box_layers(released)[-1]
-            estimate = np.zeros(layer.grid.shape)
-            estimate[layer.boxes[:, 0], layer.boxes[:, 2]] = layer.value
-            each.append(np.abs(range_counts(estimate, boxes) - truth).mean())
-        errors.append(np.mean(each))
-    assert errors[0] < 0.6 * errors[1]
-
-
-def test_large_totals_get_a_coarse_grid_and_small_ones_a_second_partition() -> None:
-    inside = np.ones((128, 128), dtype=np.bool_)
-
-    def levels(signal: float) -> list[int | None]:
-        return [phase.level for phase in survey.phases_after(signal, inside)]
-
-    assert levels(1e3) == [3, None, None]
-    assert levels(1e6) == [3, 5, None]
-
-
 @pytest.mark.parametrize(("crowd", "phases"), [(False, [35, 15, 48]), (True, [35, 63])])
 def test_counts_of_equal_squares_decide_how_often_areas_are_chosen(
     crowd: bool, phases: list[int]
@@ -173,40 +93,6 @@ def test_counts_of_equal_squares_decide_how_often_areas_are_chosen(
     labels = [line.label for line in released.trace[1:]]
     assert "even grid" in labels[0]
     assert all("areas split" in label for label in labels[1:])
-
-
-def test_concentration_is_one_if_even_and_the_number_of_squares_if_all_are_in_one() -> None:
-    inside = np.ones((8, 8), dtype=np.bool_)
-    inside[4:] = False
-    even = np.where(inside, 3.0, 0.0)
-    measurements = NodeMeasurements(inside)
-    one = np.zeros((8, 8))
-    one[1, 1] = 7.0
-
-    assert survey.concentration(measurements, even, 2) == pytest.approx(1)
-    assert survey.concentration(measurements, one, 2) == pytest.approx(8)
-    assert survey.concentration(measurements, one * 0, 2) == 1
-
-
-def test_it_is_the_default() -> None:
-    assert find_mechanism(DEFAULT) is auto.MECHANISM
-
-
-def test_more_cells_take_no_more_calls() -> None:
-    """A map of more cells takes no more calls of Python functions.
-
-    NumPy does all work on cells, in whole arrays.
-    """
-
-    def calls(side: int) -> int:
-        counts = town(side, side * side)
-        profile = cProfile.Profile()
-        profile.runcall(release, counts, "1")
-        return sum(entry.callcount for entry in profile.getstats())
-
-    release(town(64, 64 * 64), "1")  # fills caches, so that the calls counted below are comparable
-    small, large = calls(64), calls(256)
-    assert large < 2 * small
 
 
 @pytest.mark.parametrize(("bound", "squared"), [(3, 9), (4, 4), (20, 20)])

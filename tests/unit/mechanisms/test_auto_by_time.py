@@ -10,8 +10,8 @@ from dpgeo.core.categories import Category
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import PhasedSlicesRelease, Released
-from dpgeo.mechanisms import auto_by_time, survey, time_slices
-from dpgeo.postprocess.layers import BoxLayer, layers
+from dpgeo.mechanisms import auto_by_time, survey
+from dpgeo.postprocess.layers import layers
 from dpgeo.postprocess.ranges import Ranges
 from dpgeo.privacy.mechanism import run
 from tests.noise import laplace
@@ -65,18 +65,6 @@ def test_one_division_of_epsilon_pays_for_all_slices(people: int) -> None:
         assert line.noise.sensitivity == released.bound
 
 
-def test_every_phase_covers_every_slice_once() -> None:
-    content = content_of(release(commuters()))
-    inside = content.grid.inside(TRIANGLE)
-    for phase in range(len(content.noises)):
-        for number in range(len(content.keys)):
-            own = (content.phase == phase) & (content.slice_number == number)
-            seen = np.zeros(content.grid.shape, dtype=np.int64)
-            for top, bottom, left, right in content.boxes[own]:
-                seen[top:bottom, left:right] += 1
-            assert (seen[inside] == 1).all()
-
-
 def test_counts_are_those_of_their_own_slice() -> None:
     view = commuters()
     content, truth = content_of(release(view, seed=None)), true_counts(view)
@@ -103,22 +91,6 @@ def test_removing_a_person_changes_a_phase_by_at_most_the_bound() -> None:
         assert 0 < np.abs(first - second).sum() <= view.bound
 
 
-def test_its_layers_are_measured_boxes_and_slices_of_estimates() -> None:
-    shown = layers(release(commuters()))
-
-    assert [layer.name for layer in shown] == [
-        "partitions-00-12",
-        "partitions-12-24",
-        "estimate-00-12",
-        "estimate-12-24",
-    ]
-    assert [layer.sliced for layer in shown] == [False, False, True, True]
-    assert [layer.kind for layer in shown] == ["measured"] * 2 + ["inferred"] * 2
-    assert [layer.title for layer in shown[2:]] == ["00:00 to 12:00", "12:00 to 24:00"]
-    assert isinstance(shown[0], BoxLayer)
-    assert shown[0].value.dtype == np.int64
-
-
 def test_an_area_adds_up_the_requested_slices() -> None:
     released = release(commuters())
     content = content_of(released)
@@ -135,28 +107,6 @@ def test_an_area_adds_up_the_requested_slices() -> None:
     assert measured.estimate == content.counts[own].sum()
     with pytest.raises(InvalidInput, match="estimate-00-12"):
         Ranges(released, layer="cells-00-12")
-
-
-def test_its_range_errors_are_far_below_those_of_raw_grids() -> None:
-    """In three releases, range errors are below half of those of uniform grids with the same
-    cells.
-    """
-    view = commuters()
-    truth = true_counts(view)
-    errors: dict[str, float] = {"raw": 0.0, "inferred": 0.0}
-    params = time_slices.Params(cells=PARAMS.cells, slices=PARAMS.slices)
-    for seed in range(3):
-        raw = run(time_slices.MECHANISM, view, params, Fraction(1, 2), SeededEntropy(seed), {})
-        found = {
-            "raw": raw.content.counts,  # type: ignore[attr-defined]
-            "inferred": content_of(release(view, "0.5", seed)).surfaces,
-        }
-        for name, counts in found.items():
-            for size in (4, 8, 16):
-                for start in range(0, 32 - size + 1, 4):
-                    part = np.s_[:, start : start + size, start : start + size]
-                    errors[name] += float(np.abs((counts - truth)[part].sum(axis=(1, 2))).sum())
-    assert errors["inferred"] < 0.5 * errors["raw"]
 
 
 def test_values_of_a_category_and_times_divide_together() -> None:

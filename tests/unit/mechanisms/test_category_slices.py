@@ -60,14 +60,6 @@ def test_each_value_has_a_map_and_other_is_empty() -> None:
     assert answer.estimate == 2000
 
 
-def test_values_and_times_make_a_map_each() -> None:
-    params = category_slices.Params(cells=4, slices="12 hours")
-    released = run(category_slices.MECHANISM, travellers(), params, Fraction(1), ZeroNoise(), {})
-    assert isinstance(released.content, SlicesRelease)
-    assert released.content.counts.sum(axis=(1, 2)).tolist() == [1000, 0, 2000, 0, 0, 0]
-    assert layers(released)[0].of == ("walk", "00:00 to 12:00")
-
-
 @pytest.mark.parametrize("zones", ["", "whole"])
 def test_each_value_has_its_own_mean(zones: str) -> None:
     params = averages.Params(cells=4, category="mode", zones=zones)

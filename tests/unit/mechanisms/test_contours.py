@@ -15,13 +15,11 @@ from dpgeo.mechanisms.contours import MECHANISM
 from dpgeo.postprocess.contours import (
     Smoothing,
     Spacing,
-    blurred,
     draw_bands,
     draw_lines,
     line_values,
     make_surface,
 )
-from dpgeo.postprocess.layers import ShapeLayer, layers
 from dpgeo.postprocess.tasks.density import DensitySurface
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.area import StudyArea
@@ -63,29 +61,6 @@ def test_unsmoothed_and_blurred_surfaces_keep_the_noisy_total(smoothing: Smoothi
     assert surface.sum() == pytest.approx(counts[inside].sum())
 
 
-def test_blurring_spreads_a_cell_over_its_neighbours_in_the_area() -> None:
-    values = np.zeros((5, 5))
-    values[2, 2] = 16
-    inside = np.ones((5, 5), dtype=np.bool_)
-    assert blurred(values, inside)[1:4, 1:4].tolist() == [[1, 2, 1], [2, 4, 2], [1, 2, 1]]
-    inside[1] = False
-    shared = blurred(values, inside)
-    assert shared[1].tolist() == [0] * 5
-    assert shared.sum() == pytest.approx(16)
-
-
-def test_inference_errs_less_than_the_noise_where_people_are_few() -> None:
-    grid, truth = hill(64)
-    noisy = np.random.default_rng(5).laplace(0, 2, truth.shape).round().astype(np.int64)
-    counts = truth.round().astype(np.int64) + noisy
-    inside = np.ones(grid.shape, dtype=np.bool_)
-    errors = {
-        smoothing: np.abs(make_surface(counts, NOISE, inside, smoothing) - truth).mean()
-        for smoothing in Smoothing
-    }
-    assert errors[Smoothing.INFERRED] < 0.6 * errors[Smoothing.NONE]
-
-
 def test_automatic_lines_begin_above_most_empty_cells() -> None:
     grid, surface = hill()
     lines = line_values(surface, NOISE, grid, Spacing.NOISE, 1, 30)
@@ -93,13 +68,6 @@ def test_automatic_lines_begin_above_most_empty_cells() -> None:
     assert lines[0] == pytest.approx(NOISE.threshold() / cell)
     assert np.allclose(lines[1:] / lines[:-1], 2)
     assert lines[-1] < surface.max() / (grid.ground_areas.min() / 1e6)
-
-
-def test_declared_lines_double_or_rise_evenly() -> None:
-    grid, surface = hill()
-    assert line_values(surface, NOISE, grid, Spacing.DOUBLING, 10, 4).tolist() == [10, 20, 40, 80]
-    assert line_values(surface, NOISE, grid, Spacing.EQUAL, 10, 4).tolist() == [10, 20, 30, 40]
-    assert line_values(surface, NOISE, grid, Spacing.EQUAL, 10**6, 4).size == 0
 
 
 def test_lines_run_where_the_surface_has_their_value() -> None:
@@ -128,20 +96,3 @@ def test_the_area_cuts_bands_and_lines() -> None:
     (line,) = draw_lines(surface, grid, (20.0,), west)
     assert band.bounds[2] <= 18.1 + 1e-9
     assert line.bounds[2] <= 18.1 + 1e-9
-
-
-def test_a_release_shows_cells_surface_bands_and_lines() -> None:
-    shown = layers(released())
-    assert [layer.name for layer in shown] == ["cells", "estimate", "bands", "lines"]
-    assert [layer.kind for layer in shown] == ["measured", "inferred", "inferred", "inferred"]
-    bands, lines = shown[2:]
-    assert isinstance(bands, ShapeLayer)
-    assert isinstance(lines, ShapeLayer)
-    assert len(bands) == len(lines) > 0
-    ends = bands.columns["to_people_per_km2"]
-    assert (ends > bands.columns["from_people_per_km2"]).all()
-
-
-def test_where_no_line_is_reached_there_are_no_bands() -> None:
-    shown = layers(released(levels="equal", first=1_000_000))
-    assert [len(layer) for layer in shown[2:]] == [0, 0]

@@ -6,14 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpgeo.core.domain import Domain
-from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import PureDP, Unit
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import PartitionRelease, Released
 from dpgeo.mechanisms import dpcube
-from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.postprocess.kdtree import Rule, grow_kdtree
 from dpgeo.postprocess.layers import box_layers
 from dpgeo.privacy.mechanism import run
@@ -87,71 +84,6 @@ def test_kd_tree_partitions_can_be_reproduced_from_published_counts() -> None:
     again = grow_kdtree(result.counts, result.grid.inside(TRIANGLE), rule)
 
     np.testing.assert_array_equal(again, result.boxes)
-
-
-def test_cells_and_boxes_outside_the_area_are_empty() -> None:
-    released = release(SeededEntropy(4))
-    result = content(released)
-    inside = result.grid.inside(TRIANGLE)
-
-    assert (result.counts[~inside] == 0).all()
-    for top, bottom, left, right in result.boxes:
-        assert inside[top:bottom, left:right].any()
-    partitions, estimate = box_layers(released)
-    assert partitions.cells.sum() == inside.sum() == estimate.value.size
-
-
-def test_an_empty_dataset_gives_counts_within_their_margins() -> None:
-    released = release(SeededEntropy(5), people=0)
-    partitions, estimate = box_layers(released)
-
-    assert np.mean(partitions.value >= partitions.threshold) < 0.2
-    assert np.mean(np.abs(partitions.value) <= partitions.margin) > 0.6
-    assert np.isfinite(estimate.value).all()
-
-
-@pytest.mark.parametrize("cells", [1, 2, 3])
-def test_the_smallest_grids_are_accepted(cells: int) -> None:
-    result = content(release(ZeroNoise(), cells=cells))
-
-    assert result.totals.sum() == result.counts.sum() > 0
-
-
-@pytest.mark.parametrize("epsilon", ["0.000001", "1000"])
-def test_the_least_and_the_greatest_epsilon_work(epsilon: str) -> None:
-    result = content(release(SeededEntropy(6), epsilon=epsilon))
-
-    assert len(result.boxes) == len(result.totals) >= 1
-    assert all(
-        np.isfinite(layer.value).all()
-        for layer in box_layers(release(SeededEntropy(6), epsilon=epsilon))
-    )
-
-
-def test_the_forecast_is_of_the_partitions_noise_and_uses_public_inputs() -> None:
-    params = dpcube.Params(cells=64, cell_share=20)
-
-    forecast = dpcube.forecast(params, Fraction(1), 5, Domain(TRIANGLE))
-
-    assert forecast.noise == DiscreteLaplace(Fraction(4, 5), 5)
-    assert forecast.region == "partition"
-    assert forecast.regions == content(release(ZeroNoise())).grid.inside(TRIANGLE).sum()
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("cells", 4097), ("cells", 0), ("cell_share", 100), ("answers", "best"), ("cell", 3)],
-)
-def test_it_refuses_impossible_parameters(name: str, value: object) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        parse_parameters(dpcube.Params, {name: value})
-    assert caught.value.field == name
-
-
-def test_it_is_found_by_its_key() -> None:
-    assert find_mechanism("dpcube") is dpcube.MECHANISM
-    with pytest.raises(InvalidInput, match="uniform-grid, dpcube"):
-        find_mechanism("dp-cube")
 
 
 @pytest.mark.parametrize("answers", ["uniform", "least-squares"])

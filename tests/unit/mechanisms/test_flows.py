@@ -15,11 +15,10 @@ import shapely
 
 from dpgeo.artefacts.codec import decode, encode
 from dpgeo.artefacts.files import build_files
-from dpgeo.artefacts.flow_files import MATRIX
 from dpgeo.core.categories import Category
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.guarantees import Unit
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import FlowsRelease, Released
 from dpgeo.mechanisms import flows
@@ -27,8 +26,6 @@ from dpgeo.postprocess import flow_answers
 from dpgeo.postprocess.flow_answers import FlowAnswers
 from dpgeo.postprocess.flow_estimate import least_squares
 from dpgeo.postprocess.layers import layers
-from dpgeo.postprocess.layers.features import FLOWS
-from dpgeo.postprocess.layers.flows import slices_of
 from dpgeo.postprocess.ranges import Ranges, Reason
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.area import StudyArea
@@ -120,14 +117,6 @@ def test_without_noise_the_three_arrays_are_those_of_the_trips() -> None:
     assert content.arriving[0].tolist() == pairs.sum(axis=0).tolist()
     within = content_of(drawn(travellers(ORIGIN, DESTINATION), None, within=True))
     assert within.pairs.reshape(16, 16)[10, 10] == 6
-
-
-def test_zones_have_their_own_flows() -> None:
-    content = content_of(drawn(travellers(ORIGIN, DESTINATION), None, zones="strips"))
-    # Cells 0, 4, 8 and 12 are in the west, the cells of the next two columns in the middle, and
-    # those of the last column in the east.
-    assert content.pairs.reshape(3, 3).tolist() == [[0, 30, 0], [20, 0, 0], [0, 0, 0]]
-    assert content.zones.names == ("West", "Middle", "East")
 
 
 def test_overlapping_zones_are_refused_by_name() -> None:
@@ -228,16 +217,6 @@ def test_the_closed_form_solves_the_least_squares(n: int, within: bool) -> None:
     assert within or not np.diag(found).any()
 
 
-def test_row_sums_of_the_estimates_are_close_to_measured_departures() -> None:
-    random = np.random.default_rng(4)
-    origin, destination = random.integers(0, 16, (2, 3000))
-    released = drawn(travellers(origin, destination))
-    [part] = slices_of(content_of(released))
-    assert part.estimates is not None
-    error = part.estimates.sum(axis=1) - part.leaving
-    assert np.mean(np.abs(error) <= 2 * content_of(released).sum_noise.variance ** 0.5) > 0.9
-
-
 def test_listed_margins_hold_and_what_is_left_is_told_as_other() -> None:
     random = np.random.default_rng(4)
     origin, destination = random.integers(0, 16, 4000), random.choice(16, 4000, p=_popular())
@@ -265,27 +244,6 @@ def test_listed_margins_hold_and_what_is_left_is_told_as_other() -> None:
 def _popular() -> np.ndarray:
     weights: np.ndarray = 0.6 ** np.arange(16)
     return np.asarray(weights / weights.sum())
-
-
-def test_records_need_trips_by_row() -> None:
-    view = travellers(ORIGIN, DESTINATION, unit=Unit.RECORD)
-    assert content_of(drawn(view, None)).pairs.sum() == 54
-
-
-def test_people_count_once_in_a_pair() -> None:
-    view = travellers(ORIGIN, DESTINATION, counting=Counting.PEOPLE, bound=1)
-    again = ArrayView(
-        area=AREA,
-        longitude=np.tile(view.longitude, 3),
-        latitude=np.tile(view.latitude, 3),
-        persons=np.tile(np.arange(ORIGIN.size), 3),
-        destinations=tuple(np.tile(each, 3) for each in view.destinations or ()),  # type: ignore[arg-type]
-        counting=Counting.PEOPLE,
-    )
-    assert (
-        content_of(drawn(again, None)).pairs.tolist()
-        == content_of(drawn(view, None)).pairs.tolist()
-    )
 
 
 MIDDLE, QUARTER = Grid.over(AREA, SIDE).box_bounds(np.array([[0, 1, 0, 2], [0, 1, 0, 1]]))[:, 2]
@@ -353,27 +311,6 @@ def test_an_area_alone_counts_departures_and_slices_are_named() -> None:
     assert FlowAnswers(sliced).answer(WEST, EAST).estimate == sum(each.estimate for each in parts)
     with pytest.raises(InvalidInput, match="flows-00-12"):
         FlowAnswers(sliced, layer="flows-noon")
-
-
-def test_nothing_listed_still_gives_every_file(tmp_path: Path) -> None:
-    released = drawn(travellers([], [], hours=[]), None, slices="12 hours")
-    names = {file.name for file in build_files(released, tmp_path)}
-    assert {"flows-00-12.csv", "flows-12-24.matrix.csv", "map.bin"} <= names
-    assert "points-synthetic.csv" not in names
-
-
-def test_no_key_of_a_matrix_is_a_formula(tmp_path: Path) -> None:
-    released = drawn(travellers(ORIGIN, DESTINATION), None)
-    [layer] = [each for each in layers(released) if each.features is FLOWS]
-    assert isinstance(released.content, FlowsRelease)
-    zones = released.content.zones
-    keys = ("=1;=2", "b,@c", *zones.keys[2:])
-    content = replace(released.content, zones=replace(zones, keys=keys))
-    MATRIX.write(replace(released, content=content), layer, tmp_path / "flows.csv")
-    with (tmp_path / "flows.csv").open(newline="") as file:
-        header, *rows = csv.reader(file)
-    assert header[:4] == ["origin", "'=1;'=2", "b,'@c", zones.keys[2]]
-    assert [row[0] for row in rows] == header[1:]
 
 
 def test_the_matrix_and_flowmap_files_hold_the_flows(tmp_path: Path) -> None:

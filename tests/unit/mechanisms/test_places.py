@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpgeo.core.errors import Conflict, InvalidInput
-from dpgeo.core.guarantees import Bounding, Counting, Unit
+from dpgeo.core.guarantees import Bounding, Counting
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import PlacesRelease, Released
@@ -157,31 +157,6 @@ def test_people_of_contexts_do_not_add_up_and_are_bounded_over_all_contexts() ->
     assert "least_squares" not in whole.columns
 
 
-def test_estimates_of_both_measurements_add_up_and_are_nearer() -> None:
-    view, errors = city(people=2000, counting=Counting.VISITS), []
-    chosen: dict[str, Any] = {"reach": 500, "slices": "days of the week"}
-    truth = content_of(drawn(view, **chosen)).counts
-    for seed in range(12):
-        whole, *contexts = layers(drawn(view, seed=seed, **chosen))
-        places = whole.columns["least_squares"]
-        assert np.allclose(sum(each.columns["least_squares"] for each in contexts), places)
-        errors.append((np.mean((places - truth) ** 2), np.mean((whole.value - truth) ** 2)))  # type: ignore[operator]
-    better, measured = np.mean(errors, axis=0)
-    assert better < measured
-
-
-def test_likely_counts_are_nearer_than_the_measured_ones() -> None:
-    view = city(people=1000, counting=Counting.PEOPLE)
-    truth, errors = content_of(drawn(view, reach=200)).counts, []
-    for seed in range(12):
-        (layer,) = layers(drawn(view, seed=seed, reach=200, epsilon=Fraction(1, 2)))
-        assert layer.value is not None
-        both = layer.columns["likely"], layer.value
-        errors.append([np.mean((each - truth) ** 2) for each in both])
-    likely, measured = np.mean(errors, axis=0)
-    assert likely < 0.9 * measured
-
-
 def test_rank_intervals_are_those_of_the_definition() -> None:
     noise = DiscreteLaplace(Fraction(1), 2)
     counts = np.random.default_rng(3).integers(-20, 200, 60)
@@ -199,33 +174,25 @@ def test_rank_intervals_are_those_of_the_definition() -> None:
 
 
 def test_rank_intervals_hold_in_19_of_20_draws() -> None:
-    """The intervals of all ranks hold at once in at least 95 % of 200 draws."""
+    """The intervals of all ranks hold at once in at least 95 % of 200 draws.
+
+    Intervals for half of the noise would not.
+    """
     view = city(counting=Counting.PEOPLE)
     truth = content_of(drawn(view, reach=500)).counts
     first = 1 + np.sum(truth[None] > truth[:, None], axis=1)
     last = np.sum(truth[None] >= truth[:, None], axis=1)
-    held, told = 0, 0
+    held, narrow, told = 0, 0, 0
     for seed in range(200):
         content = content_of(drawn(view, seed=seed, epsilon=Fraction(3), reach=500))
-        best, worst = rank_intervals(content.counts, content.noise)
+        noise = laplace(content.noise)
+        half = DiscreteLaplace(2 * noise.epsilon, noise.sensitivity)
+        best, worst = rank_intervals(content.counts, noise)
         held += bool(np.all(best <= first) and np.all(last <= worst))
+        narrow += bool(np.all(rank_intervals(content.counts, half)[0] <= first))
         told += int(np.sum(worst <= 20))
-    assert held >= 190
+    assert narrow < 190 <= held
     assert told > 200  # Many intervals of ranks are narrow enough to be useful.
-
-
-def test_too_narrow_intervals_of_ranks_would_be_noticed() -> None:
-    view = city(counting=Counting.PEOPLE)
-    truth = content_of(drawn(view, reach=500)).counts
-    first = 1 + np.sum(truth[None] > truth[:, None], axis=1)
-    held = 0
-    for seed in range(200):
-        content = content_of(drawn(view, seed=seed, epsilon=Fraction(3), reach=500))
-        half = DiscreteLaplace(
-            2 * laplace(content.noise).epsilon, laplace(content.noise).sensitivity
-        )
-        held += bool(np.all(rank_intervals(content.counts, half)[0] <= first))
-    assert held < 190
 
 
 def test_the_busiest_places_are_told_with_how_many_are_sure() -> None:
@@ -274,15 +241,6 @@ def test_popular_bounding_keeps_the_places_that_most_people_visit() -> None:
         Popularity(near, popularity._read_by_meter()).table(other)
 
 
-def test_records_as_the_unit_add_one_visit_each() -> None:
-    view = city()
-    alone = replace(view, unit=Unit.RECORD, persons=None, bound=1)
-    content = content_of(drawn(alone, reach=500))
-    row, _ = NearPlaces(STOPS, 500).locator().locate(view.longitude, view.latitude)
-    inside = AREA.covers(np.asarray(view.longitude), np.asarray(view.latitude))
-    assert content.counts.sum() == inside[row].sum()
-
-
 def test_contexts_are_divided_by_a_category_and_by_time_at_once() -> None:
     view = city(counting=Counting.PEOPLE)
     released = drawn(view, reach=500, category="mode", slices="12 hours")
@@ -310,11 +268,3 @@ def test_contexts_are_divided_by_a_category_and_by_time_at_once() -> None:
             1,
             replace(DOMAIN, categories=(replace(DOMAIN.categories[0], values=tuple("abc")),)),
         )
-
-
-def test_the_forecast_says_how_far_apart_counts_are_ranked() -> None:
-    params = parse_parameters(Params, {"places": "stops", "reach": 500})
-    forecast = MECHANISM.forecast(params, Fraction(1), 3, DOMAIN)
-    apart = 2 * joint_margin(DiscreteLaplace(Fraction(1), 3), len(STOPS))
-    assert f"more than {apart} apart" in str(forecast.facts[0])
-    assert forecast.alike

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import json
 import math
 import re
@@ -14,18 +13,14 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import shapely
-from jsonschema import Draft202012Validator
 
 from dpgeo.artefacts.codec import decode, encode
 from dpgeo.artefacts.files import build_files
 from dpgeo.artefacts.statement import statement
-from dpgeo.artefacts.statement_schema import statement_schema
 from dpgeo.core.attributes import Attribute
-from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import GeoInd, Unit
 from dpgeo.core.levels import make_level
-from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import PointsRelease, Released
 from dpgeo.mechanisms.planar_laplace import MECHANISM, Params, price
 from dpgeo.postprocess.layers import BoxLayer, PointLayer, layers
@@ -87,24 +82,6 @@ def test_without_noise_the_points_are_the_reports_whatever_the_order_of_the_rows
     assert np.array_equal(first.content.longitude, second.content.longitude)
     off = first.content.longitude / UNITS - np.sort(rows.longitude)
     assert np.abs(off).max() * 71_700 <= 2
-
-
-@pytest.mark.parametrize(
-    ("given", "field"),
-    [
-        ({"radius": 0}, "radius"),
-        ({"radius": 100_001}, "radius"),
-        ({"level": "0"}, "level"),
-        ({"level": "-1"}, "level"),
-        ({"level": "ln(1)"}, "level"),
-        ({"level": "many"}, "level"),
-        ({"time": "always"}, "time"),
-    ],
-)
-def test_bad_parameters_are_refused_by_name(given: dict[str, object], field: str) -> None:
-    with pytest.raises(InvalidInput) as refused:
-        parse_parameters(Params, given)
-    assert refused.value.field == field
 
 
 def test_a_radius_beyond_the_study_area_is_refused() -> None:
@@ -198,20 +175,6 @@ def test_attributes_change_neither_the_noise_nor_the_density() -> None:
     assert np.array_equal(plain.content.longitude, with_attributes.content.longitude)
     assert np.array_equal(plain.content.density, with_attributes.content.density)
     assert (plain.guarantee, plain.trace) == (with_attributes.guarantee, with_attributes.trace)
-
-
-def test_attributes_follow_their_points_to_where_a_prior_puts_them() -> None:
-    square = [[10.0, 50.0], [10.1, 50.0], [10.1, 50.1], [10.0, 50.1], [10.0, 50.0]]
-    feature = {
-        "type": "Feature",
-        "properties": {"people": 5},
-        "geometry": {"type": "Polygon", "coordinates": [square]},
-    }
-    west = Density.from_geojson({"type": "FeatureCollection", "features": [feature]})
-    rows = dataclasses.replace(telling(), declared={"west": west})
-    content = released(Params(cells=16, attributes=True, prior="west"), rows).content
-    assert isinstance(content, PointsRelease)
-    assert np.bincount(content.combination).tolist() == [100, 100, 100]
 
 
 def test_undeclared_attributes_are_refused_before_any_draw() -> None:
@@ -311,12 +274,6 @@ def test_a_prior_moves_points_and_changes_neither_cost_nor_guarantee() -> None:
     assert "crowd" in layers(put)[0].note
 
 
-def test_its_statement_has_the_published_form(tmp_path: Path) -> None:
-    build_files(released(Params(cells=16)), tmp_path)
-    document = json.loads((tmp_path / "statement.json").read_text())
-    Draft202012Validator(statement_schema()).validate(document)
-
-
 def test_its_statement_is_about_places_and_names_what_is_revealed() -> None:
     document: Any = statement(released(Params(cells=16)))
     promise = document["guarantee"]
@@ -329,52 +286,6 @@ def test_its_statement_is_about_places_and_names_what_is_revealed() -> None:
     assert spend["noise"]["finite_precision_correction_per_metre"] < 2e-6
     assert "epsilon 0" not in document["citation"]
     assert Fraction(promise["epsilon_per_metre"]) == 3 * make_level("ln 4", 200).epsilon
-
-
-def census(side: int) -> Density:
-    """Return a density of one person in each square, with `side` squares along each side of the
-    area.
-    """
-    lon, lat = np.linspace(10.0, 10.2, side + 1), np.linspace(50.0, 50.1, side + 1)
-    features = [
-        {
-            "type": "Feature",
-            "properties": {"people": 1},
-            "geometry": json.loads(shapely.to_geojson(shapely.box(west, south, east, north))),
-        }
-        for west, east in itertools.pairwise(lon)
-        for south, north in itertools.pairwise(lat)
-    ]
-    return Density.from_geojson({"type": "FeatureCollection", "features": features})
-
-
-@pytest.mark.parametrize(
-    ("side", "params", "said"),
-    [
-        (40, Params(prior="census"), ""),
-        (2, Params(prior="census"), "hardly move a point"),
-        (2, Params(prior="census", radius=2000), ""),
-        (40, Params(prior="census", radius=1), "move no point"),
-        (2, Params(), ""),
-    ],
-)
-def test_the_forecast_warns_of_a_prior_coarser_than_the_noise(
-    side: int, params: Params, said: str
-) -> None:
-    domain = Domain(AREA, {"census": census(side)})
-    forecast = MECHANISM.forecast(params, price(params, 1, AREA), 1, domain)
-    caution = " ".join(map(str, forecast.cautions))
-    assert said in caution
-    assert bool(said) == bool(caution)
-
-
-def test_a_density_is_as_wide_as_the_areas_of_half_of_its_people() -> None:
-    wide = census(4).ground_metres
-    assert wide == pytest.approx(math.sqrt(14_290 / 4 * 11_120 / 4), rel=0.01)
-    uneven = census(4)
-    uneven.amounts[:] = 0
-    uneven.amounts[5] = 3
-    assert uneven.ground_metres == pytest.approx(wide, rel=0.01)
 
 
 HOLED = StudyArea.from_geojson(
@@ -444,12 +355,3 @@ def test_areas_at_the_edges_of_the_map_work_like_others(area: StudyArea) -> None
     # opposite edge, they would shift the mean away from the middle.
     assert abs(lon.mean() - (west + east) / 2) < (east - west) / 50
     assert content.density.sum() == pytest.approx(3000)
-
-
-@pytest.mark.parametrize("radius", [1, 200])
-def test_an_area_smaller_than_a_step_of_the_grid_is_refused(radius: int) -> None:
-    """An area is refused if it is smaller than the radius or holds no point to snap to."""
-    with pytest.raises(InvalidInput) as refused:
-        price(Params(radius=radius), 1, StudyArea.from_bounds(10.0, 50.0, 10.000004, 50.000002))
-    assert refused.value.field == "radius"
-    assert "larger than the study area" in refused.value.message

@@ -68,14 +68,6 @@ def test_its_margins_cover_as_often_as_they_say() -> None:
     assert np.mean(covered) > 0.7
 
 
-def test_noise_gives_places_to_virtual_users_without_persons() -> None:
-    result = content(release(SeededEntropy(1), people=0))
-    fakes = prilocation.spurious_places(prilocation.Params(), Fraction(8), 2)
-
-    expected = fakes * len(result.counts) * 320
-    assert len(result.person) == pytest.approx(expected, rel=0.2)
-
-
 def test_more_persons_than_virtual_users_share_them() -> None:
     result, shared = (
         content(release(SeededEntropy(1), epsilon="1000", made_up=number)) for number in (320, 40)
@@ -113,12 +105,6 @@ def test_unsuitable_parameters_are_refused_before_paying(
     assert refusal.value.field == field
 
 
-def test_shares_that_leave_nothing_for_the_replacement_are_refused() -> None:
-    with pytest.raises(InvalidInput) as refusal:
-        parse_parameters(prilocation.Params, {"clustering": 70, "weights": 45})
-    assert refusal.value.field == "weights"
-
-
 def test_declared_places_are_drawn_from() -> None:
     generator = np.random.default_rng(2)
     stops = Places(
@@ -143,34 +129,3 @@ def test_declared_places_are_drawn_from() -> None:
         "units",
         "places",
     ]
-
-
-def test_every_visible_level_has_a_layer_that_adds_up_its_bins() -> None:
-    released = release(SeededEntropy(1), hidden=1, clusters=3)
-    by_name = {layer.name: layer for layer in layers(released)}
-    bins, quarters, districts = by_name["bins"], by_name["units"], by_name["units-1"]
-
-    assert (districts.title, quarters.title) == ("District", "Quarter")
-    assert quarters.columns["unit"][0].endswith(f", {districts.columns['unit'][0]}")
-    assert len(districts) < len(quarters) <= len(bins)
-    assert bins.value is not None
-    for layer in (quarters, districts):
-        assert layer.value is not None
-        assert layer.value.sum() == bins.value.sum()
-        for unit, value in zip(layer.columns["unit"], layer.value, strict=True):
-            within = [each == unit or each.endswith(f", {unit}") for each in bins.columns["unit"]]
-            assert bins.value[within].sum() == value
-    assert [layer.title for layer in layers(release(ZeroNoise(), hidden=3))][3] == "Everywhere"
-
-
-def test_the_form_says_how_many_places_are_noise_before_anything_is_paid() -> None:
-    def caution(epsilon: int) -> str:
-        params = prilocation.Params(clusters=80, hidden=3, cells=64)
-        cost = Fraction(epsilon)
-        forecast = prilocation.forecast(params, cost, 1, Domain(TRIANGLE))
-        return " ".join(map(str, forecast.cautions))
-
-    # On average, noise adds about two places to each of a virtual user's 80 bins.
-    assert "about 158 places that are noise" in caution(1)
-    assert "Private clusters" in caution(1)
-    assert caution(100) == ""

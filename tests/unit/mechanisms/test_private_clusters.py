@@ -89,12 +89,6 @@ def test_it_shows_centres_and_their_areas_with_the_same_counts() -> None:
     assert sum(shape.area for shape in areas.shapes) == pytest.approx(TRIANGLE.shape.area)
 
 
-def test_rounds_and_counts_get_equal_epsilon() -> None:
-    plan = private_clusters.plan(private_clusters.Params(rounds=4), Fraction(1))
-
-    assert [spend.epsilon for spend in plan] == [Fraction(1, 5)] * 5
-
-
 def test_noise_that_would_not_fit_is_refused_before_paying() -> None:
     params = private_clusters.Params(rounds=20, cells=4096)
     forecast = private_clusters.forecast(params, Fraction(1), 10, Domain(TRIANGLE))

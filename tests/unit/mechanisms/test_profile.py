@@ -7,8 +7,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpgeo.core.domain import Domain
-from dpgeo.core.errors import InvalidInput
 from dpgeo.core.released import ProfileRelease
 from dpgeo.mechanisms import profile
 from dpgeo.postprocess.layers import PointLayer, layers
@@ -79,12 +77,6 @@ def test_one_measurement_pays_for_all_hours() -> None:
     (hour,) = Ranges(released, layer="1-monday-03").answer([TRIANGLE.shape])
     assert abs(hour.estimate - 50) <= 3 * hour.margin
     assert hour.margin < whole.margin
-
-
-def test_data_without_times_are_refused() -> None:
-    with pytest.raises(InvalidInput) as refused:
-        profile.forecast(profile.Params(), Fraction(1), 1, Domain(TRIANGLE))
-    assert refused.value.field == "parts"
 
 
 def test_a_table_that_is_a_product_is_smoothed_and_others_stay() -> None:

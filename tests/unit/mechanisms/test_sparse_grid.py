@@ -15,7 +15,7 @@ from dpgeo.core.released import Released, SparseRelease
 from dpgeo.mechanisms import sparse_grid
 from dpgeo.postprocess.layers import box_layers
 from dpgeo.privacy.mechanism import run
-from tests.randomness import SeededEntropy, ZeroNoise
+from tests.randomness import SeededEntropy
 from tests.unit.mechanisms.views import TRIANGLE, view
 
 
@@ -27,14 +27,6 @@ def release(entropy: Any, *, epsilon: str = "4", people: int = 4000, **values: o
 def content(released: Released) -> SparseRelease:
     assert isinstance(released.content, SparseRelease)
     return released.content
-
-
-def test_without_noise_it_lists_the_bounded_counts_from_the_threshold_on() -> None:
-    result = content(release(ZeroNoise(), threshold=7))
-    cells = view().histogram(result.grid)._read_by_meter().ravel()
-
-    assert result.cells.tolist() == np.flatnonzero(cells >= 7).tolist()
-    assert result.counts.tolist() == cells[cells >= 7].tolist()
 
 
 def test_the_threshold_is_that_of_the_source_with_the_bound() -> None:
@@ -90,16 +82,3 @@ def test_too_many_empty_cells_are_refused_before_paying() -> None:
         sparse_grid.forecast(params, Fraction(1), 10, Domain(TRIANGLE))
 
     assert caught.value.field == "threshold"
-
-
-def test_the_finest_grid_lists_few_cells() -> None:
-    result = content(release(SeededEntropy(2), cells=32768, epsilon="20", strictness=60))
-
-    assert result.grid.size == 2**30
-    assert len(result.cells) < 20_000
-
-
-def test_the_forecast_is_of_the_cells_noise() -> None:
-    forecast = sparse_grid.forecast(sparse_grid.Params(), Fraction(1), 5, Domain(TRIANGLE))
-
-    assert forecast.noise == DiscreteLaplace(Fraction(1), 5)

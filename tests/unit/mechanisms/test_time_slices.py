@@ -9,12 +9,10 @@ from dpgeo.core.domain import Domain
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.released import SlicesRelease
 from dpgeo.mechanisms import time_slices
-from dpgeo.postprocess.layers import BoxLayer, layers
 from dpgeo.postprocess.ranges import Ranges
 from dpgeo.postprocess.tasks.surface import density_surface, partition_of
 from dpgeo.privacy.mechanism import run
-from dpgeo.spatial.grid import Grid
-from tests.randomness import SeededEntropy, ZeroNoise
+from tests.randomness import ZeroNoise
 from tests.unit.mechanisms.views import TRIANGLE
 from tests.views import ArrayView
 
@@ -47,20 +45,6 @@ def test_each_slice_has_the_people_of_its_time() -> None:
     assert (content.keys, content.time_zone) == (("00-12", "12-24"), "UTC")
 
 
-def test_its_layers_are_slices_in_their_order() -> None:
-    released = run(time_slices.MECHANISM, commuters(), PARAMS, Fraction(1), SeededEntropy(1), {})
-    shown = layers(released)
-
-    assert [layer.name for layer in shown] == ["cells-00-12", "cells-12-24"]
-    assert [layer.title for layer in shown] == ["00:00 to 12:00", "12:00 to 24:00"]
-    assert isinstance(released.content, SlicesRelease)
-    margin = released.content.noise.margin()
-    for layer in shown:
-        assert isinstance(layer, BoxLayer)
-        assert layer.sliced
-        assert layer.margin.min() == layer.margin.max() == margin
-
-
 def test_an_area_adds_up_the_requested_slices() -> None:
     released = run(time_slices.MECHANISM, commuters(), PARAMS, Fraction(1), ZeroNoise(), {})
     [whole] = Ranges(released).answer([TRIANGLE.shape])
@@ -69,13 +53,6 @@ def test_an_area_adds_up_the_requested_slices() -> None:
     assert whole.areas == 2 * night.areas
     assert whole.exact
     assert night.margin < whole.margin
-
-
-def test_an_answer_for_an_unknown_slice_is_refused() -> None:
-    released = run(time_slices.MECHANISM, commuters(), PARAMS, Fraction(1), ZeroNoise(), {})
-
-    with pytest.raises(InvalidInput, match="cells-00-12, cells-12-24"):
-        Ranges(released, layer="cells")
 
 
 def test_tasks_are_planned_only_on_maps_of_all_times() -> None:
@@ -92,12 +69,3 @@ def test_without_times_the_error_names_a_remedy() -> None:
     with pytest.raises(InvalidInput, match="no time column") as caught:
         time_slices.forecast(PARAMS, Fraction(1), 1, domain)
     assert caught.value.field == "slices"
-
-
-def test_the_forecast_counts_the_cells_of_all_slices() -> None:
-    domain = Domain(TRIANGLE, time_zone="Europe/Berlin")
-    forecast = time_slices.forecast(PARAMS, Fraction(1), 1, domain)
-
-    inside = int(Grid.over(TRIANGLE, 8).inside(TRIANGLE).sum())
-    assert forecast.regions == 2 * inside
-    assert "Europe/Berlin" in str(forecast.facts[0])

@@ -24,7 +24,7 @@ from dpgeo.postprocess.layers import layers
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.area import StudyArea
 from tests.randomness import SeededEntropy, ZeroNoise
-from tests.unit.artefacts.releases import trips_release, zones_release
+from tests.unit.artefacts.releases import trips_release
 from tests.views import ArrayView
 
 AREA = StudyArea.from_bounds(0, 0, 0.1, 0.1)
@@ -105,18 +105,6 @@ def test_where_trips_would_be_noise_they_are_refused(cells: int, epsilon: str, l
     assert not forecast(4 * least).cautions
 
 
-def test_a_dataset_without_trips_is_told_what_it_lacks() -> None:
-    cases: list[tuple[dict[str, Any], str]] = [
-        ({"unit": Unit.PERSON}, "as declared"),
-        ({"unit": Unit.PERSON, "time_zone": "UTC"}, "destination columns"),
-        ({"unit": Unit.RECORD, "time_zone": "UTC"}, "consecutive rows"),
-    ]
-    for facts, chosen in cases:
-        with pytest.raises(InvalidInput) as refused:
-            trips.forecast(trips.Params(trips=chosen), Fraction(1), 1, Domain(AREA, **facts))
-        assert refused.value.field == "trips"
-
-
 def test_layers_show_where_trips_lead_and_made_up_trips() -> None:
     released = trips_release()
     shown = {layer.name: layer for layer in layers(released)}
@@ -161,8 +149,3 @@ def test_files_hold_the_same_trips_and_say_that_they_are_made_up(tmp_path: Path)
         "at most 3 distinct pairs of a start and an end"
         in document["contribution_bound"]["meaning"]
     )
-
-
-def test_other_releases_have_no_made_up_trips(tmp_path: Path) -> None:
-
-    assert not {*MADE_UP_TRIPS} & {each.name for each in build_files(zones_release(), tmp_path)}

@@ -5,9 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import pytest
 
-from dpgeo.core.errors import InvalidInput
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import GridRelease, Released
 from dpgeo.mechanisms import uniform_grid
@@ -66,17 +64,3 @@ def test_margins_cover_where_counts_are_kept_and_where_they_are_set_to_0() -> No
 
     assert shown.margin_label == EXACT_NOISE
     assert np.mean(covered) > 0.95
-
-
-def test_the_non_negative_column_keeps_the_total() -> None:
-    (cells,) = box_layers(release(SeededEntropy(3), epsilon="0.2"))
-    column = cells.columns["non_negative"]
-
-    assert column.min() == 0
-    assert column.sum() == pytest.approx(cells.value.sum())
-    assert np.maximum(cells.value, 0).sum() > 1.5 * cells.value.sum()
-
-
-def test_too_fine_a_grid_says_which_mechanism_to_use() -> None:
-    with pytest.raises(InvalidInput, match="sparse-grid"):
-        parse_parameters(uniform_grid.Params, {"cells": 4097})

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.postprocess.clear_groups import COARSEST, coloured_from
+from dpgeo.postprocess.clear_groups import coloured_from
 
 NOISE = DiscreteLaplace(Fraction(1, 2), 1)
 ALONE = float(NOISE.threshold())
@@ -42,15 +42,6 @@ def test_a_clear_box_never_makes_its_neighbours_look_busy() -> None:
     assert found[0] == ALONE
     assert (found[1:] == ALONE).all()
     assert found[0] <= counts[0]
-
-
-def test_groups_end_where_they_would_no_longer_tell_where_people_are() -> None:
-    boxes = squares(1)
-    assert SIDE // COARSEST == 8
-    # Together, 64 boxes with a count of 2 stand out, but 16 do not; of boxes with a count of 1, 64
-    # do not stand out.
-    assert (least(boxes, np.full(len(boxes), 2)) <= 2).all()
-    assert (least(boxes, np.full(len(boxes), 1)) == ALONE).all()
 
 
 def test_noise_alone_is_seldom_clear() -> None:

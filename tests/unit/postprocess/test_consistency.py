@@ -60,32 +60,6 @@ def test_it_solves_the_generalised_least_squares_problem(seed: int) -> None:
     np.testing.assert_allclose(solution.variance, error, rtol=1e-8)
 
 
-def test_nodes_are_sums_of_their_children_and_consistent_counts_stay() -> None:
-    parent, level = random_tree(3)
-    truth = leaves_below(parent) @ np.arange(5.0, 5 + leaves_below(parent).shape[1])
-    variance = np.random.default_rng(1).lognormal(0, 1, len(parent))
-    noisy = truth + np.random.default_rng(2).normal(0, 9, len(parent))
-
-    values = consistent(noisy, variance, parent, level).value
-
-    for node in np.unique(parent[parent >= 0]):
-        assert values[node] == pytest.approx(values[parent == node].sum())
-    np.testing.assert_allclose(consistent(truth, variance, parent, level).value, truth)
-
-
-def test_counts_without_noise_are_kept() -> None:
-    parent, level = np.array([-1, 0, 0]), np.array([0, 1, 1])
-
-    known_total = consistent(np.array([10, 3, 3]), np.array([0, 1, 1.0]), parent, level)
-    known_parts = consistent(np.array([10, 3, 3]), np.array([1.0, 0, 0]), parent, level)
-    all_known = consistent(np.array([6, 3, 3]), np.zeros(3), parent, level)
-
-    np.testing.assert_allclose(known_total.value, [10, 5, 5])
-    np.testing.assert_allclose(known_parts.value, [6, 3, 3])
-    np.testing.assert_allclose(all_known.value, [6, 3, 3])
-    assert np.isfinite(all_known.variance).all()
-
-
 def test_results_are_finite_for_very_different_noise_scales() -> None:
     """Results stay finite even if noise scales differ greatly.
 

@@ -6,7 +6,7 @@ import shapely
 
 from dpgeo.core.levels import make_level
 from dpgeo.core.noise import PlanarLaplace
-from dpgeo.postprocess.deconvolution import LEAST_SHARE, Channel, Smoothing, recover, update
+from dpgeo.postprocess.deconvolution import Channel, recover, update
 from dpgeo.privacy.planar_laplace_sampler import move
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
@@ -95,63 +95,3 @@ def test_the_recovered_density_is_nearer_to_the_truth_than_the_points() -> None:
     assert recovered.density.sum() == pytest.approx(30_000)
     error = np.abs(recovered.density - truth).sum()
     assert error < 0.5 * np.abs(histogram(GRID, *raw) - truth).sum()
-
-
-def test_deconvolution_of_no_point_and_of_one_point_works() -> None:
-    assert not recover(np.empty(0), np.empty(0), NOISE, GRID, AREA).density.any()
-    one = recover(np.array([10.02]), np.array([50.03]), NOISE, GRID, AREA)
-    assert one.density.sum() == pytest.approx(1)
-
-
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_cells_have_no_share_that_a_legend_cannot_state(seed: int) -> None:
-    # All twenty reports are from one place. Expectation maximisation alone would leave other cells
-    # shares below 1e-30; such shares have to become 0.
-    points = published(np.full(20, 10.02), np.full(20, 50.03), seed)
-    density = recover(*points, NOISE, Grid.over(AREA, 16), AREA).density
-    assert density.sum() == pytest.approx(20)
-    assert density[density > 0].min() >= 20 * LEAST_SHARE
-
-
-def test_a_true_prior_is_kept_where_points_add_nothing() -> None:
-    prior = np.zeros(GRID.shape)
-    prior[16, 8] = 1.0
-    lon, lat = published(np.full(50, 10.02), np.full(50, 50.03))
-    with_prior = recover(lon, lat, NOISE, GRID, AREA, prior=prior)
-    without = recover(lon, lat, NOISE, GRID, AREA)
-    assert with_prior.density[16, 8] > without.density[16, 8]
-
-
-def test_smoothing_goes_from_the_points_to_the_base() -> None:
-    random = np.random.default_rng(2)
-    density, base = (random.gamma(1.0, size=(12, 12)) for _ in range(2))
-    base[0] = density[0] = 0
-    density, base = density / density.sum(), base / base.sum()
-    weak, strong = (Smoothing(base, strength) for strength in (1e-9, 1e12))
-    np.testing.assert_allclose(weak.apply(density, 100, 0), density, atol=1e-8)
-    smoothed = strong.apply(density, 100, 3)
-    assert smoothed.sum() == pytest.approx(1)
-    assert not smoothed[0].any()
-    # Strong smoothing keeps the sum of every square of its coarsest grid, but divides it among the
-    # square's cells almost in proportion to `base`.
-    assert np.abs(smoothed - base).sum() < np.abs(density - base).sum() / 2
-
-
-def test_smoothing_spreads_a_point_over_its_neighbours() -> None:
-    base = np.full((16, 16), 1 / 256)
-    density = np.zeros((16, 16))
-    density[8, 8] = 1
-    few, many = (Smoothing(base, 1.0).apply(density, points, 1) for points in (1, 1000))
-    assert 1 / 256 < few[8, 8] < 0.5 < 0.9 < many[8, 8] < 1
-
-
-def test_a_wrong_prior_is_not_used() -> None:
-    random = np.random.default_rng(4)
-    lon, lat = 10.02 + 0.002 * random.standard_normal((2, 3000)) * [[1], [0.5]]
-    lat = lat + 40.01
-    east, north = published(lon, lat)
-    prior = np.zeros(GRID.shape)
-    prior[16, 28] = 1.0
-    with_prior = recover(east, north, NOISE, GRID, AREA, prior=prior)
-    without = recover(east, north, NOISE, GRID, AREA)
-    np.testing.assert_array_equal(with_prior.density, without.density)

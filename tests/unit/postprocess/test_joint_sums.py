@@ -17,7 +17,7 @@ from dpgeo.postprocess.layers import layers
 from dpgeo.postprocess.summary import total
 from dpgeo.privacy.mechanism import run
 from tests.randomness import SeededEntropy
-from tests.unit.artefacts.releases import grid_release, phased_slices_release
+from tests.unit.artefacts.releases import phased_slices_release
 
 PEOPLE, CELLS = 100_000, 32
 
@@ -33,10 +33,6 @@ def sums_of(released: Released, layer: str = "") -> JointSums:
     sums = JointSums.of(released, layer)
     assert sums is not None
     return sums
-
-
-def test_grids_have_no_joint_sums() -> None:
-    assert JointSums.of(grid_release()) is None
 
 
 def test_the_total_is_that_of_the_surface_and_narrower_than_that_of_the_last_counts() -> None:

@@ -8,26 +8,9 @@ import pytest
 
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import GridRelease
-from dpgeo.postprocess.layers import CALIBRATED, EXACT_NOISE, NOMINAL, box_layers, quantisation_step
+from dpgeo.postprocess.layers import CALIBRATED, EXACT_NOISE, box_layers, quantisation_step
 from dpgeo.spatial.grid import Grid
-from tests.unit.postprocess.released import BAND, SQUARE, released, worked_example
-
-
-def test_a_grid_is_one_measured_layer_of_the_cells_inside() -> None:
-    noise = DiscreteLaplace(Fraction(1, 10), 2)
-    grid = Grid.over(BAND, 3)
-    counts = np.array([[0, 0, 0], [7, -3, 2], [0, 0, 0]])
-
-    (cells,) = box_layers(released(GridRelease(grid=grid, counts=counts, noise=noise), BAND))
-
-    assert (cells.name, cells.kind, cells.margin_label) == ("cells", "measured", EXACT_NOISE)
-    assert cells.value.tolist() == [7, -3, 2]
-    assert cells.boxes.tolist() == [[1, 2, 0, 1], [1, 2, 1, 2], [1, 2, 2, 3]]
-    assert cells.cells.tolist() == [1, 1, 1]
-    assert cells.columns["row"].tolist() == [1, 1, 1]
-    assert cells.columns["column"].tolist() == [0, 1, 2]
-    assert cells.margin.tolist() == [noise.margin()] * 3
-    assert cells.threshold.tolist() == [noise.threshold()] * 3
+from tests.unit.postprocess.released import SQUARE, released, worked_example
 
 
 def test_partitions_keep_the_fresh_integer_totals_and_their_exact_noise() -> None:
@@ -42,17 +25,6 @@ def test_partitions_keep_the_fresh_integer_totals_and_their_exact_noise() -> Non
     assert partitions.margin_label == EXACT_NOISE
     assert partitions.margin.tolist() == [content.totals_noise.margin()] * 4
     assert partitions.threshold.tolist() == [content.totals_noise.threshold()] * 4
-
-
-def test_least_squares_returns_the_worked_example_when_there_is_no_noise() -> None:
-    estimate = box_layers(released(worked_example("least-squares")))[1]
-
-    assert (estimate.name, estimate.kind, estimate.margin_label) == (
-        "estimate",
-        "inferred",
-        NOMINAL,
-    )
-    assert estimate.value.tolist() == [10, 21, 37, 20, 0, 0, 53, 0, 0]
 
 
 def test_uniform_answers_spread_a_total_evenly_over_its_cells() -> None:
@@ -109,44 +81,6 @@ def test_least_squares_solves_the_weighted_normal_equations() -> None:
     np.testing.assert_allclose(estimate.margin, per_deviation * deviations)
 
 
-@pytest.mark.parametrize("answers", ["uniform", "least-squares"])
-def test_only_cells_and_partitions_that_touch_the_area_are_listed(answers: str) -> None:
-    content = dataclasses.replace(
-        worked_example(answers, BAND),
-        counts=np.array([[0, 0, 0], [20, 1, 3], [0, 0, 0]]),
-        totals=np.array([0, 0, 20, 4]),
-    )
-
-    partitions, estimate = box_layers(released(content, BAND))
-
-    assert partitions.columns["partition"].tolist() == [2, 3]
-    assert partitions.cells.tolist() == [1, 2]
-    assert estimate.columns["row"].tolist() == [1, 1, 1]
-    assert estimate.columns["partition"].tolist() == [2, 3, 3]
-    assert estimate.columns["noisy_cell"].tolist() == [20, 1, 3]
-    expected = [20, 2, 2] if answers == "uniform" else [20, 1, 3]
-    assert estimate.value.tolist() == expected
-
-
-@pytest.mark.parametrize("answers", ["uniform", "least-squares"])
-def test_estimates_of_cells_come_with_the_nearest_non_negative_ones(answers: str) -> None:
-    content = dataclasses.replace(
-        worked_example(answers),
-        counts=np.array([[12, -17, 30], [25, -4, 3], [50, 1, -6]]),
-        totals=np.array([35, 36, 70, -14]),
-    )
-
-    partitions, estimate = box_layers(released(content))
-
-    projected = estimate.columns["non_negative"]
-    assert estimate.value.min() < 0 <= projected.min()
-    assert projected.sum() == pytest.approx(estimate.value.sum())
-    # Non-negative cells of a uniform estimate add up to the non-negative count of their partition.
-    if answers == "uniform":
-        of_partition = np.bincount(estimate.columns["partition"], weights=projected)
-        np.testing.assert_allclose(of_partition, partitions.columns["non_negative"])
-
-
 def test_estimates_are_finite_where_totals_have_hardly_any_noise() -> None:
     content = dataclasses.replace(
         worked_example("least-squares"), totals_noise=DiscreteLaplace(Fraction(1000), 1)
@@ -156,19 +90,6 @@ def test_estimates_are_finite_where_totals_have_hardly_any_noise() -> None:
 
     assert projected.sum() == pytest.approx(141)
     assert np.isfinite(projected).all()
-
-
-def test_least_squares_trusts_cells_whose_noise_has_vanished() -> None:
-    content = dataclasses.replace(
-        worked_example("least-squares"),
-        noise=DiscreteLaplace(Fraction(1000), 1),
-        totals=np.array([99, 99, 99, 99]),
-    )
-
-    estimate = box_layers(released(content))[1]
-
-    assert estimate.value.tolist() == [10, 21, 37, 20, 0, 0, 53, 0, 0]
-    assert estimate.margin.tolist() == [0] * 9
 
 
 def test_a_picture_may_round_to_a_quarter_of_the_noise_and_never_leaves_32_bits() -> None:

@@ -9,13 +9,11 @@ import pytest
 from numpy.typing import NDArray
 
 from dpgeo.core.released import Released
-from dpgeo.postprocess.layers import BoxLayer, Layer, layers
+from dpgeo.postprocess.layers import BoxLayer, layers
 from dpgeo.postprocess.layers.layer import unit_boxes
 from dpgeo.postprocess.opening import (
     FULLEST,
-    SAMPLED,
     STEPS,
-    cells_per_square,
     class_edges,
     layer_edges,
     map_metres,
@@ -25,7 +23,7 @@ from dpgeo.postprocess.opening import (
     standing,
 )
 from dpgeo.spatial.grid import Grid
-from tests.unit.artefacts.releases import contour_release, examples, points_release, slices_release
+from tests.unit.artefacts.releases import examples
 
 GRID = Grid(west=0.0, north=0.0, cell=100.0, columns=64, rows=64)
 """A grid on the equator, so its cells are about 100 m wide on the ground."""
@@ -88,32 +86,6 @@ def test_a_map_opens_on_the_finest_layer_that_shows_enough_of_the_total() -> Non
     assert opening_layer([boxes, surface(0.59)]).name == "partitions"
 
 
-def test_where_no_layer_shows_enough_a_map_opens_on_the_one_that_shows_most() -> None:
-    hardly = boxes_of([8, 8, 8], [100, 8, 892], threshold=900)
-    assert opening_layer([hardly, surface(0.4)]).name == "estimate"
-    assert opening_layer([hardly, surface(0.0)]).name == "partitions"
-
-
-def test_layers_equally_fine_open_as_counted() -> None:
-    boxes = boxes_of([1, 1], [600, 400])
-    assert opening_layer([boxes, dataclasses.replace(boxes, name="estimate")]).name == "partitions"
-
-
-def test_a_map_by_time_opens_on_its_fullest_slice() -> None:
-    shown = [layer for layer in layers(slices_release()) if isinstance(layer, BoxLayer)]
-    fullest = max(shown, key=lambda layer: layer.value.sum())
-    assert opening_of(shown).layer == fullest.name
-    assert opening_of(shown[::-1]).layer == fullest.name
-
-
-def test_contours_open_on_bands_and_points_on_areas() -> None:
-    assert opening_of(layers(contour_release())).layer == "bands"
-    moved = layers(points_release())
-    opens = opening_of(moved)
-    assert (opens.layer, opens.dots) == ("density", "points")
-    assert opens.shift == pytest.approx(points_release().content.noise.radius(0.5))  # type: ignore[attr-defined]
-
-
 def test_the_unit_is_the_smallest_box_rounded_up() -> None:
     """The map's unit is the side of the smallest box, rounded up to a round number.
 
@@ -135,44 +107,6 @@ def test_the_unit_grows_until_the_legend_has_no_fractions() -> None:
     assert map_metres([few]) == 200
     assert map_metres([boxes_of([1, 30, 30], [20, 50, 60])]) == 500
     assert map_metres([boxes_of([1, 8, 8], [20, 1, 2], threshold=1)]) == 500, "the typical box"
-
-
-def test_classes_below_one_are_left_out_where_enough_remain() -> None:
-    crowd = [*np.full(30, 0.4), *np.full(30, 0.6), *np.full(15, 4.0), *np.full(15, 40.0), 300.0]
-    edges = layer_edges(cells_of(np.array(crowd), threshold=0.1), 100)
-    assert edges[0] == pytest.approx(0.4)
-    assert len(edges) >= 3
-    assert min(edges[1:]) >= 1
-    rare = cells_of(np.array(crowd[:60]), threshold=0.1)
-    assert layer_edges(rare, 100)[1] < 1, "else one class would say nothing"
-
-
-def test_squares_of_nearly_the_same_size_count_as_equal() -> None:
-    assert cells_per_square(GRID, 97) == cells_per_square(GRID, 103) == 1
-    assert cells_per_square(GRID, 200) == pytest.approx(4, rel=1e-2)
-
-
-def test_the_unit_is_never_larger_than_the_typical_coloured_box() -> None:
-    assert map_metres([boxes_of([3, 3, 8], [20, 50, 60])]) == 200
-    hatched = boxes_of([1, 3, 3, 8], [0, 20, 50, 60])
-    assert map_metres([hatched]) == 200, "a hatched box is no reason"
-
-
-def test_cells_that_share_out_a_count_evenly_are_one_box() -> None:
-    value = np.repeat([25.0, 50.0, 2.0], 900)
-    flat = cells_of(value)
-    flat = dataclasses.replace(
-        flat, columns=flat.columns | {"partition": np.repeat([0, 1, 2], 900)}
-    )
-    assert map_metres([flat]) == 2000, "two boxes of 3 km"
-    assert map_metres([dataclasses.replace(flat, value=value + np.arange(2700) % 2)]) == 100
-
-
-def test_all_layers_of_a_map_have_one_unit() -> None:
-    shown: list[Layer] = [boxes_of([3, 8, 8], [20, 50, 60]), surface(0.8)]
-    opens = opening_of(shown)
-    assert opens.metres == 100
-    assert max(opens.edges["partitions"]) <= float(per_square(shown[0], 100).max())  # type: ignore[arg-type]
 
 
 def test_no_class_begins_above_every_published_count() -> None:
@@ -201,25 +135,6 @@ def test_classes_spread_over_the_coloured_cells(spread: float) -> None:
     assert edges[-1] <= values[-1]
 
 
-def test_where_one_box_is_nearly_all_of_the_map_classes_follow_magnitudes() -> None:
-    edges = class_edges(np.array([5.0, 420.0]), np.array([98.0, 2.0]))
-    assert edges[0] == 5.0
-    assert edges[1] > 100
-
-
-def test_a_single_value_is_one_class() -> None:
-    assert class_edges(np.array([4.0, 4.0]), np.ones(2)) == (4.0,)
-    assert class_edges(np.array([]), np.array([])) == ()
-
-
-@pytest.mark.parametrize("least", [5e-324, 1e-310, 1e-300])
-def test_values_near_the_smallest_number_have_classes(least: float) -> None:
-    edges = class_edges(np.array([least, 1.0, 1e300]), np.ones(3))
-    assert edges[0] == least
-    assert list(edges) == sorted(set(edges))
-    assert edges[-1] <= 1e300
-
-
 @pytest.mark.parametrize("released", examples(), ids=lambda each: each.mechanism)
 def test_every_release_opens_on_one_of_its_layers(released: Released) -> None:
     shown = layers(released)
@@ -232,22 +147,3 @@ def test_every_release_opens_on_one_of_its_layers(released: Released) -> None:
         # has classes.
         if layer.value is not None and not layer.sliced and not standing(layer).any():
             assert opens.edges[layer.name] == ()
-
-
-def test_classes_of_a_very_large_layer_keep_its_least_and_largest_values() -> None:
-    values = np.random.default_rng(1).lognormal(3, 1, 2 * SAMPLED + 1)
-    weights = np.ones(len(values))
-    edges = class_edges(values, weights)
-    assert edges[0] == values.min()
-    index = np.searchsorted(edges, values, side="right") - 1
-    shares = np.bincount(index, minlength=len(edges)) / len(values)
-    assert shares.max() < FULLEST + 0.01
-    assert shares.min() > 0
-
-
-def test_a_few_large_boxes_do_not_take_the_classes_from_the_small_ones() -> None:
-    values = np.array([0.09, 0.12, 6.71, 21.7, 24.3, 26.2, 26.8])
-    cells = np.array([4096.0, 4096, 64, 16, 16, 16, 16])
-    edges = class_edges(values, cells)
-    classes = np.searchsorted(edges, values, side="right")
-    assert classes[0] < classes[1] < classes[2] < classes[3] < classes[6]

@@ -78,17 +78,6 @@ def test_at_most_one_empty_region_in_all_is_told_on_average() -> None:
     assert 0.4 <= reached / 40 <= 1.6  # expected: 1 region; 0.6 is 4 standard errors
 
 
-def test_without_noise_estimates_are_those_of_evenly_spread_values() -> None:
-    exact = HistogramNoise(DiscreteLaplace(Fraction(10**6), 1), 10)
-    counts = np.array([[0, 0, 100, 100, 0, 0, 0, 0, 0, 0], [0] * 10, [400] + [0] * 9])
-    found = exact.quartiles(counts, 3)
-    assert found.share[0] == pytest.approx([0.25, 0.3, 0.35])
-    assert found.share[2] == pytest.approx([0.025, 0.05, 0.075])
-    assert found.low[2].tolist() == [0] * 3
-    assert found.high[2] == pytest.approx([0.1] * 3)
-    assert found.told.tolist() == [True, False, True]
-
-
 def test_sums_of_shares_of_regions_are_covered_too() -> None:
     random = np.random.default_rng(8)
     shares = np.array([1, 1, 1, 0.6, 0.3])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.noise import CountNoise
 from dpgeo.core.released import Released, TreeRelease
-from dpgeo.postprocess import areas, ranges, zone_areas
+from dpgeo.postprocess import areas, zone_areas
 from dpgeo.postprocess.noise_sums import margin_of_shares, margin_of_sum
 from dpgeo.postprocess.ranges import Ranges
 from dpgeo.postprocess.tree_areas import NOISE_ERRORS
@@ -182,15 +182,3 @@ def test_outlines_that_would_take_too_long_are_refused_before_work_starts(
     monkeypatch.setattr(zone_areas, "clipped_shares", None)
     with pytest.raises(InvalidInput, match="simplify it to fewer corners"):
         answers.answer([AREA.shape])
-
-
-def test_cutting_at_a_long_border_is_refused_before_work_starts(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    content = released("uniform-grid")
-    middle = shapely.box(WEST - 1, (SOUTH + NORTH) / 2, EAST + 1, NORTH + 1)
-    around = shapely.box(WEST - 1, SOUTH - 1, EAST + 1, NORTH + 1)
-    monkeypatch.setattr(ranges, "MOST_BORDER", 2)
-    with pytest.raises(InvalidInput, match="give a smaller area"):
-        Ranges(content).answer([middle])
-    assert Ranges(content).answer([around])[0].exact

@@ -13,19 +13,16 @@ import shapely
 
 from dpgeo.core.counted import Counted
 from dpgeo.core.errors import Conflict
-from dpgeo.core.guarantees import Counting, PureDP, Unit
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import (
-    CONTENT_TYPES,
     PartitionRelease,
-    PhasedRelease,
     Released,
     TreeRelease,
 )
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.postprocess.areas import UNEVEN_ERRORS
-from dpgeo.postprocess.layers import box_layers, make_areas, make_valued
+from dpgeo.postprocess.layers import box_layers
 from dpgeo.postprocess.noise_sums import margin_of_sum
 from dpgeo.postprocess.ranges import (
     CUT,
@@ -37,7 +34,6 @@ from dpgeo.postprocess.ranges import (
     Ranges,
     Reason,
 )
-from dpgeo.postprocess.ranges import INFERRED as INFERRED_NOTE
 from dpgeo.postprocess.tree_areas import BoxTree
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.grid import Grid
@@ -69,26 +65,6 @@ def answer(content: Released, *regions: Any) -> list[RangeAnswer]:
 def cells_box(grid: Grid, top: int, bottom: int, left: int, right: int) -> Any:
     west, south, east, north = grid.box_bounds(np.array([[top, bottom, left, right]]))[0]
     return shapely.box(west, south, east, north)
-
-
-@pytest.mark.parametrize("key", [*GRIDS, "zones"])
-def test_the_answer_for_the_whole_area_is_the_total_count(key: str) -> None:
-    content = released(key)
-    (whole,) = answer(content, AREA.shape)
-    if key == "zones":
-        assert whole.exact
-        return
-    if key in INFERRED:
-        assert whole.notes == (INFERRED_NOTE,)
-        if isinstance(content.content, PhasedRelease):
-            assert whole.estimate == pytest.approx(content.content.surface.sum())
-        (whole,) = Ranges(content, layer="partitions").answer([AREA.shape])
-    grid = content.content.grid  # type: ignore[attr-defined]
-    counted = city().histogram(grid)._read_by_meter()
-    assert whole.estimate == pytest.approx(counted.sum())
-    assert whole.exact
-    assert whole.cut == 0
-    assert whole.margin > 0
 
 
 @pytest.mark.parametrize("cells", [7, 32, 100])
@@ -142,18 +118,6 @@ def test_answers_for_disjoint_regions_add_up(key: str) -> None:
     )
 
 
-def test_a_polygon_is_answered_like_the_cells_it_is_made_of() -> None:
-    content = released("uniform-grid", noisy=True)
-    grid = content.content.grid  # type: ignore[attr-defined]
-    corner = shapely.union_all([cells_box(grid, 8, 16, 8, 12), cells_box(grid, 12, 16, 8, 20)])
-    (only,) = answer(content, corner)
-    counts = content.content.counts  # type: ignore[attr-defined]
-    expected = counts[8:16, 8:12].sum() + counts[12:16, 12:20].sum()
-    assert only.estimate == pytest.approx(expected)
-    inside = grid.inside(AREA)
-    assert only.areas == inside[8:16, 8:12].sum() + inside[12:16, 12:20].sum()
-
-
 def test_there_is_no_figure_outside_the_study_area() -> None:
     outside, within = answer(released("uniform-grid"), shapely.box(50, 50, 51, 51), AREA.shape)
     assert math.isnan(outside.estimate)
@@ -182,17 +146,6 @@ def test_a_sum_of_people_over_squares_is_one_of_sightings() -> None:
     once = dataclasses.replace(content, bound=1)
     (only,) = answer(once, once.area.shape)
     assert (only.counted, only.people) == (Counted.PEOPLE, None)
-
-
-def test_rows_without_a_person_say_nothing_of_people() -> None:
-    content = dataclasses.replace(
-        releases.grid_release(),
-        counting=Counting.VISITS,
-        bound=1,
-        guarantee=PureDP(Fraction(1), Unit.RECORD),
-    )
-    (only,) = answer(content, content.area.shape)
-    assert (only.counted, only.people) == (Counted.VISITS, None)
 
 
 @pytest.mark.parametrize("key", ["adaptive-grid", "quadtree"])
@@ -274,23 +227,9 @@ def test_overlapping_zones_are_not_added_up() -> None:
     assert (one.areas, one.exact) == (1, True)
 
 
-def test_answers_mention_unlisted_cells() -> None:
-    content = released("sparse-grid", noisy=True, threshold=5)
-    (only,) = answer(content, AREA.shape)
-    assert not only.exact
-    assert "stayed below 5" in " ".join(only.notes)
-
-
 def test_releases_without_counted_regions_are_refused() -> None:
     with pytest.raises(Conflict, match="no counts of areas"):
         Ranges(clusters_release())
-
-
-def test_every_content_type_with_counts_answers() -> None:
-    for each in CONTENT_TYPES:
-        names = {field.name for field in dataclasses.fields(each)}
-        if {"grid", "zones"} & names and "counts" in names:
-            assert each in make_areas.registry.keys() | make_valued.registry.keys(), each
 
 
 @pytest.mark.parametrize("key", GRIDS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 import shapely
 from numpy.typing import NDArray
 
@@ -60,14 +59,6 @@ def metres(first: tuple[Floats, Floats], second: tuple[Floats, Floats]) -> Float
 UNEVEN = np.random.default_rng(2).exponential(size=GRID.size) ** 5
 
 
-def test_a_good_prior_brings_points_nearer_to_their_reports() -> None:
-    prior = density(UNEVEN)
-    remapped = reports(prior)
-    noisy = moved(*remapped)
-    put = Remapping(NOISE, prior, AREA).apply(*noisy)
-    assert metres(put, remapped).mean() < 0.75 * metres(noisy, remapped).mean()
-
-
 def test_remapped_points_have_nearly_the_least_expected_distance() -> None:
     """A point is moved to where the expected distance to the true place is nearly smallest.
 
@@ -107,55 +98,3 @@ def test_an_even_prior_leaves_points_unchanged() -> None:
     # prior's cells.
     assert metres(put, noisy)[far].max() < 30
     assert metres(put, noisy)[far].mean() < 10
-
-
-def test_an_empty_set_of_points_is_accepted() -> None:
-    put = Remapping(NOISE, density(UNEVEN), AREA).apply(np.empty(0), np.empty(0))
-    assert put[0].size == put[1].size == 0
-
-
-@pytest.mark.parametrize("radius", [10, 5000])
-def test_noise_of_any_scale_is_accepted(radius: int) -> None:
-    step = max(1, radius // 100)
-    noise = PlanarLaplace(make_level("ln 4", radius).epsilon, 1, step, 1000 * step)
-    lon, lat = reports(density(UNEVEN))
-    put = Remapping(noise, density(UNEVEN), AREA).apply(lon[:50], lat[:50])
-    assert np.isfinite(put).all()
-
-
-SQUARE = [[0, 40], [10, 40], [10, 50], [0, 50], [0, 40]]
-
-
-@pytest.mark.parametrize("level", ["ln 4", "10"])
-@pytest.mark.parametrize("ring", [SQUARE, [*SQUARE[:2], *SQUARE[3:]]])
-def test_noise_finer_than_the_cells_leaves_points_unchanged(
-    level: str, ring: list[list[float]]
-) -> None:
-    """If noise is finer than the prior's cells, points are left unchanged.
-
-    The area is a square or a triangle of 1,000 km, with noise of a few metres.
-    """
-    shape = {"type": "Polygon", "coordinates": [ring]}
-    area = StudyArea.from_geojson(shape)
-    zones = Zones(keys=("a",), names=("a",), shapes=np.array([shapely.geometry.shape(shape)]))
-    prior = Density(zones=zones, amounts=np.ones(1)).within(area)
-    noise = PlanarLaplace(make_level(level, 10).epsilon, 1, 1, 1000)
-    lon, lat = np.random.default_rng(3).uniform(0, 10, (2, 3000))
-    lon, lat = lon[lon + lat < 10], lat[lon + lat < 10] + 40
-    put = Remapping(noise, prior, area).apply(lon, lat)
-    assert np.array_equal(put[0], lon)
-    assert np.array_equal(put[1], lat)
-
-
-def test_an_even_prior_moves_points_at_an_edge_less_than_the_noise() -> None:
-    """With a uniform prior, points at an edge are moved by less than the noise.
-
-    The cells have the largest allowed width: 28 m, twice the scale of this noise.
-    """
-    noise = PlanarLaplace(make_level("ln 4", 20).epsilon, 1, 1, 1000)
-    prior = density(np.ones(GRID.size))
-    side = np.random.default_rng(4).uniform(10.0, 10.2, 500)
-    edge = np.full(500, 50.0)
-    put = Remapping(noise, prior, AREA).apply(side, edge)
-    apart = metres(put, (side, edge))
-    assert 0 < apart.max() < noise.radius(0.75)

@@ -33,10 +33,6 @@ def scaling(released: Released, totals: Totals | None, **changes: object) -> Sca
     return scaling_of(changed, layers(changed))
 
 
-def test_without_totals_nothing_is_scaled() -> None:
-    assert scaling(grid_release(), None) is None
-
-
 def test_at_a_bound_of_one_the_map_holds_everybody_once() -> None:
     scale = scaling(grid_release(bound=1), bought(10_000, 300_000, 900_000))
     assert scale is not None
@@ -72,13 +68,6 @@ def test_where_noise_is_as_large_as_a_total_nothing_is_scaled(totals: Totals, wh
     assert scale is not None
     assert not scale.known
     assert why in str(scale.meaning)
-
-
-def test_scaling_never_makes_a_map_smaller() -> None:
-    scale = scaling(grid_release(bound=1), bought(10_000, 9_000, 9_000))
-    assert scale is not None
-    assert scale.factor == 1 == scale.low
-    assert scale.high >= 1
 
 
 def test_intervals_of_scaled_counts_hold_as_often_as_they_say() -> None:

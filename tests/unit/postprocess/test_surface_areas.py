@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from benchmarks.evaluation.arrays import CountsView, drawn
 from benchmarks.evaluation.ranges import random_boxes, range_counts
 from benchmarks.generated import generated
-from dpgeo.core.errors import InvalidInput
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import PhasedRelease, Released
 from dpgeo.mechanisms.registry import MECHANISMS
@@ -23,7 +22,6 @@ from dpgeo.postprocess.surface import posterior_tree
 from dpgeo.postprocess.surface_areas import SurfaceAreas, measurements_of
 from dpgeo.postprocess.tree_areas import noise_variances, unevenness
 from dpgeo.privacy.mechanism import run
-from tests.conformance.cases import AREA, city
 from tests.randomness import SeededEntropy
 
 CELLS = 32
@@ -57,18 +55,6 @@ def test_answers_along_cells_are_the_sums_of_the_surface(key: str) -> None:
     answers = Ranges(released).answer(along_cells(released, boxes))
     expected = range_counts(content_of(released).surface, boxes)
     assert [each.estimate for each in answers] == pytest.approx(expected, abs=1e-6)
-
-
-@pytest.mark.parametrize("cells", [7, 32, 45])
-def test_measurements_are_read_back_from_the_release(cells: int) -> None:
-    """Every box that a release counted, clipped to its grid, becomes one node of the quadtree."""
-    released = survey(city(), cells=cells)
-    content = content_of(released)
-    measurements = measurements_of(content, released.area)
-    measured = sum(int((each > 0).sum()) for each in measurements.precision)
-    assert measured == len(np.unique(content.boxes, axis=0))
-    leaves = sum(int(each.sum()) for each in measurements.leaves())
-    assert leaves >= np.count_nonzero(content.phase == content.phase[-1])
 
 
 def test_the_variance_is_that_of_the_posterior_given_all_counts() -> None:
@@ -148,18 +134,3 @@ def test_most_intervals_hold_and_they_are_narrower_than_those_of_the_measured_co
         plain.append(np.mean([each.margin for each in measured]))
     assert 0.88 <= np.mean(hits) <= 1
     assert np.mean(margins) < np.mean(plain)
-
-
-def test_a_survey_of_nobody_is_answered_by_next_to_nothing() -> None:
-    released = survey(CountsView(counts=np.zeros((CELLS, CELLS), dtype=np.int64)))
-    (answer,) = Ranges(released).answer([released.area.shape])
-    assert abs(answer.estimate) <= answer.margin
-
-
-def test_only_the_measured_partitions_can_be_chosen_instead() -> None:
-    released = survey(city())
-    (measured,) = Ranges(released, layer="partitions").answer([AREA.shape])
-    assert measured.exact
-    assert measured.model == 0.0
-    with pytest.raises(InvalidInput, match="choose partitions"):
-        Ranges(released, layer="cells-06-12")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 
 import numpy as np
 import pytest
 import shapely
 
-from dpgeo.core.released import GridRelease, Released
+from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, ShapeLayer, layers
 from dpgeo.postprocess.synthetic_points import (
     SyntheticPoints,
@@ -18,9 +17,8 @@ from dpgeo.postprocess.synthetic_points import (
     synthetic_points,
 )
 from dpgeo.spatial.area import StudyArea
-from dpgeo.spatial.hilbert import hilbert_order
 from dpgeo.spatial.projection import to_mercator
-from tests.unit.artefacts.releases import examples, grid_release, slices_release, zones_release
+from tests.unit.artefacts.releases import examples, grid_release, zones_release
 
 DIGEST = hashlib.sha256(b"a release").digest()
 
@@ -47,14 +45,6 @@ def test_points_add_up_to_the_counts_and_stay_in_the_area(released: Released) ->
     assert released.area.covers(points.longitude, points.latitude).all()
 
 
-def test_releases_of_points_get_no_more_points() -> None:
-    kinds = {released.content.product for released in examples()}
-    assert kinds == {"Summary statistics", "Dataset", "Synthetic data"}
-    for released in examples():
-        if released.content.product != "Summary statistics":
-            assert counted_layers(released, layers(released)) == ()
-
-
 def test_the_same_release_gives_the_same_points_and_another_gives_others() -> None:
     released = grid_release()
     counted = counted_layers(released, layers(released))
@@ -75,13 +65,6 @@ def test_each_cell_holds_its_count_within_one_point() -> None:
     per_cell = np.bincount(cells, minlength=layer.grid.size)
     number = layer.boxes[:, 0] * layer.grid.columns + layer.boxes[:, 2]
     assert np.abs(per_cell[number] - non_negative_counts(layer)).max() < 1 + 1e-9
-
-
-def test_every_slice_has_its_points() -> None:
-    points = points_of(slices_release())
-    assert len(points.layers) == 2
-    sums = [float(non_negative_counts(layer).sum()) for layer in points.layers]
-    assert np.abs(np.bincount(points.layer) - sums).max() <= 1
 
 
 def test_points_of_a_zone_lie_in_it() -> None:
@@ -109,36 +92,9 @@ def test_in_a_larger_crowd_points_stand_for_several_and_cells_keep_their_counts(
     assert np.abs(per_cell[number] - counts).max() < 1 + 1e-9
 
 
-def test_with_more_occupied_regions_than_points_running_sums_stay_right() -> None:
-    released = grid_release()
-    [layer] = points_of(released).layers
-    total = float(non_negative_counts(layer).sum())
-    points = points_of(released, most=10)
-    weight = int(np.ceil(np.floor(total + 0.5) / 10))
-    assert (points.weight == weight).all()
-    assert 9 <= len(points.longitude) <= 10
-
-
 def test_a_sliver_of_the_area_in_a_cell_still_gets_its_points() -> None:
     sliver = shapely.Polygon([(0, 0), (1, 0), (1, 1), (0.999999, 1), (0.9, 0.00001), (0, 0.00001)])
     released = grid_release(8, area=StudyArea(sliver))
     points = points_of(released)
     assert len(points.longitude) > 100
     assert released.area.covers(points.longitude, points.latitude).all()
-
-
-def test_no_counts_give_no_points() -> None:
-    released = grid_release()
-    assert isinstance(released.content, GridRelease)
-    content = dataclasses.replace(released.content, counts=np.zeros_like(released.content.counts))
-    points = points_of(dataclasses.replace(released, content=content))
-    assert len(points.longitude) == 0
-
-
-def test_neighbours_in_hilbert_order_are_neighbours_on_the_map() -> None:
-    row, column = np.divmod(np.arange(64 * 64), 64)
-    # 64 x 64 positions on a regular lattice
-    order = hilbert_order(column * 1024.0, row * 1024.0)
-    steps = np.abs(np.diff(row[order])) + np.abs(np.diff(column[order]))
-    assert sorted(order.tolist()) == list(range(64 * 64))
-    assert (steps == 1).mean() > 0.9

@@ -4,14 +4,11 @@ import dataclasses
 import math
 
 import numpy as np
-import pytest
 
-from benchmarks.evaluation.ranges import spread
 from dpgeo.core.released import TreeRelease
 from dpgeo.postprocess.consistency import consistent
 from dpgeo.postprocess.layers import EXACT_NOISE, NOMINAL, box_layers
-from dpgeo.spatial.grid import Grid
-from tests.unit.postprocess.released import BAND, released, small_tree
+from tests.unit.postprocess.released import released, small_tree
 
 LEAVES = [1, 3, 4]
 
@@ -53,34 +50,6 @@ def test_the_inferred_layer_reconciles_all_levels_and_says_that_its_margins_are_
     np.testing.assert_allclose(estimate.margin, deviation * math.log(20) / math.sqrt(2))
     assert (estimate.threshold > estimate.margin).all()
     assert estimate.columns["noisy_count"].tolist() == [40, 12, 30]
-
-
-def test_without_counts_of_larger_boxes_nothing_is_inferred() -> None:
-    tree = small_tree(measured=(False, True, False, True, True))
-
-    (leaves,) = box_layers(released(tree))
-
-    assert leaves.value.tolist() == [40, 12, 30]
-
-
-def test_only_leaves_that_touch_the_area_are_listed() -> None:
-    tree = dataclasses.replace(small_tree(), grid=Grid.over(BAND, 3))
-
-    leaves, estimate = box_layers(released(tree, BAND))
-
-    assert leaves.columns["partition"].tolist() == estimate.columns["partition"].tolist() == [3, 4]
-    assert leaves.cells.tolist() == [1, 2]
-
-
-def test_an_estimate_of_boxes_spreads_evenly_over_their_cells() -> None:
-    leaves = box_layers(released(small_tree()))[0]
-
-    assert spread(leaves).tolist() == [[40 / 3] * 3, [6, 7.5, 7.5], [6, 7.5, 7.5]]
-    partly = box_layers(released(dataclasses.replace(small_tree(), grid=Grid.over(BAND, 3)), BAND))[
-        0
-    ]
-    with pytest.raises(ValueError, match="partly outside"):
-        spread(partly)
 
 
 def test_the_margins_of_a_fixed_tree_cover_as_often_as_they_say() -> None:

@@ -50,12 +50,6 @@ def random_people(random: np.random.Generator, most: int) -> NDArray[np.int64]:
     return np.asarray(people, dtype=np.int64)
 
 
-def test_candidates_end_at_the_limit() -> None:
-    assert candidates(1).tolist() == [1]
-    assert candidates(12).tolist() == [1, 2, 3, 5, 7, 10, 12]
-    assert (weights(200) >= 1).all()
-
-
 def test_one_person_changes_the_odds_of_no_bound_by_more_than_epsilon() -> None:
     random = np.random.default_rng(5)
     largest = 0.0
@@ -97,17 +91,6 @@ def test_bounds_are_drawn_by_the_law() -> None:
     # one of 10^8 runs.
     deviation = np.sqrt(3000 * expected * (1 - expected))
     assert (np.abs(counts - 3000 * expected) <= 6 * deviation).all()
-
-
-def test_many_people_get_the_quantile() -> None:
-    people = np.zeros(202, dtype=np.int64)
-    people[1:31] = 10_000
-    bound = draw(people, Fraction(1, 10), SeededEntropy(1).stream())
-    assert bound == 30
-
-
-def test_nobody_is_enough() -> None:
-    assert draw(np.zeros(7, dtype=np.int64), Fraction(1), SeededEntropy(1).stream()) in range(1, 6)
 
 
 def test_the_epsilon_of_a_rho_costs_no_more_than_it() -> None:

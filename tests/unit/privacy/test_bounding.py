@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from dpgeo.core.errors import PrivacyError
 from dpgeo.core.guarantees import Bounding
 from dpgeo.core.released import ZonesRelease
 from dpgeo.mechanisms import uniform_grid, zones
-from dpgeo.privacy.bounding import PILOT, Popularity, ranks_of, split
-from dpgeo.privacy.mechanism import checked_plan, run
+from dpgeo.privacy.bounding import PILOT, Popularity, split
+from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
 from tests.conformance.cases import AREA, BOUND, DOMAIN, city
@@ -25,10 +23,6 @@ def test_only_popular_bounding_costs_epsilon() -> None:
     assert split(Fraction(1), Bounding.RANDOM) == ([], Fraction(1))
     (look,), rest = split(Fraction(1), Bounding.POPULAR)
     assert (look.label, look.epsilon, rest) == (PILOT, Fraction(1, 10), Fraction(9, 10))
-
-
-def test_equally_popular_regions_share_a_rank() -> None:
-    assert ranks_of(np.array([3, -1, 7, 3])).tolist() == [1, 2, 0, 1]
 
 
 def test_a_cell_is_as_popular_as_the_coarse_cell_around_its_centre() -> None:
@@ -79,9 +73,3 @@ def test_popular_places_are_kept_first(bounding: Bounding) -> None:
     else:
         assert counts.max() > seen.max()
         assert counts.sum() == seen.sum()
-
-
-def test_mechanisms_without_public_regions_refuse_popular_bounding() -> None:
-    bare = dataclasses.replace(uniform_grid.MECHANISM, regions=None)
-    with pytest.raises(PrivacyError, match="at random alone"):
-        checked_plan(bare, uniform_grid.Params(), Fraction(1), Bounding.POPULAR)

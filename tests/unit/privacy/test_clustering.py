@@ -106,14 +106,6 @@ def test_each_column_has_gaussian_noise_for_its_squared_sensitivity() -> None:
     assert np.abs(correlation).max() < 0.03
 
 
-def test_the_trace_names_the_joint_sensitivity() -> None:
-    sums = PrivateSums(np.zeros((2, 3), dtype=np.int64), reach=(1, 5, 5), sensitivity=4)
-    one = meter(ZeroNoise())
-    one.measure_sums("first", sums)
-
-    assert one.finish()[0].noise == DiscreteLaplace(Fraction(1), 12)
-
-
 def test_only_private_sums_are_measured_as_sums() -> None:
     entropy = CountingEntropy()
     plain = PrivateCounts(np.zeros((2, 3), int), sensitivity=1)
@@ -165,11 +157,6 @@ def test_counts_around_centres_are_a_histogram_of_the_same_sensitivity() -> None
     assert around._read_by_meter().tolist() == expected.tolist()
 
 
-def test_counts_of_another_grid_are_refused() -> None:
-    with pytest.raises(ValueError, match="another grid"):
-        counts([1]).cluster_sums(Grid.over(AREA, 64), spread_evenly(AREA, 2))
-
-
 def test_without_noise_rounds_equal_plain_k_means() -> None:
     everywhere = np.random.default_rng(8).integers(0, GRID.size, 500)
     cells, start = np.concatenate([town(), everywhere]), spread_evenly(AREA, 3)
@@ -188,31 +175,6 @@ def test_without_noise_rounds_equal_plain_k_means() -> None:
 
     np.testing.assert_allclose(centres.x, expected.x, atol=1)
     np.testing.assert_allclose(centres.y, expected.y, atol=1)
-
-
-def test_with_many_people_centres_come_near_the_crowds() -> None:
-    cells, start = town(), spread_evenly(AREA, 9)
-    row, column = np.divmod(cells, GRID.columns)
-
-    def away(centres: Centres) -> float:
-        """Return the mean distance, in cells, between a record and its nearest centre."""
-        cluster = nearest(GRID, cells, centres)
-        columns = (centres.x - GRID.west) / GRID.cell - 0.5
-        rows = (GRID.north - centres.y) / GRID.cell - 0.5
-        return float(np.hypot(columns[cluster] - column, rows[cluster] - row).mean())
-
-    many = counts(np.tile(cells, 100))
-    found = run_kmeans(meter(SeededEntropy(1)), LABELS, many, GRID, start)
-
-    assert away(found) < 0.6 * away(start)
-
-
-def test_without_records_centres_stay_in_place() -> None:
-    start = spread_evenly(AREA, 6)
-    centres = run_kmeans(meter(ZeroNoise()), LABELS, counts([]), GRID, start)
-
-    assert centres.x.tolist() == start.x.tolist()
-    assert centres.y.tolist() == start.y.tolist()
 
 
 def test_noise_never_moves_a_centre_out_of_its_cluster_or_the_frame() -> None:

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from dpgeo.core.errors import PrivacyError
-from dpgeo.core.guarantees import PureDP, Unit
 from dpgeo.core.released import Content, GridRelease
 from dpgeo.core.spend import Spend
 from dpgeo.mechanisms.uniform_grid import MECHANISM, Params
@@ -26,16 +25,6 @@ from tests.views import ArrayView
 AREA = StudyArea.from_bounds(0, 0, 1, 1)
 VIEW = ArrayView(area=AREA, longitude=[0.1], latitude=[0.9], persons=[1], bound=3)
 ONE = Fraction(1)
-
-
-def test_a_run_carries_its_guarantee_trace_and_public_facts() -> None:
-    about = {"title": "A square"}
-    released = run(MECHANISM, VIEW, Params(cells=4), Fraction(1, 3), SeededEntropy(1), about)
-    assert released.guarantee == PureDP(Fraction(1, 3), Unit.PERSON)
-    assert released.bound == 3
-    assert released.parameters == {"cells": 4, "strictness": 0}
-    assert released.about == about
-    assert [line.epsilon for line in released.trace] == [Fraction(1, 3)]
 
 
 def test_noise_reaches_every_cell_of_the_area() -> None:
@@ -61,11 +50,6 @@ def test_a_plan_that_does_not_cost_epsilon_is_refused_before_any_draw(share: Fra
 def test_an_epsilon_that_is_not_exact_and_positive_is_refused(epsilon: Any) -> None:
     with pytest.raises(PrivacyError, match="exact fraction above 0"):
         checked_plan(MECHANISM, Params(), epsilon)
-
-
-def test_parameters_of_another_mechanism_are_refused() -> None:
-    with pytest.raises(PrivacyError, match="not parameters of uniform-grid"):
-        checked_plan(MECHANISM, {"cells": 4}, ONE)
 
 
 def test_undeclared_measurements_of_a_mechanism_are_refused_before_any_draw() -> None:

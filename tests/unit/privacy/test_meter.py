@@ -1,21 +1,62 @@
-"""The Meter: each label can be spent only once, and only declared noise is drawn."""
+"""The Meter of each law: a label is spent only once, and only declared noise is drawn."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
-from dpgeo.core.errors import PrivacyError
-from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.core.spend import Measured, Spend
+from dpgeo.core.errors import InvalidInput, PrivacyError
+from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace
+from dpgeo.core.spend import RhoSpend, Spend
 from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.gaussian_meter import GaussianMeter
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.randomness import RandomWords
+from dpgeo.privacy.value_shares import PrivateShares
 from tests.randomness import CountingEntropy, SeededEntropy
 
-PLAN = [Spend(label="cells", epsilon=Fraction(1, 3)), Spend(label="totals", epsilon=Fraction(2, 3))]
+THIRD = Fraction(1, 3)
+
+
+@dataclass(frozen=True)
+class Law:
+    """A meter, the spends of its plans, and the noise for counts of sensitivity 10."""
+
+    meter: Callable[[Sequence[Any], Any], Any]
+    spend: Callable[..., Any]
+    noise: Callable[[Fraction], Any]
+
+    def start(self, entropy: Any, **amounts: Fraction) -> Any:
+        """Return a meter whose plan has these amounts; that of `rest` is divided later."""
+        plan = [
+            self.spend(label, amount, unallocated=label == "rest")
+            for label, amount in amounts.items()
+        ]
+        return self.meter(plan, entropy)
+
+
+def epsilon(label: str, amount: Any, **more: Any) -> Spend:
+    return Spend(label=label, epsilon=amount, **more)
+
+
+def rho(label: str, amount: Any, **more: Any) -> RhoSpend:
+    return RhoSpend(label=label, rho=amount, **more)
+
+
+LAWS = {
+    "laplace": Law(Meter, epsilon, lambda amount: DiscreteLaplace(amount, 10)),
+    "gaussian": Law(GaussianMeter, rho, lambda amount: DiscreteGaussian(amount, 100)),
+}
+
+
+@pytest.fixture(params=LAWS)
+def law(request: pytest.FixtureRequest) -> Law:
+    return LAWS[request.param]
 
 
 @pytest.fixture
@@ -24,66 +65,87 @@ def entropy() -> CountingEntropy:
 
 
 @pytest.fixture
-def meter(entropy: CountingEntropy) -> Meter:
-    return Meter(PLAN, entropy)
+def meter(law: Law, entropy: CountingEntropy) -> Any:
+    return law.start(entropy, cells=THIRD, totals=2 * THIRD)
 
 
-def make_counts(values: list[list[int]] | list[int] | int = 0) -> PrivateCounts:
+def make_counts(values: object = 0) -> PrivateCounts:
     return PrivateCounts(np.asarray(values), sensitivity=10)
 
 
-def test_it_adds_noise_to_the_counts_and_keeps_their_shape(meter: Meter) -> None:
-    noisy = meter.measure("cells", make_counts([[1, 2, 3], [4, 5, 6]]))
+def test_it_adds_noise_to_the_counts_and_keeps_their_shape(meter: Any) -> None:
+    counts = make_counts([[1, 2, 3], [4, 5, 6]])
+    noisy = meter.measure("cells", counts)
     # This entropy makes all noise zero, so the counts are exact.
     assert noisy.tolist() == [[1, 2, 3], [4, 5, 6]]
     assert noisy.dtype == np.int64
+    noisy[0] = 0
+    assert meter.measure("totals", counts).tolist() == [[1, 2, 3], [4, 5, 6]]
 
 
-def test_noisy_counts_do_not_share_memory_with_private_ones(meter: Meter) -> None:
-    counts = make_counts([7, 7])
-    meter.measure("cells", counts)[0] = 0
-    assert meter.measure("totals", counts).tolist() == [7, 7]
-
-
-def test_every_measurement_opens_a_stream_of_its_own() -> None:
+def test_every_measurement_opens_a_stream_of_its_own(law: Law) -> None:
     entropy = CountingEntropy(SeededEntropy(1))
-    meter = Meter(PLAN, entropy)
+    meter = law.start(entropy, cells=THIRD, totals=THIRD)
     first = meter.measure("cells", make_counts([0] * 50))
     second = meter.measure("totals", make_counts([0] * 50))
     assert entropy.opened == 2
+    assert first.any()
     assert not np.array_equal(first, second)
 
 
-def test_the_noise_is_that_of_the_label_and_the_counts_sensitivity() -> None:
-    meter = Meter(PLAN, SeededEntropy(1))
-    assert meter.noise("cells", make_counts()) == DiscreteLaplace(Fraction(1, 3), 10)
+def test_the_noise_is_that_of_the_label_and_the_counts_sensitivity(law: Law, meter: Any) -> None:
+    assert meter.noise("cells", make_counts()) == law.noise(THIRD)
     meter.measure("cells", make_counts())
-    assert meter.finish()[0].noise == DiscreteLaplace(Fraction(1, 3), 10)
+    measured, unused = meter.finish()
+    assert (measured.label, measured.amount, measured.noise) == ("cells", THIRD, law.noise(THIRD))
+    assert (unused.label, unused.amount, unused.noise) == ("totals", 2 * THIRD, None)
 
 
-def test_a_label_is_spent_once(meter: Meter, entropy: CountingEntropy) -> None:
+def test_gaussian_noise_follows_from_the_squared_sensitivity(entropy: CountingEntropy) -> None:
+    meter = LAWS["gaussian"].start(entropy, cells=THIRD)
+    counts = PrivateCounts(np.asarray(0), sensitivity=4, distinct=True)
+    assert meter.noise("cells", counts) == DiscreteGaussian(THIRD, 4)
+    shares = PrivateShares(np.array([1]), np.array([1]), steps=10, bound=4, distinct=True)
+    assert meter.noise("cells", shares) == DiscreteGaussian(THIRD, 400)
+    assert meter.measure("cells", shares).tolist() == [[1], [9]]
+    assert meter.finish()[0].noise == DiscreteGaussian(THIRD, 400)
+
+
+def test_noise_that_does_not_fit_is_refused_before_any_draw(entropy: CountingEntropy) -> None:
+    meter = LAWS["gaussian"].start(entropy, cells=Fraction(1, 1 << 82))
+    with pytest.raises(InvalidInput, match="64 bits"):
+        meter.measure("cells", make_counts())
+    assert entropy.opened == 0
+    assert meter.finish()[0].noise is None
+
+
+def test_a_label_is_declared_and_spent_once(meter: Any, entropy: CountingEntropy) -> None:
     meter.measure("cells", make_counts())
-    for attempt in (
-        lambda: meter.measure("cells", make_counts()),
-        lambda: meter.noise("cells", make_counts()),
-        lambda: meter.charge_unused("cells"),
-    ):
-        with pytest.raises(PrivacyError, match="already spent"):
-            attempt()
+    for label in ("cells", "elsewhere"):
+        for attempt in (meter.measure, meter.noise):
+            with pytest.raises(PrivacyError):
+                attempt(label, make_counts())
+    assert entropy.opened == 1
+    meter.finish()
+    with pytest.raises(PrivacyError):
+        meter.measure("totals", make_counts())
     assert entropy.opened == 1
 
 
-def test_undeclared_measurements_are_refused_before_any_draw(
-    meter: Meter, entropy: CountingEntropy
-) -> None:
-    with pytest.raises(PrivacyError, match="not declared"):
-        meter.measure("elsewhere", make_counts())
+def test_charging_unused_draws_nothing(entropy: CountingEntropy) -> None:
+    meter = LAWS["laplace"].start(entropy, cells=THIRD, totals=2 * THIRD)
+    meter.charge_unused("totals")
+    with pytest.raises(PrivacyError, match="already spent"):
+        meter.measure("totals", make_counts())
     assert entropy.opened == 0
-    assert [line.label for line in meter.finish()] == ["cells", "totals"]
+    assert [(line.amount, line.noise) for line in meter.finish()] == [
+        (2 * THIRD, None),
+        (THIRD, None),
+    ]
 
 
 def test_counts_that_only_claim_a_sensitivity_are_refused_before_any_draw(
-    meter: Meter, entropy: CountingEntropy
+    meter: Any, entropy: CountingEntropy
 ) -> None:
     class Cheap(PrivateCounts):
         __slots__ = ()
@@ -92,28 +154,22 @@ def test_counts_that_only_claim_a_sensitivity_are_refused_before_any_draw(
         def sensitivity(self) -> int:
             return 1
 
-    cheap = Cheap(np.array([3]), sensitivity=10)
-    for counts in (cheap, np.array([3])):
-        with pytest.raises(PrivacyError, match="that a view made"):
-            meter.measure("cells", counts)  # type: ignore[arg-type]
+        @property
+        def squared_sensitivity(self) -> int:
+            return 1
+
+    for counts in (Cheap(np.array([3]), sensitivity=10), np.array([3])):
+        with pytest.raises(PrivacyError):
+            meter.measure("cells", counts)
     assert entropy.opened == 0
 
 
-def test_charging_unused_draws_nothing(meter: Meter, entropy: CountingEntropy) -> None:
-    meter.charge_unused("totals")
-    assert entropy.opened == 0
-    assert meter.finish() == (
-        Measured(label="totals", epsilon=Fraction(2, 3), noise=None),
-        Measured(label="cells", epsilon=Fraction(1, 3), noise=None),
-    )
-
-
-def test_an_interrupted_draw_stays_charged() -> None:
+def test_an_interrupted_draw_stays_charged(law: Law) -> None:
     class Broken:
         def stream(self) -> RandomWords:
             raise OSError("no randomness today")
 
-    meter = Meter(PLAN, Broken())
+    meter = law.start(Broken(), cells=THIRD, totals=2 * THIRD)
     with pytest.raises(OSError, match="no randomness"):
         meter.measure("cells", make_counts())
     with pytest.raises(PrivacyError, match="already spent"):
@@ -121,103 +177,63 @@ def test_an_interrupted_draw_stays_charged() -> None:
     assert sum(line.amount for line in meter.finish()) == 1
 
 
-def test_after_the_end_nothing_is_measured(meter: Meter, entropy: CountingEntropy) -> None:
-    meter.finish()
-    with pytest.raises(PrivacyError, match="already spent"):
-        meter.measure("cells", make_counts())
-    assert entropy.opened == 0
-
-
-def test_a_label_declared_twice_is_refused(entropy: CountingEntropy) -> None:
+def test_plans_are_exact_and_unambiguous(law: Law, entropy: CountingEntropy) -> None:
     with pytest.raises(PrivacyError, match="twice"):
-        Meter([PLAN[0], PLAN[0]], entropy)
-
-
-def test_epsilons_are_exact_fractions() -> None:
-    for epsilon in (0.5, Fraction(0), Fraction(-1, 2)):
-        with pytest.raises(ValueError, match="positive epsilon"):
-            Spend(label="cells", epsilon=epsilon)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="exact"):
-        DiscreteLaplace(0.5, 1)  # type: ignore[arg-type]
-    tenth = Fraction(1, 10)
-    meter = Meter([Spend(label=str(n), epsilon=tenth) for n in range(10)], CountingEntropy())
+        law.meter([law.spend("cells", THIRD)] * 2, entropy)
+    for amount in (0.5, Fraction(0), Fraction(-1, 2)):
+        with pytest.raises(ValueError, match="positive"):
+            law.spend("cells", amount)
+    meter = law.start(entropy, **{str(n): Fraction(1, 10) for n in range(10)})
     assert sum(line.amount for line in meter.finish()) == Fraction(1)
 
 
-REST = [
-    Spend(label="look", epsilon=Fraction(1, 50)),
-    Spend(label="rest", epsilon=Fraction(49, 50), unallocated=True),
-]
-
-
-def test_unallocated_epsilon_is_divided_exactly() -> None:
-    meter = Meter(REST, CountingEntropy())
+def test_what_is_unallocated_is_divided_exactly_and_only_once(
+    law: Law, entropy: CountingEntropy
+) -> None:
+    meter = law.start(entropy, look=Fraction(1, 50), rest=Fraction(49, 50))
     meter.measure("look", make_counts())
-    meter.divide("rest", {"first": Fraction(1, 3), "second": Fraction(2, 3)})
-    assert meter.noise("first", make_counts()) == DiscreteLaplace(Fraction(49, 150), 10)
+    with pytest.raises(PrivacyError):
+        meter.measure("rest", make_counts())
+    meter.divide("rest", {"first": THIRD, "later": 2 * THIRD}, rest="later")
+    with pytest.raises(PrivacyError):
+        meter.measure("later", make_counts())
+    meter.divide("later", {"second": Fraction(1, 4), "third": Fraction(3, 4)})
+    for label in ("rest", "first", "look"):
+        with pytest.raises(PrivacyError):
+            meter.divide(label, {"again": Fraction(1)})
+    assert meter.noise("first", make_counts()) == law.noise(Fraction(49, 150))
     meter.measure("first", make_counts())
-    assert [(line.label, line.epsilon, line.noise is None) for line in meter.finish()] == [
-        ("look", Fraction(1, 50), False),
-        ("first", Fraction(49, 150), False),
-        ("second", Fraction(98, 150), True),
-    ]
+    assert {line.label: line.amount for line in meter.finish()} == {
+        "look": Fraction(1, 50),
+        "first": Fraction(49, 150),
+        "second": Fraction(49, 300),
+        "third": Fraction(49, 100),
+    }
+    assert entropy.opened == 2
 
 
 @pytest.mark.parametrize(
-    ("label", "shares", "said"),
+    ("label", "shares"),
     [
-        ("rest", {"a": Fraction(1, 2), "b": Fraction(2, 3)}, "add up to 1"),
-        ("rest", {"a": Fraction(1, 2)}, "add up to 1"),
-        ("rest", {}, "add up to 1"),
-        ("rest", {"a": Fraction(3, 2), "b": Fraction(-1, 2)}, "above 0"),
-        ("rest", {"a": 0.5, "b": 0.5}, "fractions"),
-        ("rest", {"look": Fraction(1)}, "already in use"),
-        ("rest", {"rest": Fraction(1)}, "already in use"),
-        ("look", {"a": Fraction(1)}, "not as a rest"),
-        ("elsewhere", {"a": Fraction(1)}, "not declared"),
+        ("rest", {"a": Fraction(1, 2), "b": Fraction(2, 3)}),
+        ("rest", {"a": Fraction(1, 2)}),
+        ("rest", {}),
+        ("rest", {"a": Fraction(3, 2), "b": Fraction(-1, 2)}),
+        ("rest", {"a": 0.5, "b": 0.5}),
+        ("rest", {"look": Fraction(1)}),
+        ("rest", {"rest": Fraction(1)}),
+        ("look", {"a": Fraction(1)}),
+        ("elsewhere", {"a": Fraction(1)}),
     ],
 )
-def test_a_wrong_division_of_unallocated_epsilon_is_refused_without_effect(
-    entropy: CountingEntropy, label: str, shares: dict[str, Fraction], said: str
+def test_a_wrong_division_is_refused_without_effect(
+    law: Law, entropy: CountingEntropy, label: str, shares: dict[str, Any]
 ) -> None:
-    meter = Meter(REST, entropy)
-    with pytest.raises(PrivacyError, match=said):
+    meter = law.start(entropy, look=Fraction(1, 50), rest=Fraction(49, 50))
+    with pytest.raises(PrivacyError):
         meter.divide(label, shares)
     assert entropy.opened == 0
-    assert {line.label: line.epsilon for line in meter.finish()} == {
+    assert {line.label: line.amount for line in meter.finish()} == {
         "look": Fraction(1, 50),
         "rest": Fraction(49, 50),
     }
-
-
-def test_a_rest_is_divided_again_and_stays_within_what_was_declared() -> None:
-    meter = Meter(REST, CountingEntropy())
-    meter.divide("rest", {"first": Fraction(1, 7), "later": Fraction(6, 7)}, rest="later")
-    with pytest.raises(PrivacyError, match="divide it before"):
-        meter.measure("later", make_counts())
-    meter.divide("later", {"second": Fraction(1, 2), "third": Fraction(1, 2)})
-    with pytest.raises(PrivacyError, match="not as a rest"):
-        meter.divide("first", {"more": Fraction(1)})
-    assert {line.label: line.epsilon for line in meter.finish()} == {
-        "look": Fraction(1, 50),
-        "first": Fraction(7, 50),
-        "second": Fraction(21, 50),
-        "third": Fraction(21, 50),
-    }
-
-
-def test_a_new_measurement_cannot_reuse_a_label(entropy: CountingEntropy) -> None:
-    meter = Meter(REST, entropy)
-    meter.measure("look", make_counts())
-    with pytest.raises(PrivacyError, match="already in use"):
-        meter.divide("rest", {"look": Fraction(1)})
-
-
-def test_unallocated_epsilon_is_divided_once_and_never_measured(entropy: CountingEntropy) -> None:
-    meter = Meter(REST, entropy)
-    with pytest.raises(PrivacyError, match="divide it before"):
-        meter.measure("rest", make_counts())
-    assert entropy.opened == 0
-    meter.divide("rest", {"first": Fraction(1)})
-    with pytest.raises(PrivacyError, match="already spent"):
-        meter.divide("rest", {"again": Fraction(1)})

@@ -10,11 +10,10 @@ import pytest
 from dpgeo.core.errors import InvalidInput, PrivacyError
 from dpgeo.core.levels import make_level
 from dpgeo.core.noise import WGS84_STRETCH, PlanarLaplace
-from dpgeo.core.released import NO_TIME
 from dpgeo.core.spend import Spend
 from dpgeo.privacy.meter import Meter
-from dpgeo.privacy.planar_laplace_sampler import draw_arcs, move, scatter, travel
-from dpgeo.privacy.positions import PrivatePositions, Reports, round_times
+from dpgeo.privacy.planar_laplace_sampler import draw_arcs, move, travel
+from dpgeo.privacy.positions import PrivatePositions, Reports
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.ground_grid import GroundGrid, grid_step, input_step
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES
@@ -202,19 +201,6 @@ def test_attributes_are_the_last_sort_key_of_reports() -> None:
     assert moved.attributes.tolist() == [0, 1, 2, 3, 4]
 
 
-def test_padding_reports_lie_in_the_study_area() -> None:
-    triangle = StudyArea.from_geojson(
-        {"type": "Polygon", "coordinates": [[[10, 50], [10.2, 50], [10, 50.1], [10, 50]]]}
-    )
-    lon, lat = scatter(triangle, 4000, SeededWords(1))
-    inside = triangle.covers(lon, lat)
-    assert 0.95 < inside.mean() < 1  # cells at the area's edge are partly outside it
-    assert scatter(CITY, 0, SeededWords(1))[0].size == 0
-    ones = CraftedWords([(1 << 64) - 1] * 3)
-    lon, lat = scatter(CITY, 1, ones)
-    assert lon[0] <= 10.21
-
-
 def test_only_private_positions_are_perturbed_and_only_there_read() -> None:
     area = Truncation(CITY, GroundGrid(2))
     with pytest.raises(PrivacyError):
@@ -225,11 +211,3 @@ def test_only_private_positions_are_perturbed_and_only_there_read() -> None:
     with pytest.raises(TypeError):
         private.sensitivity = 1  # type: ignore[misc]
     assert repr(private) == "PrivatePositions(sensitivity=3)"
-
-
-def test_times_are_rounded_down_and_left_out() -> None:
-    times = np.array([3_599, -1, NO_TIME])
-    assert round_times(times, None) is None
-    rounded = round_times(times, 3_600)
-    assert rounded is not None
-    assert rounded.tolist() == [0, -3_600, NO_TIME]

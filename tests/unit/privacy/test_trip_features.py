@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpgeo.core.trip_paths import MOST_MOVES, UNITS, neighbours
+from dpgeo.core.trip_paths import MOST_MOVES, UNITS
 from dpgeo.privacy.trip_features import OrderedRows, PrivateTripFeatures, TripFeatures
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
@@ -106,15 +106,3 @@ def test_where_people_count_a_person_has_one_trip_for_each_pair() -> None:
     # Of the first person's two trips from 0 to 2, the one with the smaller random key counts: the
     # second, with key 2.
     assert moves_of(private)[6, 1] == 30
-
-
-def test_records_are_all_kept() -> None:
-    private = features([(0, [0, 1]), (0, [0, 1])], bound=None)
-    assert pairs_of(private) == {(0, 1): 2}
-    assert (private.ends.sensitivity, private.moves.sensitivity) == (1, UNITS)
-
-
-def test_neighbours_beyond_the_edge_are_none() -> None:
-    to = neighbours(GRID)
-    assert to[0].tolist() == [-1, -1, 1, 6, 5, -1, -1, -1]
-    assert to[12].tolist() == [7, 8, 13, 18, 17, 16, 11, 6]

@@ -36,16 +36,6 @@ def test_a_shares_sums_are_those_of_the_steps_and_of_what_is_missing() -> None:
     assert "2500" not in repr(shares)
 
 
-def test_only_whole_shares_of_one_shape_are_made() -> None:
-    with pytest.raises(TypeError):
-        PrivateShares(np.array([1.0]), np.array([1]), steps=1, bound=1)
-    with pytest.raises(ValueError, match="one number and one sum"):
-        PrivateShares(np.array([1, 2]), np.array([1]), steps=1, bound=1)
-    for steps, bound in ((0, 1), (1, 0)):
-        with pytest.raises(ValueError, match="at least"):
-            PrivateShares(np.array([1]), np.array([1]), steps=steps, bound=bound)
-
-
 def test_the_meter_refuses_anything_else_and_draws_once() -> None:
     one = meter()
     with pytest.raises(PrivacyError):

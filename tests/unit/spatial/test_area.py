@@ -7,17 +7,9 @@ import pytest
 import shapely
 
 from dpgeo.spatial.area import StudyArea
-from dpgeo.spatial.projection import ground_scale, to_degrees, to_mercator
+from dpgeo.spatial.projection import ground_scale, to_mercator
 
 SQUARE = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]]}
-
-
-def test_it_reads_and_writes_a_geometry_or_a_feature() -> None:
-    area = StudyArea.from_geojson({"type": "Feature", "properties": {}, "geometry": SQUARE})
-
-    assert area.bounds == (0, 0, 1, 1)
-    assert area.is_box
-    assert StudyArea.from_geojson(area.to_geojson()).bounds == area.bounds
 
 
 @pytest.mark.parametrize(
@@ -45,24 +37,6 @@ def test_it_reads_and_writes_a_geometry_or_a_feature() -> None:
 def test_errors_name_the_fault_of_a_study_area(geometry: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         StudyArea.from_geojson(geometry)
-
-
-@pytest.mark.parametrize(
-    ("bounds", "said"),
-    [
-        ((10, 0, 5, 1), "antimeridian"),
-        ((5, 0, 5, 1), "west of"),
-        ((0, 2, 1, 1), "south of"),
-        ((0, 0, float("nan"), 1), "not a number"),
-        ((0, 0, float("inf"), 1), "not a number"),
-        ((0, 0, 1, 86), "latitudes"),
-    ],
-)
-def test_it_says_which_side_of_a_box_is_misplaced(
-    bounds: tuple[float, float, float, float], said: str
-) -> None:
-    with pytest.raises(ValueError, match=said):
-        StudyArea.from_bounds(*bounds)
 
 
 def test_edges_belong_to_the_area_and_holes_do_not() -> None:
@@ -104,16 +78,6 @@ def test_ground_areas_are_true_at_any_latitude() -> None:
     assert north.ground_square_kilometres == pytest.approx(
         sphere / 720 * (np.sin(np.radians(61)) - np.sin(np.radians(60)))
     )
-
-
-def test_projecting_there_and_back_returns_the_position() -> None:
-    lon = np.linspace(-180, 180, 101)
-    lat = np.linspace(-85, 85, 101)
-
-    back = to_degrees(*to_mercator(lon, lat))
-
-    np.testing.assert_allclose(back[0], lon, atol=1e-11)
-    np.testing.assert_allclose(back[1], lat, atol=1e-11)
 
 
 def test_known_positions_project_to_known_metres() -> None:

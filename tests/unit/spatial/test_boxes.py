@@ -35,25 +35,3 @@ def test_tiles_of_a_box_are_disjoint_cover_it_and_differ_by_one_cell_at_most() -
     assert (box[image[7:]] == 1).all()
     assert set((parts_made[:9, 1] - parts_made[:9, 0]).tolist()) == {2, 3}
     assert set((parts_made[:9, 3] - parts_made[:9, 2]).tolist()) == {6, 7}
-
-
-def test_tiles_outside_the_area_are_left_out() -> None:
-    inside = np.zeros((4, 4), dtype=np.bool_)
-    inside[0, 3] = True
-
-    parts_made, box = tiles(np.array([[0, 4, 0, 4]]), 2, summed_area(inside))
-
-    assert parts_made.tolist() == [[0, 2, 2, 4]]
-    assert box.tolist() == [0]
-
-
-@pytest.mark.parametrize("shape", [(1, 1), (3, 7), (0, 4)])
-@pytest.mark.parametrize("number", [np.bool_, np.int64])
-def test_a_table_of_cells_that_are_all_inside_counts_them(
-    shape: tuple[int, int], number: type[np.generic]
-) -> None:
-    table = summed_area(np.ones(shape, dtype=number))
-
-    rows, columns = np.indices((shape[0] + 1, shape[1] + 1))
-    assert table.tolist() == (rows * columns).tolist()
-    assert table.dtype == (np.int32 if number is np.bool_ else np.int64)

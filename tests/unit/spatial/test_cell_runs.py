@@ -46,12 +46,3 @@ def test_ranks_invert_numbers_and_are_negative_outside_the_set() -> None:
         *(-1, 0, 1, -1),
         *(-1, 2, 5, -1),
     ]
-
-
-def test_the_finest_grid_of_a_country_has_few_runs() -> None:
-    grid = Grid.over(RING, 32768)
-
-    runs = grid.inside_runs(RING)
-
-    assert 1e8 < runs.size < 2**30
-    assert len(runs.starts) < 100_000

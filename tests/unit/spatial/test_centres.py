@@ -15,7 +15,6 @@ from dpgeo.spatial.centres import (
     spread_evenly,
 )
 from dpgeo.spatial.grid import Grid
-from dpgeo.spatial.projection import EARTH_RADIUS_METRES, to_mercator
 
 TRIANGLE = StudyArea.from_geojson(
     {"type": "Polygon", "coordinates": [[[10, 50], [12, 50], [10, 51.5], [10, 50]]]}
@@ -60,23 +59,6 @@ def test_a_cells_centre_does_not_depend_on_other_cells() -> None:
         assert nearest(grid, chosen, centres).tolist() == together[chosen].tolist()
 
 
-def test_ties_go_to_the_first_centre() -> None:
-    grid = Grid.over(StudyArea.from_bounds(0, 0, 1, 1), 4)
-    twice = Centres(np.array([5e4, 5e4]), np.array([5e4, 5e4]))
-
-    assert nearest(grid, np.arange(16), twice).tolist() == [0] * 16
-
-
-def test_metres_between_positions_are_great_circle_metres() -> None:
-    one = Centres.from_degrees([0.0, 10.0], [0.0, 60.0])
-    other = Centres.from_degrees([90.0, 10.00001], [0.0, 60.0])
-
-    quarter, short = ground_metres(one, other)
-
-    assert quarter == pytest.approx(np.pi / 2 * EARTH_RADIUS_METRES)
-    assert short == pytest.approx(np.radians(1e-5) * EARTH_RADIUS_METRES / 2, rel=1e-5)
-
-
 @pytest.mark.parametrize("number", [1, 2, 17, 300])
 def test_centres_are_spread_over_the_whole_area(number: int) -> None:
     centres = spread_evenly(TRIANGLE, number)
@@ -104,23 +86,3 @@ def test_areas_of_influence_divide_the_study_area() -> None:
     # Near borders, a few positions are in the area of a centre that is not the nearest, because
     # areas have sides that are straight on the map but not on the ground.
     assert hits[covered].mean() > 0.995
-
-
-def test_of_identical_centres_one_has_the_area() -> None:
-    x, y = to_mercator([10.1, 10.1, 10.4], [50.1, 50.1, 50.2])
-    shapes = areas_of_influence(Centres(x, y), TRIANGLE)
-
-    assert shapely.is_empty(shapes).tolist() == [False, True, False]
-    alone = areas_of_influence(Centres(x[:2], y[:2]), TRIANGLE)
-    assert shapely.equals(alone[0], TRIANGLE.shape)
-
-
-def test_centres_are_clamped_to_the_frame() -> None:
-    grid = Grid.over(StudyArea.from_bounds(0, 0, 1, 1), 4)
-    west, south, east, north = grid.mercator_bounds
-    x, y = to_mercator([-5, 0.5, 5], [-5, 0.5, 5])
-
-    clamped = Centres(x, y).clamped(grid)
-
-    assert clamped.x.tolist() == [west, x[1], east]
-    assert clamped.y.tolist() == [south, y[1], north]

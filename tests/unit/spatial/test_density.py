@@ -43,39 +43,12 @@ def document(boxes: list[Any] = BOXES, name: str = "Population") -> dict[str, An
     }
 
 
-def test_the_column_of_numbers_is_found_or_chosen() -> None:
-    assert Density.from_geojson(document()).amounts.tolist() == [8, 2.5, 7]
-    named = Density.from_geojson(document(name="souls"), key="souls")
-    assert named.amounts.tolist() == [8, 2.5, 7]
-
-
-def test_geojson_output_reads_back_unchanged() -> None:
-    density = Density.from_geojson(document())
-    again = Density.from_geojson(density.to_geojson(), key="key", name="name")
-    assert again.zones == density.zones
-    assert again.amounts.tolist() == density.amounts.tolist()
-
-
-def test_cutting_an_area_removes_its_share_of_people() -> None:
-    within = Density.from_geojson(document()).within(AREA)
-    assert within.amounts == pytest.approx([4, 2.5, 7])
-
-
 @pytest.mark.parametrize("cells", [1, 7, 64])
 def test_areas_smaller_than_a_cell_keep_their_people_on_the_grid(cells: int) -> None:
     within = Density.from_geojson(document()).within(AREA)
     laid = within.on(Grid.over(AREA, cells))
     assert laid.sum() == pytest.approx(13.5)
     assert (laid >= 0).all()
-
-
-def test_it_is_spread_evenly_over_the_ground() -> None:
-    grid = Grid.over(AREA, 64)
-    laid = Density.from_geojson(document(BOXES[:1])).within(AREA).on(grid)
-    amounts = laid[laid > 0]
-    assert amounts.max() / amounts.min() < 1.01
-    east = laid[:, 33:]
-    assert not east.any()
 
 
 def test_a_file_of_a_release_is_a_density(tmp_path: Path) -> None:
@@ -107,9 +80,3 @@ def test_a_file_of_a_release_is_a_density(tmp_path: Path) -> None:
 def test_errors_name_the_fault_of_a_density(given: dict[str, Any], key: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Density.from_geojson(given, key=key)
-
-
-def test_a_density_without_people_in_the_study_area_is_refused() -> None:
-    density = Density.from_geojson(document([(10.0, 50.0, 10.2, 50.1, 0), (20, 50, 21, 51, 9)]))
-    with pytest.raises(ValueError, match="above 0"):
-        density.within(AREA)

@@ -108,36 +108,6 @@ def test_every_position_of_the_area_lies_in_a_cell_inside(cells: int) -> None:
         assert grid.inside(area).ravel()[cell].all()
 
 
-def test_boxes_of_cells_have_their_bounds_in_degrees() -> None:
-    grid = Grid.over(RING, 8)
-
-    bounds = grid.box_bounds(np.array([[0, 8, 0, 8], [0, 1, 0, 1]]))
-
-    assert bounds[0].tolist() == pytest.approx(list(grid.bounds))
-    assert bounds[1][[0, 3]].tolist() == pytest.approx([grid.bounds[0], grid.bounds[3]])
-
-
-def test_a_grid_survives_its_json() -> None:
-    grid = Grid.over(RING, 12)
-
-    assert Grid.from_json(grid.to_json()) == grid
-
-
-def test_the_ground_size_of_a_cell_shrinks_towards_the_poles() -> None:
-    """Towards the poles, a cell becomes smaller on the ground.
-
-    At 60 degrees north, one metre on the ground is two metres in Web Mercator.
-    """
-    grid = Grid.over(StudyArea.from_bounds(10, 59.99, 10.02, 60.01), 10)
-
-    assert grid.ground_cell_metres == pytest.approx(grid.cell / 2, rel=0.002)
-
-
-def test_a_grid_needs_a_cell() -> None:
-    with pytest.raises(ValueError, match="at least one cell"):
-        Grid.over(RING, 0)
-
-
 def test_the_frame_holds_the_edges_of_an_area_that_fills_it_to_the_millimetre() -> None:
     for hair in (0.0, 1e-9, 1e-5, 4e-4, 0.001, 0.004):
         side = 1000 * FRAME_STEP_METRES - hair

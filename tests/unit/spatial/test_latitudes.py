@@ -21,18 +21,6 @@ def test_the_error_is_within_its_bound(south: float, north: float, error: float)
     assert differences.max() <= error + 1e-13
 
 
-def test_a_smaller_error_takes_more_terms() -> None:
-    coarse, fine = (Latitudes.between(40, 50, error=error) for error in (1e-2, 1e-9))
-    assert coarse is not None
-    assert fine is not None
-    assert len(coarse.terms) < len(fine.terms)
-
-
-def test_too_wide_an_interval_has_no_polynomial() -> None:
-    assert Latitudes.between(-85, 85, error=1e-9) is None
-    assert Latitudes.between(-120, 120, error=1e-9) is None
-
-
 def test_positions_outside_the_interval_have_no_latitude() -> None:
     latitudes = Latitudes.between(50, 51, error=1e-9)
     assert latitudes is not None

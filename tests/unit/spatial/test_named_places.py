@@ -6,11 +6,8 @@ import json
 from importlib import metadata, resources
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from dpgeo.spatial.area import StudyArea
-from dpgeo.spatial.invented_people import invent_people
 from dpgeo.spatial.named_places import WorldPlaces, fold
 
 SHAPES: dict[str, list[list[float]]] = {
@@ -82,63 +79,3 @@ def test_larger_towns_come_first_and_a_much_larger_one_is_meant(places: WorldPla
     assert place.area.bounds[0] < 2.5 < place.area.bounds[2]
     assert place.source.name.startswith("GeoNames")
     assert place.time_zone
-
-
-def test_a_city_that_two_tables_spell_differently_is_one(places: WorldPlaces) -> None:
-    assert places.suggest("reykjavik", 5) == ["Reykjav\u00edk, Iceland"]
-    place = places.find("Reykjavik")
-    assert place is not None
-    assert place.time_zone == "Atlantic/Reykjavik"
-
-
-def test_towns_of_one_name_and_country_are_told_apart(places: WorldPlaces) -> None:
-    larger, smaller = places.suggest("twinford", 5)
-    assert (larger, smaller) == (
-        "Twinford, Britain (UK)",
-        "Twinford, Britain (UK), 51.0° N 0.5° E",
-    )
-    assert places.find("twinford") is None
-    place = places.find(smaller)
-    assert place is not None
-    assert place.area.bounds[0] < 0.5 < place.area.bounds[2]
-
-
-def test_a_city_is_a_square_around_its_position(places: WorldPlaces) -> None:
-    place = places.find("tokyo")
-    assert place is not None
-    assert place.time_zone == "Asia/Tokyo"
-    assert place.area.ground_square_kilometres == pytest.approx(1600, rel=0.02)
-    west, south, east, north = place.area.bounds
-    assert ((west + east) / 2, (south + north) / 2) == pytest.approx((139.74, 35.65), abs=0.01)
-
-
-def test_a_country_across_the_antimeridian_is_cut_there(places: WorldPlaces) -> None:
-    place = places.find("São Ficta")
-    assert place is not None
-    assert place.area.covers([179.5, -179.5, 0.0], [2, 2, 2]).tolist() == [True, True, False]
-
-
-def test_a_time_zone_is_that_of_the_nearest_city_of_the_same_country(tmp_path: Path) -> None:
-    # A rectangle with Berlin and the enclave Busingen. Busingen is nearer to the first position
-    # below, but its time zone is not the main one of a country.
-    ring: list[list[float]] = [[8, 47.6], [14, 47.6], [14, 53], [8, 53], [8, 47.6]]
-    places = world(tmp_path, {"Germany": ring})
-    assert places.time_zone_at(11.6, 48.1) == "Europe/Berlin"
-    assert places.time_zone_at(16.4, 48.2) == "Europe/Vienna"
-
-
-def test_without_tables_there_are_no_places(tmp_path: Path) -> None:
-    places = WorldPlaces(tmp_path / "none", tmp_path, "2026.1", tmp_path / "neither")
-    assert places.suggest("a", 5) == []
-    assert places.time_zone_at(0, 0) == "UTC"
-
-
-def test_invented_people_stay_in_the_area_and_are_always_the_same() -> None:
-    ring = [[0, 0], [1, 0], [0.1, 0.1], [0, 1], [0, 0]]
-    area = StudyArea.from_geojson({"type": "Polygon", "coordinates": [ring]})
-    first, second = invent_people(area, 500), invent_people(area, 500)
-    assert area.covers(*first.degrees).all()
-    assert np.array_equal(first.x, second.x)
-    assert len(np.unique(first.person)) == 500
-    sightings = np.bincount(first.person)
-    assert sightings.max() > 4 * np.median(sightings)

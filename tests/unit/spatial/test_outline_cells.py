@@ -46,10 +46,3 @@ def test_blocks_find_the_same_cells_as_one_by_one(shape: shapely.Geometry, cells
     area = StudyArea(shape)
     grid = Grid.over(area, cells)
     np.testing.assert_array_equal(grid.inside(area), one_by_one(grid, area))
-
-
-@pytest.mark.timeout(20)
-def test_the_finest_grid_over_an_outline_is_quick() -> None:
-    area = StudyArea(STAR)
-    inside = Grid.over(area, 4096).inside(area)
-    assert 0.1 < inside.mean() < 0.5

@@ -12,7 +12,6 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.gazetteer import read_gazetteer
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.places import EVERYWHERE, Places
-from dpgeo.spatial.zones import Zones
 
 AREA = StudyArea.from_bounds(10, 50, 11, 51)
 
@@ -41,22 +40,6 @@ def document(rows: list[tuple[Any, ...]] = ROWS, **more: Any) -> dict[str, Any]:
 
 def places(rows: list[tuple[Any, ...]] = ROWS) -> Places:
     return Places.from_geojson(document(rows))
-
-
-def test_levels_are_the_texts_in_their_order_or_as_named() -> None:
-    assert places().levels == ("city", "street")
-    assert Places.from_geojson(document(levels=["city"])).levels == ("city",)
-
-
-def test_geojson_output_reads_back_unchanged() -> None:
-    again = Places.from_geojson(places().to_geojson(), key="key", name="name")
-
-    assert (again.levels, again.keys, again.units) == (
-        places().levels,
-        places().keys,
-        places().units,
-    )
-    assert again.longitude.tolist() == places().longitude.tolist()
 
 
 def test_streets_of_one_name_in_two_cities_are_two_units() -> None:
@@ -94,17 +77,6 @@ def test_the_nearest_place_depends_on_the_cell_alone() -> None:
         assert find(np.array([cell, cell]))[1] == every[cell]
 
 
-def test_of_equally_near_places_the_first_is_taken() -> None:
-    twins = places([("a", "X", "1", 10.5, 50.5), ("b", "X", "2", 10.5, 50.5)])
-    assert set(twins.nearest_to_cells(Grid.over(AREA, 8))(np.arange(64))) == {0}
-
-
-def test_places_outside_the_study_area_are_left_out() -> None:
-    assert places([*ROWS, ("e", "West", "Far", 3.0, 50.0)]).within(AREA).keys == tuple("abcd")
-    with pytest.raises(ValueError, match="Fewer than two"):
-        places().within(StudyArea.from_bounds(20, 50, 21, 51))
-
-
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
@@ -121,17 +93,6 @@ def test_places_outside_the_study_area_are_left_out() -> None:
 def test_bad_hierarchies_are_refused_by_name(rows: list[tuple[Any, ...]], words: str) -> None:
     with pytest.raises(ValueError, match=f"(?i){words}"):
         places(rows)
-
-
-def test_hierarchical_sensitivities_are_described_for_every_level() -> None:
-    street, city = map(str, places().hiding())
-    assert street == "Hiding street: two places of one city are up to 28.5 km apart."
-    assert city.startswith("Hiding city, street: two places of one study area are up to 57")
-
-
-def test_units_with_a_single_place_are_found() -> None:
-    assert places().alone(1) == []
-    assert places([*ROWS, ("e", "West", "Far", 10.3, 50.3)]).alone(1) == ["West"]
 
 
 TABLE = """key,city,street,longitude,latitude
@@ -158,28 +119,6 @@ def test_a_table_is_read_unchanged(text: str) -> None:
     assert (places.longitude.tolist(), places.latitude.tolist()) == ([10.1, 10.2], [50.1, 50.1])
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "no column longitude.* none"),
-        ("city,lat\nA,1\n", "no column longitude.* city, lat"),
-        ("city,lon,lon,lat\n", "two columns are named 'lon'"),
-        ("city,,lon,lat\n", "a column has no name"),
-        (TABLE + "c,South,10.1,50.2\n", "row 3 has 4 cells where the first line has 5"),
-        (TABLE + "c,South,Side,10.1,north\n", "row 3 has no position"),
-        (TABLE + 'c,South,"Side"x,10.1,50.2\n', "is not a CSV table"),
-        (TABLE + "c,,Side,10.1,50.2\n", "'c' is an orphan: it has no city"),
-        (TABLE + "c,Main Street,North,10.1,50.2\n", "runs in a circle"),
-        (TABLE + "a,South,Side,10.1,50.2\n", "two places have the key 'a'"),
-        (TABLE.split("b,")[0], "at least two"),
-        (TABLE.split("a,")[0], "only a header"),
-    ],
-)
-def test_errors_name_the_fault_of_a_gazetteer_table(text: str, words: str) -> None:
-    with pytest.raises(ValueError, match=f"(?i){words}"):
-        Places.from_geojson(read_gazetteer(text))
-
-
 def test_places_may_be_in_no_hierarchy() -> None:
     table = "key,name,lon,lat\na,Post,1,1\nb,,2,2\n"
     stops = Places.from_geojson(read_gazetteer(table))
@@ -202,35 +141,3 @@ def test_a_polygon_stands_for_a_point_inside_it() -> None:
     features[0]["geometry"] = {"type": "Polygon", "coordinates": [[[0, 0]]]}
     with pytest.raises(ValueError, match="Feature 1 has no valid outline"):
         Places.from_geojson({"type": "FeatureCollection", "features": features})
-
-
-def test_a_level_that_no_place_has_is_named() -> None:
-    with pytest.raises(ValueError, match=r"'country'.*first place has: key, city, street"):
-        Places.from_geojson(document(levels=["country", "city"]))
-
-
-def test_places_outside_the_area_are_named() -> None:
-    places().check_covered(AREA)
-    with pytest.raises(ValueError, match=r"'e' lies outside the study area.* So do 1 more\."):
-        places(
-            [*ROWS, ("e", "West", "Far", 3.0, 50.0), ("f", "West", "Far", 3.1, 50.0)]
-        ).check_covered(AREA)
-
-
-def test_places_outside_their_unit_are_named() -> None:
-    cities = Zones(
-        keys=("N", "S"),
-        names=("North", "South"),
-        shapes=shapely.box([10, 10.3], [50, 50], [10.3, 11], [51, 51]),
-    )
-    places().check_inside("city", cities)
-    with pytest.raises(ValueError, match="'e' lies outside its city 'North' of the layer 'city'"):
-        places([*ROWS, ("e", "North", "Far", 10.6, 50.1)]).check_inside("city", cities)
-    with pytest.raises(ValueError, match=r"'e' is an orphan: no zone .* is called 'West'"):
-        places([*ROWS, ("e", "West", "Far", 10.6, 50.1)]).check_inside("city", cities)
-
-
-@pytest.mark.parametrize("broken", [{}, {"features": [1]}, {"features": [{"properties": {}}]}])
-def test_inconsistent_hierarchies_are_refused(broken: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"FeatureCollection|properties|neither a point"):
-        Places.from_geojson(broken)

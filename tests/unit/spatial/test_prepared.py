@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import shapely
 
-from dpgeo.spatial import prepared as module
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.prepared import prepared, prepared_copies
 
@@ -57,13 +56,6 @@ def test_a_shape_is_prepared_only_as_a_copy() -> None:
     assert prepared(shape) is copy
     StudyArea(shape).covers([9.5], [47.1])
     assert not shapely.is_prepared(shape)
-
-
-def test_a_thread_keeps_few_copies() -> None:
-    shapes = [shapely.Point(number, 0).buffer(1) for number in range(8)]
-    for shape in shapes:
-        prepared(shape)
-    assert len(module._kept.copies) == module.MOST_KEPT
 
 
 def test_shapes_of_an_array_are_copied_too() -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import shapely
 
 from dpgeo.spatial.area import StudyArea
-from dpgeo.spatial.national_grids import AMERICAN, BRITISH, EUROPEAN, GRIDS, SWISS, NationalGrid
-from dpgeo.spatial.ready_zones import grid_squares, h3_hexagons, h3_resolutions, square_sides
+from dpgeo.spatial.national_grids import AMERICAN, BRITISH, SWISS, NationalGrid
+from dpgeo.spatial.ready_zones import grid_squares, h3_hexagons, h3_resolutions
 from dpgeo.spatial.zones import Zones
 
 VADUZ = StudyArea.from_bounds(9.49, 47.05, 9.62, 47.20)
@@ -22,16 +21,6 @@ def test_hexagons_cover_the_area_once(area: StudyArea) -> None:
     zones = Zones.from_geojson(h3_hexagons(area, resolution)).within(area)
     assert shapely.area(zones.shapes).sum() == pytest.approx(shapely.area(area.shape), rel=1e-4)
     assert all(len(key) == 15 for key in zones.keys)
-
-
-def test_squares_of_a_kilometre_cover_the_area_once() -> None:
-    zones = Zones.from_geojson(grid_squares(VADUZ, EUROPEAN, 1000)).within(VADUZ)
-    assert shapely.area(zones.shapes).sum() == pytest.approx(shapely.area(VADUZ.shape), rel=1e-4)
-    assert len(zones) == pytest.approx(VADUZ.ground_square_kilometres, rel=0.3)
-    # In EPSG:3035, the point at 52 degrees north and 10 degrees east is 4321 km east and 3210 km
-    # north.
-    middle = StudyArea.from_bounds(9.999, 51.999, 10.001, 52.001)
-    assert "1kmE4321N3210" in Zones.from_geojson(grid_squares(middle, EUROPEAN, 1000)).keys
 
 
 @pytest.mark.parametrize(
@@ -53,17 +42,3 @@ def test_squares_have_the_names_of_their_national_grid(
         longitude - 1e-5, latitude - 1e-5, longitude + 1e-5, latitude + 1e-5
     )
     assert key in Zones.from_geojson(grid_squares(point, grid, side)).keys
-
-
-def test_only_sizes_that_fit_are_offered() -> None:
-    assert square_sides(VADUZ, EUROPEAN) == square_sides(VADUZ, SWISS) == [1000]
-    assert not any(square_sides(QUITO, grid) for grid in GRIDS.values())
-    assert square_sides(StudyArea.from_bounds(5, 46, 15, 55), EUROPEAN) == [100_000, 10_000]
-    # Where two zones of UTM meet, the squares of the US National Grid are cut.
-    assert square_sides(StudyArea.from_bounds(-78.3, 38.8, -77.7, 39.0), AMERICAN) == []
-    pytest.importorskip("h3")
-    counts = np.array(
-        [len(h3_hexagons(VADUZ, each)["features"]) for each in h3_resolutions(VADUZ)[:3]]
-    )
-    assert np.all(np.diff(counts) > 0)
-    assert h3_resolutions(StudyArea.from_bounds(170, -20, 180, -10)) == []

@@ -7,7 +7,6 @@ import pytest
 import shapely
 from numpy.typing import NDArray
 
-from dpgeo.spatial import zone_raster
 from dpgeo.spatial.projection import to_degrees, to_mercator
 from dpgeo.spatial.zone_raster import ZoneRaster
 from dpgeo.spatial.zones import RASTER_POSITIONS, Locator, Zones
@@ -95,21 +94,3 @@ def test_positions_in_metres_are_in_the_same_zones_as_in_degrees(stretch: float)
     for one, other in zip(found, locator.tested(*to_degrees(x, y)), strict=True):
         assert len(one) > RASTER_POSITIONS
         np.testing.assert_array_equal(one, other)
-
-
-def test_the_raster_answers_for_most_positions() -> None:
-    locator = Locator(named(irregular(300)))
-    places = np.random.default_rng(4).random((2, RASTER_POSITIONS))
-    locator.locate(*places)
-    assert locator._raster is not None
-    assert len(locator._raster.locate(*places)[1]) < 0.02 * RASTER_POSITIONS
-
-
-def test_outlines_too_long_for_a_raster_are_tested_position_by_position(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(zone_raster, "MOST_MARKS", 3_000)
-    locator = Locator(named(irregular(300)))
-    position, _ = locator.locate(*np.random.default_rng(4).random((2, RASTER_POSITIONS)))
-    assert locator._raster is None
-    assert len(position) >= RASTER_POSITIONS

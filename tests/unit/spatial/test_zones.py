@@ -40,22 +40,6 @@ def test_keys_and_names_are_found_in_the_usual_properties() -> None:
     assert zones.names == ("Alder", "B")
 
 
-def test_keys_and_names_come_from_the_properties_that_were_chosen() -> None:
-    document = collection(feature(square(0, 0), code="x", ward=7, label="Seven"))
-    zones = Zones.from_geojson(document, key="ward", name="label")
-    assert (zones.keys, zones.names) == (("7",), ("Seven",))
-
-
-def test_zones_without_any_key_are_numbered() -> None:
-    zones = Zones.from_geojson(collection(feature(square(0, 0)), feature(square(1, 0))))
-    assert zones.keys == zones.names == ("1", "2")
-
-
-def test_properties_with_repeated_values_are_not_used_as_keys() -> None:
-    document = collection(feature(square(0, 0), code="a"), feature(square(1, 0), code="a"))
-    assert Zones.from_geojson(document).keys == ("1", "2")
-
-
 def test_written_layers_read_back_unchanged() -> None:
     zones = Zones.from_geojson(
         collection(
@@ -65,26 +49,6 @@ def test_written_layers_read_back_unchanged() -> None:
     again = Zones.from_geojson(json.loads(json.dumps(zones.to_geojson())))
     assert (again.keys, again.names) == (zones.keys, zones.names)
     assert shapely.equals_identical(again.shapes, zones.shapes).all()
-
-
-def test_stored_zones_are_built_together_without_a_parser_for_each(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Stored zones are parsed all at once, so that a map's first visitor does not wait for them.
-
-    Holes, several parts and small numbers are restored exactly.
-    """
-    ring = shapely.box(0, 0, 1, 1).exterior
-    shapes = [
-        shapely.box(3, 0, 3 + 1 / 3, 1e-7),
-        shapely.MultiPolygon([shapely.box(0, 1, 1, 2), shapely.box(2, 1, 3, 2)]),
-        shapely.Polygon(ring, [shapely.box(0.2, 0.2, 0.4, 0.4).exterior]),
-        shapely.MultiPolygon([shapely.box(1.1, 0, 1.2, 0.1)]),
-    ]
-    keys = tuple("abcd")
-    zones = Zones(keys=keys, names=keys, shapes=np.array(shapes, dtype=object))
-    packed, outlines = zones.to_packed()
-    assert Zones.from_packed(json.loads(json.dumps(packed)), outlines) == zones
 
 
 @pytest.mark.parametrize("name", ["a", "ä", "\U0001f5fa"])
@@ -144,11 +108,6 @@ def test_unusable_zones_are_refused_with_a_remedy(document: Any, words: str) -> 
         Zones.from_geojson(document)
 
 
-def test_a_chosen_property_that_is_missing_is_named_with_those_there_are() -> None:
-    with pytest.raises(ValueError, match=r"'code'; the first feature has: name"):
-        Zones.from_geojson(collection(feature(square(0, 0), name="a")), key="code")
-
-
 def test_more_zones_or_corners_than_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     document = collection(feature(square(0, 0)), feature(square(1, 0)))
     monkeypatch.setattr(module, "MOST_CORNERS", 9)
@@ -170,22 +129,6 @@ def test_zones_are_cut_to_the_area_and_those_outside_left_out() -> None:
     ).within(AREA)
     assert zones.keys == ("half", "whole")
     assert shapely.area(zones.shapes).tolist() == pytest.approx([0.5, 1])
-
-
-def test_cutting_leaves_polygons_alone() -> None:
-    """Clipping zones to the area leaves only polygons.
-
-    The zone is a comb. Some of its teeth only touch the edge of the area, others extend into it.
-    """
-    comb = shapely.Polygon([(4, 0), (5, 0), (5, 2), (3.5, 1.5), (4.5, 1), (4, 0.5), (4.5, 0.2)])
-    zones = Zones(keys=("a",), names=("a",), shapes=np.array([comb])).within(AREA)
-    assert shapely.get_type_id(zones.shapes[0]) in (3, 6)
-
-
-def test_zones_far_from_the_area_are_refused() -> None:
-    zones = Zones.from_geojson(collection(feature(square(50, 50))))
-    with pytest.raises(ValueError, match="No zone touches the study area"):
-        zones.within(AREA)
 
 
 def test_positions_are_found_in_every_zone_that_holds_them() -> None:

@@ -1,1 +1,0 @@
-"""Tests of the published mechanisms that dpgeo is compared with."""
