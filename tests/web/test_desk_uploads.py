@@ -27,7 +27,7 @@ from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import Job
 from dpgeo.jobs.services import job_fail, job_lease, job_progress
 from dpgeo.phrases import Phrase
-from tests.web.desk import HEAD, Desk, invented_rows, make_desk
+from tests.web.desk import Desk, invented_rows, make_desk
 
 pytestmark = pytest.mark.django_db
 
@@ -54,34 +54,6 @@ def send(desk: Desk, text: str | None = None, name: str = "trips.csv") -> Upload
     return Upload.objects.get()
 
 
-def test_it_takes_a_file_from_a_plain_form(desk: Desk) -> None:
-    upload = send(desk)
-    assert upload.state == UploadState.RECEIVED
-    page = desk.page(f"/desk/uploads/{upload.pk}/")
-    assert "We read your file like this" in page
-    assert "10.02" in page
-
-
-def test_it_gives_a_script_the_next_address(desk: Desk) -> None:
-    address = f"/desk/datasets/{desk.declare().slug}/upload/"
-    answer = desk.client.post(address, {"file": csv(invented_rows())}, headers=JSON)
-    assert answer.json() == {"next": f"/desk/uploads/{Upload.objects.get().pk}/"}
-
-
-@pytest.mark.parametrize(
-    ("sent", "message"),
-    [({}, "Choose a file first."), ({"file": csv("")}, "empty")],
-)
-def test_it_refuses_a_form_without_a_file(
-    desk: Desk, sent: dict[str, SimpleUploadedFile], message: str
-) -> None:
-    address = f"/desk/datasets/{desk.declare().slug}/upload/"
-    answer = desk.client.post(address, sent)
-    assert answer.status_code == 422
-    assert message in answer.content.decode()
-    assert not Upload.objects.exists()
-
-
 def test_it_refuses_a_file_above_the_limit_before_reading_it(
     desk: Desk, settings: Settings
 ) -> None:
@@ -105,20 +77,6 @@ def test_it_refuses_strangers_without_reading_their_file(desk: Desk) -> None:
     assert Client().post(address, {"file": csv("x")})["Location"].startswith("/accounts/login/")
     stranger = make_desk(name="Other house", owner="other").client
     assert stranger.post(address, {"file": csv("x")}).status_code == 404
-
-
-def test_it_exchanges_swapped_coordinates_at_one_click(desk: Desk) -> None:
-    text = invented_rows().replace("device,lon,lat", "device,lat,lon")
-    upload = send(desk, text)
-    address = f"/desk/uploads/{upload.pk}/"
-    assert "swapped" in desk.page(address)
-    answer = desk.client.post(
-        address, COLUMNS | {"longitude": "lon", "latitude": "lat", "exchange": "1"}
-    )
-    assert answer.status_code == 200
-    form = answer.context["form"]
-    assert (form["longitude"].value(), form["latitude"].value()) == ("lat", "lon")
-    assert Upload.objects.get().state == UploadState.RECEIVED
 
 
 @pytest.mark.parametrize(
@@ -158,20 +116,6 @@ def test_the_report_is_hidden_while_a_draft_waits_for_a_decision(desk: Desk) -> 
     assert "Rows read" not in page
     assert "can be used" not in page
     assert "Can be used" not in page
-
-
-def test_it_accepts_a_file_without_a_usable_row(desk: Desk) -> None:
-    upload = send(desk, HEAD)
-    desk.client.post(f"/desk/uploads/{upload.pk}/", COLUMNS)
-    assert upload_ingest(upload_id=upload.pk)
-    assert "Rows read" in desk.page(f"/desk/uploads/{upload.pk}/")
-
-
-def test_it_says_why_a_file_cannot_be_read_at_all(desk: Desk) -> None:
-    upload = send(desk, "lon,lon,lat\n1,2,3\n")
-    page = desk.page(f"/desk/uploads/{upload.pk}/")
-    assert "Upload another file" in page
-    assert 'role="alert"' in page
 
 
 def test_a_file_that_cannot_be_read_has_failed_and_can_be_removed(desk: Desk) -> None:
@@ -222,18 +166,6 @@ def test_columns_can_be_chosen_anew_until_a_release_is_requested(desk: Desk) -> 
     assert desk.client.post(address, COLUMNS)["Location"] == f"/desk/uploads/{upload.pk}/"
     dataset.refresh_from_db()
     assert dataset.columns["time"] == ""
-
-
-def test_it_shows_the_columns_fixed_by_releases(desk: Desk) -> None:
-    dataset = desk.declare(ready=True)
-    desk.request(dataset)
-    other = csv(invented_rows().replace("device", "who"))
-    answer = desk.client.post(f"/desk/datasets/{dataset.slug}/upload/", {"file": other})
-    page = desk.page(answer["Location"])
-    assert "Maps use these columns" in page
-    answer = desk.client.post(answer["Location"], COLUMNS | {"person": "who"})
-    assert answer.status_code == 422
-    assert "device" in str(answer.context["form"].errors)
 
 
 def test_it_says_why_reading_failed_and_lets_it_be_tried_again(desk: Desk) -> None:
