@@ -14,14 +14,11 @@ from django.test import Client
 from django.utils.crypto import get_random_string
 
 from dpgeo.accounts.models import Role, User
-from dpgeo.artefacts import flow_files
 from dpgeo.artefacts.files import FORMATS, MADE_UP_POINTS, WHOLE_RELEASE, build_files
 from dpgeo.artefacts.formats import LayerFormat, StyleFormat
 from dpgeo.artefacts.view import views
-from dpgeo.datasets.storage import is_missing
 from dpgeo.postprocess.layers import Layer, layers
 from dpgeo.releases.models import Release, ReleaseFile
-from dpgeo.releases.states import ReleaseState
 from tests.makers import ask_for
 from tests.unit.artefacts.releases import partition_release
 from tests.web.published import install, make_dataset, make_member, make_organisation
@@ -88,14 +85,6 @@ def expected_status(state: str, who: str) -> int:
     if state in {"withdrawn", "rejected"}:
         return 410
     return 200 if state == "published" or who in INSIDERS else 404
-
-
-def test_every_format_role_and_state_is_tried_here() -> None:
-    # No layer in LAYERS can be a file in the two formats for flows alone.
-    for each in set(FORMATS) - {flow_files.MATRIX, flow_files.FLOWMAP}:
-        assert any(holds(each, layer) for layer in LAYERS.values()), each.title
-    assert {*VISITORS} == {"anonymous", "other", "superuser", *Role.values}
-    assert {*STATES} == set(ReleaseState.values)
 
 
 @pytest.mark.parametrize("who", VISITORS)
@@ -176,15 +165,6 @@ def test_a_withdrawn_file_answers_gone_with_a_link_to_the_tombstone(client: Clie
     assert "withdrawn" in document["detail"]
     assert client.get(f"/api/v1/releases/{release.pk}").status_code == 200
     assert f"/api/v1/releases/{release.pk}" in document["detail"]
-
-
-def test_the_api_says_which_file_to_take_instead_of_a_geojson_too_large(
-    client: Client, release: Release
-) -> None:
-    release.files.filter(name="estimate.geojson").delete()
-    answer = client.get(address(release, "estimate.geojson"))
-    assert answer.status_code == 404
-    assert "take estimate.parquet" in json.loads(answer.content)["detail"]
 
 
 @pytest.mark.parametrize(
@@ -360,12 +340,3 @@ def test_a_file_that_is_being_moved_is_found(
     monkeypatch.setattr(type(storage), "open", open_later)
     assert client.get(address(release)).status_code == 200
     assert len(opened) == 2
-
-
-@pytest.mark.parametrize("code", ["NoSuchKey", "404"])
-def test_a_file_that_an_object_store_has_just_moved_is_looked_up_again(code: str) -> None:
-    gone = OSError("it was moved")
-    gone.response = {"Error": {"Code": code}}  # type: ignore[attr-defined]
-    assert is_missing(gone)
-    assert is_missing(FileNotFoundError())
-    assert not is_missing(OSError("another fault"))

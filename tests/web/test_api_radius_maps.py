@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,8 @@ import numpy as np
 import pyogrio
 import pytest
 import shapely
-from django.core.cache import caches
 from django.test import Client
 
-from dpgeo.crowdsourcing import radius_maps
 from dpgeo.releases.models import Release
 from tests.unit.artefacts.releases import clusters_release, contour_release
 from tests.web.api import Program
@@ -94,17 +91,6 @@ def test_bands_and_the_rest_cover_the_study_area_once(release: Release) -> None:
     assert shapely.union_all(shapes).area == pytest.approx(area.area, rel=1e-6)
 
 
-def test_lines_lie_at_one_two_and_five_up_to_the_travel_limit(release: Release) -> None:
-    document = radius(release)
-    values = [limits["metres"] for limits, _ in shapes_of(document, "line")]
-    assert values == sorted(values)
-    assert {str(value)[0] for value in values} <= {"1", "2", "5"}
-    limits = [each for each, _ in shapes_of(document, "band")]
-    assert max(each["to_metres"] for each in limits) <= 9000
-    for below, above in itertools.pairwise(limits):
-        assert below["to_metres"] == above["from_metres"]
-
-
 def test_values_say_radius_people_and_the_reason(release: Release) -> None:
     points = radius(release, values=True, travel_metres=3000, worker_share=0.01)["points"]
     rows, columns = len(points["latitude"]), len(points["longitude"])
@@ -168,21 +154,6 @@ def test_where_nothing_can_be_planned_all_is_out_of_reach(
     document = radius(release, values=True, **change)
     assert [each["properties"]["feature"] for each in document["features"]] == ["out_of_reach"]
     assert reason in {each["reason"] for each in document["points"]["reasons"]}
-
-
-def test_points_of_the_lattice_count_as_tasks(release: Release, settings: Any) -> None:
-    caches["throttle"].clear()
-    settings.DPGEO_TASKS_A_MINUTE = 500
-    radius(release, lattice=20)
-    radius(release, status=429, lattice=20)
-
-
-def test_requests_that_differ_by_little_share_one_computation(release: Release) -> None:
-    radius_maps._radius_map.cache_clear()
-    first = radius(release, target=0.9)
-    assert radius(release, target=0.9000000001) == first
-    assert radius_maps._radius_map.cache_info().misses == 1
-    assert radius(release, target=0.91) != first
 
 
 def test_the_file_holds_the_same_bands_and_lines(release: Release, tmp_path: Path) -> None:

@@ -15,9 +15,7 @@ from dpgeo.api import ranges as module
 from dpgeo.api.problems import Busy
 from dpgeo.core.released import Released
 from tests.unit.artefacts.releases import (
-    clusters_release,
     flows_release,
-    grid_quartiles_release,
     grid_release,
     slices_release,
     zone_averages_release,
@@ -39,18 +37,6 @@ def square(west: float, south: float, side: float = 0.1) -> dict[str, Any]:
 
 def query(**changes: Any) -> str:
     return f"/api/v1/releases/{install(make_dataset(), **changes).pk}/query"
-
-
-def test_get_and_post_give_the_same_answer_for_a_box() -> None:
-    address, program = query(), Program()
-    by_get = program.ask("GET", address + "?bbox=" + ",".join(map(str, WHOLE)))
-    by_post = program.ask("POST", address, {"bbox": WHOLE})
-    assert by_get == by_post
-    (single,) = by_get["results"]
-    assert single["low"] < single["estimate"] < single["high"]
-    assert single["exact"]
-    assert single["areas"] > 10
-    assert by_get["counting"] == "people"
 
 
 def test_trips_between_two_boxes_are_asked_for_by_from_and_to() -> None:
@@ -131,16 +117,6 @@ def test_a_release_of_quartiles_answers_with_these_and_their_intervals() -> None
     assert any("too few records" in note for note in few["notes"])
     (outside,) = program.ask("POST", address, {"bbox": [1, 1, 2, 2]})["results"]
     assert outside["quartiles"] is None
-
-
-def test_quartiles_of_squares_are_asked_for_each_slice_or_for_all() -> None:
-    address, program = query(released=grid_quartiles_release()), Program()
-    answers = [
-        program.ask("POST", address, {"bbox": WHOLE, **({"layer": name} if name else {})})
-        for name in ("", "quartiles-1-bus", "quartiles-2-other")
-    ]
-    every, *each = (one["results"][0]["estimate"] for one in answers)
-    assert every == pytest.approx(sum(each))
 
 
 @pytest.mark.parametrize(
@@ -256,37 +232,12 @@ def test_an_invalid_region_is_refused_with_a_remedy(
     assert words in refusal["detail"]
 
 
-def test_a_box_is_needed_and_corners_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    address, program = query(), Program()
-    assert program.ask("GET", address, None, 400)["field"] == "bbox"
-    monkeypatch.setattr(module, "MOST_CORNERS", 4)
-    assert "4 corners" in program.ask("POST", address, {"polygon": square(4, 52)}, 400)["detail"]
-    monkeypatch.setattr(module, "MAX_BODY_BYTES", 10)
-    program.ask("POST", address, {"polygon": square(4, 52)}, 413)
-
-
 def test_drafts_answer_members_and_ended_releases_nobody(client: Client) -> None:
     program = Program()
     program.ask("POST", query(published=False), {"bbox": WHOLE}, 404)
     program.ask("POST", query(withdrawn=True), {"bbox": WHOLE}, 410)
     program.ask("POST", query(rejected=True), {"bbox": WHOLE}, 410)
     program.ask("GET", "/api/v1/releases/none/query?bbox=1,2,3,4", None, 404)
-
-
-def test_a_release_without_counts_of_areas_is_refused() -> None:
-    refusal = Program().ask("POST", query(released=clusters_release()), {"bbox": WHOLE}, 409)
-    assert "no counts of areas" in refusal["detail"]
-
-
-def test_an_outline_across_too_many_cells_names_its_field(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpgeo.postprocess.areas.MOST_PIECES", 3)
-    address, program = query(), Program()
-    feature = {"type": "Feature", "geometry": square(4.5, 52.1)}
-    regions = {"type": "FeatureCollection", "features": [feature]}
-    for body in ({"bbox": WHOLE}, {"polygon": square(4.5, 52.1)}, {"regions": regions}):
-        problem = program.ask("POST", address, body, 400)
-        assert problem["field"] == next(iter(body))
-        assert "simplify it to fewer corners" in problem["detail"]
 
 
 def test_a_polygon_of_too_many_corners_is_refused_before_it_is_checked(

@@ -21,7 +21,7 @@ from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
 from tests.makers import ask_for
-from tests.unit.artefacts.releases import grid_release, partition_release
+from tests.unit.artefacts.releases import partition_release
 from tests.web.published import REASON, install, make_dataset, make_member, make_organisation
 
 pytestmark = pytest.mark.django_db
@@ -84,21 +84,6 @@ def test_a_release_has_its_facts(client: Client) -> None:
     assert {"partitions.parquet", "estimate.csv", "map.bin", "statement.json"} <= names
     assert document["statement_url"].endswith(f"/{release.pk}/files/statement.json")
     assert document["published_on"] == timezone.now().date().isoformat()
-
-
-def test_every_link_of_a_release_leads_somewhere(client: Client) -> None:
-    release = ask_for(install(make_dataset()))
-    document = get(client, f"/api/v1/releases/{release.pk}")
-    addresses = [*document["links"].values(), *(file["url"] for file in document["files"])]
-    assert len(addresses) >= 8
-    for address in addresses:
-        assert client.get(address.removeprefix("http://testserver")).status_code == 200, address
-
-
-def test_a_list_contains_the_facts_of_each_release(client: Client) -> None:
-    release = install(make_dataset())
-    (listed,) = get(client, "/api/v1/releases")["results"]
-    assert listed == get(client, f"/api/v1/releases/{release.pk}")
 
 
 @pytest.mark.parametrize("accept", ACCEPTS)
@@ -287,26 +272,6 @@ def test_pages_follow_each_other_newest_day_first(client: Client) -> None:
     assert ids == list(expected)
 
 
-def test_a_release_published_between_pages_repeats_nothing(client: Client) -> None:
-    dataset = make_dataset()
-    first = [install(dataset).pk for _ in range(3)]
-    page = get(client, "/api/v1/releases?limit=2")
-    install(dataset)
-    rest = get(client, page["next"])["results"]
-    ids = [each["id"] for each in page["results"] + rest]
-    # Releases of one day are listed by their random ids, so the new one may be on either page.
-    assert len(set(ids)) == len(ids)
-    assert set(ids) >= set(first)
-
-
-def test_datasets_come_in_pages_too(client: Client) -> None:
-    for title in ("Cars", "Boats", "Walks"):
-        install(make_dataset(title=title))
-    page = get(client, "/api/v1/datasets?limit=2")
-    assert [each["slug"] for each in page["results"]] == ["boats", "cars"]
-    assert [each["slug"] for each in get(client, page["next"])["results"]] == ["walks"]
-
-
 FILTERS = [
     ("dataset=walks", {"here"}),
     ("dataset=none", set()),
@@ -391,49 +356,6 @@ def test_a_bad_query_is_refused_with_a_remedy(
     assert remedy in document["detail"]
 
 
-@pytest.mark.parametrize(
-    "address",
-    [
-        "/api/",
-        "/api/v1",
-        "/api/v2/releases",
-        "/api/v1/releases/",
-        "/api/v1/releases/a%00b",
-        "/api/v1/releases/%ff",
-        "/api/v1/mechanisms/none",
-        "/api/v1/datasets/none",
-        "/api/v1/releases/none/files/../../secret",
-        "/api/v1/releases/none/files/%2e%2e%2fsecret",
-        "/api/v1/nothing.html",
-    ],
-)
-@pytest.mark.parametrize("accept", ["text/html", "*/*"])
-def test_unknown_addresses_answer_with_a_problem(client: Client, address: str, accept: str) -> None:
-    answer = client.get(address, headers={"accept": accept})
-    assert answer.status_code == 404
-    assert answer["Content-Type"] == "application/problem+json"
-    assert "/api/docs" in json.loads(answer.content)["detail"]
-
-
-@pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
-@pytest.mark.parametrize("who", [Client, member])
-def test_a_release_cannot_be_changed_at_its_address(who: Any, method: str) -> None:
-    release = install(make_dataset())
-    client = who()
-    client.handler.enforce_csrf_checks = True
-    for address in (f"/api/v1/releases/{release.pk}", "/api/v1/mechanisms"):
-        answer = getattr(client, method)(address)
-        assert answer.status_code == 405
-        assert answer["Content-Type"] == "application/problem+json"
-        assert "GET" in answer["Allow"]
-
-
-def test_an_unknown_host_is_refused_with_a_problem(client: Client) -> None:
-    answer = client.get("/api/v1/releases", headers={"host": "evil.example"})
-    assert answer.status_code == 400
-    assert answer["Content-Type"] == "application/problem+json"
-
-
 def test_an_unexpected_error_reveals_nothing(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -448,59 +370,6 @@ def test_an_unexpected_error_reveals_nothing(
 
 
 # The next tests are about mechanisms and datasets.
-
-
-def test_mechanisms_have_a_json_schema(client: Client) -> None:
-    listed = get(client, "/api/v1/mechanisms")["results"]
-    assert {"uniform-grid", "dpcube"} <= {each["key"] for each in listed}
-    for each in listed:
-        assert get(client, f"/api/v1/mechanisms/{each['key']}") == each
-        assert each["parameters"]["additionalProperties"] is False
-        assert each["title"]
-        assert each["summary"]
-
-
-def test_a_dataset_has_its_publishers_declaration(client: Client) -> None:
-    install(make_dataset(budget=Fraction(1)), grid_release())
-    document = get(client, "/api/v1/datasets/walks")
-    assert document == get(client, "/api/v1/datasets")["results"][0]
-    assert document["privacy"]["total_epsilon"] == "1"
-    assert document["study_area"]["type"] == "Polygon"
-    assert set(document) == {
-        "slug",
-        "row_noun",
-        "url",
-        "title",
-        "description",
-        "publisher",
-        "licence",
-        "licence_url",
-        "attribution",
-        "contact",
-        "data_protection",
-        "keywords",
-        "themes",
-        "covers_from",
-        "covers_until",
-        "unit",
-        "time_zone",
-        "public_attributes",
-        "measures",
-        "categories",
-        "new_files",
-        "bbox",
-        "study_area",
-        "privacy",
-        "releases_url",
-    }
-
-
-def test_health_answers_only_that_it_is_well(client: Client) -> None:
-    answer = client.get("/healthz")
-    assert (answer.status_code, json.loads(answer.content)) == (
-        200,
-        {"status": "ok", "database": "reachable"},
-    )
 
 
 def test_health_fails_without_a_database(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,6 @@ import pytest
 import yaml
 from django.core.management import call_command
 from django.test import Client
-from django.urls import reverse
 
 from dpgeo.api import problems
 from dpgeo.api.documentation import schema
@@ -151,11 +150,6 @@ def test_answers_fit_the_schema(client: Client, withdrawn: bool) -> None:
         validator("Problem").validate(json.loads(client.get(address).content))
 
 
-def test_a_schema_that_lacks_a_field_would_be_noticed() -> None:
-    with pytest.raises(jsonschema.ValidationError):
-        validator("Release").validate({"id": "x"})
-
-
 @pytest.mark.parametrize(
     ("query", "accept", "form"),
     [
@@ -179,34 +173,11 @@ def test_the_schema_comes_as_json_and_yaml(
 
 
 @pytest.mark.django_db
-def test_the_page_describes_every_operation_and_problem(client: Client) -> None:
-    page = client.get(reverse("api:docs"))
-    assert page.status_code == 200
-    text = page.content.decode()
-    for _, operation in operations():
-        assert f'id="{operation["operationId"]}"' in text
-    for kind in problems.KINDS:
-        assert f'id="{kind.kind}"' in text
-    assert "At most six decimals, which text keeps exact" in text
-    assert text.count("with a key</span>") == 33
-    assert "Example of a body" in text
-
-
-@pytest.mark.django_db
 def test_the_page_loads_nothing_from_other_places(client: Client) -> None:
     text = client.get("/api/docs").content.decode()
     loaded = re.findall(r"(?:src|srcset|<link[^>]*href)=[\"']([^\"']+)", text)
     assert loaded
     assert all(address.startswith("/") and not address.startswith("//") for address in loaded)
-
-
-def test_every_error_has_a_row_in_the_table() -> None:
-    classes = {
-        each
-        for each in vars(errors).values()
-        if isinstance(each, type) and issubclass(each, DpgeoError)
-    }
-    assert classes == set(problems.OF_ERROR)
 
 
 @pytest.mark.parametrize(

@@ -233,13 +233,6 @@ def test_the_filter_holds_for_the_page_and_for_the_exports(desk: Desk) -> None:
     ]
 
 
-def test_the_page_speaks_german(desk: Desk) -> None:
-    event_record(EventKind.DISCARDED, organisation=desk.organisation.pk, subject="walks")
-    page = desk.page("/de/desk/audit/")
-    assert "Protokoll" in page
-    assert "Discarded" not in page
-
-
 @pytest.mark.django_db(transaction=True)
 def test_events_are_printed_as_lines_of_json_once_they_are_committed(
     settings: Any, capsys: pytest.CaptureFixture[str]
@@ -261,15 +254,6 @@ def test_events_are_printed_as_lines_of_json_once_they_are_committed(
         "subject": "",
         "detail": "a\nb \u2028 \u00e9",
     }
-
-
-def test_no_event_is_printed_where_logs_are_for_people(
-    settings: Any, capsys: pytest.CaptureFixture[str], django_capture_on_commit_callbacks: Any
-) -> None:
-    settings.LOGS_ARE_JSON = False
-    with django_capture_on_commit_callbacks(execute=True):
-        event_record(EventKind.SIGN_IN, who="ann")
-    assert capsys.readouterr().out == ""
 
 
 def test_standard_output_that_is_closed_stops_nothing(

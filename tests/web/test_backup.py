@@ -27,7 +27,7 @@ from dpgeo.audit.models import Event, EventKind
 from dpgeo.budgets.models import Entry, EntryKind, Ledger
 from dpgeo.commands import backup as backup_module
 from dpgeo.commands import restoration
-from dpgeo.commands.age_files import new_identity, read_identities, read_recipients
+from dpgeo.commands.age_files import new_identity, read_identities
 from dpgeo.commands.archives import archive_members, archive_verify
 from dpgeo.commands.rows import dump_rows, tables
 from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
@@ -612,15 +612,3 @@ def test_an_erasure_that_cannot_be_recorded_is_not_made(
     with pytest.raises(OSError, match="space"):
         person_erase(dataset=dataset, person="p3", by=desk.user)
     assert not Suppression.objects.exists()
-
-
-def test_recipients_and_identities_are_checked(tmp_path: Path, backups: Backups) -> None:
-    with pytest.raises(InvalidInput):
-        read_recipients(["age1nonsense"])
-    with pytest.raises(CommandError, match="--recipient"):
-        call_command("backup", str(tmp_path / "out"))
-    with pytest.raises(CommandError, match="not replaced"):
-        call_command("backup", "--make-identity", str(backups.identity))
-    (tmp_path / "empty").write_text("nothing")
-    with pytest.raises(InvalidInput):
-        read_identities(tmp_path / "empty")

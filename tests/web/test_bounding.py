@@ -63,23 +63,6 @@ def test_invalid_choices_are_refused() -> None:
         quote_release(make_dataset(), **clusters, bounding="popular")
 
 
-def test_programs_and_the_desk_can_choose_it() -> None:
-    desk = make_desk()
-    dataset, asks = desk.declare(ready=True), program_of(desk)
-    address = f"/api/v1/datasets/{dataset.slug}/quote"
-    quote = asks.ask("POST", address, {**REQUEST, "bounding": "popular", "totals": 0})
-    assert quote["bounding"] == "popular"
-    assert quote["plan"][0] == {"what": PILOT, "epsilon": "0.05", "cost": "epsilon 0.05"}
-    assert asks.ask("POST", address, REQUEST)["bounding"] == "random"
-    assert asks.ask("POST", address, {**REQUEST, "bounding": "x"}, 400)["field"] == "bounding"
-    body = {**REQUEST, "dataset": dataset.slug, "title": "Walks", "bounding": "popular"}
-    asks.ask("POST", "/api/v1/releases", body, 202, Idempotency_Key="a")
-    other = {**body, "bounding": "random"}
-    assert asks.ask("POST", "/api/v1/releases", other, 409, Idempotency_Key="a")
-    page = desk.page(f"/desk/datasets/{dataset.slug}/release/")
-    assert "The most popular ones" in page
-
-
 GUESS = {"people": 1000, "records": 20, "share": 0.05}
 
 
@@ -111,27 +94,6 @@ def test_advice_and_warnings_follow_from_guesses() -> None:
     ):
         body = {**REQUEST, "guess": {**GUESS, **changes}}
         assert asks.ask("POST", address, body, 400)["field"] == field
-
-
-def test_the_form_shows_advice_and_warns_before_paying() -> None:
-    desk = make_desk()
-    dataset = desk.declare(ready=True)
-    typed = {"mechanism": "uniform-grid", "epsilon": "0.5", "bound": "3", "counting": "people"}
-    guess = {"guess_people": "1000", "guess_records": "20", "guess_share": "0.05"}
-    address = f"/desk/datasets/{dataset.slug}/quote"
-    page = desk.client.get(address, {**typed, **guess}).content.decode()
-    assert "Typical error over all counts" in page
-    chosen = {**typed, **guess, "mechanism": "auto"}
-    busy = desk.client.get(address, chosen).content.decode()
-    assert "Expected error of the busy place you guess" in busy
-    assert '<path d="M0.0 ' in page
-    assert "Before you pay" not in page
-    page = desk.client.get(address, {**typed, **guess, "guess_people": "4"}).content.decode()
-    assert "Before you pay" in page
-    page = desk.client.get(address, {**typed, **guess, "guess_share": "7"}).content.decode()
-    assert "at most 1" in page
-    plain = desk.client.get(address, typed).content.decode()
-    assert "Typical error over all counts" not in plain
 
 
 def test_too_large_a_grid_is_refused_with_an_alternative_before_paying() -> None:

@@ -16,8 +16,8 @@ from django.test import Client
 
 from dpgeo.datasets.storage import private_storage
 from dpgeo.pages import cards
-from dpgeo.pages.cards import FIELDS, Card, card_of, make_card
-from dpgeo.pages.release_summary import summarise, summary_of
+from dpgeo.pages.cards import FIELDS, Card, make_card
+from dpgeo.pages.release_summary import summarise
 from dpgeo.releases.models import Release
 from dpgeo.releases.states import ReleaseState
 from dpgeo.spatial.area import StudyArea
@@ -57,23 +57,6 @@ def test_the_reaper_makes_cards_so_that_no_list_reads_a_map(
     with pytest.raises(AssertionError, match="whole map"):
         client.get("/")  # the newer map has no stored card, so the page reads all of it
     assert newer.card == {}
-
-
-def test_a_list_stores_the_card_that_it_had_to_make(client: Client, published: Release) -> None:
-    first = client.get("/").text
-    stored = Release.objects.get(pk=published.pk).card
-    assert stored["of"]["opens"] == summary_of(published).opens
-    assert json.loads(stored["of"]["looks"])
-    assert client.get("/").text == first
-
-
-def test_cards_of_an_older_version_are_made_anew(published: Release) -> None:
-    card = card_of(published)
-    Release.objects.filter(pk=published.pk).update(card={"fields": FIELDS - 1, "of": {}})
-    assert cards.cards_make(seconds=60) == 1
-    assert cards.cards_make(seconds=60) == 0
-    again = Release.objects.get(pk=published.pk)
-    assert card_of(again) == card
 
 
 def test_a_card_of_each_kind_of_map_can_be_stored() -> None:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import io
-import json
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.models import Dataset, Upload, UploadState
@@ -87,13 +85,6 @@ def test_no_usable_row_stops(desk: Desk) -> None:
     assert upload.dataset.frozen_at is None
 
 
-def test_fewer_than_nine_in_ten_ask(desk: Desk) -> None:
-    upload = received(desk, rows_at(10.2, 50.2, 160) + rows_at(30, 10, 40))
-    assert "Only 80 of 100 rows can be used. Continue anyway?" in desk.page(address(upload))
-    assert desk.client.post(address(upload), COLUMNS).status_code == 422
-    assert desk.client.post(address(upload), COLUMNS | {"anyway": "1"}).status_code == 302
-
-
 @pytest.mark.parametrize(("usable", "status"), [(0, 422), (1, 422), (179, 422), (180, 302)])
 def test_it_asks_below_nine_in_ten_and_not_at_nine_in_ten(
     desk: Desk, usable: int, status: int
@@ -115,23 +106,6 @@ def test_swapped_columns_are_one_button_away(desk: Desk) -> None:
     )
     upload.refresh_from_db()
     assert upload.state == UploadState.RECEIVED
-
-
-def test_an_answer_is_marked_once_it_is_given(desk: Desk) -> None:
-    rows = [f"p{n},10.2,50.2,05/06/2026 {n % 24:02d}:00" for n in range(90)]
-    page = address(received(desk, rows, header="device,lon,lat,time"))
-    response = desk.client.get(page)
-    assert '<li class="asks"' in response.content.decode()
-    [(_, [first, second])] = response.context["questions"]
-    assert (first.chosen, second.chosen) == (True, False)
-    answer = desk.client.post(page, first.fields | {"try": "1", "unit": "person"})
-    for _, answers in answer.context["questions"]:
-        assert [each.label for each in answers if each.chosen] == [first.label]
-    shown = answer.content.decode()
-    assert '<li class="asks"' not in shown
-    assert "It is read like this." in response.content.decode()
-    other = desk.client.post(page, second.fields | {"try": "1", "unit": "person"})
-    assert '<li class="asks"' not in other.content.decode()
 
 
 def test_who_is_protected_is_chosen_with_the_columns(desk: Desk) -> None:
@@ -213,17 +187,6 @@ def test_an_exchanged_area_hides_points_and_counts(desk: Desk) -> None:
     assert desk.client.post(place, {"place": "Paris"}).status_code == 422
 
 
-def test_an_exchange_renames_what_was_named_after_the_place(desk: Desk) -> None:
-    desk.client.post("/desk/new/", {"organisation": str(desk.organisation.pk), "place": "Paris"})
-    dataset = Dataset.objects.get()
-    file = SimpleUploadedFile("a.csv", "\n".join(["device,lon,lat,seen", *rows_at(0, 0)]).encode())
-    desk.client.post(f"/desk/datasets/{dataset.slug}/upload/", {"file": file})
-    upload = Upload.objects.get()
-    desk.client.post(f"{address(upload)}place/", {"place": "Accra"})
-    dataset.refresh_from_db()
-    assert dataset.title == "Accra"
-
-
 def test_while_a_draft_waits_nothing_is_shown_to_compare_it_with(desk: Desk) -> None:
     dataset = desk.declare(ready=True)
     file = io.BytesIO("\n".join(["device,lon,lat,seen", *rows_at(10.02, 50.02)]).encode())
@@ -260,16 +223,3 @@ def test_a_tighter_area_after_a_file_was_looked_at_is_on_record(desk: Desk) -> N
     dataset_discard(dataset=again.dataset)
     tight = received(desk, rows_at(10.2, 50.2), area=(10.1, 50.1, 10.3, 50.3))
     assert tight.dataset.area_seen["areas"] == 2
-
-
-def test_a_format_is_declared_where_the_first_row_suggests_another(desk: Desk) -> None:
-    lines = [json.dumps({"who": n % 9, "lon": 10.2, "lat": 50.2}) for n in range(40)]
-    upload = received(desk, lines, header='{"trips": [', name="rows.json")
-    columns = {"longitude": "lon", "latitude": "lat", "person": "who", "unit": "person"}
-    page = desk.client.post(address(upload), columns | {"file_format": "ndjson", "try": "1"})
-    assert "40 of 41 rows can be used." in page.content.decode()
-    upload.refresh_from_db()
-    assert (upload.state, bool(upload.failure)) == (UploadState.RECEIVED, False)
-    sent = desk.client.post(address(upload), columns | {"file_format": "ndjson"})
-    assert sent.status_code == 302
-    assert Dataset.objects.get().columns["file_format"] == "ndjson"

@@ -7,18 +7,14 @@ import dataclasses
 import hashlib
 import importlib.util
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
-import numpy as np
 import pyarrow.parquet
 import pytest
 import shapely
-from django.conf import settings
 from django.test import Client
 from dpgeo_client import ApiError, AsyncCatalogue, Catalogue, NetworkError, cli, upload
 from dpgeo_client import Release as Read
@@ -37,15 +33,12 @@ from tests.unit.artefacts.releases import (
     grid_release,
     places_release,
     slices_release,
-    sparse_release,
 )
 from tests.web.published import install, make_dataset
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 HOST = "http://testserver"
-
-PACKAGE = Path(settings.BASE_DIR) / "clients" / "python"
 
 
 def answer(request: httpx.Request) -> httpx.Response:
@@ -187,14 +180,6 @@ def test_tables_carry_the_guarantee_the_licence_and_the_citation(tmp_path: Path)
     assert json.loads(metadata[b"geo"])["primary_column"] == "geometry"
 
 
-def test_a_written_table_opens_with_its_facts(tmp_path: Path) -> None:
-    import geopandas
-
-    cells = read(grid_release()).to_geopandas()
-    cells.to_parquet(tmp_path / "cells.parquet")
-    assert geopandas.read_parquet(tmp_path / "cells.parquet").attrs == cells.attrs
-
-
 def test_grids_are_arrays_over_latitude_and_longitude() -> None:
     need(importlib.util.find_spec("xarray"), "xarray: make packages-full")
     release = read(slices_release())
@@ -210,21 +195,6 @@ def test_grids_are_arrays_over_latitude_and_longitude() -> None:
     assert int(array["estimate"].notnull().sum()) == len(cells)
     assert array.attrs["epsilon"] == "0.5"
     assert isinstance(array.attrs["margins"], str)
-
-
-def test_arrays_of_listed_cells_keep_their_distances() -> None:
-    need(importlib.util.find_spec("xarray"), "xarray: make packages-full")
-    array = read(sparse_release()).to_xarray()
-    steps = np.diff(array["longitude"].values)
-    assert steps == pytest.approx(np.full(len(steps), steps[0]))
-    assert (np.diff(array["latitude"].values) < 0).all()
-
-
-def test_layers_that_are_no_grid_of_cells_say_so() -> None:
-    need(importlib.util.find_spec("xarray"), "xarray: make packages-full")
-    zones = next(each for each in examples() if type(each.content).__name__ == "ZonesRelease")
-    with pytest.raises(LookupError, match="no grid"):
-        read(zones).to_xarray()
 
 
 @pytest.mark.parametrize("released", examples(), ids=lambda each: type(each.content).__name__)
@@ -251,32 +221,6 @@ def test_notebooks_show_a_map_without_trusting_its_title() -> None:
     assert "<script" not in shown
     assert shown.count("&lt;script&gt;") == 4
     assert release.facts["promise"]["sentence"].split(".")[0] in shown
-
-
-def test_a_frame_weighs_next_to_nothing_whatever_the_map(tmp_path: Path) -> None:
-    release = read(grid_release(96))
-    assert release.to_arrow().nbytes > 500_000
-    frame = release.explore(height=400)
-    assert len(frame.html) < 1000
-    assert f'src="{HOST}/embed/{release.id}/"' in frame.html
-    assert frame.html in frame.save(tmp_path / "map.html").read_text()
-    draft = install(make_dataset(), published=False)
-    facts = {**release.facts, "id": draft.pk, "state": "draft"}
-    with pytest.raises(LookupError, match="published"):
-        Read(release._connection, facts).explore()  # type: ignore[arg-type]
-
-
-def test_maps_are_found_by_words() -> None:
-    first, second = grid_release(), sparse_release()
-    install(make_dataset(title="Walks"), first)
-    renamed = {**second.about, "title": "Ferries to the islands"}
-    install(make_dataset(title="Boardings"), dataclasses.replace(second, about=renamed))
-    search = Catalogue(HOST).search
-    assert [each.title for each in search("FERR island")] == ["Ferries to the islands"]
-    assert [each.title for each in search("boardings")] == ["Ferries to the islands"]
-    assert len(search()) == 2
-    assert list(search("ferries walks")) == []
-    assert len(search(mechanism=first.mechanism)) == 1
 
 
 def test_the_network_has_errors_of_its_own(served: Callable[[Any], None]) -> None:
@@ -380,14 +324,6 @@ def test_a_terminal_lists_saves_and_draws_maps(
     if importlib.util.find_spec("matplotlib"):
         assert cli.main(["plot", page, "-o", str(tmp_path / "map.png")]) == 0
         assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_optional_packages_are_imported_where_they_are_used() -> None:
-    heavy = ["geopandas", "pyarrow", "xarray", "matplotlib", "tqdm", "pandas"]
-    code = f"import sys, dpgeo_client.cli; sys.exit(str([n for n in {heavy} if n in sys.modules]))"
-    words = [sys.executable, "-c", code]
-    done = subprocess.run(words, cwd=PACKAGE, capture_output=True, text=True, check=False)
-    assert done.stderr.strip() == "[]"
 
 
 def test_a_radius_map_is_a_table_of_bands_lines_and_what_is_out_of_reach() -> None:

@@ -130,10 +130,3 @@ def test_the_assessment_is_filled_from_declarations_ledger_and_maps(
     assert "Rechtsgrundlage" in german
     other = make_desk("Other house", "other")
     assert other.client.get(address).status_code == 404
-
-
-def test_an_assessment_of_nothing_says_what_is_missing(desk: Desk) -> None:
-    dataset = desk.declare()
-    text = text_of(desk.client.get(f"/desk/datasets/{dataset.slug}/assessment/").content)
-    assert "None yet." in text
-    assert text.count("…") > 5

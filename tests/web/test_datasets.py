@@ -25,7 +25,6 @@ from dpgeo.budgets.services import ledger_promise
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Upload, UploadState
-from dpgeo.datasets.person_keys import unseal
 from dpgeo.datasets.previews import upload_preview
 from dpgeo.datasets.selectors import (
     canonical_path,
@@ -151,14 +150,6 @@ def test_an_invalid_declaration_is_refused_with_the_name_of_its_field(
     assert refused.value.message
 
 
-def test_a_dataset_gets_an_address_from_its_title_and_a_key_of_its_own() -> None:
-    first, second = (make_dataset(title="Fahrräder in der Stadt") for _ in range(2))
-    assert (first.slug, second.slug) == ("fahrrader-in-der-stadt", "fahrrader-in-der-stadt-2")
-    keys = {unseal(bytes(each.sealed_person_key)) for each in (first, second)}
-    assert [len(key) for key in keys] == [32, 32]
-    assert make_dataset(title="東京").slug == "dataset"
-
-
 def test_an_address_is_used_once() -> None:
     make_dataset(slug="city")
     with pytest.raises(InvalidInput) as refused:
@@ -269,13 +260,6 @@ def test_a_file_over_the_limit_is_refused_and_not_stored(settings: Any) -> None:
     assert not Upload.objects.exists()
 
 
-def test_a_browsers_file_over_the_limit_is_refused_too(settings: Any) -> None:
-    settings.DPGEO_MAX_UPLOAD_BYTES = 10
-    file = TemporaryUploadedFile("trips.csv", "text/csv", 11, None)
-    with pytest.raises(InvalidInput):
-        upload_receive(dataset=make_dataset(), file=file, file_name="a.csv", created_by=None)
-
-
 def test_a_browsers_file_is_stored_whole() -> None:
     file = TemporaryUploadedFile("trips.csv", "text/csv", len(CSV), None)
     file.write(CSV)
@@ -285,14 +269,6 @@ def test_a_browsers_file_is_stored_whole() -> None:
     path = Path(private_storage().path(upload.raw_name))
     assert path.read_bytes() == CSV
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-
-
-def test_an_empty_file_is_refused_and_not_stored() -> None:
-    dataset, before = make_dataset(), stored_uploads()
-    with pytest.raises(InvalidInput) as refused:
-        upload_receive(dataset=dataset, file=io.BytesIO(), file_name="a.csv", created_by=None)
-    assert refused.value.field == "file"
-    assert stored_uploads() == before
 
 
 def test_a_broken_transfer_leaves_nothing_behind() -> None:
@@ -318,12 +294,6 @@ def test_a_declaration_can_be_discarded_until_an_upload_is_confirmed() -> None:
     with pytest.raises(Conflict):
         dataset_discard(dataset=remaining)
     assert remaining.uploads.count() == 1
-
-
-def test_a_preview_suggests_the_columns() -> None:
-    preview = upload_preview(upload=make_received(make_dataset()))
-    assert preview.columns == ["who", "lat", "lon"]
-    assert (preview.suggested.latitude, preview.suggested.longitude) == ("lat", "lon")
 
 
 def test_a_confirmed_upload_becomes_a_canonical_file_and_a_private_report() -> None:
@@ -371,15 +341,6 @@ def test_unusable_columns_are_refused_and_freeze_nothing(columns: Columns, field
     dataset.refresh_from_db()
     assert dataset.frozen_at is None
     assert not Job.objects.exists()
-
-
-def test_a_record_dataset_needs_no_person() -> None:
-    dataset = make_dataset(unit="record")
-    columns = Columns(longitude="lon", latitude="lat")
-    upload = upload_confirm(upload=make_received(dataset), columns=columns)
-    upload_ingest(upload_id=upload.pk)
-    upload.refresh_from_db()
-    assert upload.state == UploadState.READY
 
 
 def test_later_uploads_have_the_columns_of_earlier_releases(tmp_path: Path) -> None:
@@ -515,13 +476,6 @@ def test_a_failed_ingestion_fails_the_upload_which_may_be_confirmed_again() -> N
     assert Upload.objects.get(pk=upload.pk).state == UploadState.READY
 
 
-def test_a_deleted_file_is_reported_as_deleted(tmp_path: Path) -> None:
-    upload = make_ready(make_dataset(), tmp_path)
-    private_storage().delete(upload.canonical_name)
-    with pytest.raises(Conflict, match="upload the file again"), canonical_path(upload):
-        pass
-
-
 def test_a_new_upload_does_not_change_earlier_releases(tmp_path: Path) -> None:
     dataset = make_dataset()
     first = make_ready(dataset, tmp_path)
@@ -579,52 +533,3 @@ def test_each_role_allows_exactly_its_actions(role: Role | None, allowed: set[st
     actions = {"view", "edit", "upload", "request", "see_private", "publish", "set_budget"}
     assert {action for action in actions if may(user, dataset, action)} == allowed
     assert role_in(user, dataset.organisation) == role
-
-
-def test_words_for_portals_are_tidied() -> None:
-    dataset = make_dataset()
-    changes = {
-        "keywords": [" Walking ", "walking", "", "parks"],
-        "themes": ["TRAN", "SOCI", "TRAN"],
-        "contact": "walks@example.org",
-        "covers_from": "2026-03-01",
-        "covers_until": "2026-03-31",
-    }
-    dataset_update(dataset=dataset, changes=changes)
-    assert (dataset.keywords, dataset.themes) == (["Walking", "parks"], ["SOCI", "TRAN"])
-    assert dataset.contact_address == "walks@example.org"
-    dataset_update(dataset=dataset, changes={"contact": "", "covers_until": None})
-    assert dataset.contact_address == dataset.organisation.contact
-    assert dataset.covers_until is None
-
-
-def test_data_that_grow_have_no_last_day() -> None:
-    dataset = make_dataset()
-    changes = {"covers_from": "2026-03-01", "covers_until": "2026-03-31", "new_files": "append"}
-    with pytest.raises(InvalidInput, match="no last day") as refused:
-        dataset_update(dataset=dataset, changes=changes)
-    assert refused.value.field == "covers_until"
-    dataset_update(dataset=dataset, changes=changes | {"covers_until": None})
-    with pytest.raises(InvalidInput, match="no last day"):
-        dataset_update(dataset=dataset, changes={"covers_until": "2026-03-31"})
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("keywords", "walking"),
-        ("keywords", [1]),
-        ("keywords", ["x" * 51]),
-        ("keywords", [f"word {number}" for number in range(21)]),
-        ("themes", ["WALK"]),
-        ("contact", "nobody"),
-        ("covers_from", "2026-02-30"),
-        ("covers_until", "2026-02-28"),
-    ],
-)
-def test_words_that_portals_could_not_use_are_refused(field: str, value: Any) -> None:
-    dataset = make_dataset()
-    dataset_update(dataset=dataset, changes={"covers_from": "2026-03-01"})
-    with pytest.raises(InvalidInput) as refused:
-        dataset_update(dataset=dataset, changes={field: value})
-    assert refused.value.field == field

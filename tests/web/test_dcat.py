@@ -7,7 +7,6 @@ import json
 import sys
 import types
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,17 +83,6 @@ def test_all_syntaxes_say_the_same(release: Release) -> None:
     assert lib.URIRef(f"{HOST}/maps/{other.pk}/") in set(graphs[0].subjects())
     for each in graphs[1:]:
         assert isomorphic(graphs[0], each)
-
-
-def test_an_empty_catalogue_is_still_one() -> None:
-    for syntax in SYNTAXES:
-        assert len(graph(syntax)) > 5
-
-
-def test_an_unknown_syntax_is_named() -> None:
-    answer = Client().get("/api/v1/catalogue?syntax=n3")
-    assert answer.status_code == 400
-    assert "turtle" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize("licence", ["CC BY 4.0", "Ask us first"])
@@ -246,7 +234,3 @@ def test_ckan_follows_the_pages(ckan: Any) -> None:
         seen |= {each["url"].split("/")[-2] for each in parser.datasets()}
         address = parser.next_page()
     assert seen == shown
-
-
-def test_the_credit_of_the_shapes_stands_beside_them() -> None:
-    assert "CC BY 4.0" in Path(SHAPES.parent, "README.md").read_text()

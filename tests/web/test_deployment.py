@@ -12,18 +12,15 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 import yaml
 from celery import current_app
-from django.core.management import get_commands
 from django.test import Client
-from django.urls import resolve, reverse
+from django.urls import reverse
 from kombu import Connection
 
 from dpgeo.commands.connections import ABOUT_UPLOADS
-from dpgeo.commands.management.commands.serve import Command as Serve
 from dpgeo.config import settings as production
 from dpgeo.datasets.storage import WORK_FOLDER
 from dpgeo.ingest.confinement import missing_protections
@@ -100,15 +97,6 @@ def test_the_deployment_check_finds_nothing_under_production_settings(tmp_path: 
         DPGEO_EMAIL_URL="smtp+tls://user:word@mail.example.org:587",
     )
     assert checked.returncode == 0, checked.stderr
-
-
-def test_the_deployment_check_tells_of_missing_mail_and_a_mistyped_setting(tmp_path: Path) -> None:
-    words = ("check", "--deploy", "--fail-level", "WARNING")
-    checked = manage(tmp_path, *words, DPGEO_HTTPS="1", DPGEO_LEAST_FREE="much")
-    assert checked.returncode == 1
-    assert "dpgeo.accounts.W001" in checked.stderr
-    assert "DPGEO_EMAIL_URL" in checked.stderr
-    assert "dpgeo.jobs.E001" in checked.stderr
 
 
 COOKIES = """
@@ -238,22 +226,6 @@ def test_collected_files_are_readable_by_all_and_private_folders_by_their_owner(
     assert {stat.S_IMODE(path.stat().st_mode) & 0o077 for path in private} == {0}
 
 
-def test_the_compose_file_has_the_services_of_a_server() -> None:
-    ours = {"migrate", "web", "worker", "files", "reaper", "backup", "ground"}
-    assert SERVICES.keys() == {"database", "broker", "proxy", "tls", *ours}
-    assert SERVICES["worker"]["deploy"]["replicas"] == 2
-    for service in SERVICES.values():
-        assert service.get("image"), service
-        for volume in service.get("volumes", []):
-            source = re.sub(r"\$\{\w+:-(\w+)\}", r"\1", volume).split(":")[0]
-            # The operator provides the basemap's folder, so it may be missing here.
-            made = source in COMPOSE["volumes"] or source == "./ground"
-            assert made or (ROOT / source).is_file()
-        for needed, state in service.get("depends_on", {}).items():
-            healthy = state["condition"] == "service_healthy"
-            assert not healthy or "healthcheck" in SERVICES[needed]
-
-
 @pytest.mark.parametrize("name", SERVICES)
 def test_each_container_is_confined(name: str) -> None:
     """Each container is read-only and unprivileged, with limited memory and limited logs."""
@@ -279,25 +251,6 @@ def test_images_have_exact_versions() -> None:
     assert len(others) == 4
     for image in bases + others:
         assert re.search(r":\d+\.\d+(\.\d+)?(-(slim-)?bookworm(-slim)?)?$", image), image
-
-
-@pytest.mark.parametrize("name", OURS)
-def test_each_service_starts_an_existing_command(name: str) -> None:
-    command = OURS[name].get("command") or dockerfile("CMD")
-    if command[:2] == ["python", "manage.py"]:
-        assert command[2] in get_commands()
-        return
-    assert command[0] == "celery"
-    modules = [word.removeprefix("python:") for word in command if "dpgeo" in word]
-    assert modules
-    for module in modules:
-        assert (ROOT / f"{module.replace('.', '/')}.py").is_file()
-
-
-@pytest.mark.parametrize("name", OURS)
-def test_each_variable_of_a_service_is_read_by_the_settings(name: str) -> None:
-    read = set(re.findall(r'env\.\w+\(\s*"(\w+)"', Path(production.__file__).read_text()))
-    assert set(OURS[name]["environment"]) <= read
 
 
 def test_secrets_are_required_and_have_no_default() -> None:
@@ -338,53 +291,6 @@ def test_a_database_whose_machine_is_gone_is_given_up_after_seconds(tmp_path: Pa
             DATABASE_URL=f"postgres://dpgeo:word@127.0.0.1:1/{url}",
         )
         assert f"'connect_timeout': {seconds}" in shown.stdout
-
-
-def test_the_health_check_uses_the_port_of_the_web_container() -> None:
-    probe = " ".join(SERVICES["web"]["healthcheck"]["test"])
-    address = re.search(r"http://127\.0\.0\.1:(\d+)(/\w+)", probe)
-    assert address
-    assert resolve(address[2]).url_name == "healthz"
-    command = dockerfile("CMD")
-    options = vars(Serve().create_parser("manage.py", "serve").parse_args(command[3:]))
-    assert (options["web_only"], options["host"], options["port"]) == (
-        True,
-        "0.0.0.0",  # noqa: S104
-        int(address[1]),
-    )
-    assert {name for name, each in SERVICES.items() if "ports" in each} == {"proxy", "tls"}
-    (port,) = SERVICES["proxy"]["ports"]
-    assert port.startswith("127.0.0.1:")
-    assert f"listen {port.split(':')[-1]};" in (ROOT / "deploy" / "nginx.conf").read_text()
-    assert OURS["web"]["environment"]["DPGEO_HOSTS"].endswith(",127.0.0.1")
-
-
-TAKES_FILES = [
-    ("api:uploads", {"slug": "trips"}),
-    ("api:tus-uploads", {"slug": "trips"}),
-    ("api:tus-upload", {"upload_id": UUID(int=1)}),
-    ("api:upload", {"upload_id": UUID(int=1)}),
-    ("desk-upload-new", {"slug": "trips"}),
-    ("admin:datasets_upload_add", {}),
-]
-
-
-@pytest.mark.parametrize(("name", "arguments"), TAKES_FILES)
-@pytest.mark.parametrize("language", ["", "/de"])
-def test_server_and_proxies_know_every_address_that_takes_files(
-    name: str, arguments: dict[str, Any], language: str
-) -> None:
-    address = reverse(name, kwargs=arguments)
-    if address.startswith("/desk/"):
-        address = language + address
-    places = re.findall(r"location ~ (\S+) \{", (ROOT / "deploy" / "nginx.conf").read_text())
-    [nginx] = [pattern for pattern in places if "/uploads" in pattern]
-    caddy = re.findall(r"path_regexp (\S+)", (ROOT / "deploy" / "Caddyfile").read_text())
-    assert len(caddy) == 2
-    for pattern in (nginx, *caddy):
-        assert re.search(pattern, address)
-        assert not re.search(pattern, "/maps/x/")
-    assert ABOUT_UPLOADS.match(address)
 
 
 @pytest.mark.parametrize(

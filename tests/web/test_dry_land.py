@@ -113,14 +113,6 @@ def test_two_owners_with_the_same_outline_get_the_same_area(desk: Desk) -> None:
     assert one.study_area == other.study_area
 
 
-def test_an_area_at_sea_is_refused_at_its_tick(desk: Desk, coast: Callable[[float], None]) -> None:
-    coast(15.0)
-    answer = declare(desk, **TICKED)
-    assert answer.status_code == 422
-    assert "Nothing of the study area is land" in answer.content.decode()
-    assert not Dataset.objects.exists()
-
-
 @pytest.mark.usefixtures("coast")
 def test_water_can_be_left_out_of_another_area_only_before_any_file(desk: Desk) -> None:
     declare(desk, **SIDES)

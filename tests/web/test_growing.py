@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
@@ -394,94 +393,9 @@ def test_record_shards_of_many_files_have_every_record_once(settings: Any) -> No
     assert len(content.longitude) == 50
 
 
-def test_the_command_declares_adds_and_releases_a_window(tmp_path: Path) -> None:
-    for number in (1, 2):
-        path = tmp_path / f"month{number}.csv"
-        path.write_bytes(month(number, range(30)))
-        new = ["--create", "--title", "Trips", "--organisation", "Office", "--area=10,50,10.1,50.1"]
-        new += ["--budget", "1000", "--new-files", "append"]
-        new += ["--person", "who", "--longitude", "lon", "--latitude", "lat", "--time", "seen"]
-        call_command(
-            "ingest", str(path), "--dataset", "trips", *(new if number == 1 else []),
-            stdout=io.StringIO(),
-        )  # fmt: skip
-    output = io.StringIO()
-    asked = ["release", "trips", "--mechanism", "uniform-grid", "--epsilon", "100", "--wait"]
-    asked += ["--from-day", "2026-02-01", "--to-day", "2026-02-28", "--param", "cells=8"]
-    call_command(*asked, stdout=output)
-    assert "  from_day: 2026-02-01\n  to_day: 2026-02-28\n" in output.getvalue()
-    assert counted(Release.objects.get()) == 30
-
-
 @pytest.fixture
 def desk() -> Desk:
     return make_desk()
-
-
-def test_the_desk_declares_what_further_files_do_and_says_it(desk: Desk) -> None:
-    answer = desk.client.post(
-        reverse("desk-dataset-new"), desk.declaration(new_files="append"), follow=True
-    )
-    assert answer.status_code == 200
-    dataset = Dataset.objects.get()
-    assert dataset.grows
-    assert "is added to the data" in desk.page(reverse("desk-dataset", args=[dataset.slug]))
-    upload = make_received(dataset, month(1, range(30)))
-    upload_confirm(upload=upload, columns=COLUMNS)
-    upload_ingest(upload_id=upload.pk)
-    assert 'name="new_files"' not in desk.page(reverse("desk-dataset-edit", args=[dataset.slug]))
-    assert "added to those" in desk.page(reverse("desk-upload-new", args=[dataset.slug]))
-
-
-def test_a_window_is_chosen_at_the_desk_and_shown_before_and_after_paying(desk: Desk) -> None:
-    dataset = desk.declare(ready=True, budget=200)
-    days = {"from_day": "2026-05-01", "to_day": "2026-05-31"}
-    form = {
-        "title": "May",
-        "mechanism": "uniform-grid",
-        "uniform-grid.cells": "8",
-        "epsilon": "100",
-        "counting": "people",
-        "bound": "1",
-        "bounding": "random",
-        **days,
-    }
-    address = reverse("desk-release-new", args=[dataset.slug])
-    receipt = desk.client.post(address, {**form, "step": "review"}).content.decode()
-    assert "1 May 2026 to 31 May 2026" in receipt
-    token = receipt.split('name="token" value="')[1].split('"')[0]
-    desk.client.post(address, {**form, "step": "spend", "token": token})
-    release = Release.objects.get()
-    assert (str(release.request.from_day), str(release.request.to_day)) == (
-        days["from_day"],
-        days["to_day"],
-    )
-    release_run(release_id=release.pk)
-    release.refresh_from_db()
-    release_publish(release=release, by=None)
-    for name, arguments in (("release", [release.pk]), ("release-privacy", [release.pk])):
-        assert "1 May 2026 to 31 May 2026" in desk.page(reverse(name, args=arguments))
-    assert "1 May 2026 to 31 May 2026" in desk.page(reverse("desk-release", args=[release.pk]))
-    assert "1 May 2026 to 31 May 2026" in desk.page(reverse("catalogue"))
-    wrong = desk.client.post(address, {**form, "to_day": "2026-04-01", "step": "review"})
-    assert (wrong.status_code, "Lies before the first day" in wrong.content.decode()) == (422, True)
-
-
-def test_a_window_is_chosen_on_the_way_to_a_map(desk: Desk) -> None:
-    dataset = desk.declare(ready=True)
-    query = "kind=people&from_day=2026-05-01&to_day=2026-05-31"
-    cost = reverse("desk-cost", args=[dataset.slug])
-    assert 'value="2026-05-01"' in desk.page(f"{cost}?{query}")
-    publish = desk.page(f"{reverse('desk-publish', args=[dataset.slug])}?{query}")
-    assert "1 May 2026 to 31 May 2026" in publish
-    wrong = desk.client.get(f"{cost}?{query}&to_day=2026-04-01&go=publish")
-    assert (wrong.status_code, "Lies before the first day" in wrong.content.decode()) == (422, True)
-    token = publish.split('name="token" value="')[1].split('"')[0]
-    desk.client.post(
-        f"{reverse('desk-publish', args=[dataset.slug])}?{query}",
-        {"title": "May", "licence": "CC BY 4.0", "token": token},
-    )
-    assert str(Release.objects.get().request.to_day) == "2026-05-31"
 
 
 def test_the_number_of_files_is_not_public(desk: Desk) -> None:

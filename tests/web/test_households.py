@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from jsonschema import Draft202012Validator
 
-from dpgeo.accounts.models import Scope
 from dpgeo.artefacts.statement import statement
 from dpgeo.artefacts.statement_schema import statement_schema
 from dpgeo.artefacts.table import summary
@@ -27,14 +24,10 @@ from dpgeo.core.guarantees import GeoInd, PureDP, Unit
 from dpgeo.core.guessing import right_guesses
 from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace
 from dpgeo.core.release_request import MAX_HOUSEHOLD
-from dpgeo.core.released import Released
 from dpgeo.core.zcdp import delta_of, epsilon_at, nano_rho_for
 from dpgeo.datasets.models import Dataset
 from dpgeo.pages.desk.quotes import like
-from dpgeo.pages.desk.settings import MapSettings
 from dpgeo.postprocess.layers import layers
-from dpgeo.privacy.mechanism import run
-from dpgeo.releases import rehearsal
 from dpgeo.releases.requests import read_request
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_publish
@@ -170,15 +163,6 @@ def test_a_quote_forecasts_the_noise_of_a_persons_part(tmp_path: Path) -> None:
     assert quotes[1].currencies is None or quotes[1].currencies.alone.epsilon == noise.margin()
 
 
-def test_both_currencies_are_compared_for_the_same_household() -> None:
-    dataset = make_dataset(budget=Fraction(3))
-    currencies = quote_release(dataset, **ASKED, household=4).currencies
-    assert currencies is not None
-    rho = Fraction(nano_rho_for(Fraction(1), DELTA) // 16, 10**9)
-    assert currencies.alone.epsilon == DiscreteLaplace(Fraction(1, 4), 5).margin()
-    assert currencies.alone.rho == DiscreteGaussian(rho, 5).margin()
-
-
 @pytest.mark.parametrize("accounting", [None, Accounting(9, 3_000_000)])
 def test_statement_and_page_promise_it_to_a_household(
     accounting: Accounting | None, tmp_path: Path, client: Client
@@ -219,15 +203,6 @@ def test_the_api_states_both_epsilons(desk: Desk) -> None:
     assert "household" in str(refused)
 
 
-def test_the_api_refuses_households_in_series_with_words(desk: Desk) -> None:
-    dataset = desk.declare(ready=True, budget=Fraction(3))
-    program = program_of(desk, Scope.RELEASES_REQUEST)
-    refused = program.ask(
-        "POST", f"/api/v1/datasets/{dataset.slug}/series", {"household": 4}, status=400
-    )
-    assert "k^2 times the rho" in str(refused)
-
-
 def test_a_file_says_which_households_a_map_protects(tmp_path: Path) -> None:
     dataset = make_dataset(budget=Fraction(3))
     make_ready(dataset, tmp_path)
@@ -235,44 +210,3 @@ def test_a_file_says_which_households_a_map_protects(tmp_path: Path) -> None:
     stated = summary(shared, layers(shared)[0])
     assert (stated["household"], stated["epsilon"], stated["unit"]) == ("4", "0.25", "person")
     assert "household" not in summary(single, layers(single)[0])
-
-
-def test_a_rehearsal_has_the_noise_of_a_persons_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    noises = []
-
-    def noted(*given: Any, **named: Any) -> Released:
-        released = run(*given, **named)
-        noises.append(released.trace[0].noise)
-        return released
-
-    monkeypatch.setattr(rehearsal, "run", noted)
-    dataset = make_dataset(budget=Fraction(3))
-    for household in (1, 4):
-        rehearsal.rehearse(dataset, read_request(dataset, **ASKED, household=household), 100)
-    assert noises == [DiscreteLaplace(Fraction(1), 5), DiscreteLaplace(Fraction(1, 4), 5)]
-
-
-def test_the_path_at_the_desk_divides_what_a_map_spends(desk: Desk) -> None:
-    dataset = desk.declare(ready=True, budget=Fraction(1))
-    given = {"kind": "heatmap", "detail": "balanced", "household": "4"}
-    settings = MapSettings(dataset, given)
-    request = settings.request("balanced")
-    assert request is not None
-    assert (request.household, request.amount) == (4, Fraction(1, 8))
-    [card] = [card for card in settings.cards() if card.chosen]
-    assert (card.amount, card.asked) == ("0.125", "0.5")
-    assert "household=4" in settings.query()
-    page = desk.client.get(reverse("desk-cost", args=[dataset.slug]), given).content.decode()
-    assert "A household of up to 4 people who travel together" in page
-    wrong = desk.client.get(
-        reverse("desk-cost", args=[dataset.slug]), {**given, "household": "40", "go": "publish"}
-    )
-    assert wrong.status_code == 422
-
-
-def test_the_command_says_what_a_household_has(desk: Desk) -> None:
-    dataset = desk.declare(ready=True, budget=Fraction(3))
-    output = StringIO()
-    call_command("release", dataset.slug, epsilon="1", household="4", dry_run=True, stdout=output)
-    assert "a household of up to 4 has epsilon 1" in output.getvalue()
-    assert "Cost: epsilon 0.25" in output.getvalue()

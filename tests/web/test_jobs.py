@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import logging
 import time
 import uuid
@@ -14,8 +13,6 @@ from uuid import UUID
 
 import pytest
 from celery import current_app
-from django.core.management import call_command
-from django.db import transaction
 from django.utils import timezone
 from structlog.contextvars import bound_contextvars, get_contextvars
 
@@ -112,18 +109,6 @@ def test_progress_renews_the_lease() -> None:
     assert (str(job.step_phrase), job.progress_done, job.progress_total) == ("Counting", 3, 9)
     assert job.lease_until is not None
     assert job.lease_until > timezone.now() + timedelta(seconds=50)
-
-
-def test_a_task_is_sent_by_name_once_the_transaction_is_committed(
-    monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
-) -> None:
-    sent: list[tuple[str, list[str]]] = []
-    monkeypatch.setattr(current_app, "send_task", lambda name, args, **_: sent.append((name, args)))
-    with django_capture_on_commit_callbacks(execute=True), transaction.atomic():
-        job = job_create(task="tests.nothing")
-        job_wake(job=job)
-        assert sent == []
-    assert sent == [("tests.nothing", [str(job.pk)])]
 
 
 def test_a_broker_that_is_down_does_not_lose_the_job(
@@ -258,18 +243,6 @@ def test_an_unknown_error_returns_the_job_and_is_logged_without_its_message(
     assert spent(ledger) == 250_000
 
 
-def test_log_lines_of_a_job_carry_its_id() -> None:
-    job = job_create(task="tests.nothing")
-    bound: list[object] = []
-
-    def note(lease: JobLease) -> None:
-        bound.append(get_contextvars().get("job_id"))
-
-    assert job_run(job_id=job.pk, work=note)
-    assert bound == [str(job.pk)]
-    assert "job_id" not in get_contextvars()
-
-
 def test_the_log_line_of_a_queued_job_carries_the_ids_of_request_and_job(
     django_capture_on_commit_callbacks: Any,
 ) -> None:
@@ -342,10 +315,3 @@ def test_a_hung_worker_eventually_loses_its_lease(monkeypatch: pytest.MonkeyPatc
     with JobLease(job.pk, lease):
         time.sleep(0.3)
         assert job_lease(job_id=job.pk) is not None
-
-
-def test_the_reap_command_does_one_round_when_asked() -> None:
-    job_create(task="tests.nothing")
-    output = io.StringIO()
-    call_command("reap", "--once", stdout=output)
-    assert "woken 1" in output.getvalue()

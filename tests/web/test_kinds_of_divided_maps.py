@@ -50,18 +50,6 @@ def declared(desk: Desk) -> Dataset:
     return dataset
 
 
-@pytest.mark.parametrize("kind", ["averages", "averages-districts", "category", "week"])
-def test_each_kind_is_rehearsed_with_invented_values(desk: Desk, kind: str) -> None:
-    dataset = declared(desk)
-    page = desk.client.get(f"/desk/datasets/{dataset.slug}/map/cost/?kind={kind}&total=2")
-    assert page.status_code == 200
-    picture = desk.client.get(page.context["picture"])
-    assert picture.status_code == 200
-    looks = json.loads(picture["Dpgeo-Looks"])
-    wanted = {"averages": "averages", "averages-districts": "averages", "category": "heatmap"}
-    assert wanted.get(kind, "zones") in looks.values()
-
-
 def test_the_column_of_a_map_is_chosen_and_named_before_it_is_paid(desk: Desk) -> None:
     dataset = declared(desk)
     dataset.measures = [
@@ -85,11 +73,3 @@ def test_the_column_of_a_map_is_chosen_and_named_before_it_is_paid(desk: Desk) -
     sent["token"] = second.context["token"]
     desk.client.post(f"{at}/publish/?kind=averages&total=2&column=rent", sent)
     assert Release.objects.get().request.parameters["measure"] == "rent"
-
-
-def test_a_kind_says_what_the_dataset_lacks(desk: Desk) -> None:
-    dataset = desk.declare(ready=True)
-    page = desk.page(f"/desk/datasets/{dataset.slug}/map/?kind=category")
-    assert "By category" in page
-    assert "How much, on average, by district" in page
-    assert "It needs a column with a few values" in page or "No category was named" in page

@@ -19,7 +19,6 @@ from dpgeo.accounts.models import (
     ApiKey,
     Invitation,
     Membership,
-    Organisation,
     OutgoingMail,
     Role,
     Scope,
@@ -197,17 +196,6 @@ def test_a_withdrawn_invitation_is_not_sent(desk: Desk) -> None:
     assert not OutgoingMail.objects.exists()
 
 
-def test_an_invitation_leads_where_the_settings_say(desk: Desk, settings: Any) -> None:
-    client = Client(HTTP_HOST="testserver:6666")
-    client.post("/accounts/login/", {"username": "owner", "password": PASSWORD})
-    invite(client)
-    assert "6666" not in deliver()[0].body
-    settings.EMAIL_BACKEND = "django.core.mail.backends.dummy.EmailBackend"
-    page = invite(client, "eve@example.org").content.decode()
-    assert f"http://testserver{HELD}" in page
-    assert "6666" not in page
-
-
 def test_an_invitation_ends_if_the_clock_was_ahead_when_it_was_made(desk: Desk) -> None:
     _, secret = invitation_create(
         organisation=desk.organisation, email="d@example.org", role=Role.STEWARD, by=desk.user
@@ -296,12 +284,3 @@ def test_a_member_leaves_and_their_keys_stop(desk: Desk) -> None:
     assert not Membership.objects.filter(user=user).exists()
     assert bearer_of(secret) is None
     assert ApiKey.objects.exists()
-
-
-def test_the_demand_for_a_second_factor_is_set_on_the_desk(desk: Desk) -> None:
-    client = enter()
-    client.post(f"{MEMBERS}second-factor/", {"demand-role": Role.APPROVER})
-    assert Organisation.objects.get().second_factor == Role.APPROVER
-    event = Event.objects.get(kind=EventKind.FACTOR)
-    assert (event.who, event.detail) == ("owner", "needed from: approver")
-    assert client.get(MEMBERS)["Location"].startswith("/accounts/login/")

@@ -131,25 +131,6 @@ def test_the_desk_warns_shows_and_publishes_what_was_read(desk: Desk) -> None:
     assert "Put notes on the map" not in desk.page(page)
 
 
-def test_the_desk_keeps_what_was_typed_wrongly(desk: Desk) -> None:
-    release = desk.request(desk.declare(ready=True))
-    release_run(release_id=release.pk)
-    page = f"/desk/releases/{release.pk}/notes/"
-    for wrong, problem in (
-        ({"text": "Nowhere"}, "press on the map"),
-        ({"latitude": "50.05", "longitude": "10.05"}, "Write a text"),
-        ({"text": "Far", "latitude": "1", "longitude": "1"}, "outside the study area"),
-        ({"text": "A", "latitude": "5_0", "longitude": "10.05"}, "Enter a number"),
-    ):
-        answer = desk.client.post(page, rows(wrong))
-        shown = answer.content.decode()
-        assert answer.status_code == 422
-        assert problem in shown
-        assert all(str(value) in shown for value in wrong.values())
-    assert Release.objects.get().notes == []
-    assert desk.signed_in("stranger", role=None).post(page, {}).status_code == 404
-
-
 def test_readers_see_notes_as_the_publishers_words(draft: Release, client: Client) -> None:
     annotate(draft, HARBOUR, MARKET)
     release_publish(release=draft, by=None, notes_sha256=draft.notes_sha256)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import html
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,10 +16,8 @@ import pytest
 import shapely
 from django.test import Client
 
-from dpgeo.api.ogc import query_parameters, views
 from dpgeo.api.ogc.description import description
-from dpgeo.api.ogc.documents import geometry_format
-from dpgeo.api.ogc.systems import CRS84, EPSG_3857, EPSG_4326, SYSTEMS
+from dpgeo.api.ogc.systems import CRS84, EPSG_3857, EPSG_4326
 from dpgeo.artefacts.files import build_files
 from dpgeo.releases.models import Release, make_public_id
 from dpgeo.spatial.projection import to_mercator
@@ -30,7 +26,6 @@ from tests.unit.artefacts.releases import (
     flows_release,
     grid_release,
     partition_release,
-    places_release,
 )
 from tests.web.published import install, make_dataset
 
@@ -80,15 +75,6 @@ def test_clients_find_everything_from_the_landing_page(client: Client, release: 
         assert get(client, address)["features"]
 
 
-def test_a_collection_is_the_same_in_the_list_and_alone(client: Client, release: Release) -> None:
-    for listed in get(client, "/ogc/collections")["collections"]:
-        (own, *_) = by_relation(listed, "self")
-        assert get(client, own["href"]) == listed
-        assert listed["crs"] == [*SYSTEMS]
-        assert listed["storageCrs"] == CRS84
-        assert len(listed["extent"]["spatial"]["bbox"][0]) == 4
-
-
 def test_every_link_leads_somewhere_and_says_its_type(client: Client, release: Release) -> None:
     ask_for(release)
     documents = [
@@ -133,49 +119,6 @@ def test_flows_are_a_collection_of_lines(client: Client) -> None:
     assert get(client, address)["numberReturned"] == 1
 
 
-def test_places_are_a_collection_of_points_with_their_ranks(client: Client) -> None:
-    release = install(make_dataset(), places_release(by_time=True))
-    features = get(client, items(release, "places"))["features"]
-    assert {each["geometry"]["type"] for each in features} == {"Point"}
-    busiest = max(features, key=lambda each: each["properties"]["estimate"])["properties"]
-    assert (busiest["name"], busiest["rank_best"]) == ("Post", 1)
-    assert len(get(client, items(release, "places-00-12"))["features"]) == 6
-
-
-def test_pages_for_people_hold_fewer_features_and_lead_to_the_rest(
-    client: Client, release: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """HTML pages have fewer features than JSON, because their tables cost several times as much."""
-    monkeypatch.setattr(query_parameters, "MAX_ON_A_PAGE", 7)
-    page = client.get(f"{items(release)}?limit=10000&f=html").content.decode()
-    assert page.count("<tr><td") == 7
-    following = html.unescape(re.findall(r'href="([^"]*)" rel="next"', page)[0])
-    assert "start=7" in following
-    assert "limit=10000" in following
-    assert client.get(following.removeprefix(HOST)).content.decode().count("<tr><td") == 7
-
-
-def test_a_table_is_made_only_for_pages(
-    client: Client, release: Release, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(views, "table", None)
-    assert client.get(f"{items(release)}?limit=10000&f=json").status_code == 200
-
-
-def test_a_page_of_collections_is_bounded(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page of the list of collections is limited, since writing each of its links takes time."""
-    asked: list[int] = []
-
-    def page(rows: Any, order: Any, *, limit: int, cursor: Any) -> Any:
-        asked.append(limit)
-        return [], None
-
-    monkeypatch.setattr(views, "page", page)
-    assert client.get("/ogc/collections?limit=100000").status_code == 200
-    assert asked == [query_parameters.MAX_COLLECTIONS]
-    assert asked[0] <= 200
-
-
 def test_pages_follow_each_other_to_the_last(client: Client, release: Release) -> None:
     address, seen = f"{items(release)}?limit=7", []
     while address:
@@ -202,28 +145,6 @@ def test_a_box_contains_exactly_the_features_that_touch_it(
             seen += [each["id"] for each in document["features"]]
             address = "".join(link["href"] for link in by_relation(document, "next"))
         assert seen == inside.index.tolist()
-
-
-def test_a_box_may_cross_the_antimeridian(client: Client, release: Release) -> None:
-    everything = get(client, items(release))["numberMatched"]
-    around = get(client, f"{items(release)}?bbox=100,-90,50,90&limit=10000")
-    assert around["numberReturned"] == everything
-    beyond = get(client, f"{items(release)}?bbox=170,-90,-170,90")
-    assert beyond["features"] == []
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "2026-03-31T12:00:00Z",
-        "2026-03-31T12:00:00.123456789%2B02:00/..",
-        "/2026-03-31T12:00:00Z",
-        "2026-01-01/2026-12-31",
-    ],
-)
-def test_counts_without_time_match_every_time(client: Client, release: Release, text: str) -> None:
-    document = get(client, f"{items(release)}?datetime={text}")
-    assert document["numberMatched"] == get(client, items(release))["numberMatched"]
 
 
 @pytest.mark.parametrize(
@@ -259,11 +180,6 @@ def test_invalid_parameters_are_refused_by_name(
     assert json.loads(answer.content)["field"] == field
 
 
-def test_a_limit_above_the_maximum_is_no_error(client: Client, release: Release) -> None:
-    assert get(client, f"{items(release)}?limit=1000000000")["features"]
-    assert get(client, f"{items(release)}?start=1000000")["features"] == []
-
-
 @pytest.mark.parametrize("state", ["draft", "withdrawn", "rejected"])
 def test_only_published_releases_have_collections(client: Client, state: str) -> None:
     hidden = install(
@@ -276,47 +192,6 @@ def test_only_published_releases_have_collections(client: Client, state: str) ->
     status = 410 if state == "withdrawn" else 404
     for tail in ("", "/items", "/items/0"):
         get(client, f"/ogc/collections/{hidden.pk}.cells{tail}", status)
-
-
-@pytest.mark.parametrize(
-    "tail", ["/none", "/collections/none", "/collections/a.b/items", "/collections/%00.x", "/x/y"]
-)
-def test_other_addresses_are_not_found(client: Client, release: Release, tail: str) -> None:
-    answer = client.get(f"/ogc{tail}")
-    assert answer.status_code == 404
-    assert answer["Content-Type"] == "application/problem+json"
-    for feature in ("99999", "x", "-1"):
-        assert client.get(f"{items(release)}/{feature}").status_code == 404
-    assert client.post("/ogc/collections").status_code == 405
-
-
-def test_browsers_get_pages_with_the_same_content_and_links(
-    client: Client, release: Release
-) -> None:
-    collection = f"/ogc/collections/{release.pk}.estimate"
-    for address in ("/ogc/", "/ogc/conformance", "/ogc/collections", collection, items(release)):
-        accept = "text/html,application/xhtml+xml,*/*;q=0.8"
-        page = client.get(address, headers={"accept": accept})
-        assert page["Content-Type"].startswith("text/html")
-        assert "Accept" in page["Vary"]
-        text = html.unescape(page.content.decode())
-        document = get(client, address)
-        shown = [link["href"] for link in document["links"]]
-        for each in document.get("collections", ()):
-            shown += [link["href"] for link in each["links"]]
-        for href in shown:
-            assert href in text
-    first = get(client, items(release))["features"][0]
-    assert str(first["properties"]["margin"]) in text
-    assert f'"coordinates":{first["geometry"]["coordinates"]}'.replace(" ", "") in text
-
-
-def test_an_unchanged_answer_is_not_sent_again(client: Client, release: Release) -> None:
-    for address in ("/ogc/collections", items(release)):
-        answer = client.get(address)
-        assert answer["Cache-Control"] == "public, no-cache"
-        again = client.get(address, headers={"if-none-match": answer["ETag"]})
-        assert (again.status_code, again.content) == (304, b"")
 
 
 def test_answers_fit_the_description(client: Client, release: Release) -> None:
@@ -338,41 +213,6 @@ def test_answers_fit_the_description(client: Client, release: Release) -> None:
         jsonschema.Draft7Validator(root).validate(answer)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.Draft7Validator(root).validate({"features": []})
-
-
-def test_the_schema_says_which_columns_and_shapes_there_are(
-    client: Client, release: Release
-) -> None:
-    collection = get(client, f"/ogc/collections/{release.pk}.estimate")
-    ((schema,), (queryables,)) = (
-        [each["href"] for each in collection["links"] if each["rel"].endswith(f"/{name}")]
-        for name in ("schema", "queryables")
-    )
-    properties = get(client, schema)["properties"]
-    assert properties.pop("geometry") == {
-        "x-ogc-role": "primary-geometry",
-        "format": "geometry-polygon",
-    }
-    assert get(client, queryables)["properties"] == properties
-    first = get(client, f"{items(release)}?limit=1")["features"][0]["properties"]
-    assert {
-        name: "string" if isinstance(value, str) else "number" for name, value in first.items()
-    } == {name: each["type"] for name, each in properties.items()}
-    page = client.get(schema.removeprefix(HOST).replace("f=json", "f=html"))
-    assert page["Content-Type"].startswith("text/html")
-
-
-@pytest.mark.parametrize(
-    ("kinds", "name"),
-    [
-        (["Point"], "geometry-point"),
-        (["MultiPolygon", "Polygon"], "geometry-polygon-or-multipolygon"),
-        (["MultiLineString"], "geometry-multilinestring"),
-        (["LineString", "Polygon"], "geometry-any"),
-    ],
-)
-def test_a_schema_names_the_geometry(kinds: list[str], name: str) -> None:
-    assert geometry_format(kinds) == name
 
 
 def test_features_come_in_the_coordinate_system_asked_for(
@@ -490,14 +330,6 @@ def test_ids_never_begin_with_a_hyphen(monkeypatch: pytest.MonkeyPatch) -> None:
     ids = iter(["-a", "-b", "c-"])
     monkeypatch.setattr("dpgeo.releases.models.secrets.token_urlsafe", lambda _: next(ids))
     assert make_public_id() == "c-"
-
-
-def test_the_description_names_every_address(client: Client, release: Release) -> None:
-    from dpgeo.api.ogc.urls import urlpatterns
-
-    described = [re.sub(r"{\w+}", "", path).strip("/") for path in description("")["paths"]]
-    served = [re.sub(r"<[^>]+>", "", str(each.pattern)) for each in urlpatterns[:-1]]
-    assert sorted(described) == sorted(each.strip("/") for each in served)
 
 
 GDAL = """

@@ -26,7 +26,7 @@ from dpgeo.commands.console import job_wait
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.models import Dataset, Transfer, Upload, UploadState
 from dpgeo.jobs import disk_space
-from dpgeo.jobs.disk_space import least_free, read_disk_space
+from dpgeo.jobs.disk_space import read_disk_space
 from dpgeo.jobs.lease import JobLease, job_run
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.outages import Outage, outage_of
@@ -471,23 +471,6 @@ def test_errors_are_told_apart_by_their_codes(
     assert outage_of(error) is outage
 
 
-@pytest.mark.parametrize("length", ["9" * 5000, "-1", "many", "\uff11", ""])
-def test_any_declared_length_is_understood_or_left_to_the_view(desk: Desk, length: str) -> None:
-    address = f"/api/v1/datasets/{desk.declare().slug}/uploads/tus"
-    client = Client(CONTENT_LENGTH=length, CONTENT_TYPE="application/json")
-    assert client.generic("POST", address, b"").status_code in {400, 401, 403, 413, 507}
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"), [("0", 0), ("1000", 1000), ("5%", 50), ("0.5 %", 5), (" 7 ", 7)]
-)
-def test_the_least_free_space_is_given_in_bytes_or_per_cent(
-    settings: Any, text: str, expected: int
-) -> None:
-    settings.DPGEO_LEAST_FREE = text
-    assert least_free(1000) == expected
-
-
 def test_the_room_that_is_told_never_exceeds_what_is_free_and_varies(
     settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -501,11 +484,6 @@ def test_the_room_that_is_told_never_exceeds_what_is_free_and_varies(
     rooms = [read_disk_space().room for _ in range(50)]
     assert all(free - 1100 * MIB < room < free - 480 * MIB for room in rooms)
     assert max(rooms) - min(rooms) > 10 * MIB
-
-
-def test_a_reading_is_kept_for_a_minute(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk_space, "_kept", None)
-    assert len({read_disk_space().room for _ in range(5)}) == 1
 
 
 def test_a_release_is_refused_unpaid_while_space_is_short(desk: Desk) -> None:

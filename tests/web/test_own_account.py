@@ -153,14 +153,6 @@ def test_a_breached_password_is_refused(breached: Path, desk: Desk) -> None:
     assert User.objects.get().check_password(PASSWORD)
 
 
-@pytest.mark.parametrize("content", [None, "", "password\n", "abc123\n"])
-def test_a_wrong_list_is_reported(tmp_path: Path, settings: Any, content: str | None) -> None:
-    settings.DPGEO_BREACHED_PASSWORDS = str(tmp_path / "list")
-    if content is not None:
-        (tmp_path / "list").write_text(content)
-    assert [each.id for each in check_list()] == ["dpgeo.accounts.E001"]
-
-
 def make_key(desk: Desk, days: int | None) -> tuple[ApiKey, str]:
     return key_create(
         organisation=desk.organisation,
@@ -202,25 +194,6 @@ def test_a_replacement_does_not_prolong_a_key(desk: Desk) -> None:
     key_rotate(key=key, by=desk.user)
     key.refresh_from_db()
     assert key.expires_on == timezone.now().date() + timedelta(days=3)
-
-
-def test_keys_are_created_and_replaced_on_the_desk(desk: Desk) -> None:
-    typed = {
-        "organisation": str(desk.organisation.pk),
-        "name": "nightly",
-        "scopes": ["jobs:read"],
-        "days": "90",
-    }
-    assert desk.confirmed().post("/desk/keys/", typed).status_code == 200
-    key = ApiKey.objects.get()
-    assert key.expires_on == timezone.now().date() + timedelta(days=90)
-    page = desk.client.post(f"/desk/keys/{key.pk}/rotate/").content.decode()
-    secret = re.search(r"dpg_[\w-]{43}", page)
-    assert secret
-    assert bearer_of(secret[0])
-    stranger = make_desk("Other house", "stranger").confirmed()
-    assert stranger.post(f"/desk/keys/{key.pk}/rotate/").status_code == 404
-    assert "Ihr Konto" in desk.page("/de/desk/account/")
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,6 @@ from dpgeo.datasets.storage import private_storage, public_storage
 from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import LeaseLost
-from dpgeo.pages.desk.request_form import ReleaseForm
 from dpgeo.releases import sharding
 from dpgeo.releases.blobs import new_blob_name
 from dpgeo.releases.models import Release, ReleaseShard
@@ -311,15 +310,6 @@ def test_an_undeclared_prior_is_refused(dataset: Dataset) -> None:
         make_release(dataset, **fields)
     assert refused.value.field == "prior"
     assert ledger_of(dataset).spent_units == 0
-
-
-def test_the_desk_offers_densities_as_priors(dataset: Dataset) -> None:
-    published = ask_for(make_release(dataset), "cells.geojson")
-    file = published.files.get(name="cells.geojson")
-    with private_storage().open(file.stored_name, "rb") as opened:
-        declare(dataset, opened.read())
-    form = ReleaseForm(dataset=dataset, publishes=False)
-    assert 'value="crowd"' in str(form["planar-laplace.prior"])
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,6 @@ import psycopg
 import pyarrow as pa
 import pytest
 import shapely
-from django.core.management import call_command
 from django.test import Client
 from numpy.typing import NDArray
 from psycopg.conninfo import conninfo_to_dict
@@ -33,7 +31,6 @@ from dpgeo.datasets.locations import locations
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.person_keys import hashing_key
 from dpgeo.datasets.postgresql.columns import DEGREES, PERSONS, Column, accepted_names
-from dpgeo.datasets.postgresql.errors import refusal
 from dpgeo.datasets.postgresql.session import connected, quoted_table
 from dpgeo.datasets.previews import upload_preview
 from dpgeo.datasets.registration import source_register
@@ -151,16 +148,6 @@ def test_a_table_is_registered_and_counted_at_its_source(
     assert exactly(dataset, bound=2, counting="people") == 50
     window = {"from_day": "2026-02-01", "to_day": "2026-02-28"}
     assert exactly(dataset, **window) == 0
-
-
-def test_a_page_does_not_wait_for_a_slow_view(
-    sql: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dpgeo.datasets.postgresql.location.PREVIEW_SECONDS", 1)
-    sql.execute("CREATE VIEW trips AS SELECT pg_sleep(120)::text AS who, 10.01 AS lon")
-    upload = source_register(dataset=declared(), location="warehouse", folder="trips", by=None)
-    with pytest.raises(Conflict, match="57014"):
-        upload_preview(upload=upload)
 
 
 ODD = """
@@ -404,24 +391,6 @@ def test_a_column_that_only_grows_keeps_a_snapshot_as_it_was(sql: psycopg.Connec
     assert int(released_of(waiting).content.counts.sum()) == 30  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("as_of", ["none", "who", "lat"])
-def test_only_whole_numbers_and_times_can_grow(sql: psycopg.Connection, as_of: str) -> None:
-    fill(sql, range(3))
-    with pytest.raises(Conflict, match="cannot say which rows are new"):
-        source_register(
-            dataset=declared(), location="warehouse", folder="trips", as_of=as_of, by=None
-        )
-
-
-def test_a_column_that_grows_has_a_name_that_can_be_stored(sql: psycopg.Connection) -> None:
-    fill(sql, range(3))
-    with pytest.raises(Conflict, match="cannot say which rows are new"):
-        source_register(
-            dataset=declared(), location="warehouse", folder="trips", as_of="i\0d", by=None
-        )
-    assert not Upload.objects.exists()
-
-
 def test_rows_that_are_committed_late_with_a_smaller_number_are_noticed(
     sql: psycopg.Connection,
 ) -> None:
@@ -473,13 +442,6 @@ def test_a_failed_connection_says_what_helps_without_its_address(
     shown = str(raised.value)
     assert not [word for word in ("127.0.0.1", str(number), "wrong", "right") if word in shown]
     assert "reader" not in shown
-
-
-def test_a_host_that_is_unknown_is_told_from_one_that_is_silent() -> None:
-    unknown = psycopg.OperationalError("failed to resolve host 'db.example': unknown")
-    assert "The host is unknown here" in str(refusal("trips", unknown)[1])
-    lost = psycopg.OperationalError("SSL SYSCALL error: EOF detected")
-    assert "There is no connection" in str(refusal("trips", lost)[1])
 
 
 @pytest.mark.parametrize(
@@ -594,17 +556,6 @@ def test_other_machines_are_connected_to_with_verified_certificates(
     assert seen == ["verify-full"] * 3 + [None, "require", "verify-full"]
 
 
-def test_a_table_is_registered_at_the_console(sql: psycopg.Connection) -> None:
-    fill(sql, range(30))
-    output, dataset = io.StringIO(), declared()
-    named = {"person": "who", "longitude": "lon", "latitude": "lat", "time": "seen"}
-    call_command("register", dataset.slug, "warehouse", "trips", as_of="id", stdout=output, **named)
-    assert "30 of 30 rows accepted" in output.getvalue()
-    fill(sql, range(5))
-    call_command("register", dataset.slug, "warehouse", "public.trips", stdout=output)
-    assert "35 of 35 rows accepted" in output.getvalue()
-
-
 def test_a_table_becomes_a_public_map_at_the_desk(sql: psycopg.Connection) -> None:
     fill(sql, range(30))
     desk = make_desk("office")
@@ -647,10 +598,3 @@ def test_a_table_becomes_a_public_map_at_the_desk(sql: psycopg.Connection) -> No
     assert shown.status_code == 200
     assert "Riders of the city" in shown.content.decode()
     assert not [word for word in ("warehouse", "public.trips") if word in shown.content.decode()]
-
-
-def test_a_table_replaces_what_was_there(sql: psycopg.Connection) -> None:
-    fill(sql, range(3))
-    dataset = declared(new_files="append")
-    with pytest.raises(Conflict, match="declare that new data replace the old"):
-        registered(dataset)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from jsonschema import Draft202012Validator
@@ -199,15 +198,3 @@ def test_the_api_shows_the_bound_from_publication_on(desk: Desk) -> None:
     release_publish(release=release, by=None)
     document = program.ask("GET", address)
     assert (document["bound"], document["choose_bound"]) == (4, 5)
-
-
-def test_the_desk_and_the_command_ask_for_it(desk: Desk, tmp_path: Path) -> None:
-    dataset = desk.declare(ready=True, budget=Fraction(3))
-    form = {"mechanism": "uniform-grid", "uniform-grid.cells": "8", "epsilon": "1", "bound": "20"}
-    form |= {"counting": "people", "title": "x", "choose_bound": "5"}
-    page = desk.client.get(reverse("desk-quote", args=[dataset.slug]), form).content.decode()
-    assert "chosen privately, at most 20" in page
-    call_command("release", dataset.slug, mechanism="auto", bound="20", epsilon="1",
-                 choose_bound="5")  # fmt: skip
-    release = Release.objects.get(dataset=dataset)
-    assert (release.request.choose_bound, release.request.bound) == (5, 20)

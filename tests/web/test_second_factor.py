@@ -359,9 +359,3 @@ def test_no_view_of_allauth_has_an_address() -> None:
     modules = {each.__module__ for each in views(get_resolver())}
     assert len(modules) > 30
     assert not [each for each in modules if each.startswith("allauth.")]
-
-
-def test_pages_are_german_too(desk: Desk) -> None:
-    client, _ = enter()
-    assert "Zweiter Faktor" in client.get(f"/de{FACTORS}").content.decode()
-    assert "App einrichten" in client.get(f"/de{APP}").content.decode()

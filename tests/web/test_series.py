@@ -684,14 +684,13 @@ Ten people make one contribution a week, and `most` is 3.
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "parameters"),
+    ("mechanism", "parameters", "protection"),
     [
-        ("sparse-grid", {"cells": 64}),
-        ("places", {"reach": 20_000}),
-        ("flows", {"cells": 4, "gap_hours": 30}),
+        ("sparse-grid", {"cells": 64}, "person"),
+        ("places", {"reach": 20_000}, "any"),
+        ("flows", {"cells": 4, "gap_hours": 30}, "person"),
     ],
 )
-@pytest.mark.parametrize("protection", CALENDAR)
 def test_a_series_of_each_kind(
     dataset: Dataset, mechanism: str, parameters: dict[str, Any], protection: str
 ) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import re
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -17,14 +15,11 @@ from dpgeo.core.errors import Conflict
 from dpgeo.datasets.models import Dataset
 from dpgeo.releases import private_draw, release_job
 from dpgeo.releases.models import Series
-from dpgeo.releases.series import series_end
 from dpgeo.releases.services import release_publish, release_run
 from tests.makers import make_dataset
 from tests.storages import use_empty_storages
 from tests.web.api import program_of
 from tests.web.desk import Desk, make_desk
-from tests.web.test_layers import STOPS
-from tests.web.test_layers import add as add_layer
 from tests.web.test_series import FIRST, add, complete, declare, draw_all, week
 
 pytestmark = pytest.mark.django_db
@@ -83,30 +78,6 @@ def test_the_desk_shows_what_a_series_promises_before_it_is_paid(
     assert "It was ended by its owner." in desk.page(address)
 
 
-def test_the_desk_asks_whether_all_files_are_made_at_publication(
-    desk: Desk, dataset: Dataset
-) -> None:
-    address = reverse("desk-series", args=[dataset.slug])
-    chosen = FORM | {"all_files": "on"}
-    shown = desk.client.post(address, chosen | {"action": "check"}).content.decode()
-    assert re.search(r'name="all_files"[^>]* checked', shown)
-    desk.client.post(address, chosen | {"action": "declare"})
-    assert Series.objects.get().all_files
-    assert "All files of each map are made when it is published." in desk.page(address)
-
-
-def test_the_desk_refuses_at_the_field_at_fault(desk: Desk, dataset: Dataset) -> None:
-    address = reverse("desk-series", args=[dataset.slug])
-    answer = desk.client.post(address, FORM | {"action": "declare", "each": "30"})
-    assert answer.status_code == 422
-    assert "Must be at least 30" in answer.content.decode()
-    answer = desk.client.post(
-        address, {"action": "complete", "series": "none", "through": "2026-01-18"}, follow=True
-    )
-    assert "Choose one of the series" in answer.content.decode()
-    assert not Series.objects.exists()
-
-
 def test_strangers_neither_see_nor_declare_series(desk: Desk, dataset: Dataset) -> None:
     address = reverse("desk-series", args=[dataset.slug])
     stranger = desk.signed_in("stranger", role=None)
@@ -151,39 +122,6 @@ def test_the_admin_shows_a_series_to_its_own_staff(desk: Desk, dataset: Dataset)
         listed = client.get(reverse("admin:releases_series_changelist")).content.decode()
         assert (series.title in listed) == (status == 200)
         assert bytes(series.salt).hex() not in answer.content.decode()
-
-
-def test_the_desk_has_fields_for_every_kind_of_series(desk: Desk) -> None:
-    dataset = make_dataset(desk.organisation, budget=1000, new_files="append")
-    add_layer(dataset, name="stops", kind="places", file=io.BytesIO(STOPS.encode()))
-    add(dataset, week(1, range(10)))
-    address = reverse("desk-series", args=[dataset.slug])
-    assert 'name="zones.zones"' not in desk.page(address)  # no zones are declared
-    places = {"mechanism": "places", "places.reach": "400", "places.slices": "days of the week"}
-    answer = desk.client.post(address, FORM | places | {"action": "declare"})
-    assert "one allowance for the whole series" in answer.content.decode()
-    desk.client.post(address, FORM | places | {"action": "declare", "counting": "visits"})
-    flows = {"mechanism": "flows", "flows.cells": "4", "flows.gap_hours": "3"}
-    answer = desk.client.post(address, FORM | flows | {"action": "declare", "flows.cells": "900"})
-    assert answer.context["form"].errors.keys() == {"flows.cells"}
-    desk.client.post(address, FORM | flows | {"action": "declare"})
-    declared = Series.objects.order_by("created_at")
-    assert [each.mechanism for each in declared] == ["places", "flows"]
-    assert declared[0].parameters["reach"] == 400
-    assert declared[0].parameters["slices"] == "days of the week"
-    assert (declared[1].parameters["cells"], declared[1].parameters["gap_hours"]) == (4, 3)
-
-
-def test_the_desk_shows_what_is_to_come(
-    desk: Desk, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dpgeo.releases.series.local_today", lambda _: date(2026, 1, 18))
-    series = declare(dataset)
-    page = desk.page(reverse("desk-series", args=[dataset.slug]))
-    coming = re.findall("<li>(.*?) to ", page.partition("To come")[2])
-    assert coming == ["12 January 2026", "19 January 2026", "26 January 2026", "2 February 2026"]
-    series_end(series=series, by=None)
-    assert "To come" not in desk.page(reverse("desk-series", args=[dataset.slug]))
 
 
 @pytest.mark.parametrize(

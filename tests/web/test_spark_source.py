@@ -232,7 +232,7 @@ def test_removing_a_person_changes_at_most_bound_counts(
         (first, *_) = task.grouped([pa.record_batch({"id": [0]})])
         for counting in Counting:
             whole = array_of(by_duckdb(task, counting, 3), 10**4)
-            for person in set(first["person"].to_pylist()[:20]):
+            for person in sorted(set(first["person"].to_pylist()))[:3]:
                 change = whole - array_of(by_duckdb(task, counting, 3, person), 10**4)
                 assert change.min() >= 0
                 changes.append(change.sum())

@@ -84,13 +84,6 @@ def test_there_are_no_other_tiles(client: Client, release: Release, tail: str) -
     assert answer["Content-Type"] == "application/problem+json"
 
 
-def test_an_empty_tile_has_no_content(client: Client, release: Release) -> None:
-    answer = client.get(tilejson(release).replace(".json", "/9/0/0.pbf"))
-    assert (answer.status_code, answer.content) == (204, b"")
-    assert client.get(tilejson(release).replace("cells", "none")).status_code == 404
-    assert client.get(tilejson(release) + "?a=1").status_code == 400
-
-
 @pytest.mark.parametrize("source", ["tiles", "geojson"])
 def test_the_style_draws_from_this_server(client: Client, release: Release, source: str) -> None:
     base = f"/api/v1/releases/{release.pk}"

@@ -151,19 +151,6 @@ def test_an_invalid_announcement_is_refused(
     assert not Transfer.objects.exists()
 
 
-def test_the_name_is_found_among_other_metadata(desk: Desk) -> None:
-    other = {"Upload-Metadata": f"private,filetype dGV4dC9jc3Y=, {NAME}"}
-    assert create(program_of(desk), desk.declare().slug, **other).status_code == 201
-    assert Transfer.objects.get().file_name == "trips.csv"
-
-
-def test_bytes_of_another_content_type_are_refused(desk: Desk) -> None:
-    program = program_of(desk)
-    address = begun(program, desk.declare().slug)
-    answer = append(program, address, CONTENT, 0, **{"Content-Type": "text/csv"})
-    assert answer.status_code == 415
-
-
 def test_a_cancelled_transfer_is_deleted_with_its_bytes(desk: Desk) -> None:
     program = program_of(desk)
     address = begun(program, desk.declare().slug)
@@ -172,15 +159,6 @@ def test_a_cancelled_transfer_is_deleted_with_its_bytes(desk: Desk) -> None:
     assert not Transfer.objects.exists()
     assert program.send("HEAD", address, **SPOKEN).status_code == 404
     assert append(program, address, CONTENT[9:], 9).status_code == 404
-
-
-def test_a_client_that_can_only_post_overrides_the_method(desk: Desk) -> None:
-    program = program_of(desk)
-    address = begun(program, desk.declare().slug)
-    headers = {"Content-Type": BYTES, "Upload-Offset": "0", **SPOKEN}
-    named = {**headers, "X-HTTP-Method-Override": "PATCH"}
-    assert program.send("POST", address, CONTENT, **named)["Upload-Offset"] == str(len(CONTENT))
-    assert program.send("POST", address, CONTENT, **headers).status_code == 405
 
 
 def test_nobody_else_sends_sees_or_deletes_a_file(desk: Desk) -> None:

@@ -127,7 +127,7 @@ def test_damage_anywhere_is_harmless_or_a_readable_error(tmp_path: Path) -> None
     whole = path.read_bytes()
     random = np.random.default_rng(4)
     refused_count = left = 0
-    for position in random.integers(4, len(whole) - 4, 300):
+    for position in random.integers(4, len(whole) - 4, 100):
         damaged = bytearray(whole)
         damaged[position] ^= int(random.integers(1, 256))
         path.write_bytes(damaged)
@@ -138,7 +138,7 @@ def test_damage_anywhere_is_harmless_or_a_readable_error(tmp_path: Path) -> None
             refused_count += 1
             left += target.exists()
         target.unlink(missing_ok=True)
-    assert refused_count > 20
+    assert refused_count > 7
     assert left == 0
 
 
