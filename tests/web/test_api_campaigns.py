@@ -102,22 +102,6 @@ def test_each_bad_task_is_reported_and_the_rest_planned(release: Release) -> Non
 
 
 @pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"target": 1}, "target_certain"),
-        ({"travel_metres": 0}, "no_travel"),
-        ({"total_reward": 0.5}, "total_too_low"),
-        ({"worker_share": 1e-9}, "too_few_near"),
-    ],
-)
-def test_settings_that_cannot_be_met_give_each_task_a_reason(
-    release: Release, change: dict[str, Any], reason: str
-) -> None:
-    for task in plan(release, **change)["tasks"]:
-        assert task["plans"]["optimised"]["reason"] == reason
-
-
-@pytest.mark.parametrize(
     ("change", "field"),
     [
         ({"target": 1.5}, "target"),
@@ -174,13 +158,6 @@ def test_tasks_of_one_address_are_limited(release: Release, settings: Any) -> No
     settings.DPGEO_TASKS_A_MINUTE = 6
     plan(release)
     plan(release, status=429)
-
-
-def test_regions_count_towards_the_limit_by_their_time(release: Release, settings: Any) -> None:
-    caches["throttle"].clear()
-    settings.DPGEO_TASKS_A_MINUTE = 400
-    plan(release)
-    plan(release, status=429, geocast=True)
 
 
 def test_a_search_for_task_regions_has_an_end(

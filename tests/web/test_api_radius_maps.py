@@ -139,23 +139,6 @@ def test_drafts_and_maps_without_cells_are_refused() -> None:
     assert "counts of cells" in radius(install(dataset, clusters_release()), status=409)["detail"]
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ({"target": 1}, "target_certain"),
-        ({"travel_metres": 0}, "no_travel"),
-        ({"reward": 0.5}, "reward_too_low"),
-        ({"worker_share": 1e-9}, "too_few_near"),
-    ],
-)
-def test_where_nothing_can_be_planned_all_is_out_of_reach(
-    release: Release, change: dict[str, Any], reason: str
-) -> None:
-    document = radius(release, values=True, **change)
-    assert [each["properties"]["feature"] for each in document["features"]] == ["out_of_reach"]
-    assert reason in {each["reason"] for each in document["points"]["reasons"]}
-
-
 def test_the_file_holds_the_same_bands_and_lines(release: Release, tmp_path: Path) -> None:
     document = radius(release, travel_metres=4000)
     body = {"release": release.pk, "reward": REWARD, **SETTINGS, "travel_metres": 4000}

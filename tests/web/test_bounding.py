@@ -63,39 +63,6 @@ def test_invalid_choices_are_refused() -> None:
         quote_release(make_dataset(), **clusters, bounding="popular")
 
 
-GUESS = {"people": 1000, "records": 20, "share": 0.05}
-
-
-def test_advice_and_warnings_follow_from_guesses() -> None:
-    desk = make_desk()
-    dataset, asks = desk.declare(ready=True), program_of(desk)
-    address = f"/api/v1/datasets/{dataset.slug}/quote"
-    quote = asks.ask("POST", address, {**REQUEST, "guess": GUESS})
-    advice = quote["advice"]
-    errors = {each["bound"]: each["error"] for each in advice["curve"]}
-    assert list(errors) == list(range(1, max(20, 2 * advice["best_bound"]) + 1))
-    assert errors[advice["best_bound"]] == min(errors.values()) == advice["error_at_best"]
-    assert errors[REQUEST["bound"]] == advice["error"]
-    assert quote["warnings"] == []
-    assert asks.ask("POST", address, REQUEST)["advice"] is None
-
-    few = asks.ask("POST", address, {**REQUEST, "guess": {**GUESS, "people": 5}})
-    assert "Nothing can stand out" in few["warnings"][0]
-    quiet = asks.ask("POST", address, {**REQUEST, "guess": {**GUESS, "share": 0.000001}})
-    assert "Not even the busy place" in quiet["warnings"][0]
-    tiny = asks.ask("POST", address, {**REQUEST, "epsilon": "0.000001"})
-    assert "hardly any place has" in tiny["warnings"][0]
-    for changes, field in (
-        ({"people": 0}, "guess.people"),
-        ({"share": 2}, "guess.share"),
-        ({"share": "1"}, "guess.share"),
-        ({"records": 1.5}, "guess.records"),
-        ({"more": 1}, "guess.more"),
-    ):
-        body = {**REQUEST, "guess": {**GUESS, **changes}}
-        assert asks.ask("POST", address, body, 400)["field"] == field
-
-
 def test_too_large_a_grid_is_refused_with_an_alternative_before_paying() -> None:
     desk = make_desk()
     dataset = desk.declare(ready=True)

@@ -6,9 +6,8 @@ import io
 
 import pytest
 
-from dpgeo.core.errors import Conflict
 from dpgeo.datasets.models import Dataset, Upload, UploadState
-from dpgeo.datasets.services import dataset_create, dataset_discard, dataset_update
+from dpgeo.datasets.services import dataset_create, dataset_discard
 from dpgeo.datasets.uploads import upload_receive
 from dpgeo.spatial.area import StudyArea
 from tests.web.desk import Desk, make_desk
@@ -106,64 +105,6 @@ def test_swapped_columns_are_one_button_away(desk: Desk) -> None:
     )
     upload.refresh_from_db()
     assert upload.state == UploadState.RECEIVED
-
-
-def test_who_is_protected_is_chosen_with_the_columns(desk: Desk) -> None:
-    rows = [row.partition(",")[2] for row in rows_at(10.2, 50.2)]
-    upload = received(desk, rows, header="lon,lat,seen")
-    columns = {"longitude": "lon", "latitude": "lat", "time": "seen"}
-    unsaid = desk.client.post(address(upload), columns | {"unit": "person"})
-    assert "Choose the column that says whose row it is." in unsaid.content.decode()
-    tried = desk.client.post(address(upload), columns | {"unit": "record", "try": "1"})
-    assert "200 of 200 rows can be used." in tried.content.decode()
-    assert desk.client.post(address(upload), columns | {"unit": "record"}).status_code == 302
-    dataset = Dataset.objects.get()
-    assert dataset.unit == "record"
-    assert dataset.frozen_at is not None
-
-
-def test_columns_to_average_are_declared_with_the_columns_and_then_fixed(desk: Desk) -> None:
-    rows = [f"{row},{n % 50}" for n, row in enumerate(rows_at(10.2, 50.2))]
-    upload = received(desk, rows, header="device,lon,lat,seen,speed")
-    page = desk.page(address(upload))
-    assert "Columns to average" in page
-    form = {**COLUMNS, "unit": "person"}
-    wrong = desk.client.post(address(upload), form | {"measures": "lat_mean: 0 to 9"})
-    assert "usual name for a place" in wrong.content.decode()
-    twice = desk.client.post(address(upload), form | {"measures": "seen: 0 to 9"})
-    assert "declared both as" in twice.content.decode()
-    line = {"measures": "speed: 0 to 40 km/h"}
-    tried = desk.client.post(address(upload), form | line | {"try": "1"})
-    assert "speed: 0 to 40 km/h" in tried.content.decode()
-    # A form that only answers a question of the page does not send the declared measures again.
-    desk.client.post(address(upload), form | {"try": "1"})
-    assert desk.client.post(address(upload), form | line).status_code == 302
-    dataset = Dataset.objects.get()
-    assert [(each.column, each.high) for each in dataset.measured] == [("speed", 40)]
-    assert dataset.frozen_at is not None
-    with pytest.raises(Conflict):
-        dataset_update(dataset=dataset, changes={"measures": []})
-
-
-def test_categories_are_declared_with_the_columns_and_then_fixed(desk: Desk) -> None:
-    rows = [
-        f"{row},{'walk' if n % 2 else 'hovercraft'}" for n, row in enumerate(rows_at(10.2, 50.2))
-    ]
-    upload = received(desk, rows, header="device,lon,lat,seen,mode")
-    page = desk.page(address(upload))
-    assert "Columns to divide maps by" in page
-    form = {**COLUMNS, "unit": "person"}
-    twice = desk.client.post(address(upload), form | {"categories": "seen: 1, 2"})
-    assert "declared both as" in twice.content.decode()
-    line = {"categories": "mode: walk, bike"}
-    tried = desk.client.post(address(upload), form | line | {"try": "1"})
-    assert "mode: walk, bike" in tried.content.decode()
-    assert desk.client.post(address(upload), form | line).status_code == 302
-    dataset = Dataset.objects.get()
-    assert [each.values for each in dataset.categorised] == [("walk", "bike")]
-    assert dataset.frozen_at is not None
-    with pytest.raises(Conflict):
-        dataset_update(dataset=dataset, changes={"categories": []})
 
 
 def test_an_exchanged_area_hides_points_and_counts(desk: Desk) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import hashlib
 import importlib.util
@@ -16,7 +15,7 @@ import pyarrow.parquet
 import pytest
 import shapely
 from django.test import Client
-from dpgeo_client import ApiError, AsyncCatalogue, Catalogue, NetworkError, cli, upload
+from dpgeo_client import ApiError, Catalogue, NetworkError, upload
 from dpgeo_client import Release as Read
 from dpgeo_client.slices import read_slice
 
@@ -24,7 +23,6 @@ from dpgeo.core.levels import make_level
 from dpgeo.core.released import Released
 from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.postprocess.layers import layers
-from dpgeo.releases.models import Release as StoredRelease
 from tests.makers import ask_for
 from tests.requirements import need
 from tests.unit.artefacts.releases import (
@@ -285,45 +283,6 @@ class _Store:
                 raise httpx.ReadError("Connection reset by peer")
             self.arrived += request.content
         return httpx.Response(204, headers={"upload-offset": str(len(self.arrived))})
-
-
-def test_asynchronous_programs_read_the_same(served: Callable[[Any], None]) -> None:
-    release = read(slices_release())
-    documents = {"releases": {"results": [release.facts], "next": None}, release.id: release.facts}
-    # The client's requests run in another thread, which cannot see the test's transaction. So a
-    # stand-in for the site answers with these documents.
-    served(lambda request: httpx.Response(200, json=documents[request.url.path.split("/")[-1]]))
-
-    async def ask() -> list[Any]:
-        async with AsyncCatalogue(HOST) as catalogue:
-            one = await catalogue.release(release.id)
-            listed = [each.facts async for each in catalogue.releases()]
-            return [one.facts, *listed, (await catalogue.search("walks"))[0].facts]
-
-    assert asyncio.run(ask()) == [release.facts] * 3
-
-
-def test_a_terminal_lists_saves_and_draws_maps(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    release = read(slices_release())
-    ask_for(StoredRelease.objects.get())
-    page = f"{HOST}/de/maps/{release.id}/"
-    assert cli.main(["list", HOST, "walks"]) == 0
-    assert f"{HOST}/maps/{release.id}/" in capsys.readouterr().out
-    assert cli.main(["get", page, "--format", "CSV", "-o", str(tmp_path)]) == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        "cells-00-12.csv",
-        "cells-12-24.csv",
-    ]
-    capsys.readouterr()
-    assert cli.main(["get", page, "--format", "Shapefile"]) == 1
-    assert "There is no Shapefile; there are CSV, " in capsys.readouterr().err
-    assert cli.main(["get", f"{HOST}/about/", "--format", "CSV"]) == 1
-    assert "no address of a map" in capsys.readouterr().err
-    if importlib.util.find_spec("matplotlib"):
-        assert cli.main(["plot", page, "-o", str(tmp_path / "map.png")]) == 0
-        assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_radius_map_is_a_table_of_bands_lines_and_what_is_out_of_reach() -> None:

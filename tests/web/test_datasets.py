@@ -13,13 +13,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from django.core.files.uploadedfile import TemporaryUploadedFile
-from django.db import IntegrityError
 from django.utils import timezone
 
 from dpgeo.accounts.models import Role
 from dpgeo.accounts.selectors import may, role_in
-from dpgeo.accounts.services import organisation_create
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.services import ledger_promise
 from dpgeo.core.errors import Conflict, InvalidInput
@@ -28,10 +25,7 @@ from dpgeo.datasets.models import Upload, UploadState
 from dpgeo.datasets.previews import upload_preview
 from dpgeo.datasets.selectors import (
     canonical_path,
-    datasets_public,
-    datasets_visible_to,
     ready_upload,
-    uploads_visible_to,
 )
 from dpgeo.datasets.services import dataset_discard, dataset_update
 from dpgeo.datasets.storage import private_storage
@@ -170,17 +164,6 @@ def test_addresses_do_not_reveal_the_datasets_of_others() -> None:
     assert len(set(named)) == 2
 
 
-def test_only_a_name_or_address_that_exists_is_reported_as_taken() -> None:
-    organisation = organisation_create(name="Harbour office", slug="harbour")
-
-    for name, slug in [("Harbour office", "other"), ("Other", "harbour")]:
-        with pytest.raises(InvalidInput, match="already an organisation"):
-            organisation_create(name=name, slug=slug)
-    with pytest.raises(IntegrityError, match="sector"):
-        organisation_create(name="Other", sector="unheard of")
-    assert organisation.slug == "harbour"
-
-
 def test_datasets_of_one_organisation_can_share_a_ledger() -> None:
     first = make_dataset()
     second = make_dataset(first.organisation, budget=None, ledger=first.ledger)
@@ -260,17 +243,6 @@ def test_a_file_over_the_limit_is_refused_and_not_stored(settings: Any) -> None:
     assert not Upload.objects.exists()
 
 
-def test_a_browsers_file_is_stored_whole() -> None:
-    file = TemporaryUploadedFile("trips.csv", "text/csv", len(CSV), None)
-    file.write(CSV)
-    file.seek(0)
-    upload = upload_receive(dataset=make_dataset(), file=file, file_name="a.csv", created_by=None)
-    file.close()
-    path = Path(private_storage().path(upload.raw_name))
-    assert path.read_bytes() == CSV
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-
-
 def test_a_broken_transfer_leaves_nothing_behind() -> None:
     class Broken(io.BytesIO):
         def read(self, size: int | None = -1, /) -> bytes:
@@ -311,36 +283,6 @@ def test_a_confirmed_upload_becomes_a_canonical_file_and_a_private_report() -> N
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert b"ann" not in path.read_bytes()
     assert not upload_ingest(upload_id=upload.pk)
-
-
-def test_a_file_without_a_usable_row_is_accepted() -> None:
-    upload = make_received(make_dataset(), b"who,lat,lon\nann,400.17,10\n")
-    upload_confirm(upload=upload, columns=COLUMNS)
-    upload_ingest(upload_id=upload.pk)
-    upload.refresh_from_db()
-    assert upload.state == UploadState.READY
-    assert upload.report is not None
-    assert upload.report["accepted"] == 0
-
-
-@pytest.mark.parametrize(
-    ("columns", "field"),
-    [
-        (Columns(longitude="lon", latitude="lat"), "columns.person"),
-        (Columns(longitude="lon", latitude="latitude", person="who"), "columns.latitude"),
-        (Columns(longitude="", latitude="lat", person="who"), "columns.longitude"),
-        (Columns(longitude="lon", latitude="lon", person="who"), "columns.latitude"),
-    ],
-)
-def test_unusable_columns_are_refused_and_freeze_nothing(columns: Columns, field: str) -> None:
-    dataset = make_dataset()
-    upload = make_received(dataset)
-    with pytest.raises(InvalidInput) as refused:
-        upload_confirm(upload=upload, columns=columns)
-    assert refused.value.field == field
-    dataset.refresh_from_db()
-    assert dataset.frozen_at is None
-    assert not Job.objects.exists()
 
 
 def test_later_uploads_have_the_columns_of_earlier_releases(tmp_path: Path) -> None:
@@ -484,35 +426,6 @@ def test_a_new_upload_does_not_change_earlier_releases(tmp_path: Path) -> None:
     Upload.objects.filter(pk=first.pk).update(created_at=timezone.now() - timedelta(hours=1))
     assert ready_upload(dataset) == second
     assert release.upload == first
-
-
-def test_the_reaper_resumes_a_lost_ingestion_without_a_second_file() -> None:
-    upload = make_received(make_dataset())
-    upload_confirm(upload=upload, columns=COLUMNS)
-    upload_ingest(upload_id=upload.pk)
-    upload.refresh_from_db()
-    canonical = upload.canonical_name
-    Job.objects.update(state=JobState.QUEUED)
-    upload_ingest(upload_id=upload.pk)
-    upload.refresh_from_db()
-    assert upload.canonical_name == canonical
-    folder = Path(private_storage().path("canonical"))
-    names = Upload.objects.exclude(canonical_name="").values_list("canonical_name", flat=True)
-    assert canonical in names
-    assert len([path for path in folder.iterdir() if f"canonical/{path.name}" == canonical]) == 1
-
-
-def test_only_members_see_a_dataset_and_its_uploads(tmp_path: Path) -> None:
-    dataset = make_dataset()
-    make_ready(dataset, tmp_path)
-    member = make_user(dataset.organisation)
-    stranger = make_user(make_organisation(), Role.ADMINISTRATOR)
-    gone = make_user(dataset.organisation, is_active=False)
-    boss = make_user(is_superuser=True)
-    for person, sees in ((member, 1), (stranger, 0), (gone, 0), (boss, 1)):
-        assert datasets_visible_to(person).count() == sees
-        assert uploads_visible_to(person).count() == sees
-    assert not datasets_public().exists()
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ from django.utils import timezone
 from dpgeo.artefacts.files import build_files
 from dpgeo.config.celery import app
 from dpgeo.datasets.storage import private_storage, public_storage
-from dpgeo.jobs.models import Job, JobState
+from dpgeo.jobs.models import Job
 from dpgeo.jobs.services import job_lease
-from dpgeo.releases import file_making, files
+from dpgeo.releases import files
 from dpgeo.releases.file_making import MAKE_TASK, file_make, file_run, file_want
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.publication import publish
@@ -283,22 +283,6 @@ class ReadThenDeleted:
         read = list(self._rows)
         self._rows.delete()
         return read
-
-
-def test_a_file_that_cannot_be_made_is_tried_again_after_an_hour(
-    client: Client, release: Release
-) -> None:
-    client.get(address(release))
-    jobs = Job.objects.filter(task=MAKE_TASK)
-    jobs.update(state=JobState.FAILED, finished_at=timezone.now())
-    answer = client.get(address(release))
-    assert answer.status_code == 409
-    page = client.get(f"/maps/{release.pk}/files/{NAME}").content.decode()
-    assert "could not be made" in page
-    assert "refresh" not in page
-    jobs.update(finished_at=timezone.now() - file_making.TRIED_AGAIN_AFTER)
-    assert client.get(address(release)).status_code == 202
-    assert jobs.get().state == JobState.QUEUED
 
 
 def test_members_alone_have_files_of_a_draft_made(client: Client) -> None:

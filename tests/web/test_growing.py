@@ -35,7 +35,7 @@ from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_publish, release_run
 from tests.makers import make_dataset, make_received, make_release, make_request, quote_release
 from tests.storages import use_empty_storages
-from tests.web.api import DECLARATION, REQUEST, program_of
+from tests.web.api import DECLARATION, program_of
 from tests.web.desk import Desk, make_desk
 
 pytestmark = pytest.mark.django_db
@@ -421,39 +421,3 @@ def test_an_empty_window_looks_like_any_other(dataset: Dataset) -> None:
     content = released_of(release).content
     assert isinstance(content, GridRelease)
     assert np.any(content.counts)  # Empty windows get noise, too.
-
-
-def test_a_program_declares_adds_and_asks_for_a_window(desk: Desk) -> None:
-    program = program_of(desk)
-    declared = program.ask(
-        "POST", "/api/v1/datasets", {**DECLARATION, "new_files": "append"}, status=201
-    )
-    assert declared["new_files"] == "append"
-    dataset = Dataset.objects.get(slug=declared["slug"])
-    add(dataset, month(1, range(30)))
-    days = {"from_day": JANUARY[0], "to_day": JANUARY[1]}
-    quote = f"/api/v1/datasets/{dataset.slug}/quote"
-    priced = program.ask("POST", quote, {**REQUEST, **days})
-    assert (priced["from_day"], priced["to_day"]) == JANUARY
-    assert priced["epsilon"] == program.ask("POST", quote, REQUEST)["epsilon"]
-    assert program.ask("POST", quote, {**REQUEST, "from_day": None})["from_day"] is None
-    refused = program.ask("POST", quote, {**REQUEST, "from_day": JANUARY[0]}, status=400)
-    assert refused["field"] == "to_day"
-    asked = {"dataset": dataset.slug, "title": "January", **REQUEST, **days}
-    name = {"Idempotency_Key": "january"}
-    program.ask("POST", "/api/v1/releases", asked, status=202, **name)
-    program.ask("POST", "/api/v1/releases", asked, status=200, **name)
-    february = {**asked, "from_day": "2026-02-01", "to_day": "2026-02-28"}
-    program.ask("POST", "/api/v1/releases", february, status=409, **name)
-    release = Release.objects.get()
-    shown = program.ask("GET", f"/api/v1/releases/{release.pk}")
-    assert (shown["from_day"], shown["to_day"]) == JANUARY
-
-
-def test_a_form_that_does_not_send_the_field_changes_nothing(desk: Desk) -> None:
-    dataset = desk.declare(new_files="append")
-    typed = desk.declaration(title="Other words")
-    address = reverse("desk-dataset-edit", args=[dataset.slug])
-    assert desk.client.post(address, typed).status_code == 302
-    dataset.refresh_from_db()
-    assert (dataset.title, dataset.new_files) == ("Other words", "append")

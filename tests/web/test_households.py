@@ -26,7 +26,6 @@ from dpgeo.core.noise import DiscreteGaussian, DiscreteLaplace
 from dpgeo.core.release_request import MAX_HOUSEHOLD
 from dpgeo.core.zcdp import delta_of, epsilon_at, nano_rho_for
 from dpgeo.datasets.models import Dataset
-from dpgeo.pages.desk.quotes import like
 from dpgeo.postprocess.layers import layers
 from dpgeo.releases.requests import read_request
 from dpgeo.releases.selectors import released_of
@@ -115,15 +114,6 @@ def test_a_household_never_loses_more_than_was_asked_for(
         assert 1 >= household * cost.epsilon > 1 - Fraction(household, 10**6)
     else:
         assert request.of_household == epsilon_at(household**2 * cost.amount, DELTA) > 0.999
-
-
-def test_a_stored_request_is_the_one_of_its_draw(tmp_path: Path) -> None:
-    dataset = make_dataset(budget=Fraction(3))
-    make_ready(dataset, tmp_path)
-    release = make_release(dataset, household=3)
-    assert released_of(release).request == release.request
-    assert release.request.household == 3
-    assert (like(release)["epsilon"], like(release)["household"]) == ("1", 3)
 
 
 @pytest.mark.parametrize("household", [0, -1, MAX_HOUSEHOLD + 1, "two"])

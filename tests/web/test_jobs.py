@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 import uuid
 from collections.abc import Callable
@@ -14,7 +13,6 @@ from uuid import UUID
 import pytest
 from celery import current_app
 from django.utils import timezone
-from structlog.contextvars import bound_contextvars, get_contextvars
 
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.services import budget_debit, ledger_create
@@ -243,24 +241,6 @@ def test_an_unknown_error_returns_the_job_and_is_logged_without_its_message(
     assert spent(ledger) == 250_000
 
 
-def test_the_log_line_of_a_queued_job_carries_the_ids_of_request_and_job(
-    django_capture_on_commit_callbacks: Any,
-) -> None:
-    bound: list[dict[str, Any]] = []
-    handler = logging.Handler()
-    handler.emit = lambda record: bound.append(get_contextvars())  # type: ignore[method-assign]
-    logger = logging.getLogger("dpgeo.jobs.services")
-    logger.addHandler(handler)
-    try:
-        with bound_contextvars(request_id="r-17"), django_capture_on_commit_callbacks(execute=True):
-            job = job_create(task="tests.nothing")
-        with django_capture_on_commit_callbacks(execute=True):
-            job_create(task="tests.nothing")
-    finally:
-        logger.removeHandler(handler)
-    assert bound == [{"request_id": "r-17", "job_id": str(job.pk)}]
-
-
 def test_an_interrupted_worker_returns_its_job(paid: tuple[Job, Ledger]) -> None:
     def interrupt(lease: JobLease) -> None:
         raise KeyboardInterrupt
@@ -281,15 +261,6 @@ def test_a_worker_stops_when_another_takes_its_job_over() -> None:
     assert job_run(job_id=job.pk, work=lose)
     job.refresh_from_db()
     assert (job.state, job.lease) == (JobState.RUNNING, other)
-
-
-def test_progress_within_a_step_is_written_at_most_once_a_second(
-    django_assert_max_num_queries: Callable[..., Any],
-) -> None:
-    job = job_create(task="tests.nothing")
-    with JobLease(job.pk, take(job)) as lease, django_assert_max_num_queries(3):
-        for done in range(1000):
-            lease.step(Phrase("Counting"), done, 1000)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 from pathlib import Path
 from typing import Any
 
-import geopandas
 import pytest
-import shapely
 
 from dpgeo.accounts.models import Role
 from dpgeo.core.domain import LayerKind
@@ -227,17 +224,6 @@ def test_bad_hierarchies_are_refused_by_name(
     assert not PublicLayer.objects.exists()
 
 
-def test_places_must_lie_in_the_zones_that_they_name(desk: Desk) -> None:
-    dataset, asks = desk.declare(), program_of(desk)
-    address = f"/api/v1/datasets/{dataset.slug}/layers"
-    asks.ask("POST", address, {"name": "ward", "layer": wards(dataset)}, 201)
-    table = "ward,lon,lat\nw,{west},50.01\nWard e,{east},50.01\nw,{odd},50.01\n"
-    wrong = table.format(west=10.01, east=10.09, odd=10.08)
-    refusal = asks.ask("POST", address, stops(layer=wrong), 400)
-    assert "'3' lies outside its ward 'w'" in refusal["detail"]
-    asks.ask("POST", address, stops(layer=table.format(west=10.01, east=10.09, odd=10.02)), 201)
-
-
 def test_the_sensitivity_of_each_level_is_shown_before_anything_is_paid(desk: Desk) -> None:
     dataset, asks = desk.declare(ready=True), program_of(desk)
     body = stops(public_source=SOURCE)
@@ -287,31 +273,3 @@ def test_zones_are_requested_drawn_and_served(desk: Desk) -> None:
         public_layer_remove(layer=dataset.layers.get(), by=None)
     for page in (f"/maps/{release.pk}/", f"/maps/{release.pk}/privacy/"):
         assert desk.client.get(page).status_code == 200, page
-
-
-def as_file(dataset: Dataset, folder: Path, **options: Any) -> bytes:
-    """Return the ward layer as a GeoPackage in another coordinate system."""
-    table = geopandas.GeoDataFrame.from_features(wards(dataset)["features"], crs=4326)
-    table.to_crs(3035).to_file(folder / "wards.gpkg", driver="GPKG", **options)
-    return (folder / "wards.gpkg").read_bytes()
-
-
-def test_programs_declare_layers_from_files_of_gis(desk: Desk, tmp_path: Path) -> None:
-    dataset, asks = desk.declare(), program_of(desk)
-    address = f"/api/v1/datasets/{dataset.slug}/layers"
-    packed = base64.b64encode(as_file(dataset, tmp_path)).decode()
-    body = {"name": "wards", "file": packed, "key_property": "key", "name_property": "name"}
-    refusal = asks.ask("POST", address, {**body, "key_property": "NUTS_ID"}, 400)
-    assert (refusal["field"], "it has 'key', 'name'" in refusal["detail"]) == ("key_property", True)
-    assert asks.ask("POST", address, {**body, "file": "*"}, 400)["field"] == "file"
-    assert asks.ask("POST", address, {**body, "layer": {}}, 400)["field"] == "file"
-    assert asks.ask("POST", address, {**body, "file_layer": "x"}, 400)["field"] == "file_layer"
-    assert asks.ask("POST", address, body, 201)["features"] == 3
-    text = {"name": "same", "layer": wards(dataset)}
-    assert asks.ask("POST", address, {**text, "file_crs": "3035"}, 400)["field"] == "file_crs"
-    asks.ask("POST", address, text, 201)
-    domain = domain_of(dataset, ["wards", "same"])
-    ours, plain = domain.layer("wards", Zones), domain.layer("same", Zones)
-    assert (ours.keys, ours.names) == (plain.keys, plain.names)
-    for one, other in zip(ours.shapes, plain.shapes, strict=True):
-        assert shapely.hausdorff_distance(one, other) < 1e-6

@@ -19,7 +19,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import PhasedRelease
 from dpgeo.core.subjects import SUBJECTS
 from dpgeo.datasets.dataset_budgets import dataset_share_budget
-from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.datasets.services import dataset_create, dataset_update
 from dpgeo.pages.basemap import basemap_names
 from dpgeo.pages.desk.kinds import missing
@@ -28,7 +28,6 @@ from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.privacy.mechanism import run
 from dpgeo.privacy.totals import SIGHTINGS, WEIGHTS
 from dpgeo.releases.models import Release
-from dpgeo.releases.services import marked_title
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image
 from dpgeo.spatial.invented_people import invent_people
@@ -120,28 +119,6 @@ def test_each_amount_of_detail_says_its_noise_and_its_cost(desk: Desk) -> None:
     assert desk.client.get(address, {"total": "1", "go": "publish"}).status_code == 302
     dataset.ledger.refresh_from_db()
     assert dataset.ledger.total_units == 0
-
-
-def test_the_path_asks_in_how_many_places_a_person_may_count(desk: Desk) -> None:
-    dataset = undecided(desk, ready=True)
-    address = f"/desk/datasets/{dataset.slug}/map/cost/"
-    page = desk.page(address)
-    assert "In how many places may one person be counted?" in page
-    assert re.findall(r'name="places"[^>]*value="(\d+)" checked', page) == ["1"]
-    margins = []
-    for places in ("", "5", "20", "12"):
-        other = {"other_places": places} if places == "12" else {"places": places}
-        answer = desk.client.get(address, {"total": "1", **other})
-        margins.append(answer.context["chosen"].margin)
-        assert answer.context["settings"].asked.bound == int(places or 1)
-    assert margins[0] < margins[1] < margins[3] < margins[2]
-    onwards = desk.client.get(address, {"total": "1", "places": "5", "go": "publish"})["Location"]
-    assert "each person in up to 5 places" in desk.page(onwards)
-    for wrong in ("0", "-3", "many", "1000000000"):
-        refused = desk.client.get(address, {"total": "1", "other_places": wrong, "go": "publish"})
-        assert refused.status_code == 422
-    published(desk, dataset, places="5")
-    assert Release.objects.get().bound == 5
 
 
 @pytest.mark.parametrize("people", ["179", "20", "50000", ""])
@@ -356,19 +333,6 @@ def test_every_kind_is_rehearsed_by_its_own_mechanism(desk: Desk, kind: str) -> 
     assert stranger.get(picture).status_code == 404
 
 
-def test_sample_data_can_be_practised_with(desk: Desk) -> None:
-    dataset = undecided(desk)
-    answer = desk.client.post(f"/desk/datasets/{dataset.slug}/practice/", follow=True)
-    upload = Upload.objects.get()
-    assert upload.state == UploadState.RECEIVED
-    assert upload.file_name == "invented-people.csv"
-    assert answer.context["form"]["person"].value() == "person"
-    assert answer.context["hints"] == []
-    assert upload.invented
-    assert marked_title(upload, "Vaduz") == "Invented data: Vaduz"
-    assert marked_title(upload, "Invented data: Vaduz") == "Invented data: Vaduz"
-
-
 def test_points_wait_until_counts_have_a_total(desk: Desk) -> None:
     """Points cannot be requested before the total for counts has been decided.
 
@@ -385,38 +349,6 @@ def test_points_wait_until_counts_have_a_total(desk: Desk) -> None:
     assert not Release.objects.exists()
     dataset_update(dataset=dataset, changes={"budget": Fraction(1)})
     assert desk.request(dataset, **fields).total_units == to_micro(Fraction(1))
-
-
-def test_the_path_of_points_asks_for_the_total_of_counts(desk: Desk) -> None:
-    from dpgeo.core.levels import make_level
-
-    level = make_level("ln 16", 200, field="level")
-    dataset = desk.declare(ready=True, budget=None, budget_later=True, points_budget=level)
-    address = f"/desk/datasets/{dataset.slug}/map/cost/"
-    page = desk.page(f"{address}?kind=points")
-    assert len(re.findall(r'name="total"', page)) == 3
-    assert "Moved points do not use it" in page
-    unsaid = desk.client.get(address, {"kind": "points", "go": "publish"})
-    assert unsaid.status_code == 422
-    assert "Say how much may ever be published" in unsaid.content.decode()
-    steward = desk.signed_in("steward", role=Role.STEWARD)
-    waits = steward.get(address, {"kind": "points", "total": "1", "go": "publish"})
-    assert "has to say how much" in waits.content.decode()
-    assert published(desk, dataset, kind="points")["Location"].startswith("/desk/releases/")
-    release = Release.objects.get()
-    assert (release.mechanism, release.total_units) == ("planar-laplace", to_micro(Fraction(1)))
-
-
-def test_the_experts_quote_of_points_asks_for_it_too(desk: Desk) -> None:
-    from dpgeo.core.levels import make_level
-
-    level = make_level("ln 16", 200, field="level")
-    dataset = desk.declare(ready=True, budget=None, budget_later=True, points_budget=level)
-    fields = {"title": "Points", "mechanism": "planar-laplace", "planar-laplace.level": "ln 4"}
-    fields |= {"bound": "1", "counting": "people"}
-    answer = desk.client.get(f"/desk/datasets/{dataset.slug}/quote", fields)
-    assert answer.context["quote"] is None
-    assert "Say first how much may ever be published as counts" in answer.content.decode()
 
 
 def test_a_city_without_a_boundary_is_said_to_be_a_square_and_has_names(desk: Desk) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
-from smtplib import SMTPException
 from typing import Any
 
 import pytest
 from django.core import mail
-from django.core.mail.backends import locmem
 from django.test import Client
 from django.utils import timezone
 
@@ -24,7 +22,6 @@ from dpgeo.accounts.models import (
     Scope,
     User,
 )
-from dpgeo.accounts.outgoing_mail import WAITS
 from dpgeo.accounts.selectors import bearer_of
 from dpgeo.accounts.services import key_create
 from dpgeo.audit.models import Event, EventKind
@@ -166,26 +163,6 @@ def test_without_mail_the_link_is_shown_once(desk: Desk, settings: Any) -> None:
     # Nobody has proved that the address is theirs, so single sign-on must not connect to it.
     dan.post(HELD, {"username": "dan", "password1": NEW, "password2": NEW})
     assert User.objects.get(username="dan").email == ""
-
-
-def test_an_invitation_whose_mail_cannot_be_sent_is_marked(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise SMTPException
-
-    client = enter()
-    assert invite(client).status_code == 302
-    with monkeypatch.context() as patched:
-        patched.setattr(locmem.EmailBackend, "send_messages", fail)
-        for _ in range(len(WAITS) + 1):
-            OutgoingMail.objects.update(due_at=timezone.now())
-            deliver()
-    assert OutgoingMail.objects.get().due_at is None
-    assert "not sent yet" in client.get(MEMBERS).content.decode()
-    invite(client)  # replaces it
-    assert link_in_mail()
-    assert "not sent yet" not in client.get(MEMBERS).content.decode()
 
 
 def test_a_withdrawn_invitation_is_not_sent(desk: Desk) -> None:

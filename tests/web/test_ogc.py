@@ -23,7 +23,6 @@ from dpgeo.releases.models import Release, make_public_id
 from dpgeo.spatial.projection import to_mercator
 from tests.makers import ask_for
 from tests.unit.artefacts.releases import (
-    flows_release,
     grid_release,
     partition_release,
 )
@@ -105,20 +104,6 @@ def test_features_are_those_of_the_file(client: Client, release: Release, tmp_pa
     assert [each["id"] for each in document["features"]] == list(range(len(expected)))
 
 
-def test_flows_are_a_collection_of_lines(client: Client) -> None:
-    release = install(make_dataset(), flows_release())
-    document = get(client, f"{items(release, 'flows-00-12')}")
-    assert {each["geometry"]["type"] for each in document["features"]} == {"LineString"}
-    largest = max(document["features"], key=lambda each: each["properties"]["estimate"])
-    facts = largest["properties"]
-    assert (facts["origin"], facts["destination"], facts["estimate"]) == ("n", "m", 410)
-    assert facts["margin"] > 0
-    whole = get(client, f"{items(release, 'departures')}")["features"]
-    assert {each["geometry"]["type"] for each in whole} == {"Polygon"}
-    address = f"{items(release, 'flows-00-12')}?filter=origin%3D'n'"
-    assert get(client, address)["numberReturned"] == 1
-
-
 def test_pages_follow_each_other_to_the_last(client: Client, release: Release) -> None:
     address, seen = f"{items(release)}?limit=7", []
     while address:
@@ -145,39 +130,6 @@ def test_a_box_contains_exactly_the_features_that_touch_it(
             seen += [each["id"] for each in document["features"]]
             address = "".join(link["href"] for link in by_relation(document, "next"))
         assert seen == inside.index.tolist()
-
-
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [
-        ("limit=0", "limit"),
-        ("limit=-1", "limit"),
-        ("limit=many", "limit"),
-        ("bbox=1,2,3", "bbox"),
-        ("bbox=1,2,3,nan", "bbox"),
-        ("bbox=1,2,3,1e999", "bbox"),
-        ("bbox=0,50,1,40", "bbox"),
-        ("bbox=-200,0,200,1", "bbox"),
-        ("bbox=", "bbox"),
-        ("datetime=yesterday", "datetime"),
-        ("datetime=..", "datetime"),
-        ("datetime=../..", "datetime"),
-        ("datetime=2026-02-30T00:00:00Z", "datetime"),
-        ("datetime=2026-12-31/2026-01-01", "datetime"),
-        ("datetime=a/b/c", "datetime"),
-        ("start=-1", "start"),
-        ("f=xml", "f"),
-        ("Bbox=1,2,3,4", "Bbox"),
-        ("limit=1&limit=2", "limit"),
-    ],
-)
-def test_invalid_parameters_are_refused_by_name(
-    client: Client, release: Release, query: str, field: str
-) -> None:
-    answer = client.get(f"{items(release)}?{query}")
-    assert answer.status_code == 400
-    assert answer["Content-Type"] == "application/problem+json"
-    assert json.loads(answer.content)["field"] == field
 
 
 @pytest.mark.parametrize("state", ["draft", "withdrawn", "rejected"])

@@ -13,7 +13,6 @@ import psycopg
 import pyarrow as pa
 import pytest
 import shapely
-from django.test import Client
 from numpy.typing import NDArray
 from psycopg.conninfo import conninfo_to_dict
 
@@ -53,7 +52,6 @@ from tests.makers import make_dataset, make_organisation, make_release, make_req
 from tests.requirements import need
 from tests.servers import postgresql_installed, running_postgresql
 from tests.storages import use_empty_storages
-from tests.web.desk import make_desk
 
 pytestmark = [pytest.mark.django_db, pytest.mark.on_servers]
 
@@ -444,20 +442,6 @@ def test_a_failed_connection_says_what_helps_without_its_address(
     assert "reader" not in shown
 
 
-@pytest.mark.parametrize(
-    ("table", "said"), [("none", "no such table.*42P01"), ("kept", "grant it USAGE.*42501")]
-)
-def test_a_table_that_cannot_be_read_says_what_helps(
-    sql: psycopg.Connection, server: tuple[str, Path], settings: Any, table: str, said: str
-) -> None:
-    sql.execute("DROP ROLE IF EXISTS reader; CREATE ROLE reader LOGIN PASSWORD 'right'")
-    sql.execute("CREATE TABLE kept (who text); GRANT USAGE ON SCHEMA public TO reader")
-    host = server[0].rpartition("@")[2]
-    settings.DPGEO_SOURCES = [f"office/warehouse=postgresql://reader:right@{host}/postgres"]
-    with pytest.raises(Conflict, match=said):
-        source_register(dataset=declared(), location="warehouse", folder=table, by=None)
-
-
 def test_errors_of_the_database_are_passed_on_by_their_code(
     sql: psycopg.Connection, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -554,47 +538,3 @@ def test_other_machines_are_connected_to_with_verified_certificates(
     with pytest.raises(psycopg.OperationalError), connected("postgresql:///trips"):
         pass
     assert seen == ["verify-full"] * 3 + [None, "require", "verify-full"]
-
-
-def test_a_table_becomes_a_public_map_at_the_desk(sql: psycopg.Connection) -> None:
-    fill(sql, range(30))
-    desk = make_desk("office")
-    dataset = desk.declare()
-    assert "<option>warehouse</option>" in desk.page(f"/desk/datasets/{dataset.slug}/upload/")
-    address = f"/desk/datasets/{dataset.slug}/register/"
-    fields = {"location": "warehouse", "folder": "public.none", "as_of": "id"}
-    refused = desk.client.post(address, fields)
-    assert refused.status_code == 422
-    assert "There is no such table" in refused.content.decode()
-    assert 'value="public.none"' in refused.content.decode()
-    assert desk.client.get(address)["Location"] == f"/desk/datasets/{dataset.slug}/upload/"
-    fields["folder"] = "public.trips"
-    found = desk.client.post(address, fields, follow=True).content.decode()
-    assert "warehouse/public.trips" in found
-    assert "<code>who</code>" in found
-    assert "We tried 30 of its rows" in found
-    assert "your file" not in found
-    (upload,) = dataset.uploads.all()
-    assert Snapshot.of(upload).as_of == "id"
-
-    columns = {"longitude": "lon", "latitude": "lat", "person": "who", "time": "seen"}
-    assert desk.client.post(f"/desk/uploads/{upload.pk}/", columns).status_code == 302
-    assert upload_ingest(upload_id=upload.pk)
-    report = desk.page(f"/desk/uploads/{upload.pk}/")
-    assert "rows whose <code>id</code> is at most 30" in report
-    assert "Read the data again" in desk.page(f"/desk/datasets/{dataset.slug}/")
-    again = desk.page(f"/desk/datasets/{dataset.slug}/upload/")
-    assert "data-upload" not in again
-    assert 'value="public.trips"' in again
-    assert 'value="id"' in again
-
-    address = f"/desk/datasets/{dataset.slug}/map/publish/?kind=heat"
-    token = desk.client.get(address).context["token"]
-    named = {"token": token, "title": "Riders of the city", "licence": "CC BY 4.0"}
-    assert desk.client.post(address, named).status_code == 302
-    release = dataset.releases.get()
-    assert release_run(release_id=release.pk)
-    shown = Client().get(f"/maps/{release.pk}/")
-    assert shown.status_code == 200
-    assert "Riders of the city" in shown.content.decode()
-    assert not [word for word in ("warehouse", "public.trips") if word in shown.content.decode()]

@@ -20,11 +20,7 @@ from dpgeo.core.released import PhasedRelease, PointsRelease
 from dpgeo.pages import basemap as land
 from dpgeo.pages.release_summary import summarise
 from dpgeo.pages.templatetags.figures import (
-    degrees,
-    figure,
     guesses,
-    metres,
-    size,
     standing_words,
 )
 from dpgeo.postprocess.layers import BoxLayer, layers
@@ -147,23 +143,6 @@ def test_a_map_on_which_nothing_stands_out_says_so() -> None:
     assert figures
     assert "show clearly" in standing_words(figures)
     assert standing_words(replace(figures, standing=0)).startswith("Nothing shows clearly")
-
-
-def test_a_map_of_cells_has_its_profiles_beside_it(client: Client, published: Release) -> None:
-    page = client.get(reverse("release", args=[published.pk])).content.decode()
-    eastward, northward = summarise(grid_release(AREA, 32)).profiles
-    assert page.count('class="profile"') == 2
-    text = words(client, reverse("release", args=[published.pk]))
-    for way, values in (("West to east.", eastward), ("South to north.", northward)):
-        full = values.fullest
-        assert full.value == max(strip.value for strip in values.strips)
-        low, high = (degrees(edge, values.sides) for edge in (full.low, full.high))
-        holds = f"holds {figure(full.value)} ± {figure(full.margin)} sightings."
-        assert f"{way} The fullest strip, {low} to {high}, {holds}" in text
-        begins = [degrees(strip.low, values.sides) for strip in values.strips]
-        assert len(set(begins)) == len(begins)
-        assert f'd="{values.columns}"' in page
-        assert values.columns.count("M") == len(values.strips)
 
 
 def test_the_squares_that_show_clearly_are_those_that_the_map_colours() -> None:
@@ -349,28 +328,6 @@ def test_right_guesses_are_never_rounded_down(client: Client) -> None:
     assert guesses(10) == "in the worst case almost certain"
 
 
-def test_figures_are_formatted_for_people() -> None:
-    assert [figure(value) for value in (1234567, -12.4, 0.0234, -0.2, 0)] == [
-        "1,234,567",
-        "\u221212",
-        "0.023",
-        "\u22120.2",
-        "0",
-    ]
-    assert [size(value) for value in (940, 157_000, 4_200_000, 21_000_000)] == [
-        "940 B",
-        "157 KB",
-        "4.2 MB",
-        "21 MB",
-    ]
-    assert [metres(value) for value in (173.2, 1234.0, 253_000.0)] == [
-        "170\u00a0m",
-        "1.2\u00a0km",
-        "250\u00a0km",
-    ]
-    assert degrees(-33.9, "NS") == "33.9000° S"
-
-
 @pytest.mark.parametrize(
     ("query", "is_listed"),
     [
@@ -398,27 +355,6 @@ def test_the_catalogue_lists_maps_that_match_the_filters(
     assert ("Vessby Transport, " in page) == is_listed
     assert ("No map matches" in page) != is_listed
     assert "Show all" in page
-
-
-@pytest.mark.parametrize(
-    ("query", "name"),
-    [
-        ("kind=teapot", "kind"),
-        ("from=yesterday", "from"),
-        ("to=9999-12-31", "to"),
-        ("near=qqqqqqqqq", "near"),
-        ("west=1", "area"),
-        ("west=5&south=0&east=1&north=1", "area"),
-        ("west=nan&south=0&east=1&north=1", "area"),
-        ("west=-1e400&south=0&east=1&north=1", "area"),
-    ],
-)
-def test_an_invalid_filter_is_named_and_ignored(
-    client: Client, published: Release, query: str, name: str
-) -> None:
-    page = words(client, f"{reverse('catalogue')}?{query}")
-    assert f"The filter “{name}” could not be understood" in page
-    assert "Vessby Transport, " in page
 
 
 def test_drafts_leave_no_trace_in_the_filters(client: Client, draft: Release) -> None:

@@ -249,9 +249,3 @@ def test_amounts_in_rho_name_the_epsilon_and_its_delta() -> None:
     words = ledger.words(ledger.total_units)
     assert words.startswith("rho 0.01497")
     assert words.endswith("(epsilon 1 at delta 1e-9)")
-
-
-def test_a_total_that_is_given_as_it_is_shown_changes_nothing() -> None:
-    ledger = in_rho(Fraction("0.01"))
-    ledger_promise(ledger=ledger, total_units=ledger.total_units)
-    assert ledger_set_total(ledger=ledger, total=ledger.total).total_units == ledger.total_units

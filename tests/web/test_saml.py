@@ -656,22 +656,6 @@ def test_a_proof_at_sign_in_is_not_asked_for_twice(
     assert visitor.client.get(APP).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"sso_url": "http://id.example.org"},
-        {"roles": {"gis": "house:owner"}},
-        {"certificates": []},
-        {"certificates": ["QUJD"]},
-        {"certificates": ["?"]},
-        {"wantAssertionsSigned": False},
-    ],
-)
-def test_settings_that_cannot_work_are_reported(facts: Any, change: Any) -> None:
-    facts |= change
-    assert [each.id for each in check_providers()] == ["dpgeo.accounts.E003"]
-
-
 def test_two_providers_have_two_ids(facts: Any, settings: Any) -> None:
     settings.DPGEO_SAML = [facts, facts]
     assert [each.id for each in check_providers()] == ["dpgeo.accounts.E004"]

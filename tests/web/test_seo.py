@@ -103,20 +103,6 @@ def test_statements_conform_to_the_schema_that_they_name(client: Client, make: A
     assert not validator.is_valid({**statement, "more": 1})
 
 
-def test_a_map_has_one_address_in_every_language(client: Client, release: Release) -> None:
-    for page in (f"/maps/{release.pk}/", f"/de/maps/{release.pk}/", f"/embed/{release.pk}/"):
-        text = client.get(page).content.decode()
-        assert re.findall(r'<link rel="canonical" href="([^"]*)"', text) == [
-            f"{HOST}/maps/{release.pk}/"
-        ]
-    for page in ("/", f"/maps/{release.pk}/"):
-        [feed] = re.findall(
-            r'<link rel="alternate" type="application/atom\+xml"[^>]* href="([^"]*)"',
-            client.get(page).content.decode(),
-        )
-        assert feed == "/feed.atom"
-
-
 def test_nobody_embeds_a_draft_or_another_site(client: Client, release: Release) -> None:
     draft = install(make_dataset(title="Draft"), published=False)
     for address in (f"{HOST}/maps/{draft.pk}/", f"https://other.example/maps/{release.pk}/", "x"):

@@ -170,15 +170,6 @@ def test_spilled_rows_take_at_most_half_of_the_free_space(
     assert 1 <= starts <= 5, "rows are ordered in a few parts"
 
 
-def test_steps_are_told_while_spilled_rows_are_written(tmp_path: Path) -> None:
-    steps = []
-    with canonical_file(tmp_path / "c.parquet", 1) as writer:
-        for batch in rows_of(people(20_000, 500)).to_batches(BATCH):
-            writer.write(batch)
-        writer.flush(lambda: steps.append(1))
-    assert len(steps) >= 16
-
-
 class Profiled(DuckDBView):
     """A view that notes how many rows DuckDB reads in each pass."""
 

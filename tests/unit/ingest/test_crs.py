@@ -94,14 +94,6 @@ def test_unsuitable_coordinate_systems_are_refused(crs: str, words: str) -> None
     assert caught.value.field == "columns.crs"
 
 
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [("", "EPSG:4326"), ("2056", "EPSG:2056"), (" epsg:25832 ", "EPSG:25832")],
-)
-def test_a_code_may_be_written_in_any_usual_way(text: str, code: str) -> None:
-    assert Columns(crs=text).crs == code
-
-
 def test_a_schema_survives_json_to_the_last_bit() -> None:
     area = StudyArea.from_bounds(-10.000000000000002, 1 / 3, 10, 60)
     declared = schema(UTM, area=area, time_zone="Europe/Vienna")

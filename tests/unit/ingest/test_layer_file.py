@@ -13,7 +13,6 @@ from typing import Any
 
 import geopandas
 import numpy as np
-import pandas as pd
 import pyogrio
 import pytest
 import shapely
@@ -145,25 +144,6 @@ def test_densities_and_places_are_read_too(tmp_path: Path) -> None:
     assert np.allclose(places.longitude, stops.geometry.x, rtol=0, atol=1e-6)
 
 
-def test_numbers_of_a_table_are_keys_as_people_write_them(tmp_path: Path) -> None:
-    table = regions(BRUSSELS)
-    table["geoid"] = [360610001.0 + each for each in range(12)]
-    zones = Zones.from_geojson(convert(write(table, "parquet", tmp_path), tmp_path))
-    assert zones.keys[:2] == ("360610001", "360610002")
-
-
-def test_a_layer_of_several_is_chosen_by_name(tmp_path: Path) -> None:
-    table = regions(BRUSSELS)
-    table.to_file(tmp_path / "a.gpkg", layer="districts", driver="GPKG")
-    table[:5].to_file(tmp_path / "a.gpkg", layer="wards of 2026", driver="GPKG")
-    with pytest.raises(InvalidInput, match="'districts', 'wards of 2026'; name") as refusal:
-        convert(tmp_path / "a.gpkg", tmp_path)
-    assert refusal.value.field == "file_layer"
-    (tmp_path / "b").mkdir()
-    document = convert(tmp_path / "a.gpkg", tmp_path / "b", layer="wards of 2026")
-    assert len(document["features"]) == 5
-
-
 @pytest.mark.parametrize("form", ["shapefile", "parquet"])
 def test_a_file_without_a_coordinate_system_needs_its_code(form: str, tmp_path: Path) -> None:
     table = regions(BRUSSELS).to_crs(3035)
@@ -201,20 +181,6 @@ def test_a_coordinate_system_is_a_code_of_a_flat_one(crs: str, tmp_path: Path) -
     assert refusal.value.field == "file_crs"
 
 
-def test_refusals_cross_the_border_of_the_sandbox(tmp_path: Path) -> None:
-    path = write(regions(BRUSSELS).to_crs(3035), "fgb", tmp_path)
-    with pytest.raises(InvalidInput, match="no column 'LAU_ID'") as refusal:
-        sandboxed(path, tmp_path, key="LAU_ID")
-    assert refusal.value.field == "key_property"
-
-
-def test_the_same_system_may_be_declared_again(tmp_path: Path) -> None:
-    table = regions(BRUSSELS)
-    path = write(table.to_crs(3035), "shapefile", tmp_path)
-    document = convert(path, tmp_path, crs="epsg:3035", **COLUMNS)
-    assert_same(Zones.from_geojson(document, **COLUMNS), table)
-
-
 def test_invalid_outlines_are_mended_and_cut_at_the_180th_meridian(tmp_path: Path) -> None:
     bow = shapely.Polygon([(4.3, 50.8), (4.4, 50.9), (4.4, 50.8), (4.3, 50.9), (4.3, 50.8)])
     table = geopandas.GeoDataFrame({"key": ["a"]}, geometry=[bow], crs=4326)
@@ -227,23 +193,6 @@ def test_invalid_outlines_are_mended_and_cut_at_the_180th_meridian(tmp_path: Pat
     west, _, east, _ = zones.shapes[0].bounds
     assert (west, east) == (-180, 180)
     assert shapely.area(zones.shapes[0]) < 20
-
-
-def test_of_a_file_of_the_world_the_regions_of_the_area_are_taken(tmp_path: Path) -> None:
-    """From a world file, only the regions in the area are read.
-
-    Such files include Antarctica, which extends further south than maps do.
-    """
-    table = regions(BRUSSELS)
-    pole = geopandas.GeoDataFrame(
-        {"NUTS_ID": ["AQ"], "NUTS_NAME": ["Antarctica"], "POP": [0.0]},
-        geometry=[shapely.segmentize(shapely.box(-180, -90, 180, -70), 5)],
-        crs=4326,
-    )
-    path = write(pd.concat([table, pole]), "gpkg", tmp_path)
-    document = convert(path, tmp_path, **COLUMNS)
-    zones = Zones.from_geojson(document, key="NUTS_ID", name="NUTS_NAME")
-    assert len(zones.shapes) == len(table)
 
 
 def test_of_a_countrys_file_the_regions_of_the_area_are_taken(

@@ -64,12 +64,6 @@ def test_a_file_without_rows_is_accepted(tmp_path: Path) -> None:
     assert (rows_read.num_rows, report.read) == (0, 0)
 
 
-def test_columns_with_dots_in_their_names_are_found(tmp_path: Path) -> None:
-    columns = {"gps.lat": [45.0], "gps.lon": [5.0], "gps": ["x"], "who": ["anna"]}
-    declared = schema(Columns(longitude="gps.lon", latitude="gps.lat", person="gps"))
-    assert read_columns(written(tmp_path, columns), declared)[0].num_rows == 1
-
-
 @pytest.mark.parametrize(
     ("role", "values", "words"),
     [
@@ -89,28 +83,6 @@ def test_columns_of_unsuitable_types_are_refused(
     assert error.field == {
         "lat": "columns.latitude", "lon": "columns.longitude", "who": "columns.person"
     }[role]  # fmt: skip
-
-
-def test_it_refuses_a_time_of_day_as_a_time(tmp_path: Path) -> None:
-    columns = Columns(longitude="lon", latitude="lat", person="who", time="t")
-    path = written(tmp_path, {**GOOD, "t": pa.array([1, 2], pa.time32("s"))})
-    assert fault(path, schema(columns)).field == "columns.time"
-
-
-def test_a_missing_column_is_named_with_those_like_it(tmp_path: Path) -> None:
-    error = fault(written(tmp_path, {"who": ["a"], "latitude": [1.0], "lon": [1.0]}))
-    assert error.field == "columns.latitude"
-    assert "did you mean 'latitude'?" in error.message
-
-
-def test_it_refuses_two_columns_of_one_name(tmp_path: Path) -> None:
-    table = pa.Table.from_arrays([pa.array([1.0])] * 4, ["who", "lat", "lon", "lat"])
-    assert "'lat' more than once" in fault(written(tmp_path, table)).message
-
-
-def test_it_refuses_more_than_ten_thousand_columns(tmp_path: Path) -> None:
-    table = pa.table({f"c{i}": [1] for i in range(10_001)})
-    assert "10,001 columns" in fault(written(tmp_path, table)).message
 
 
 @pytest.mark.parametrize("keep", [4, 11, 12, 200, -1, -9])
@@ -185,20 +157,6 @@ def nested_crs(depth: int) -> Any:
 )  # fmt: skip
 def test_it_reads_geoparquet_in_degrees(tmp_path: Path, crs: Any) -> None:
     assert read_columns(written(tmp_path, geo_table(crs)), GEOMETRY)[0].num_rows == 1
-
-
-def test_it_reads_what_geopandas_writes(tmp_path: Path) -> None:
-    geopandas = pytest.importorskip("geopandas")
-    points = geopandas.GeoDataFrame(
-        {"who": ["a", "b"]}, geometry=geopandas.points_from_xy([5, 6], [45, 46]), crs=4326
-    )
-    path = tmp_path / "upload.parquet"
-    points.to_parquet(path)
-    assert read_columns(path, GEOMETRY)[0].num_rows == 2
-    points.to_crs(3857).to_parquet(path)
-    error = fault(path, GEOMETRY)
-    assert "'EPSG:3857', but EPSG:4326 is declared; declare EPSG:3857, or export" in error.message
-    assert error.field == "columns.crs"
 
 
 @pytest.mark.parametrize(

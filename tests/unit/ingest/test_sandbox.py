@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import subprocess
@@ -87,19 +86,6 @@ def test_every_way_of_ending_has_its_error(
     monkeypatch.setattr(sys, "executable", shim(tmp_path, path))
     with pytest.raises(error, match=words):
         sandbox.run("any", {}, tmp_path, silent, dict, silence=1)
-
-
-@pytest.mark.parametrize("suggested", [{"longitude": 5}, {"unknown": ""}], ids=str)
-def test_an_invalid_preview_is_not_blamed_on_the_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suggested: dict[str, Any]
-) -> None:
-    program, path = tmp_path / "forge.py", tmp_path / "a.parquet"
-    forged = {"result": {"columns": [], "rows": [], "suggested": suggested, "hints": []}}
-    program.write_text(f"print({json.dumps(forged)!r})")
-    pq.write_table(pa.table(GOOD), path)
-    monkeypatch.setattr(sys, "executable", shim(tmp_path, program))
-    with pytest.raises(RuntimeError, match="says what it may not: InvalidInput"):
-        preview(path, "a.parquet")
 
 
 def test_a_worker_that_only_sends_messages_is_terminated(

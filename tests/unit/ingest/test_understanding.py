@@ -279,14 +279,6 @@ def test_a_date_and_its_clock_may_stand_in_two_columns(
     assert (columns.time_format, understanding.accepted) == (formats, 9)
 
 
-def test_of_two_readings_that_mean_the_same_one_is_offered(tmp_path: Path) -> None:
-    content = "device;lat;lon\n" + "".join(f"p{n};52,5{n};13,4{n}\n" for n in range(10, 90))
-    wrong = Columns(longitude="lon", latitude="lat", person="device", delimiter="semicolon")
-    understanding = understood(tmp_path, content, columns=wrong)
-    labels = [str(each.label) for each in understanding.alternatives]
-    assert labels == ["Positions as numbers with a decimal comma"]
-
-
 @pytest.mark.parametrize(
     "names",
     [
@@ -305,12 +297,6 @@ def test_of_two_readings_that_mean_the_same_one_is_offered(tmp_path: Path) -> No
 def test_columns_are_known_by_their_names_in_many_languages(names: tuple[str, ...]) -> None:
     found = suggest(names)
     assert (found.latitude, found.longitude, found.person, found.time) == names
-
-
-@pytest.mark.parametrize("name", ["KundenNr", "idcliente", "numcliente", "DeviceNo", "Geraetenr"])
-def test_compounds_name_whose_number_it_is(name: str) -> None:
-    assert suggest([name, "lat", "lon"]).person == name
-    assert suggest(["casino", "number", "Kundenkonto"]).person == ""
 
 
 TRACK_POINT = '<trkpt lat="52.{}" lon="13.{}"><time>2026-05-01T12:00:00Z</time></trkpt>'
