@@ -12,6 +12,7 @@ import pytest
 from dpgeo.releases import private_draw, rehearsal
 from tests.migrated import copied_into_memory
 from tests.randomness import SeededEntropy
+from tests.web.desk import Desk, make_desk
 
 
 @pytest.fixture(scope="session")
@@ -27,3 +28,9 @@ def fixed_noise(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     entropy = SeededEntropy(zlib.crc32(request.node.nodeid.encode()))
     for module in (private_draw, rehearsal):
         monkeypatch.setattr(module, "SystemEntropy", lambda: entropy)
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """Make an organisation with a signed-in administrator."""
+    return make_desk()

@@ -6,7 +6,6 @@ import itertools
 from pathlib import Path
 
 import pytest
-from django.contrib.admin.models import LogEntry
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Group, Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -25,7 +24,6 @@ from tests.makers import make_dataset, make_organisation, make_ready, make_relea
 pytestmark = pytest.mark.django_db
 
 ADD = "/admin/datasets/upload/add/"
-VESSBY = Path(__file__).parents[2] / "fixtures" / "vessby-small.csv"
 
 LISTS = [
     "accounts_organisation",
@@ -148,27 +146,6 @@ DECLARATION = {
 }
 
 
-def test_an_administrator_declares_a_dataset_and_is_led_to_its_first_file() -> None:
-    organisation = make_organisation()
-    client = signed_in(make_user(organisation, Role.ADMINISTRATOR, is_staff=True))
-    address = reverse("admin:datasets_dataset_add")
-    assert reverse("desk-where") in client.get(address).content.decode()
-    typed = {
-        "public_attributes": "app: 1.4, 2.0",
-        "measures": "speed: 0 to 120 km/h",
-        "categories": "mode: walk, bike",
-    }
-    answer = client.post(address, {**DECLARATION, "organisation": organisation.pk, **typed})
-    dataset = Dataset.objects.get(title="Ferries")
-    assert answer.headers["Location"] == f"{ADD}?dataset={dataset.pk}"
-    assert (str(dataset.ledger.total), dataset.licence) == ("2", "CC0 1.0")
-    assert dataset.area.bounds == (10, 50, 10.1, 50.1)
-    assert [each.column for each in dataset.attributes] == ["app"]
-    assert [each.unit for each in dataset.measured] == ["km/h"]
-    assert [each.values for each in dataset.categorised] == [("walk", "bike")]
-    assert LogEntry.objects.get().object_id == str(dataset.pk)
-
-
 def test_a_steward_declares_without_a_budget_and_grants_none() -> None:
     organisation = make_organisation()
     client = signed_in(make_user(organisation, Role.STEWARD, is_staff=True))
@@ -177,27 +154,6 @@ def test_a_steward_declares_without_a_budget_and_grants_none() -> None:
     assert client.post(address, words).context["errors"].keys() == {"budget"}
     assert client.post(address, {**words, "budget": ""}).status_code == 302
     assert Dataset.objects.get().ledger.total == 0
-
-
-def test_a_file_is_uploaded_in_the_admin_and_its_columns_follow() -> None:
-    dataset = make_dataset(make_organisation())
-    client = member(dataset)
-    form = client.get(f"{ADD}?dataset={dataset.pk}").content.decode()
-    assert f'<option value="{dataset.pk}" selected>' in form
-    with VESSBY.open("rb") as file:
-        answer = client.post(ADD, {"dataset": dataset.pk, "file": file})
-    upload = Upload.objects.get()
-    assert (upload.dataset, upload.file_name) == (dataset, VESSBY.name)
-    assert answer.headers["Location"] == reverse("desk-upload", args=[upload.pk])
-    page = client.get(answer.headers["Location"]).content.decode()
-    assert reverse("admin:index") in page
-    back = client.get(reverse("admin:datasets_upload_change", args=[upload.pk])).content.decode()
-    assert answer.headers["Location"] in back
-    with VESSBY.open("rb") as file:
-        sent = client.post(
-            ADD, {"dataset": dataset.pk, "file": file}, headers={"accept": "application/json"}
-        )
-    assert sent.json()["next"].startswith("/desk/uploads/")
 
 
 def test_staff_of_others_declare_and_upload_nothing_here() -> None:

@@ -101,32 +101,6 @@ def test_each_bad_task_is_reported_and_the_rest_planned(release: Release) -> Non
     assert all(bool(t["plans"]["uniform"]["explanation"]) for t in tasks[:-1])
 
 
-@pytest.mark.parametrize(
-    ("change", "field"),
-    [
-        ({"target": 1.5}, "target"),
-        ({"target": "high"}, "target"),
-        ({"willingness": 0}, "willingness"),
-        ({"travel_metres": 1e9}, "travel_metres"),
-        ({"total_reward": -1}, "total_reward"),
-        ({"total_reward": 10**400}, "total_reward"),
-        ({"worker_share": 0}, "worker_share"),
-        ({"model": "square"}, "model"),
-        ({"density": "guessed"}, "density"),
-        ({"allocations": []}, "allocations"),
-        ({"allocations": ["uniform", "uniform"]}, "allocations"),
-        ({"tasks": {}}, "tasks"),
-        ({"tasks": [HILL] * 10_001}, "tasks"),
-        ({"tasks": [HILL] * 101, "geocast": True}, "geocast"),
-        ({"speed": 3}, "speed"),
-    ],
-)
-def test_invalid_settings_are_refused_by_name(
-    release: Release, change: dict[str, Any], field: str
-) -> None:
-    assert plan(release, status=400, **change)["field"] == field
-
-
 def test_drafts_and_withdrawn_maps_are_not_planned_on() -> None:
     dataset = make_dataset()
     draft = install(dataset, contour_release(), published=False)

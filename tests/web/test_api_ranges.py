@@ -19,7 +19,6 @@ from tests.unit.artefacts.releases import (
     grid_release,
     slices_release,
     zone_averages_release,
-    zone_quartiles_release,
 )
 from tests.web.api import Program
 from tests.web.published import install, make_dataset
@@ -96,27 +95,6 @@ def test_a_release_of_averages_answers_with_a_mean_and_its_interval() -> None:
     (outside,) = program.ask("POST", address, {"bbox": [1, 1, 2, 2]})["results"]
     assert outside["average"] is None
     assert program.ask("POST", query(), {"bbox": WHOLE})["results"][0]["average"] is None
-
-
-def test_a_release_of_quartiles_answers_with_these_and_their_intervals() -> None:
-    address, program = query(released=zone_quartiles_release()), Program()
-    (single,) = program.ask("POST", address, {"bbox": [4.3, 52.16, 4.8, 52.35]})["results"]
-    found = single["quartiles"]
-    assert (found["title"], found["unit"]) == ("Speed, as driven", "km/h")
-    values = [found[name]["estimate"] for name in ("lower", "median", "upper")]
-    assert values == sorted(values)
-    assert values[1] == pytest.approx(24.6, abs=0.2)
-    for name in ("lower", "median", "upper"):
-        assert found[name]["low"] <= found[name]["estimate"] <= found[name]["high"]
-        # The histogram has bins of width 5, and the interval of a quartile ends at edges of bins.
-        assert found[name]["low"] % 5 == found[name]["high"] % 5 == 0
-    assert single["average"] is None
-    assert single["low"] < single["estimate"] < single["high"]
-    (few,) = program.ask("POST", address, {"bbox": [4.3, 52.0, 4.9, 52.09]})["results"]
-    assert few["quartiles"]["median"] == {"estimate": None, "low": None, "high": None}
-    assert any("too few records" in note for note in few["notes"])
-    (outside,) = program.ask("POST", address, {"bbox": [1, 1, 2, 2]})["results"]
-    assert outside["quartiles"] is None
 
 
 @pytest.mark.parametrize(

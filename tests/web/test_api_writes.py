@@ -44,11 +44,6 @@ pytestmark = pytest.mark.django_db
 NAMED = {"Idempotency_Key": "monday"}
 
 
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
-
-
 @pytest.fixture(autouse=True)
 def folder(settings: Any, tmp_path: Path) -> Path:
     """Return the folder of unfinished uploads for one test."""
@@ -288,39 +283,6 @@ def test_private_answers_to_a_key_are_stored_in_no_cache(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "field"),
-    [
-        (b"", 400, ""),
-        (b"{", 400, ""),
-        (b"[]", 400, ""),
-        (b"null", 400, ""),
-        (b"\xff\xfe", 400, ""),
-        (b'{"title": NaN}', 400, ""),
-        (b'{"title": "a", "title": "b"}', 400, ""),
-        (b'{"a":' * 100_000, 400, ""),
-        (b"[" * 1_000_000, 400, ""),
-        (b'{"title": ' + b"9" * 100_000 + b"}", 400, ""),
-        (b'{"title": "' + b"x" * 3_000_000 + b'"}', 413, ""),
-        (b'{"titel": "a"}', 400, "titel"),
-        (b'{"\\ud800": "a"}', 400, "\ud800"),
-        (b'{"licence": "CC0"}', 400, "title"),
-        (b'{"title": 5, "licence": "a", "unit": "person", "study_area": {}}', 400, "title"),
-        (b'{"title": null}', 400, "title"),
-        (b'{"title": "\\ud800"}', 400, "title"),
-    ],
-)
-def test_a_body_that_is_not_a_json_object_is_refused(
-    desk: Desk, body: bytes, status: int, field: str
-) -> None:
-    program = program_of(desk)
-    headers = {"Content_Type": "application/json"}
-    problem = program.ask("POST", "/api/v1/datasets", body, status, **headers)
-    assert problem.get("field", "") == field
-    assert problem["detail"]
-    assert not Dataset.objects.exists()
-
-
-@pytest.mark.parametrize(
     ("change", "field"),
     [
         ({"title": ""}, "title"),
@@ -330,18 +292,12 @@ def test_a_body_that_is_not_a_json_object_is_refused(
         ({"study_area": {}}, "study_area"),
         ({"study_area": {"type": "Polygon", "coordinates": "abc"}}, "study_area"),
         ({"study_area": {"type": "Polygon", "coordinates": [[[400.17, 50]]]}}, "study_area"),
-        ({"study_area": {"type": "Point", "coordinates": [10, 50]}}, "study_area"),
-        ({"study_area": {"type": ["Polygon"], "coordinates": {"a": 1}}}, "study_area"),
-        ({"study_area": {"type": "GeometryCollection", "geometries": [None]}}, "study_area"),
-        ({"study_area": []}, "study_area"),
         ({"time_zone": "Mars/Olympus"}, "time_zone"),
         ({"time_zone": "../../etc/passwd"}, "time_zone"),
         ({"budget": "0"}, "budget"),
         ({"budget": "1e-7"}, "budget"),
         ({"budget": "1e999999999"}, "budget"),
         ({"budget": "NaN"}, "budget"),
-        ({"budget": True}, "budget"),
-        ({"budget": []}, "budget"),
         ({"budget": None}, "budget"),
         ({"slug": "a b"}, "slug"),
         ({"slug": "x" * 81}, "slug"),
@@ -835,23 +791,6 @@ def test_an_unreadable_file_is_done_and_not_usable(desk: Desk) -> None:
 
 
 # The next tests are about open transfers.
-
-
-def test_open_files_are_listed_and_can_be_given_up(desk: Desk) -> None:
-    program, dataset = program_of(desk), desk.declare()
-    other = desk.declare(title="Other")
-    home = f"/api/v1/datasets/{dataset.slug}/uploads"
-    arriving = program.announce(dataset.slug)
-    waiting = program.upload(dataset.slug)
-    program.upload(other.slug)
-    open_files = program.ask("GET", home)["results"]
-    assert [each["url"] for each in open_files] == [arriving, waiting]
-    assert [each["state"] for each in open_files] == ["receiving", "received"]
-    for each in open_files:
-        program.ask("DELETE", each["url"], status=204)
-    assert program.ask("GET", home)["results"] == []
-    assert Transfer.objects.count() == 0
-    program_of(desk, Scope.JOBS_READ).ask("GET", home, status=403)
 
 
 def test_a_key_is_shown_the_open_files_that_it_announced_and_no_others(desk: Desk) -> None:

@@ -30,11 +30,6 @@ pytestmark = pytest.mark.django_db
 LIST = "/desk/audit/"
 
 
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
-
-
 def last(kind: EventKind) -> Event:
     return Event.objects.filter(kind=kind).first() or pytest.fail(f"no event {kind}")
 

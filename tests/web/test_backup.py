@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import signal
 import tarfile
 import time
 from collections.abc import Callable, Iterator
@@ -538,37 +537,6 @@ def test_older_backups_expire_and_other_files_stay(tmp_path: Path) -> None:
     assert backup_module.backups_expire(folder=tmp_path, keep=2) == 3
     left = {path.name for path in tmp_path.iterdir()}
     assert left == {*names[2:], parts[1], "notes.txt"}
-
-
-@pytest.mark.usefixtures("old")
-def test_backups_are_repeated_until_the_service_is_stopped(
-    backups: Backups, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """If a backup fails, the service goes on and makes the next one."""
-    published(make_desk())
-    usual, tries = backup_module.backup_make, []
-
-    def once_without_space(**options: Any) -> Any:
-        tries.append(options)
-        if len(tries) == 1:
-            raise OSError(28, "No space left on device")
-        made = usual(**options)
-        os.kill(os.getpid(), signal.SIGTERM)
-        return made
-
-    before = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT)}
-    monkeypatch.setattr("dpgeo.commands.management.commands.backup.backup_make", once_without_space)
-    monkeypatch.setattr("dpgeo.commands.management.commands.backup.RETRY_SECONDS", 0.01)
-    errors = io.StringIO()
-    words = [str(backups.folder), "--recipient", backups.recipient, "--every", "1"]
-    try:
-        with pytest.raises(SystemExit):
-            call_command("backup", *words, stdout=io.StringIO(), stderr=errors)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    assert "OSError" in errors.getvalue()
-    assert len(list(backups.folder.glob("dpgeo-*.tar.age"))) == 2
 
 
 def test_a_file_that_is_deleted_meanwhile_makes_the_backup_begin_again(

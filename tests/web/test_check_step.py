@@ -10,15 +10,9 @@ from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_create, dataset_discard
 from dpgeo.datasets.uploads import upload_receive
 from dpgeo.spatial.area import StudyArea
-from tests.web.desk import Desk, make_desk
+from tests.web.desk import Desk
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def desk() -> Desk:
-    """Make an organisation with a signed-in administrator."""
-    return make_desk()
 
 
 def received(

@@ -13,23 +13,18 @@ from typing import Any
 import httpx
 import pyarrow.parquet
 import pytest
-import shapely
 from django.test import Client
 from dpgeo_client import ApiError, Catalogue, NetworkError, upload
 from dpgeo_client import Release as Read
-from dpgeo_client.slices import read_slice
 
 from dpgeo.core.levels import make_level
 from dpgeo.core.released import Released
-from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.postprocess.layers import layers
 from tests.makers import ask_for
 from tests.requirements import need
 from tests.unit.artefacts.releases import (
     examples,
-    flows_release,
     grid_release,
-    places_release,
     slices_release,
 )
 from tests.web.published import install, make_dataset
@@ -127,39 +122,6 @@ def test_a_map_by_time_is_in_long_form() -> None:
         assert layer.value is not None
         assert mine["estimate"].tolist() == layer.value.tolist()
         assert release.to_geopandas(layer.name)["estimate"].tolist() == layer.value.tolist()
-
-
-def test_flows_are_tables_of_lines_and_answer_from_here_to_there() -> None:
-    release = read(flows_release())
-    assert [each.layer for each in release.slices] == ["flows-00-12", "flows-12-24"]
-    lines = release.to_geopandas("flows-00-12")
-    assert set(lines.geometry.geom_type) == {"LineString"}
-    assert lines.loc[lines["origin"] == "n", "estimate"].tolist() == [410]
-    north, south = (4, 52.2, 5, 53), shapely.box(4, 52, 5, 52.1)
-    assert release.query_flow(north, south)["estimate"] == -7 + 4
-    assert release.query_flow(north, south, "flows-00-12")["estimate"] == -7
-    assert release.query_flow(destination=south)["estimate"] == 9 - 31
-    with pytest.raises(ApiError, match="no flows"):
-        read(grid_release()).query_flow(north, south)
-
-
-def test_the_busiest_places_come_from_the_client() -> None:
-    release = read(places_release(by_time=True))
-    assert [each["name"] for each in release.top(2)["results"]] == ["Post", "Station"]
-    assert release.top(1, "12-24")["results"][0]["name"] == "Market"
-    with pytest.raises(ApiError, match="context"):
-        release.top(context="noon")
-
-
-def test_every_division_of_time_has_its_times() -> None:
-    for slices in TIME_SLICES.values():
-        for key, title in zip(slices.keys, slices.titles, strict=True):
-            read_as = read_slice(f"cells-{key}", title)
-            assert read_as.start, key
-            assert read_as.end > read_as.start or read_as.end.endswith("24:00"), key
-    assert read_slice("cells-5-friday", "Friday")[2:] == ("Friday 00:00", "Friday 24:00")
-    assert read_slice("cells-working-days", "")[2:] == ("Monday 00:00", "Friday 24:00")
-    assert read_slice("cells-spring", "Spring")[2:] == ("", "")
 
 
 def test_tables_carry_the_guarantee_the_licence_and_the_citation(tmp_path: Path) -> None:
@@ -283,16 +245,3 @@ class _Store:
                 raise httpx.ReadError("Connection reset by peer")
             self.arrived += request.content
         return httpx.Response(204, headers={"upload-offset": str(len(self.arrived))})
-
-
-def test_a_radius_map_is_a_table_of_bands_lines_and_what_is_out_of_reach() -> None:
-    release = read(grid_release())
-    frame = release.radius_map(5, willingness=800, travel_metres=9000, worker_share=0.2, lattice=24)
-    assert {"band", "line"} <= set(frame["feature"]) <= {"band", "line", "out_of_reach"}
-    assert frame.crs == "EPSG:4326"
-    assert frame.attrs["reward"] == 5
-    assert frame.attrs["settings"]["travel_metres"] == 9000
-    bands = frame[frame["feature"] == "band"]
-    assert (bands["from_metres"] < bands["to_metres"]).all()
-    with pytest.raises(ApiError, match="above 0"):
-        release.radius_map(5, target=0)

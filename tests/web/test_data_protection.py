@@ -31,11 +31,6 @@ TYPED = {
 }
 
 
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
-
-
 def text_of(page: bytes) -> str:
     """Return the text of the page with the assessment."""
     article = page.decode().partition("<article")[2].partition("</article>")[0]

@@ -23,12 +23,6 @@ def test_a_very_large_budget_is_accepted_with_a_warning() -> None:
     assert "promises next to nothing" not in usual.content.decode()
 
 
-@pytest.fixture
-def desk() -> Desk:
-    """Make an organisation with a signed-in administrator."""
-    return make_desk()
-
-
 def test_it_asks_strangers_to_sign_in(client: Client) -> None:
     answer = client.get("/desk/")
     assert answer.status_code == 302
@@ -56,29 +50,19 @@ def test_it_declares_a_dataset_and_continues_to_the_upload(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("title", "", "This field is required."),
         ("west", "", "Give the western side in degrees, such as -74.05"),
-        ("east", "", "Give the eastern side in degrees, such as -73.90"),
-        ("west", "north", "Enter a number."),
         ("west", "nan", "Enter a number."),
         ("north", "400.17", "must lie between"),
         ("south", "51", "swap them"),
         ("outline", "{", "not both"),
         ("budget", "0", "Must be greater than zero"),
-        ("budget", "-1", "Must be greater than zero"),
-        ("budget", "NaN", "Must be a finite number"),
         ("budget", "much", "is not a number"),
-        ("budget", "0.1234567", "more than six decimals"),
         ("budget", "", "Give the total budget"),
         ("time_zone", "Moon/Crater", "Europe/London"),
         ("public_attributes", "app", "has no colon"),
-        ("public_attributes", "app: other", "always included"),
-        ("public_attributes", "time: 1", "another column"),
         ("measures", "speed", "0 to 120 km/h"),
-        ("measures", "speed: 5 to 5 km/h", "above its lower limit"),
         ("measures", "plz: 0 to 99999", "usual name for a place"),
         ("categories", "mode", "has no colon"),
-        ("categories", "mode: other", "always included"),
         ("categories", "device_id: a, b", "identifier"),
     ],
 )

@@ -12,7 +12,7 @@ from dpgeo.budgets.services import Accounting
 from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Release
 from dpgeo.releases.states import ReleaseState
-from tests.web.desk import Desk, make_desk
+from tests.web.desk import Desk
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
@@ -25,11 +25,6 @@ FIELDS = {
     "bounding": "random",
     "totals": "0",
 }
-
-
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
 
 
 @pytest.fixture

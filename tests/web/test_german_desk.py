@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import gettext as gettext_module
-import html
 import io
 import json
 import re
 from collections.abc import Iterator
-from fractions import Fraction
 
 import pytest
 from django.conf import settings
@@ -22,12 +20,9 @@ from dpgeo.crowdsourcing.services import campaign_create
 from dpgeo.datasets.layers import public_layer_add
 from dpgeo.datasets.models import UploadState
 from dpgeo.datasets.provenance import PublicSource
-from dpgeo.datasets.uploads import upload_confirm, upload_receive
-from dpgeo.ingest.schema import Columns
-from dpgeo.jobs.phrase_field import read_phrase, store_phrase
-from dpgeo.jobs.services import job_create, job_fail, job_lease
+from dpgeo.datasets.uploads import upload_receive
+from dpgeo.jobs.phrase_field import read_phrase
 from dpgeo.pages.rendering import say
-from dpgeo.phrases import Phrase
 from dpgeo.releases.services import release_publish, release_run
 from tests.makers import SOURCE
 from tests.web.api import AREA, DECLARATION, program_of
@@ -191,11 +186,6 @@ def test_a_stored_text_that_is_no_phrase_is_shown_as_it_is(text: str) -> None:
     assert str(read_phrase(text)) == text
 
 
-def test_a_phrase_whose_values_cannot_be_stored_is_kept_in_english() -> None:
-    phrase = Phrase("{count} rows", count=Fraction(3, 2))  # type: ignore[arg-type]
-    assert str(read_phrase(store_phrase(phrase))) == "3/2 rows"
-
-
 @pytest.mark.parametrize(
     ("refusal", "said"),
     [
@@ -222,24 +212,3 @@ def test_refusals_are_said_in_german_with_their_values(refusal: DpgeoError, said
     assert said in say(refusal)
     with translation.override("en"):
         assert say(refusal) == refusal.message
-
-
-@pytest.mark.django_db
-@pytest.mark.usefixtures("german")
-def test_a_column_named_like_a_sentence_is_shown_as_it_is(desk: Desk) -> None:
-    dataset = desk.declare(title="Wege")
-    file = io.BytesIO(f'who,lon,lat,"{ODD}"\na,10.05,50.05,b\n'.encode())
-    upload = upload_receive(dataset=dataset, file=file, file_name="a.csv", created_by=desk.user)
-    columns = Columns(person="wer", longitude="lon", latitude="lat")
-    with pytest.raises(InvalidInput) as refused:
-        upload_confirm(upload=upload, columns=columns)
-    text = say(refused.value)
-    assert text == f"Die Datei hat keine Spalte 'wer'; sie hat who, lon, lat, {ODD}."
-    upload.job = job_create(task="datasets.ingest")
-    upload.state = UploadState.FAILED
-    upload.save()
-    lease = job_lease(job_id=upload.job.pk)
-    assert lease
-    job_fail(job_id=upload.job.pk, lease=lease, reason=refused.value.phrase)
-    page = desk.client.get(f"/de/desk/uploads/{upload.pk}/").content.decode()
-    assert text in html.unescape(page)

@@ -8,19 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.cache import cache
 from django.core.management import call_command
 from django.test import Client
 
 from dpgeo.ground import archives
 from dpgeo.ground.map_names import WorldNames
 from dpgeo.ground.world_search import WorldSearch
-from dpgeo.spatial.area import StudyArea
-from tests.maps import grid_release
 from tests.unit.ground.files import TILES
 from tests.unit.spatial.test_named_places import SHAPES
 from tests.unit.spatial.test_named_places import world as invented_world
-from tests.web.published import install, make_dataset
 
 BOX = "9.50,47.12,9.54,47.16"
 
@@ -62,35 +58,6 @@ def test_added_ground_is_served_tile_by_tile(client: Client, folder: Path) -> No
         assert client.get(f"/ground/{missing}").status_code == 404
     ground("remove", "here")
     assert ground("list") == ""
-
-
-@pytest.mark.django_db
-def test_maps_name_the_ground_that_touches_them(client: Client, folder: Path) -> None:
-    cache.clear()
-    ground("add", TILES, "--name", "here", "--bbox", BOX)
-    (tiles,) = folder.glob("*.pmtiles")
-    near, far = (
-        install(make_dataset(area=area), grid_release(area, 16))
-        for area in (
-            StudyArea.from_bounds(9.5, 47.1, 9.6, 47.2),
-            StudyArea.from_bounds(10.0, 50.0, 10.2, 50.1),
-        )
-    )
-    document = client.get(f"/maps/{near.pk}/basemap.json").json()
-    assert document["ground"] == [
-        {
-            "tiles": f"/ground/{tiles.stem}/{{z}}/{{x}}/{{y}}",
-            "bounds": [9.5, 47.12, 9.54, 47.16],
-            "zooms": [0, 14],
-            "attribution": "© OpenStreetMap contributors",
-            "searchable": True,
-        }
-    ]
-    assert client.get(f"/maps/{far.pk}/basemap.json").json()["ground"] == []
-    assert "© OpenStreetMap contributors" in client.get(f"/maps/{near.pk}/").content.decode()
-    assert 'action="/places/"' in client.get(f"/maps/{near.pk}/").content.decode()
-    elsewhere = client.get(f"/maps/{far.pk}/").content.decode()
-    assert "OpenStreetMap" not in elsewhere
 
 
 @pytest.fixture

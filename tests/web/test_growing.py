@@ -36,7 +36,7 @@ from dpgeo.releases.services import release_publish, release_run
 from tests.makers import make_dataset, make_received, make_release, make_request, quote_release
 from tests.storages import use_empty_storages
 from tests.web.api import DECLARATION, program_of
-from tests.web.desk import Desk, make_desk
+from tests.web.desk import Desk
 
 pytestmark = pytest.mark.django_db
 
@@ -348,26 +348,6 @@ def test_what_further_files_do_is_fixed_by_the_first_confirmation(dataset: Datas
         make_dataset(new_files="merge")
 
 
-def test_points_of_many_files_are_moved_in_shards(dataset: Dataset, settings: Any) -> None:
-    settings.DPGEO_ROWS_PER_SHARD = 10
-    dataset = make_dataset(new_files="append", points_budget=make_level("ln 16", 200))
-    add(dataset, month(1, range(30)))
-    add(dataset, month(2, range(20)))
-    release = make_release(
-        dataset,
-        mechanism="planar-laplace",
-        parameters={"level": "ln(2)", "radius": 200, "cells": 16},
-        epsilon=None,
-        bound=1,
-        from_day="2026-02-01",
-        to_day="2026-02-28",
-    )
-    assert release.job.state == JobState.DONE, release.job.failure
-    content = released_of(release).content
-    assert isinstance(content, PointsRelease)
-    assert len(content.longitude) == 20
-
-
 def test_record_shards_of_many_files_have_every_record_once(settings: Any) -> None:
     settings.DPGEO_ROWS_PER_SHARD = 7
     points = make_level("ln 16", 200)
@@ -391,11 +371,6 @@ def test_record_shards_of_many_files_have_every_record_once(settings: Any) -> No
     content = released_of(release).content
     assert isinstance(content, PointsRelease)
     assert len(content.longitude) == 50
-
-
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
 
 
 def test_the_number_of_files_is_not_public(desk: Desk) -> None:

@@ -32,7 +32,7 @@ from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_publish
 from tests.makers import make_dataset, make_ready, make_release, quote_release
 from tests.web.api import program_of
-from tests.web.desk import Desk, make_desk
+from tests.web.desk import Desk
 
 pytestmark = pytest.mark.django_db
 
@@ -53,12 +53,6 @@ def make_paid(accounting: Accounting | None) -> Dataset:
     if accounting is None:
         return make_dataset(budget=Fraction(3))
     return make_dataset(budget=Fraction(3), accounting=accounting)
-
-
-@pytest.fixture
-def desk() -> Desk:
-    """Make a desk whose user may set budgets."""
-    return make_desk()
 
 
 def test_noise_is_four_times_that_of_a_person_for_households_of_four(tmp_path: Path) -> None:

@@ -35,14 +35,9 @@ from tests.makers import (
     make_user,
 )
 from tests.web.api import Program, program_of
-from tests.web.desk import Desk, make_desk
+from tests.web.desk import Desk
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
 
 
 def wards(dataset: Dataset) -> dict[str, Any]:
@@ -202,26 +197,6 @@ STOPS = """line,stop,lon,lat
 def stops(**changes: Any) -> dict[str, Any]:
     """Return a request that declares a layer of places, given as CSV text."""
     return {"name": "stops", "kind": "places", "layer": STOPS, **changes}
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"layer": STOPS + "2,Moon,0.0,0.0\n"}, "'4' lies outside the study area"),
-        ({"layer": STOPS + ",Nowhere,10.06,50.02\n"}, "'4' is an orphan: it has no line"),
-        ({"layer": STOPS + "Mill,1,10.06,50.02\nMill,2,10.06,50.02\n"}, "runs in a circle"),
-        ({"levels": "country, line"}, "'country', which is named as a level"),
-        ({"layer": "line,stop\n"}, "no column longitude"),
-    ],
-)
-def test_bad_hierarchies_are_refused_by_name(
-    desk: Desk, changes: dict[str, str], words: str
-) -> None:
-    dataset = desk.declare()
-    address = f"/api/v1/datasets/{dataset.slug}/layers"
-    refusal = program_of(desk).ask("POST", address, stops(**changes), 400)
-    assert (refusal["field"], words in refusal["detail"]) == ("file", True), refusal["detail"]
-    assert not PublicLayer.objects.exists()
 
 
 def test_the_sensitivity_of_each_level_is_shown_before_anything_is_paid(desk: Desk) -> None:

@@ -35,11 +35,6 @@ MEMBERS, HELD = "/desk/members/invented-house/", "/accounts/invitation/"
 NEW = "quite other secret words"
 
 
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
-
-
 def enter(name: str = "owner") -> Client:
     client = Client(REMOTE_ADDR="192.0.2.1")
     client.post("/accounts/login/", {"username": name, "password": PASSWORD})

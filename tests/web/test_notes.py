@@ -17,7 +17,7 @@ from dpgeo.releases.publication import move, releases_publish_due
 from dpgeo.releases.services import release_publish, release_run
 from tests.makers import make_user
 from tests.web.api import program
-from tests.web.desk import Desk, make_desk
+from tests.web.desk import Desk
 from tests.web.published import install, make_dataset, make_member, make_organisation
 
 pytestmark = pytest.mark.django_db
@@ -92,12 +92,6 @@ def test_a_steward_writes_notes_and_an_approver_publishes_them(draft: Release) -
     assert releases_publish_due() == 0
     with pytest.raises(NotAllowed):
         release_annotate(release=draft, by=make_user(make_organisation("other")), notes=[])
-
-
-@pytest.fixture
-def desk() -> Desk:
-    """Make an organisation with a signed-in administrator."""
-    return make_desk()
 
 
 def rows(*notes: dict[str, Any]) -> dict[str, str]:

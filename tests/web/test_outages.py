@@ -37,7 +37,7 @@ from dpgeo.releases.services import release_run
 from tests.disks import MIB, Disk, small_disk
 from tests.tus import VERSION, announcement, piece_at
 from tests.web.api import CONTENT, DECLARATION, REQUEST, Program, program_of
-from tests.web.desk import Desk, make_desk
+from tests.web.desk import Desk
 
 pytestmark = pytest.mark.django_db
 
@@ -58,11 +58,6 @@ def disk(
         yield mounted
         caplog.clear()
         gc.collect()  # garbage collection deletes temporary files before their disk is unmounted
-
-
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
 
 
 def announce(program: Program, slug: str, size: int = len(CONTENT)) -> Any:

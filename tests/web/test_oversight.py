@@ -36,11 +36,6 @@ PAGE = "/desk/privacy/"
 NOW = timezone.now().astimezone(datetime.UTC).year
 
 
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
-
-
 def spend(dataset: Dataset, units: int, year: int, kind: EntryKind = EntryKind.DEBIT) -> None:
     """Add an entry to the dataset's ledger at the very end of a year."""
     at = datetime.datetime(year, 12, 31, 23, 59, tzinfo=datetime.UTC)

@@ -82,28 +82,6 @@ def test_members_open_a_campaign_and_anybody_a_shared_one(client: Client) -> Non
     assert "Save this plan as" in page.content.decode()
 
 
-def test_members_list_rename_share_and_delete_campaigns(client: Client) -> None:
-    release = install(make_dataset(), contour_release())
-    campaign = keep(release, shared=False)
-    assert campaign.created_by
-    client.force_login(campaign.created_by)
-    listed = client.get(reverse("desk-campaigns")).content.decode()
-    assert f"{reverse('plan')}?campaign={campaign.pk}" in listed
-    assert f"{reverse('plan')}?campaign={campaign.pk}#shows=radius" in listed
-    address = reverse("desk-campaign-change", args=[campaign.pk])
-    client.post(address, {"name": " Benches ", "shared": "on"})
-    campaign.refresh_from_db()
-    assert (campaign.name, campaign.shared) == ("Benches", True)
-    assert Client().get(reverse("plan"), {"campaign": campaign.pk}).status_code == 200
-    refused = client.post(address, {"name": ""}, follow=True).content.decode()
-    assert "1 to 200 characters" in refused
-    campaign.refresh_from_db()
-    assert (campaign.name, campaign.shared) == ("Benches", True)
-    client.post(reverse("desk-campaign-delete", args=[campaign.pk]))
-    assert not Campaign.objects.exists()
-    assert "None is saved yet" in client.get(reverse("desk-campaigns")).content.decode()
-
-
 def test_strangers_neither_see_nor_change_campaigns(client: Client) -> None:
     release = install(make_dataset(), contour_release())
     campaign = keep(release, shared=True)

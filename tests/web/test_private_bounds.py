@@ -30,7 +30,7 @@ from dpgeo.releases.services import release_publish, release_run
 from tests.makers import make_dataset, make_ready, make_release, make_request, quote_release
 from tests.noise import laplace
 from tests.web.api import program_of
-from tests.web.desk import Desk, make_desk
+from tests.web.desk import Desk
 
 pytestmark = pytest.mark.django_db
 
@@ -42,12 +42,6 @@ ASKED: dict[str, Any] = {
     "counting": "people",
     "totals": 0,
 }
-
-
-@pytest.fixture
-def desk() -> Desk:
-    """Make a desk whose user may set budgets."""
-    return make_desk()
 
 
 class Killed(BaseException):

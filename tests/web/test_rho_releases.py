@@ -39,7 +39,7 @@ from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_cancel, release_publish
 from tests.makers import make_dataset, make_ready, make_release, make_request, quote_release
 from tests.web.api import DECLARATION, program_of
-from tests.web.desk import Desk, make_desk
+from tests.web.desk import Desk
 
 pytestmark = pytest.mark.django_db
 
@@ -54,12 +54,6 @@ ASKED: dict[str, Any] = {
     "bound": 5,
     "counting": "people",
 }
-
-
-@pytest.fixture
-def desk() -> Desk:
-    """Make a desk whose user may set budgets."""
-    return make_desk()
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from dpgeo.accounts.models import Membership, Role, UsedAssertion, User
 from dpgeo.accounts.providers import check_providers
 from dpgeo.audit.models import Event, EventKind
 from tests.requirements import need
-from tests.web.desk import Desk, make_desk
+from tests.web.desk import Desk
 
 need(importlib.util.find_spec("xmlsec"), "python3-saml: make packages-full")
 
@@ -72,11 +72,6 @@ def facts(server: IdentityProvider, settings: Any) -> dict[str, Any]:
     }
     assert check_providers() == []
     return facts
-
-
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
 
 
 class Visitor:

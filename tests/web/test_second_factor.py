@@ -29,11 +29,6 @@ FACTORS, APP = "/desk/account/second-factor/", "/desk/account/second-factor/app/
 PROVE, LOGIN = "/accounts/second-factor/", "/accounts/login/"
 
 
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
-
-
 class Clock:
     """The clock that the check of codes reads; tests can set it."""
 

@@ -33,28 +33,6 @@ def get(client: Client, address: str) -> Any:
     return json.loads(answer.content)
 
 
-def test_a_release_has_the_fields_that_dcat_requires(client: Client, release: Release) -> None:
-    answer = client.get("/api/v1/catalogue")
-    assert answer["Content-Type"] == "application/ld+json"
-    catalogue = json.loads(answer.content)
-    assert {"dcterms:title", "dcterms:description", "dcterms:publisher"} <= set(catalogue)
-    (dataset,) = catalogue["dcat:dataset"]
-    assert dataset["dcterms:title"] == "Evening walks"
-    assert dataset["dcterms:issued"]["@value"] == timezone.now().date().isoformat()
-    assert dataset["dcterms:spatial"]["dcat:bbox"]["@value"].startswith("POLYGON((4.3 52.0,")
-    data = [each for each in release.files.all() if each.kind.layer and not each.kind.style]
-    assert len(dataset["dcat:distribution"]) == len(data)
-    sized = [each for each in dataset["dcat:distribution"] if "dcat:byteSize" in each]
-    assert len(sized) == sum(each.is_made for each in data) > 0
-    for distribution in sized:
-        got = client.get(distribution["dcat:downloadURL"]["@id"].removeprefix(HOST))
-        assert got["Content-Length"] == distribution["dcat:byteSize"]["@value"]
-        checksum = distribution["spdx:checksum"]["spdx:checksumValue"]["@value"]
-        assert got["ETag"] == f'"{checksum}"'
-    prefixes = set(re.findall(r'"([a-z]+):[A-Za-z]+"', json.dumps(catalogue)))
-    assert prefixes <= set(catalogue["@context"]) | {"http", "https"}
-
-
 def test_search_engines_read_a_dataset_in_the_page(client: Client, release: Release) -> None:
     hostile = '</script><script>alert("x")</script> & more'
     Release.objects.filter(pk=release.pk).update(title=hostile)

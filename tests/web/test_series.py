@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from django.core.files.base import ContentFile
-from django.core.management import CommandError, call_command
+from django.core.management import call_command
 from django.db.models import F, QuerySet
 from django.test import Client
 from django.urls import reverse
@@ -37,7 +37,6 @@ from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.releases import private_draw, release_job, series_state
 from dpgeo.releases.blobs import commit_blob, new_blob_name
-from dpgeo.releases.file_making import MAKE_TASK
 from dpgeo.releases.models import Release, Series
 from dpgeo.releases.reconciliation import releases_sweep
 from dpgeo.releases.selectors import released_of
@@ -141,13 +140,6 @@ def draw_all(series: Series) -> list[Release]:
             release_run(release_id=release.pk)
     series.refresh_from_db()
     return list(series.releases.order_by("number"))
-
-
-def requeue(release: Release) -> None:
-    """Queue the job of a killed worker for another worker."""
-    Job.objects.filter(pk=release.job_id).update(
-        state=JobState.QUEUED, lease=None, lease_until=None
-    )
 
 
 def counted(release: Release) -> int:
@@ -595,47 +587,6 @@ def test_what_a_series_cannot_be_is_refused_by_name(
 def test_a_map_outside_a_series_says_nothing_of_one(dataset: Dataset) -> None:
     add(dataset, week(1, range(5)))
     assert "series" not in statement(released_of(make_release(dataset)))
-
-
-@pytest.mark.parametrize("all_files", [True, False])
-def test_a_series_may_have_all_files_of_each_map_made_when_it_is_published(
-    dataset: Dataset, all_files: bool
-) -> None:
-    add(dataset, week(1, range(5)))
-    series = declare(dataset, all_files=all_files)
-    complete(series, 1)
-    [release] = draw_all(series)
-    assert not Job.objects.filter(task=MAKE_TASK).exists()  # no job makes files of a draft
-    release_publish(release=release, by=None)
-    assert release.all_files == all_files
-    unmade = release.files.filter(stored_name="")
-    assert unmade.exists()
-    assert unmade.exclude(job=None).exists() == all_files
-
-
-def test_the_command_declares_completes_lists_and_ends(dataset: Dataset, capsys: Any) -> None:
-    add(dataset, week(1, range(10)))
-    terms = ["--first-day", str(FIRST), "--most", "20", "--epsilon", "1"]
-    asked = ["series", "declare", dataset.slug, "--title", "Weeks", *terms]
-    call_command(*asked, "--dry-run")
-    told = capsys.readouterr().out
-    assert "paid once" in told
-    assert "at most 20 times in all maps" in told
-    assert "95 %" in told
-    assert not Series.objects.exists()
-    call_command(*asked, "--all-files")
-    series = Series.objects.get()
-    assert series.all_files
-    call_command("series", "complete", str(series.pk), "--through", "2026-01-18")
-    assert "0 drawn, 2 due" in capsys.readouterr().out
-    call_command("reap", "--once")
-    assert Release.objects.filter(series=series).count() == 1
-    call_command("series", "list", dataset.slug)
-    assert "complete through: 2026-01-18" in capsys.readouterr().out
-    call_command("series", "end", str(series.pk))
-    assert "ended by its owner" in capsys.readouterr().out
-    with pytest.raises(CommandError, match="ID: There is no series"):
-        call_command("series", "end", "nothing")
 
 
 @pytest.mark.parametrize("protection", ["person", "any", "one"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +40,6 @@ FORM = {
 @pytest.fixture(autouse=True)
 def empty_storages(tmp_path: Path, settings: Any) -> None:
     use_empty_storages(settings, tmp_path)
-
-
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
 
 
 @pytest.fixture
@@ -124,49 +118,8 @@ def test_the_admin_shows_a_series_to_its_own_staff(desk: Desk, dataset: Dataset)
         assert bytes(series.salt).hex() not in answer.content.decode()
 
 
-@pytest.mark.parametrize(
-    ("period", "first", "starts", "repeats"),
-    [
-        ("day", date(2026, 1, 31), "20260201", "DAILY"),
-        ("week", FIRST, "20260112", "WEEKLY"),
-        ("month", date(2026, 1, 28), "20260228", "MONTHLY"),
-    ],
-)
-def test_a_calendar_has_the_days_on_which_maps_fall_due(
-    period: str, first: date, starts: str, repeats: str, desk: Desk, dataset: Dataset
-) -> None:
-    series = declare(dataset, period=period, first_day=first.isoformat(), title="Ä; " + "b," * 60)
-    address = reverse("series-calendar", args=[series.pk])
-    assert Client().get(address).status_code == 404
-    answer = desk.client.get(address)
-    assert answer["Content-Type"].startswith("text/calendar")
-    lines = answer.content.split(b"\r\n")
-    assert max(map(len, lines)) <= 75
-    text = answer.content.decode().replace("\r\n ", "").split("\r\n")
-    assert f"DTSTART;VALUE=DATE:{starts}" in text
-    assert f"RRULE:FREQ={repeats}" in text
-    assert "SUMMARY:Ä\\; " + "b\\," * 60 + ": a map falls due" in text
-
-
 def break_off(*_: object) -> None:
     raise Conflict("The files cannot be read.")
-
-
-def test_a_series_that_failed_goes_on_from_the_desk(
-    desk: Desk, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    series = declare(dataset)
-    complete(series, 1)
-    address = reverse("desk-series", args=[dataset.slug])
-    monkeypatch.setattr(private_draw, "_counted_rows", break_off)
-    for _ in range(2):
-        draw_all(series)
-        assert "Go on with it" in desk.page(address)
-        desk.client.post(address, {"action": "resume", "series": str(series.pk)})
-        assert "Go on with it" not in desk.page(address)
-        series.refresh_from_db()
-        assert series.ended_at is None
-        release_run(release_id=series.releases.get().pk)
 
 
 def test_a_key_resumes_a_series_of_a_key_until_its_data_are_opened(

@@ -40,12 +40,6 @@ COLUMNS = Columns(longitude="lon", latitude="lat", person="device", time="seen",
 TIGHT = (10.1, 50.1, 10.4, 50.4)
 
 
-@pytest.fixture
-def desk() -> Desk:
-    """Make an organisation with a signed-in administrator."""
-    return make_desk()
-
-
 def stated_of(dataset: Dataset) -> dict[str, str]:
     """Return what a release of a dataset would state about its study area."""
     dataset.refresh_from_db()

@@ -31,7 +31,7 @@ from dpgeo.accounts.providers import ENDPOINTS, check_providers
 from dpgeo.accounts.single_sign_on import OneCallback, trusted_account
 from dpgeo.audit.models import Event, EventKind
 from dpgeo.commands.management.commands import doctor
-from tests.web.desk import PASSWORD, Desk, make_desk
+from tests.web.desk import PASSWORD, Desk
 from tests.web.mailbox import deliver
 
 oidc_provider_mock = pytest.importorskip("oidc_provider_mock")
@@ -95,11 +95,6 @@ def provider(server: str, settings: Any) -> Provider:
     registry.register(OpenIDConnectProvider)
     assert check_providers() == []
     return Provider(server, facts)
-
-
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
 
 
 def roles(user: User) -> list[str]:

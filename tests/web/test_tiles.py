@@ -11,7 +11,6 @@ import pytest
 from django.test import Client
 
 from dpgeo.releases.models import Release
-from tests.makers import ask_for
 from tests.unit.artefacts.releases import grid_release
 from tests.web.published import install, make_dataset
 from tests.web.test_api_files import PUBLIC, VISITORS, expected_status, visitor
@@ -82,23 +81,3 @@ def test_there_are_no_other_tiles(client: Client, release: Release, tail: str) -
     answer = client.get(tilejson(release).replace(".json", f"/{tail}.pbf"))
     assert answer.status_code == 404
     assert answer["Content-Type"] == "application/problem+json"
-
-
-@pytest.mark.parametrize("source", ["tiles", "geojson"])
-def test_the_style_draws_from_this_server(client: Client, release: Release, source: str) -> None:
-    base = f"/api/v1/releases/{release.pk}"
-    if source == "geojson":
-        assert client.get(f"{base}/styles/cells.json?source={source}").status_code == 202
-        ask_for(release, "cells.geojson")
-    answer = client.get(f"{base}/styles/cells.json?source={source}")
-    assert answer["Cache-Control"] == "public, no-cache"
-    style = json.loads(answer.content)
-    drawn = style["sources"]["cells"]
-    address = drawn["url"] if source == "tiles" else drawn["data"]
-    assert client.get(address.removeprefix("http://testserver")).status_code == 200
-    (cells,) = (each for each in style["layers"] if each.get("source"))
-    assert ("source-layer" in cells) == (source == "tiles")
-    filed = client.get(f"{base}/files/cells.style.json").getvalue()
-    assert json.loads(filed)["sources"]["cells"]["url"] == "pmtiles://cells.pmtiles"
-    assert client.get(f"{base}/styles/none.json").status_code == 404
-    assert client.get(f"{base}/styles/cells.json?source=a").status_code == 400

@@ -76,11 +76,6 @@ def receiver(settings: Any) -> Iterator[Receiver]:
     receiver.server.server_close()
 
 
-@pytest.fixture
-def desk() -> Desk:
-    return make_desk()
-
-
 def hook(desk: Desk, url: str) -> tuple[Webhook, str]:
     return webhook_create(organisation=desk.organisation, url=url, by=desk.user)
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,11 +24,8 @@ from dpgeo.core.guarantees import Unit
 from dpgeo.ingest import canonical, canonical_writer, cores, csv_lines
 from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.report import Report
-from dpgeo.ingest.schema import Columns
-from dpgeo.spatial.area import StudyArea
 from tests.unit.ingest.helpers import KEY, schema
 
-DATA = Path(__file__).parents[4] / "shared" / "data"
 HEADER = "who,lat,lon\n"
 
 
@@ -313,24 +309,3 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path, form: str) -> None:
     accepted, grown = map(int, done.stdout.split())
     assert accepted == 1_600_000
     assert grown < 40
-
-
-@pytest.mark.skipif(not DATA.is_dir(), reason="the trial data beside the repository are absent")
-def test_the_trial_check_ins_are_the_same_from_parquet_and_csv(tmp_path: Path) -> None:
-    source = DATA / "foursquare_nyc_stan.parquet"
-    declared = schema(
-        Columns(longitude="lon", latitude="lat", person="user"),
-        area=StudyArea.from_bounds(-74.3, 40.5, -73.6, 41.0),
-    )
-    table = pq.read_table(source)
-    as_text = tmp_path / "check-ins.csv"
-    pyarrow.csv.write_csv(table, as_text)
-    tables: list[Any] = []
-    for path in (source, as_text):
-        report = ingest(path, path.name, declared, KEY, tmp_path / "c", silent)
-        assert (report.read, report.accepted) == (147_938, 147_938)
-        tables.append((tmp_path / "c").read_bytes())
-    assert tables[0] == tables[1]
-    rows = pq.read_table(tmp_path / "c")
-    persons = set(zip(rows["person_high"].to_pylist(), rows["person_low"].to_pylist(), strict=True))
-    assert len(persons) == 1_083

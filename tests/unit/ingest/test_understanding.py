@@ -12,7 +12,6 @@ import pytest
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
-from dpgeo.ingest.column_guess import suggest
 from dpgeo.ingest.context import Context
 from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.preview import preview
@@ -277,26 +276,6 @@ def test_a_date_and_its_clock_may_stand_in_two_columns(
     columns = understanding.columns
     assert (columns.person, columns.time, columns.clock) == (who, date, clock)
     assert (columns.time_format, understanding.accepted) == (formats, 9)
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        ("Nord", "Ost", "Kennung", "Zeit"),
-        ("szerokość", "długość", "użytkownik", "czas"),
-        ("Breddegrad", "Længdegrad", "bruger", "tidspunkt"),
-        ("Leveysaste", "Pituusaste", "Käyttäjä", "Aika"),
-        ("Enlem", "Boylam", "Kullan\u0131c\u0131", "Tarih"),
-        ("широта", "долгота", "пользователь", "время"),
-        ("πλάτος", "μήκος", "χρήστης", "χρόνος"),
-        ("緯度", "經度", "用戶", "時間"),
-        ("纬度", "经度", "用户ID", "时间"),
-        ("緯度", "経度", "ユーザーID", "日時"),
-    ],
-)
-def test_columns_are_known_by_their_names_in_many_languages(names: tuple[str, ...]) -> None:
-    found = suggest(names)
-    assert (found.latitude, found.longitude, found.person, found.time) == names
 
 
 TRACK_POINT = '<trkpt lat="52.{}" lon="13.{}"><time>2026-05-01T12:00:00Z</time></trkpt>'
