@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyogrio
 import pytest
 import shapely
-from django.test import Client
 
 from dpgeo.releases.models import Release
 from tests.unit.artefacts.releases import clusters_release, contour_release
@@ -111,35 +108,3 @@ def test_drafts_and_maps_without_cells_are_refused() -> None:
     draft = install(dataset, contour_release(), published=False)
     assert radius(draft, status=400)["field"] == "release"
     assert "counts of cells" in radius(install(dataset, clusters_release()), status=409)["detail"]
-
-
-def test_the_file_holds_the_same_bands_and_lines(release: Release, tmp_path: Path) -> None:
-    document = radius(release, travel_metres=4000)
-    body = {"release": release.pk, "reward": REWARD, **SETTINGS, "travel_metres": 4000}
-    answer = Client().post(
-        "/api/v1/plan/radius", {**body, "format": "gpkg"}, content_type="application/json"
-    )
-    assert answer["Content-Type"] == "application/geopackage+sqlite3"
-    assert 'filename="radius.gpkg"' in answer["Content-Disposition"]
-    path = tmp_path / "radius.gpkg"
-    path.write_bytes(answer.content)
-    kinds = {"radius_bands": "band", "radius_lines": "line", "radius_out_of_reach": "out_of_reach"}
-    assert {name for name, _ in pyogrio.list_layers(path)} == {*kinds, "layer_styles"}
-    styles = pyogrio.read_dataframe(path, layer="layer_styles").set_index("f_table_name")
-    assert {*styles.index} == {*kinds}
-    # QGIS takes a style only if it names the column of geometries.
-    assert {*styles.f_geometry_column} == {pyogrio.read_info(path, "radius_bands")["geometry_name"]}
-    bands = [limits for limits, _ in shapes_of(document, "band")]
-    for each in bands:
-        words = f"{each['from_metres']:g} to {each['to_metres']:g} m"
-        assert words in styles.loc["radius_bands", "styleQML"]
-    for table, kind in kinds.items():
-        frame = pyogrio.read_dataframe(path, layer=table)
-        expected = shapes_of(document, kind)
-        assert frame.crs == "EPSG:4326"
-        for (limits, shape), row in zip(expected, frame.itertuples(), strict=True):
-            assert shapely.equals_exact(shape, row.geometry, 1e-7)
-            names = set(limits) - {"feature"}
-            assert {name: getattr(row, name) for name in names} == {
-                name: limits[name] for name in names
-            }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,10 +12,8 @@ from django.test import Client
 from dpgeo.api import heavy_work
 from dpgeo.api import ranges as module
 from dpgeo.api.problems import Busy
-from dpgeo.core.released import Released
 from tests.unit.artefacts.releases import (
     flows_release,
-    grid_release,
     slices_release,
     zone_averages_release,
 )
@@ -95,24 +92,6 @@ def test_a_release_of_averages_answers_with_a_mean_and_its_interval() -> None:
     (outside,) = program.ask("POST", address, {"bbox": [1, 1, 2, 2]})["results"]
     assert outside["average"] is None
     assert program.ask("POST", query(), {"bbox": WHOLE})["results"][0]["average"] is None
-
-
-@pytest.mark.parametrize(
-    ("released", "layer", "remedy"),
-    [
-        (slices_release, "cells", "choose from cells-00-12, cells-12-24"),
-        (slices_release, "../cells", "letters, digits"),
-        (grid_release, "cells", "no slices"),
-    ],
-)
-def test_an_unknown_slice_is_refused(
-    released: Callable[[], Released], layer: str, remedy: str
-) -> None:
-    problem = Program().ask(
-        "POST", query(released=released()), {"bbox": WHOLE, "layer": layer}, status=400
-    )
-    assert problem["field"] == "layer"
-    assert remedy in problem["detail"]
 
 
 def test_polygons_and_collections_are_answered_in_order() -> None:

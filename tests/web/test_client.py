@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import importlib.util
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -14,14 +12,12 @@ import httpx
 import pyarrow.parquet
 import pytest
 from django.test import Client
-from dpgeo_client import ApiError, Catalogue, NetworkError, upload
+from dpgeo_client import Catalogue, NetworkError, upload
 from dpgeo_client import Release as Read
 
 from dpgeo.core.levels import make_level
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import layers
-from tests.makers import ask_for
-from tests.requirements import need
 from tests.unit.artefacts.releases import (
     examples,
     grid_release,
@@ -84,46 +80,6 @@ def test_the_measured_layer_is_the_default_or_every_slice_is(released: Released)
         assert len(table) == len(measured)
 
 
-def test_a_download_waits_until_the_file_is_made(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    stored = install(make_dataset(), grid_release())
-    pauses: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        pauses.append(seconds)
-        ask_for(stored, "cells.csv")
-
-    monkeypatch.setattr("dpgeo_client.connection.time.sleep", sleep)
-    path = Catalogue(HOST).release(stored.pk).download(tmp_path, "CSV")
-    assert pauses == [3.0]
-    with path.open("rb") as file:
-        checksum = hashlib.file_digest(file, "sha256").hexdigest()
-    assert checksum == stored.files.get(name="cells.csv").sha256
-    with pytest.raises(TimeoutError, match="still being made"):
-        Catalogue(HOST)._connection.download(
-            f"/api/v1/releases/{stored.pk}/files/cells.tif", path, 0
-        )
-
-
-def test_a_map_by_time_is_in_long_form() -> None:
-    released = slices_release()
-    release = read(released)
-    cells = release.to_geopandas()
-    assert list(cells.columns[:3]) == ["slice", "start", "end"]
-    assert [
-        tuple(row) for row in cells[["slice", "start", "end"]].drop_duplicates().to_numpy()
-    ] == [
-        ("00:00 to 12:00", "00:00", "12:00"),
-        ("12:00 to 24:00", "12:00", "24:00"),
-    ]
-    for layer in layers(released):
-        mine = cells[cells["slice"] == layer.title]
-        assert layer.value is not None
-        assert mine["estimate"].tolist() == layer.value.tolist()
-        assert release.to_geopandas(layer.name)["estimate"].tolist() == layer.value.tolist()
-
-
 def test_tables_carry_the_guarantee_the_licence_and_the_citation(tmp_path: Path) -> None:
     release = read(slices_release())
     statement = release.statement()
@@ -140,38 +96,6 @@ def test_tables_carry_the_guarantee_the_licence_and_the_citation(tmp_path: Path)
     assert json.loads(metadata[b"geo"])["primary_column"] == "geometry"
 
 
-def test_grids_are_arrays_over_latitude_and_longitude() -> None:
-    need(importlib.util.find_spec("xarray"), "xarray: make packages-full")
-    release = read(slices_release())
-    array, cells = release.to_xarray(), release.to_geopandas()
-    assert array["estimate"].dims == ("slice", "latitude", "longitude")
-    assert array["start"].values.tolist() == ["00:00", "12:00"]
-    for row in cells.sample(10, random_state=1).itertuples():
-        spot = array.sel(slice=row.slice).sel(
-            latitude=row.geometry.centroid.y, longitude=row.geometry.centroid.x, method="nearest"
-        )
-        assert float(spot["estimate"]) == row.estimate
-        assert float(spot["latitude"]) == pytest.approx(row.geometry.centroid.y, abs=1e-4)
-    assert int(array["estimate"].notnull().sum()) == len(cells)
-    assert array.attrs["epsilon"] == "0.5"
-    assert isinstance(array.attrs["margins"], str)
-
-
-@pytest.mark.parametrize("released", examples(), ids=lambda each: type(each.content).__name__)
-def test_every_kind_of_map_is_drawn(released: Released, tmp_path: Path) -> None:
-    need(importlib.util.find_spec("matplotlib"), "matplotlib: make packages-full")
-    import matplotlib
-
-    matplotlib.use("agg")
-    release = read(released)
-    figure = release.plot()
-    figure.savefig(tmp_path / "drawn.png", dpi=40)
-    assert figure.get_suptitle() == release.title
-    assert release.facts["licence"] in figure.get_supxlabel()
-    titles = [axes.get_title() for axes in figure.axes]
-    assert {each.title for each in release.slices} <= set(titles)
-
-
 def test_notebooks_show_a_map_without_trusting_its_title() -> None:
     released = grid_release()
     hostile = {**released.about, "title": "<script>alert(1)</script>"}
@@ -181,21 +105,6 @@ def test_notebooks_show_a_map_without_trusting_its_title() -> None:
     assert "<script" not in shown
     assert shown.count("&lt;script&gt;") == 4
     assert release.facts["promise"]["sentence"].split(".")[0] in shown
-
-
-def test_the_network_has_errors_of_its_own(served: Callable[[Any], None]) -> None:
-    def broken(request: httpx.Request) -> httpx.Response:
-        raise httpx.ConnectError("Connection refused")
-
-    served(broken)
-    with pytest.raises(NetworkError, match=r"testserver/api/v1/releases/x did not.*refused.*Check"):
-        Catalogue(HOST).release("x")
-    served(lambda request: httpx.Response(200, html="<h1>Welcome</h1>"))
-    with pytest.raises(ApiError, match="Is testserver a dpgeo site"):
-        Catalogue(HOST).release("x")
-    served(lambda request: httpx.Response(301, headers={"location": "https://testserver/"}))
-    with pytest.raises(ApiError, match="names: https://testserver/"):
-        Catalogue(HOST, key="dpg_secret").release("x")
 
 
 def test_a_file_changed_on_its_way_is_not_kept(

@@ -137,18 +137,6 @@ def test_a_file_that_is_not_a_table_is_refused_before_anything_is_stored(tmp_pat
     assert not Dataset.objects.exists()
 
 
-def test_a_job_that_always_fails_ends_the_wait(
-    trips: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def break_down(*_: Any) -> None:
-        raise RuntimeError
-
-    monkeypatch.setattr("dpgeo.datasets.ingest_job.ingest", break_down)
-    message = refusal("ingest", trips, "--dataset", "city", "--person", "who", *DECLARATION)
-    assert "was not ingested" in message
-    assert "stopped 5 times" in message
-
-
 def test_nothing_is_served_from_a_database_without_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serve, "database_state", lambda: "not migrated")
     with pytest.raises(CommandError, match=r"manage.py migrate"):

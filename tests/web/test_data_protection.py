@@ -11,7 +11,6 @@ import pytest
 from django.test import Client
 
 from dpgeo.accounts.models import Role
-from dpgeo.core.errors import InvalidInput, NotAllowed
 from dpgeo.datasets.data_protection import data_protection_set
 from dpgeo.datasets.models import DataProtection, Dataset
 from dpgeo.ingest.schema import Columns
@@ -78,23 +77,6 @@ def test_the_api_tells_it_at_once_also_in_lists(desk: Desk, tmp_path: Path) -> N
     changed = {**TYPED, "purpose": "Parking near stations."}
     stated(desk, dataset, purpose=changed["purpose"])
     assert told() == [changed, changed]
-
-
-def test_unsuitable_statements_are_refused_at_their_field(desk: Desk) -> None:
-    dataset = desk.declare()
-    form = f"/desk/datasets/{dataset.slug}/data-protection/"
-    for name in ("controller", "purpose", "retention", "contact"):
-        assert desk.client.post(form, {**TYPED, name: ""}).status_code == 422
-        with pytest.raises(InvalidInput) as refusal:
-            stated(desk, dataset, **{name: " "})
-        assert refusal.value.field == name
-    with pytest.raises(InvalidInput, match="legal basis"):
-        stated(desk, dataset, basis="because")
-    assert not DataProtection.objects.exists()
-    other = make_desk("Other house", "other")
-    assert other.client.post(form, TYPED).status_code == 404
-    with pytest.raises(NotAllowed):
-        data_protection_set(dataset=dataset, by=other.user, **TYPED)
 
 
 def test_the_assessment_is_filled_from_declarations_ledger_and_maps(

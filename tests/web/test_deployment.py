@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -22,13 +21,8 @@ from kombu import Connection
 
 from dpgeo.commands.connections import ABOUT_UPLOADS
 from dpgeo.config import settings as production
-from dpgeo.datasets.storage import WORK_FOLDER
 from dpgeo.ingest.confinement import missing_protections
 from dpgeo.jobs.lease import LONGEST_HOLD_SECONDS
-from dpgeo.releases.selectors import released_of
-from dpgeo.releases.services import release_publish
-from dpgeo.releases.states import ReleaseState
-from tests.makers import ask_for, make_dataset, make_received, make_release
 
 pytestmark = pytest.mark.one_database
 
@@ -164,35 +158,6 @@ def test_redis_delivers_no_job_twice_while_it_runs(tmp_path: Path) -> None:
     assert private["bucket_name"] == public["bucket_name"] == "maps"
     assert private["location"] != public["location"]
     assert private["default_acl"] is None
-
-
-@pytest.mark.django_db
-def test_everything_works_with_files_that_have_no_path(settings: Any) -> None:
-    """Everything works with a storage whose files have no path on this machine.
-
-    As with an object store, data are copied to this machine while they are read.
-    """
-    memory = {"BACKEND": "tests.storages.PathlessStorage"}
-    settings.STORAGES = {**settings.STORAGES, "private": memory, "releases": memory}
-    from dpgeo.datasets.ingest_job import upload_ingest
-    from dpgeo.datasets.uploads import upload_confirm
-    from dpgeo.ingest.schema import Columns
-
-    dataset = make_dataset()
-    upload = make_received(dataset)
-    columns = Columns(longitude="lon", latitude="lat", person="who")
-    upload_confirm(upload=upload, columns=columns)
-    assert upload_ingest(upload_id=upload.pk)
-    upload.refresh_from_db()
-    assert upload.state == "ready"
-    release = release_publish(release=make_release(dataset), by=None)
-    assert release.state == ReleaseState.PUBLISHED
-    assert released_of(release).mechanism == "uniform-grid"
-    answer = Client().get(f"/api/v1/releases/{ask_for(release, 'cells.csv').pk}/files/cells.csv")
-    assert answer.status_code == 200
-    content = answer.getvalue()
-    assert hashlib.sha256(content).hexdigest() == release.files.get(name="cells.csv").sha256
-    assert not list((Path(settings.VAR_DIR) / WORK_FOLDER).iterdir())
 
 
 def test_collected_files_are_readable_by_all_and_private_folders_by_their_owner(

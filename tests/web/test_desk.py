@@ -100,38 +100,6 @@ def test_public_columns_are_declared_line_by_line(desk: Desk) -> None:
     assert dataset.public_attributes == [{"column": "app", "values": ["3"]}]
 
 
-def test_columns_to_average_are_declared_line_by_line(desk: Desk) -> None:
-    lines = "speed = Speed of trips: -2.5 to 120 km/h\nby_bike: yes or no\nwait: 0 bis 90 min"
-    typed = desk.declaration(measures=lines)
-    desk.client.post("/desk/datasets/new/", typed)
-    dataset = Dataset.objects.get()
-    speed, bike, wait = dataset.measured
-    assert (speed.title, speed.unit, speed.low, speed.high) == ("Speed of trips", "km/h", -2.5, 120)
-    assert (bike.is_answer, bike.title, wait.unit, wait.high) == (True, "by_bike", "min", 90)
-    edit = f"/desk/datasets/{dataset.slug}/edit/"
-    assert lines.replace("bis", "to") in desk.page(edit)
-    assert "-2.5 to 120 km/h" in desk.page(f"/desk/datasets/{dataset.slug}/").replace("\u2212", "-")
-    desk.client.post(edit, {**typed, "measures": ""})
-    dataset.refresh_from_db()
-    assert dataset.measures == []
-
-
-def test_categories_are_declared_line_by_line(desk: Desk) -> None:
-    lines = "mode = Mode of transport: walk, bike:fast, car\nage: under 30, 30 and more"
-    typed = desk.declaration(categories=lines)
-    desk.client.post("/desk/datasets/new/", typed)
-    dataset = Dataset.objects.get()
-    mode, age = dataset.categorised
-    assert (mode.title, mode.values) == ("Mode of transport", ("walk", "bike:fast", "car"))
-    assert (age.title, age.values) == ("age", ("under 30", "30 and more"))
-    edit = f"/desk/datasets/{dataset.slug}/edit/"
-    assert lines in desk.page(edit)
-    assert "walk, bike:fast, car, other" in desk.page(f"/desk/datasets/{dataset.slug}/")
-    desk.client.post(edit, {**typed, "categories": ""})
-    dataset.refresh_from_db()
-    assert dataset.categories == []
-
-
 def test_a_dataset_has_its_own_budget_or_shares_one(desk: Desk) -> None:
     first = desk.declare()
     shared = {"ledger": str(first.ledger.pk)}

@@ -26,7 +26,6 @@ from dpgeo.datasets.storage import private_storage
 from dpgeo.datasets.uploads import upload_confirm, upload_receive
 from dpgeo.datasets.versions import files_of, rows_of
 from dpgeo.ingest.schema import Columns
-from dpgeo.jobs.disk_space import Reading
 from dpgeo.jobs.models import JobState
 from dpgeo.releases.blobs import is_draw_of
 from dpgeo.releases.models import Release
@@ -307,25 +306,6 @@ def test_no_key_learns_whether_somebody_else_added_the_rows_that_it_guesses(desk
         outcomes.append(sent.state)
     # A key may learn that a file repeats one of its own, so only the third file is refused.
     assert outcomes == [UploadState.READY, UploadState.READY, UploadState.FAILED]
-
-
-def test_a_job_waits_for_space_instead_of_filling_the_disk(
-    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in (1, 2):
-        add(dataset, month(number, range(10)))
-    monkeypatch.setattr(
-        "dpgeo.releases.private_draw.read_disk_space",
-        lambda: Reading(room=0, low=False, writable=True),
-    )
-    monkeypatch.setattr("dpgeo.releases.private_draw.gather", refuse)
-    release = make_release(dataset, **EXACT)
-    assert release.job.state == JobState.QUEUED
-    assert not release.blob_name
-
-
-def refuse(*_: Any, **__: Any) -> None:
-    raise AssertionError("Files were copied without space for the copy.")
 
 
 def test_invented_people_are_not_mixed_with_real_ones(dataset: Dataset) -> None:

@@ -6,7 +6,7 @@ import gettext as gettext_module
 import html
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
@@ -91,43 +91,6 @@ def test_a_german_page_contains_no_english(client: Client, kind: str) -> None:
             # same in German.
             if len(english) > 9 and english != translated and english in said:
                 assert not re.search(rf"(?<!\w){re.escape(english)}(?!\w)", said), (name, text)
-
-
-ENGLISH_PAGES = {"page.html", "docs.html"}
-"""Pages for programmers, which are in English in every language and say so in `lang`."""
-
-
-def templates() -> Iterator[Path]:
-    """Yield every template of pages that are shown in the reader's language."""
-    for path in sorted(Path(settings.BASE_DIR, "dpgeo").glob("*/templates/**/*.*")):
-        if path.suffix in {".html", ".txt"} and path.name not in ENGLISH_PAGES:
-            yield path
-
-
-def untranslated(template: str) -> set[str]:
-    """Return the untranslated texts of a template, including labels and default values."""
-    defaults = " ".join(re.findall(r'(?:default|yesno|pluralize):"([^"]*)"', template))
-    text = re.sub(r"{% blocktranslate.*?{% endblocktranslate %}", " ", template, flags=re.S)
-    text = re.sub(
-        r"{% block (?:body_class|layout|form_attributes) %}.*?{% endblock %}"
-        r"|{%.*?%}|{{.*?}}|<!doctype html>",
-        " ",
-        text,
-        flags=re.S,
-    )
-    labels = [
-        *re.findall(r'(?:aria-label|title|alt|placeholder)="([^"]*)"', text),
-        *re.findall(r'<input type="submit" value="([^"]*)"', text),
-    ]
-    said = " ".join([re.sub(r"<[^>]*>", " ", text), *labels, defaults])
-    return set(re.findall(r"[A-Za-z]{2,}", said))
-
-
-def test_every_text_of_a_template_is_translated() -> None:
-    names = {"dpgeo", "km", "API", "PNG", "GeoJSON"}
-    missing = {str(path): untranslated(path.read_text()) - names for path in templates()}
-    assert len(missing) > 50
-    assert {path: words for path, words in missing.items() if words} == {}
 
 
 @pytest.mark.parametrize("domain", ["django", "djangojs"])

@@ -7,8 +7,6 @@ import dataclasses
 import io
 import json
 import struct
-from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +17,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
-from dpgeo.artefacts import series_files
-from dpgeo.artefacts.series_files import PeriodMap, SeriesMaps
 from dpgeo.core.released import FlowsRelease, Released
-from dpgeo.core.window import Window
 from dpgeo.postprocess.layers.flows import content_of
 from dpgeo.postprocess.periods import largest_by_noise
 from dpgeo.postprocess.ranges import Ranges
@@ -31,7 +26,7 @@ from dpgeo.releases.selectors import released_of
 from dpgeo.releases.states import ReleaseState
 from dpgeo.spatial.area import StudyArea
 from tests.maps import BOUNDS, grid_release
-from tests.series_maps import FIRST, install_series
+from tests.series_maps import install_series
 from tests.storages import use_empty_storages
 from tests.unit.artefacts.releases import flows_release, places_release, sparse_release
 
@@ -210,18 +205,6 @@ def test_nothing_is_public_of_a_series_without_published_maps(series: Series) ->
     assert str(series.pk) not in Client().get("/sitemap.xml").content.decode()
 
 
-@pytest.mark.parametrize("make", [sparse_release, places_release, flows_release])
-def test_every_kind_has_long_files(make: Any, tmp_path: Path) -> None:
-    one, window = make(), Window(FIRST, FIRST + timedelta(days=6))
-    maps = SeriesMaps([PeriodMap(number, window, str(number), one) for number in (2, 1)])
-    path = tmp_path / "all.csv"
-    maps.write("all-periods.csv", "Weeks", path)
-    rows = list(csv.DictReader(path.open()))
-    assert {row["period"] for row in rows} == {"1", "2"}
-    assert len(rows) % 2 == 0
-    assert ("smoothed" in rows[0]) == (make is places_release)
-
-
 def test_lists_of_cells_are_compared_with_what_is_known_of_them() -> None:
     series = install_series(sparse_release(listed=9), 4)
     header, data = header_of(content(file_of(series, "series.bin")))
@@ -282,20 +265,3 @@ def test_flows_are_compared_by_arrivals_departures_and_listed_pairs(tmp_path: Pa
     assert {"origin", "destination", "period"} <= rows[0].keys()
     page = Client().get(reverse("series", args=[series.pk])).content.decode()
     assert 'id="counted"' in page
-
-
-@pytest.mark.parametrize("most", ["MOST_VALUES", "MOST_MAPS"])
-def test_no_more_maps_are_read_than_a_file_holds(
-    most: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    released, window = grid_release(AREA, 4), Window(FIRST, FIRST + timedelta(days=6))
-    monkeypatch.setattr(series_files, most, {"MOST_VALUES": 40, "MOST_MAPS": 2}[most])
-    read: list[int] = []
-
-    def newest_first() -> Iterator[PeriodMap]:
-        for number in range(9, 0, -1):
-            read.append(number)
-            yield PeriodMap(number, window, str(number), released)
-
-    assert [each.number for each in SeriesMaps(newest_first()).maps] == [8, 9]
-    assert len(read) <= 3

@@ -234,14 +234,3 @@ def test_much_text_that_was_a_dictionary_is_read_as_plain_text(
     plain, report = read_columns(path, declared)
     assert report.accepted == size
     assert bits(plain) == bits(coded)
-
-
-def test_types_that_only_arrow_knows_are_not_lost_with_the_dictionaries(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lasting = pa.array([1, 2], pa.duration("s"))
-    table = pa.table({"who": pa.array(["a", "b"]).dictionary_encode(), "lasting": lasting})
-    pq.write_table(table, tmp_path / "coded.parquet")
-    monkeypatch.setattr(parquet_reader, "DICTIONARY_BYTES", 1)
-    with parquet_reader.open_parquet(tmp_path / "coded.parquet") as file:
-        assert file.schema_arrow.field("lasting").type == pa.duration("s")

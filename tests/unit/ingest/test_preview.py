@@ -28,31 +28,6 @@ def of(folder: Path, content: str | bytes, area: StudyArea | None = None) -> Pre
     return preview(path, "upload.csv", Context(area=area))
 
 
-def test_rows_of_any_shape_are_shown_under_the_header(tmp_path: Path) -> None:
-    shown = of(tmp_path, b'a,b,c\n1\n1,2,3,4\n"1,2,3\n\xff,\x00,' + b"x" * 200_000 + b"\n")
-    assert [len(row) for row in shown.rows] == [3, 3, 3, 3]
-    assert all(len(cell) <= 60 for row in shown.rows for cell in row)
-
-
-def test_it_shows_the_first_rows_of_parquet(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    table = pa.table(
-        {
-            "who": list(range(50)),
-            "at": pa.array(range(50), pa.timestamp("s")),
-            "tags": [["x"]] * 50,
-            "geom": [shapely.Point(5, 45).wkb] * 50,
-            "raw": [b"\xff\x00"] * 50,
-        }
-    )
-    pq.write_table(table, path, row_group_size=7)
-    shown = preview(path, "a.parquet")
-    assert shown.columns == ["who", "at", "tags", "geom", "raw"]
-    assert len(shown.rows) == 7
-    assert shown.rows[1][:4] == ["1", "1970-01-01 00:00:01", "['x']", "POINT (5 45)"]
-    assert shown.suggested == Columns(geometry="geom", time="at", file_format="parquet")
-
-
 def test_the_geometry_column_may_be_named_by_the_file(tmp_path: Path) -> None:
     geo = {"primary_column": "spot", "columns": {"spot": {"encoding": "WKB"}}}
     table = pa.table({"uid": [1], "spot": [shapely.Point(5, 45).wkb]})

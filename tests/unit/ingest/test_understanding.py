@@ -221,35 +221,6 @@ def test_a_bad_stretch_anywhere_in_a_long_file_is_noticed(
     assert 0.85 < understanding.share < 0.95
 
 
-def test_rows_of_a_text_with_long_lines_are_tried_from_all_its_parts(tmp_path: Path) -> None:
-    line = f"p,52.5,{{}},{'x' * 6_000}\n"
-    content = "device,lat,lon,note\n" + line.format(13.4) * 500 + line.format("?") * 500
-    understanding = understood(tmp_path, content)
-    assert 0.3 < understanding.share < 0.7
-
-
-@pytest.mark.parametrize("name", ["geojson", "ndjson", "csv"])
-def test_a_trial_of_an_archive_reads_a_share_of_each_file(tmp_path: Path, name: str) -> None:
-    """The file in the middle has wrong places, and the last one is short."""
-    packed = tmp_path / "a.zip"
-    with zipfile.ZipFile(packed, "w") as archive:
-        for number, (count, latitude) in enumerate([(60_000, 52.5), (60_000, 95), (50, 52.5)]):
-            if name == "csv":
-                text = "who,lat,lon\n" + f"p,{latitude},13.4\n" * count
-            else:
-                place = {"type": "Point", "coordinates": [13.4, latitude]}
-                one = {"type": "Feature", "properties": {"who": "p"}, "geometry": place}
-                rows = [json.dumps({"who": "p", "lat": latitude, "lon": 13.4})] * count
-                document = {"type": "FeatureCollection", "features": [one] * count}
-                text = "\n".join(rows) if name == "ndjson" else json.dumps(document)
-            archive.writestr(f"{number}.{name}", text)
-    understanding = preview(packed, "a.zip", Context(Unit.PERSON)).understanding
-    assert understanding is not None
-    assert not understanding.whole
-    assert understanding.rows < 100_000
-    assert 0.4 < understanding.share < 0.6
-
-
 def test_a_declaration_that_cannot_be_tried_is_refused(tmp_path: Path) -> None:
     columns = Columns(longitude="lon", latitude="lat", time="no")
     with pytest.raises(InvalidInput):
