@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from datetime import timedelta
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -20,8 +19,8 @@ from dpgeo.api.idempotency import id_named
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset, Transfer, Upload, UploadState
-from dpgeo.datasets.orphan_files import SAFE_AGE, stored_names
-from dpgeo.datasets.resumable_uploads import transfer_append, transfers_sweep
+from dpgeo.datasets.orphan_files import stored_names
+from dpgeo.datasets.resumable_uploads import transfer_append
 from dpgeo.datasets.storage import private_storage
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.releases.models import Release
@@ -543,29 +542,6 @@ def test_each_piece_may_go_to_another_host(
     assert not pieces(address)
 
 
-def test_an_unfinished_transfer_can_be_cancelled(desk: Desk) -> None:
-    program = program_of(desk)
-    address = program.announce(desk.declare().slug)
-    program.append(address, CONTENT[:10])
-    stranger = program_of(make_desk(name="Other house", owner="other"))
-    stranger.ask("DELETE", address, status=404)
-    program.ask("DELETE", address, status=204)
-    program.ask("GET", address, status=404)
-    assert not pieces(address)
-
-
-def test_an_upload_can_be_deleted_until_it_is_read(desk: Desk) -> None:
-    program, dataset = program_of(desk), desk.declare()
-    broken = program.upload(dataset.slug, b"%PDF-1.7", "report.pdf")
-    assert program.ask("GET", broken)["state"] == "received"
-    assert not program.ask("GET", broken)["usable"]
-    program.ask("DELETE", broken, status=204)
-    program.ask("GET", broken, status=404)
-    address = program.upload(dataset.slug)
-    program.ask("POST", f"{address}/confirm", {"columns": COLUMNS}, 202)
-    program.ask("DELETE", address, status=409)
-
-
 def test_the_number_of_unfinished_transfers_of_a_key_is_limited(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -585,21 +561,6 @@ def test_the_name_of_a_file_is_never_used_as_a_path(desk: Desk) -> None:
     program, dataset = program_of(desk), desk.declare()
     address = program.upload(dataset.slug, name="../../etc/passwd\0.csv")
     assert program.ask("GET", address)["file_name"] == "passwd.csv"
-
-
-def test_abandoned_transfers_are_deleted_by_the_time_of_their_last_piece(
-    desk: Desk, folder: Path
-) -> None:
-    program = program_of(desk)
-    address = program.announce(desk.declare().slug)
-    program.append(address, CONTENT[:10])
-    assert not list(folder.iterdir())
-    transfers_sweep(timezone.now() - SAFE_AGE)
-    program.ask("GET", address)
-    transfers_sweep(timezone.now() + timedelta(seconds=1))
-    assert not pieces(address)
-    program.ask("GET", address, status=404)
-    program.append(address, CONTENT[10:], 10, 404)
 
 
 @pytest.mark.parametrize(
@@ -630,19 +591,6 @@ def test_no_row_is_shown_to_a_key(desk: Desk) -> None:
 
 
 # The next tests are about releases.
-
-
-def test_the_same_job_posted_twice_is_one_job(desk: Desk) -> None:
-    program, dataset = program_of(desk), desk.declare(ready=True)
-    first = program.ask("POST", "/api/v1/releases", asked(dataset), 202, **NAMED)
-    again = program.ask("POST", "/api/v1/releases", asked(dataset), 200, **NAMED)
-    assert again == first
-    do_job(first)
-    assert program.ask("POST", "/api/v1/releases", asked(dataset), 200, **NAMED)["has_result"]
-    dataset.ledger.refresh_from_db()
-    assert dataset.ledger.spent_units == 500_000
-    other = program.ask("POST", "/api/v1/releases", asked(dataset), 202, Idempotency_Key="tuesday")
-    assert other["id"] != first["id"]
 
 
 @pytest.mark.parametrize(
@@ -723,20 +671,6 @@ def test_each_fault_of_a_request_is_named(
     assert dataset.ledger.spent_units == 0
 
 
-def test_a_quote_spends_nothing(desk: Desk) -> None:
-    program, dataset = program_of(desk), desk.declare(ready=True)
-    for _ in range(3):
-        quote = program.ask("POST", f"/api/v1/datasets/{dataset.slug}/quote", REQUEST)
-    assert quote["left_before"] == "2"
-    assert quote["plan"][-1] == {
-        "what": "cell counts",
-        "epsilon": "0.45",
-        "cost": "epsilon 0.45",
-    }
-    assert sum(Fraction(each["epsilon"]) for each in quote["plan"]) == Fraction(1, 2)
-    assert not Release.objects.exists()
-
-
 def test_a_release_that_is_not_drawn_is_not_published(desk: Desk) -> None:
     program, dataset = program_of(desk), desk.declare(ready=True)
     job = program.ask("POST", "/api/v1/releases", asked(dataset), 202, **NAMED)
@@ -766,17 +700,6 @@ def test_failed_and_cancelled_releases_look_alike_without_a_reason(desk: Desk) -
     assert b"4711" not in seen.pop()
     problem = program.ask("POST", f"{job['release_url']}/publish", status=409)
     assert "4711" not in problem["detail"]
-
-
-def test_a_running_job_shows_neither_step_nor_progress(desk: Desk) -> None:
-    program, dataset = program_of(desk), desk.declare(ready=True)
-    job = program.ask("POST", "/api/v1/releases", asked(dataset), 202, **NAMED)
-    Job.objects.filter(pk=job["id"]).update(
-        state=JobState.RUNNING, step="Counting", progress_done=4711, progress_total=9000
-    )
-    document = program.ask("GET", job["url"])
-    assert set(document) == {"id", "url", "state", "release_url", "upload_url", "has_result"}
-    assert document["state"] == "working"
 
 
 def test_an_unreadable_file_is_done_and_not_usable(desk: Desk) -> None:

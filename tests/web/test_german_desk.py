@@ -10,31 +10,25 @@ from collections.abc import Iterator
 
 import pytest
 from django.conf import settings
-from django.urls import reverse
 from django.utils import translation
 
 from dpgeo.accounts.models import Scope
 from dpgeo.accounts.services import key_create
-from dpgeo.core.errors import Conflict, DpgeoError, InvalidInput
 from dpgeo.crowdsourcing.services import campaign_create
 from dpgeo.datasets.layers import public_layer_add
 from dpgeo.datasets.models import UploadState
 from dpgeo.datasets.provenance import PublicSource
 from dpgeo.datasets.uploads import upload_receive
 from dpgeo.jobs.phrase_field import read_phrase
-from dpgeo.pages.rendering import say
 from dpgeo.releases.services import release_publish, release_run
 from tests.makers import SOURCE
-from tests.web.api import AREA, DECLARATION, program_of
+from tests.web.api import AREA
 from tests.web.desk import Desk, invented_rows, make_desk
 from tests.web.test_languages import readable
 from tests.web.test_planner_page import SETTINGS
 
 pytestmark = pytest.mark.one_database
 
-
-ODD = "it has x; it has y"
-"""An unusual column name."""
 
 WARDS = {
     "type": "FeatureCollection",
@@ -148,26 +142,6 @@ def test_the_desk_speaks_german_on_every_page(desk: Desk) -> None:
         assert english_in(text) == [], name
 
 
-@pytest.mark.django_db
-def test_programs_are_answered_in_english(desk: Desk) -> None:
-    program = program_of(desk)
-    texts = []
-    for language in ("en", "de"):
-        with translation.override(language):
-            texts.append(
-                [
-                    program.ask("POST", "/api/v1/datasets", {}, 400, Accept_Language=language),
-                    program.ask("POST", "/api/v1/datasets", {**DECLARATION, "budget": "x"}, 400),
-                    program.ask("POST", "/api/v1/datasets", {"title": 5}, 400),
-                    program.ask("POST", "/api/v1/datasets", [], 400),
-                    program.ask("DELETE", "/api/v1/releases", status=405),
-                    program.ask("GET", "/api/v1/releases?limit=0", status=400),
-                    program.ask("GET", reverse("api:schema")),
-                ]
-            )
-    assert texts[0] == texts[1]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -184,31 +158,3 @@ def test_a_stored_text_that_is_no_phrase_is_shown_as_it_is(text: str) -> None:
     Settling the ledger reads rows with such texts, so reading them must never fail.
     """
     assert str(read_phrase(text)) == text
-
-
-@pytest.mark.parametrize(
-    ("refusal", "said"),
-    [
-        (Conflict("This dataset has no data."), "Dieser Datensatz hat keine Daten."),
-        (
-            InvalidInput("{value} is not a number; write it like 0.5.", value="'x'"),
-            "'x' ist keine Zahl; schreiben Sie sie wie 0.5.",
-        ),
-        (
-            InvalidInput("Is more than the {count:,} places there are; choose fewer.", count=1200),
-            "1.200 Orte, die es gibt;",
-        ),
-        (Conflict("Something that nobody translated, {count:,} times.", count=1200), "1.200 times"),
-        (
-            InvalidInput(
-                "The file has no column {name!r}; it has {columns}.", name=ODD, columns=ODD
-            ),
-            f"Die Datei hat keine Spalte {ODD!r}; sie hat {ODD}.",
-        ),
-    ],
-)
-@pytest.mark.usefixtures("german")
-def test_refusals_are_said_in_german_with_their_values(refusal: DpgeoError, said: str) -> None:
-    assert said in say(refusal)
-    with translation.override("en"):
-        assert say(refusal) == refusal.message

@@ -58,22 +58,6 @@ def table_of(name: str, folder: Path) -> geopandas.GeoDataFrame:
     return geopandas.read_parquet(built[name])
 
 
-def test_clients_find_everything_from_the_landing_page(client: Client, release: Release) -> None:
-    landing = get(client, "/ogc/")
-    (described,) = by_relation(landing, "service-desc")
-    assert get(client, described["href"])["openapi"].startswith("3.0")
-    (conforming,) = by_relation(landing, "conformance")
-    classes = get(client, conforming["href"])["conformsTo"]
-    names = {name.rpartition("/")[2] for name in classes}
-    assert {"core", "oas30", "html", "geojson", "crs", "filter", "schemas", "cql2-text"} <= names
-    (data,) = by_relation(landing, "data")
-    listed = get(client, data["href"])["collections"]
-    assert {each["id"] for each in listed} == {f"{release.pk}.partitions", f"{release.pk}.estimate"}
-    for each in listed:
-        (address, *_) = (link["href"] for link in each["links"] if link["rel"] == "items")
-        assert get(client, address)["features"]
-
-
 def test_every_link_leads_somewhere_and_says_its_type(client: Client, release: Release) -> None:
     ask_for(release)
     documents = [

@@ -92,7 +92,9 @@ def test_a_map_in_rho_is_the_same_after_it_is_stored(dataset: Dataset) -> None:
     assert decode(blob).guarantee == released.guarantee
 
 
-def test_a_mechanism_without_gaussian_noise_is_paid_as_a_pure_epsilon(dataset: Dataset) -> None:
+def test_a_mechanism_without_gaussian_noise_is_paid_and_stated_as_pure(
+    dataset: Dataset,
+) -> None:
     release = make_release(dataset, mechanism="quadtree", parameters={}, epsilon="0.2")
     assert release.job.state == "done"
     assert spent(dataset) == 20_000_000
@@ -100,6 +102,12 @@ def test_a_mechanism_without_gaussian_noise_is_paid_as_a_pure_epsilon(dataset: D
     assert release.cost_words.startswith("epsilon 0.2, rho 0.02 (epsilon ")
     with pytest.raises(BudgetExceeded):
         make_request(dataset, mechanism="quadtree", parameters={}, epsilon="0.5")
+    document = statement(released_of(release))
+    assert document["guarantee"]["notion"] == "pure differential privacy"
+    assert document["guarantee"]["delta"] == "0"
+    whole: Any = document["dataset_guarantee"]
+    assert whole["delta"] == "1e-9"
+    assert "squared" in document["accounting"]
 
 
 def test_the_epsilon_of_two_maps_is_that_of_their_rho(dataset: Dataset) -> None:
@@ -176,16 +184,6 @@ def test_a_statement_gives_rho_delta_and_the_epsilon_of_all_rho(dataset: Dataset
     assert Fraction(spend["rho"]) == Fraction(said["rho"])
     assert spend["noise"]["distribution"] == "discrete Gaussian"
     assert "rho 0.0149" in document["citation"]
-
-
-def test_a_pure_map_from_a_budget_in_rho_states_the_total_in_rho(dataset: Dataset) -> None:
-    release = make_release(dataset, mechanism="quadtree", parameters={}, epsilon="0.2")
-    document = statement(released_of(release))
-    assert document["guarantee"]["notion"] == "pure differential privacy"
-    assert document["guarantee"]["delta"] == "0"
-    whole: Any = document["dataset_guarantee"]
-    assert whole["delta"] == "1e-9"
-    assert "squared" in document["accounting"]
 
 
 def test_the_page_of_a_map_in_rho_says_rho_delta_and_gaussian(
@@ -337,22 +335,6 @@ def test_gaussian_noise_grows_with_the_root_of_the_places(dataset: Dataset) -> N
     assert factors == {1: "1", 5: "2.3", 20: "4.5"}
     pure = MapSettings(make_dataset(slug="pure", budget=Fraction(3)), {})
     assert {number: factor for number, _, factor in places(pure)} == {1: "1", 5: "5", 20: "20"}
-
-
-def test_a_budget_in_rho_is_declared_and_changed_at_the_desk(desk: Desk) -> None:
-    address = reverse("desk-dataset-new")
-    rho = {"accounting": "zcdp", "delta": "1e-9", "population": "3000000"}
-    refused = desk.client.post(address, desk.declaration(**rho | {"population": ""}))
-    assert "by public sources" in refused.content.decode()
-    assert not Dataset.objects.exists()
-    desk.client.post(address, desk.declaration(**rho))
-    dataset = Dataset.objects.select_related("ledger").get()
-    assert (dataset.ledger.delta, dataset.ledger.population) == (DELTA, 3_000_000)
-    edit = reverse("desk-dataset-edit", args=[dataset.slug])
-    desk.client.post(edit, desk.declaration(accounting="pure-dp", delta="", population=""))
-    dataset.ledger.refresh_from_db()
-    assert not dataset.ledger.is_zcdp
-    assert dataset.ledger.total == 2
 
 
 def monthly(folder: Path) -> Dataset:
