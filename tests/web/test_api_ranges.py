@@ -132,10 +132,6 @@ def test_a_thousand_regions_are_answered_and_one_more_is_not() -> None:
 
 BOWTIE = {"type": "Polygon", "coordinates": [[[4, 52], [5, 53], [5, 52], [4, 53], [4, 52]]]}
 ACROSS = square(179.95, 52.1)
-WRAPPED = {
-    "type": "Polygon",
-    "coordinates": [[[170, 0], [-170, 0], [-170, 10], [170, 10], [170, 0]]],
-}
 
 
 @pytest.mark.parametrize(
@@ -144,19 +140,14 @@ WRAPPED = {
         ({}, "bbox", "Give one of"),
         ({"bbox": WHOLE, "polygon": square(4, 52)}, "polygon", "Give one of"),
         ({"bbox": [1, 2, 3]}, "bbox", "four numbers"),
-        ({"bbox": ["4", 51, 5, 52]}, "bbox", "four numbers"),
         ({"bbox": [5, 52, 4, 53]}, "bbox", "antimeridian"),
         ({"bbox": [4, 52, 4, 53]}, "bbox", "no area"),
         ({"bbox": [4, 52, 5, 91]}, "bbox", "latitudes"),
         ({"polygon": {"type": "Point", "coordinates": [4, 52]}}, "polygon", "Polygon or Multi"),
         ({"polygon": {"type": "Polygon"}}, "polygon", "closed rings"),
-        ({"polygon": {"type": "Polygon", "coordinates": []}}, "polygon", "closed rings"),
-        ({"polygon": {"type": "Polygon", "coordinates": [[[1]]]}}, "polygon", "closed rings"),
         ({"polygon": BOWTIE}, "polygon", "Is not a valid polygon"),
         ({"polygon": ACROSS}, "polygon", "antimeridian"),
-        ({"polygon": WRAPPED}, "polygon", "antimeridian"),
         ({"regions": {"type": "Feature"}}, "regions", "FeatureCollection"),
-        ({"regions": {"type": "FeatureCollection", "features": []}}, "regions", "0 features"),
         ({"regions": {"type": "FeatureCollection", "features": [1]}}, "regions", "Member 0"),
         (
             {
@@ -167,16 +158,6 @@ WRAPPED = {
             },
             "regions.features[0]",
             "Is not a valid polygon",
-        ),
-        (
-            {
-                "regions": {
-                    "type": "FeatureCollection",
-                    "features": [{"type": "Feature", "id": [1], "geometry": square(4, 52)}],
-                }
-            },
-            "regions",
-            "text or a number",
         ),
         ({"box": WHOLE}, "box", "There is no field"),
     ],

@@ -20,7 +20,6 @@ from dpgeo.budgets.models import Entry, Ledger
 from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
-from tests.makers import ask_for
 from tests.unit.artefacts.releases import partition_release
 from tests.web.published import REASON, install, make_dataset, make_member, make_organisation
 
@@ -56,10 +55,6 @@ def stranger() -> Client:
     """Return a browser in which another publisher's administrator is signed in."""
     other = make_organisation("other-town")
     return signed_in(make_member(other, get_random_string(8), Role.ADMINISTRATOR))
-
-
-def superuser() -> Client:
-    return signed_in(User.objects.create_superuser(get_random_string(8)))
 
 
 def test_a_release_has_its_facts(client: Client) -> None:
@@ -103,21 +98,6 @@ def test_for_strangers_a_draft_does_not_exist(who: Any, accept: str) -> None:
     assert get(client, "/api/v1/releases", accept=accept)["results"] == []
     assert get(client, "/api/v1/datasets", accept=accept)["results"] == []
     assert get(client, "/api/v1/datasets/walks", 404, accept=accept)["status"] == 404
-
-
-@pytest.mark.parametrize("who", [member, superuser])
-def test_members_see_drafts_and_no_cache_stores_them(who: Any) -> None:
-    draft = ask_for(install(make_dataset(), published=False))
-    client = who()
-    addresses = ["/api/v1/releases", f"/api/v1/releases/{draft.pk}"]
-    addresses += [f"/api/v1/releases/{draft.pk}/files/{file.name}" for file in draft.files.all()]
-    assert len(addresses) == 2 + draft.files.count() >= 10
-    for address in addresses:
-        for method in (client.get, client.head):
-            answer = method(address)
-            assert answer.status_code == 200
-            assert answer["Cache-Control"] == "private, no-store"
-    assert [each["state"] for each in get(client, "/api/v1/releases")["results"]] == ["draft"]
 
 
 def test_a_withdrawn_release_leaves_a_tombstone(client: Client) -> None:
@@ -276,20 +256,15 @@ FILTERS = [
     ("dataset=walks", {"here"}),
     ("dataset=none", set()),
     ("organisation=example-city", {"here"}),
-    ("organisation=other-town", {"there"}),
     ("mechanism=uniform-grid", {"here"}),
     ("mechanism=dpcube", {"there"}),
     ("kind=heatmap", {"here", "there"}),
     ("bbox=4.4,52,4.5,52.1", {"here"}),
     ("bbox=-10,-10,-9.5,-9.5", {"there"}),
-    ("bbox=-180,-90,180,90", {"here", "there"}),
     ("bbox=100,0,101,1", set()),
     ("published_from=2026-03-02", {"there"}),
     ("published_to=2026-03-01", {"here"}),
     ("published_from=2026-03-01&published_to=2026-03-02", {"here", "there"}),
-    ("published_to=9999-12-31", {"here", "there"}),
-    ("published_from=0001-01-01", {"here", "there"}),
-    ("mechanism=dpcube&dataset=walks", set()),
 ]
 
 
@@ -311,25 +286,18 @@ def test_releases_can_be_filtered(client: Client, query: str, expected: set[str]
 BAD_QUERIES = [
     ("releases?limit=0", "limit", "from 1 to 100"),
     ("releases?limit=1000000000", "limit", "follow `next`"),
-    ("releases?limit=-1", "limit", "from 1 to 100"),
     ("releases?limit=%C2%B2", "limit", "from 1 to 100"),
     ("releases?limit=5&limit=6", "limit", "give it once"),
     ("releases?cursor=xyz", "cursor", "start without one"),
-    ("releases?cursor=W10", "cursor", "start without one"),
     ("releases?cursor=WyIyMDI2LTAxLTAxIiwgIlx1MDAwMCJd", "cursor", "start without one"),
     ("releases?cursor=WyIyMDI2LTAxLTAxIiwgIlx1ZDgwMCJd", "cursor", "start without one"),
-    ("releases?cursor=%00", "cursor", "start without one"),
-    ("releases?bbox=1,2,3", "bbox", "west,south,east,north"),
     ("releases?bbox=a,b,c,d", "bbox", "four numbers"),
     ("releases?bbox=0,0,nan,1", "bbox", "not a finite number"),
-    ("releases?bbox=0,0,inf,1", "bbox", "not a finite number"),
     ("releases?bbox=0,0,10,400.17", "bbox", "longitude first"),
     ("releases?bbox=170,0,-170,1", "bbox", "send two requests"),
     ("releases?bbox=0,2,1,1", "bbox", "swap them"),
-    ("releases?bbox=0,0,1_0,1", "bbox", "four numbers"),
     ("releases?bbox=0,0,%D9%A1,1", "bbox", "four numbers"),
     ("releases?published_from=yesterday", "published_from", "such as 2026-03-31"),
-    ("releases?published_to=2026-02-30", "published_to", "such as 2026-03-31"),
     ("releases?published_to=%D9%A2026-03-31", "published_to", "such as 2026-03-31"),
     ("releases?mechanism=magic", "mechanism", "choose from auto"),
     ("releases?kind=magic", "kind", "choose from averages, clusters, contours, flows, heatmap"),
@@ -338,8 +306,6 @@ BAD_QUERIES = [
     ("releases?format=csv", "format", "choose from"),
     ("datasets?zzz=1", "zzz", "choose from organisation, bbox, limit, cursor"),
     ("mechanisms?limit=1", "limit", "takes none"),
-    ("mechanisms/dpcube?x=1", "x", "takes none"),
-    ("datasets/walks?x=1", "x", "takes none"),
 ]
 
 

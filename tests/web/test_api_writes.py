@@ -14,7 +14,7 @@ from django.conf import settings as django_settings
 from django.test import Client
 from django.utils import timezone
 
-from dpgeo.accounts.models import ApiKey, Organisation, Role, Scope
+from dpgeo.accounts.models import ApiKey, Role, Scope
 from dpgeo.api.idempotency import id_named
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.ingest_job import upload_ingest
@@ -57,47 +57,6 @@ def asked(dataset: Dataset, **changes: Any) -> dict[str, Any]:
 def do_job(answer: dict[str, Any]) -> None:
     """Run the job of a release, as a worker would."""
     release_run(release_id=answer["release_url"].rpartition("/")[2])
-
-
-def test_a_program_declares_uploads_requests_and_publishes(desk: Desk) -> None:
-    Organisation.objects.update(contact="maps@example.org")
-    program = program_of(desk)
-    dataset = program.ask("POST", "/api/v1/datasets", DECLARATION, 201)
-    address = program.upload(dataset["slug"])
-    assert program.ask("GET", address)["state"] == "received"
-    suggested = program.ask("GET", f"{address}/preview")["suggested"]
-    assert (suggested["longitude"], suggested["latitude"]) == ("lon", "lat")
-    columns = {**suggested, **COLUMNS}
-    confirmed = program.ask("POST", f"{address}/confirm", {"columns": columns}, 202)
-    assert confirmed["state"] == "working"
-    assert program.ask("GET", confirmed["job_url"])["state"] == "working"
-    upload_ingest(upload_id=confirmed["id"])
-    assert program.ask("GET", confirmed["job_url"])["has_result"] is True
-    assert program.ask("GET", address)["usable"] is True
-    quote = program.ask("POST", f"/api/v1/datasets/{dataset['slug']}/quote", REQUEST)
-    assert (quote["left_before"], quote["left_after"], quote["more_like_this"]) == ("2", "1.5", 3)
-    assert quote["forecast"]["margin"] > 0
-    body = {"dataset": dataset["slug"], "title": "A map", **REQUEST}
-    job = program.ask("POST", "/api/v1/releases", body, 202, **NAMED)
-    assert job["state"] == "working"
-    do_job(job)
-    assert program.ask("GET", job["url"])["state"] == "done"
-    draft = program.ask("GET", job["release_url"])
-    assert draft["state"] == "draft"
-    Program().ask("GET", job["release_url"], status=404)
-    published = program.ask("POST", f"{job['release_url']}/publish")
-    assert published["state"] == "published"
-    assert Program().ask("GET", job["release_url"])["title"] == "A map"
-    statement = Program().send("GET", published["statement_url"])
-    assert json.loads(b"".join(statement))["contact"] == "maps@example.org"
-    budgets = program.ask("GET", "/api/v1/budgets")["results"]
-    assert budgets[0]["left"] == "1.5"
-    assert Release.objects.get().created_by == desk.user
-    assert desk.user.get_username() in Release.objects.get().dataset.ledger.entries.get().who
-    assert "by key program" in Release.objects.get().dataset.ledger.entries.get().who
-    program.ask("POST", f"{job['release_url']}/reject", {"reason": "Too late."}, 409)
-    withdrawn = program.ask("POST", f"{job['release_url']}/withdraw")
-    assert (withdrawn["state"], withdrawn["files"]) == ("withdrawn", [])
 
 
 # The next tests are about who may write.

@@ -14,6 +14,7 @@ from dpgeo.jobs.models import Job, JobState
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_run
 from dpgeo.releases.states import ReleaseState
+from tests.makers import spent
 from tests.web.desk import Desk, make_desk
 
 pytestmark = pytest.mark.django_db
@@ -52,12 +53,6 @@ def receipt(desk: Desk, dataset: Dataset, **changes: str) -> dict[str, str]:
     return {name: value for name, value in hidden if name != "csrfmiddlewaretoken"} | {
         "step": "spend"
     }
-
-
-def spent(dataset: Dataset) -> int:
-    """Return the micro-epsilon spent from the dataset's ledger."""
-    dataset.ledger.refresh_from_db()
-    return dataset.ledger.spent_units
 
 
 @pytest.mark.parametrize(

@@ -42,9 +42,8 @@ from tests.makers import (
     make_request,
     make_user,
 )
-from tests.storages import use_empty_storages
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_storages")]
 
 COLUMNS = Columns(longitude="lon", latitude="lat", person="who")
 
@@ -68,12 +67,6 @@ def erase(dataset: Dataset, person: str) -> Upload:
 def rows(upload: Upload) -> int:
     with canonical_path(upload) as path:
         return int(pq.read_metadata(path).num_rows)
-
-
-@pytest.fixture(autouse=True)
-def empty_storages(tmp_path: Path, settings: Any) -> None:
-    """Use empty storages that contain no files from other tests."""
-    use_empty_storages(settings, tmp_path)
 
 
 @pytest.fixture

@@ -330,21 +330,6 @@ def test_a_publisher_has_all_files_made_at_publication(client: Client) -> None:
     assert run_jobs() == 1
 
 
-@pytest.mark.parametrize(
-    ("asked", "chosen", "made"),
-    [(True, None, True), (True, False, False), (False, None, False), (False, True, True)],
-)
-def test_whoever_publishes_decides_on_the_files(
-    asked: bool, chosen: bool | None, made: bool
-) -> None:
-    draft = install(make_dataset(), grid_release(), published=False)
-    Release.objects.filter(pk=draft.pk).update(all_files=asked)
-    draft.refresh_from_db()
-    release_publish(release=draft, by=None, all_files=chosen)
-    assert draft.all_files == made
-    assert Job.objects.filter(task=MAKE_TASK).exists() == made
-
-
 def test_synthetic_points_are_made_up_only_for_their_files(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,11 +32,10 @@ from dpgeo.releases.private_draw import store_draw
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_publish, release_run
 from tests.makers import make_dataset, make_received, make_release, make_request, quote_release
-from tests.storages import use_empty_storages
 from tests.web.api import DECLARATION, program_of
 from tests.web.desk import Desk
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_storages")]
 
 COLUMNS = Columns(longitude="lon", latitude="lat", person="who", time="seen")
 
@@ -45,11 +43,6 @@ EXACT: dict[str, Any] = {"epsilon": "100", "bound": 1, "counting": "visits"}
 """A request whose noise is 0 in each cell, except with probability e^-99."""
 
 JANUARY = ("2026-01-01", "2026-01-31")
-
-
-@pytest.fixture(autouse=True)
-def empty_storages(tmp_path: Path, settings: Any) -> None:
-    use_empty_storages(settings, tmp_path)
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ from tests.makers import (
     make_release,
     make_user,
 )
-from tests.web.api import Program, program_of
+from tests.web.api import program_of
 from tests.web.desk import Desk
 
 pytestmark = pytest.mark.django_db
@@ -169,22 +169,6 @@ def test_the_layers_of_a_discarded_dataset_are_deleted() -> None:
     layer = add(dataset)
     dataset_discard(dataset=dataset)
     assert not private_storage().exists(layer.stored_name)
-
-
-def test_programs_declare_list_and_remove_layers(desk: Desk) -> None:
-    dataset, asks = desk.declare(), program_of(desk)
-    address = f"/api/v1/datasets/{dataset.slug}/layers"
-    body = {"name": "wards", "title": "Wards", "layer": wards(dataset)}
-    layer = asks.ask("POST", address, body, 201)
-    assert (layer["features"], layer["kind"], layer["used"]) == (3, "zones", False)
-    assert asks.ask("GET", address)["results"] == [layer]
-    assert asks.ask("POST", address, body, 400)["field"] == "name"
-    assert asks.ask("POST", address, {**body, "name": "x", "kind": "lakes"}, 400)["field"] == "kind"
-    assert asks.ask("DELETE", layer["url"])["results"] == []
-    asks.ask("DELETE", layer["url"], None, 404)
-    reader = program_of(desk, "releases:request")
-    reader.ask("GET", address, None, 403)
-    Program().ask("POST", address, body, 401)
 
 
 STOPS = """line,stop,lon,lat

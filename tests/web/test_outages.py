@@ -35,6 +35,7 @@ from dpgeo.releases import private_draw, release_job
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_run
 from tests.disks import MIB, Disk, small_disk
+from tests.makers import spent
 from tests.tus import VERSION, announcement, piece_at
 from tests.web.api import CONTENT, DECLARATION, REQUEST, Program, program_of
 from tests.web.desk import Desk
@@ -63,11 +64,6 @@ def disk(
 def announce(program: Program, slug: str, size: int = len(CONTENT)) -> Any:
     named = announcement("trips.csv", size)
     return program.send("POST", f"/api/v1/datasets/{slug}/uploads/tus", **named)
-
-
-def spent(dataset: Dataset) -> int:
-    dataset.ledger.refresh_from_db()
-    return dataset.ledger.spent_units
 
 
 def test_readiness_fails_before_any_upload_is_refused(disk: Disk, desk: Desk) -> None:

@@ -20,7 +20,6 @@ from dpgeo.blanks import BLANKS
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.levels import make_level
 from dpgeo.core.released import GridRelease
 from dpgeo.core.slices import SlicedGrid, Slicing
 from dpgeo.core.time_slices import TIME_SLICES
@@ -455,21 +454,6 @@ def test_errors_of_the_database_are_passed_on_by_their_code(
         upload_preview(upload=upload)
     assert "22P02" in str(raised.value)
     assert "secret" not in str(raised.value) + caplog.text
-
-
-def test_a_tables_points_are_moved_and_published(sql: psycopg.Connection) -> None:
-    fill(sql, range(30))
-    dataset = declared(points_budget=make_level("ln 16", 200))
-    registered(dataset)
-    release = make_release(
-        dataset,
-        mechanism="planar-laplace",
-        parameters={"level": "ln(2)", "radius": 200, "cells": 16},
-        epsilon=None,
-        bound=1,
-    )
-    content = released_of(release).content
-    assert len(content.longitude) == 30  # type: ignore[attr-defined]
 
 
 def test_no_secret_stands_in_the_databases_log(

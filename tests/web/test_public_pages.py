@@ -328,28 +328,6 @@ def test_right_guesses_are_never_rounded_down(client: Client) -> None:
     assert guesses(10) == "in the worst case almost certain"
 
 
-@pytest.mark.parametrize(
-    ("query", "is_listed"),
-    [
-        ("q=where", True),
-        ("q=VESSBY+phones", True),
-        ("kind=heatmap", True),
-        ("publisher=vessby-transport", True),
-        ("from=2020-01-01&to=2100-01-01", True),
-        ("west=12.5&south=55.6&east=12.6&north=55.7", True),
-        ("west=0&south=0&east=1&north=1", False),
-        ("q=where&kind=heatmap&publisher=vessby-transport&west=0&south=0&east=90&north=80", True),
-    ],
-)
-def test_the_catalogue_lists_maps_that_match_the_filters(
-    client: Client, published: Release, query: str, is_listed: bool
-) -> None:
-    page = words(client, f"{reverse('catalogue')}?{query}")
-    assert ("Vessby Transport, " in page) == is_listed
-    assert ("No map matches" in page) != is_listed
-    assert "Show all" in page
-
-
 def test_drafts_leave_no_trace_in_the_filters(client: Client, draft: Release) -> None:
     page = client.get(f"{reverse('catalogue')}?q=x").content.decode()
     assert "Vessby" not in page

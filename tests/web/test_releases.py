@@ -58,6 +58,7 @@ from tests.makers import (
     make_request,
     make_user,
     quote_release,
+    spent,
 )
 
 pytestmark = pytest.mark.django_db
@@ -80,11 +81,6 @@ def quote(dataset: Dataset, **changes: Any) -> Any:
         "counting": "people",
     }
     return quote_release(dataset, **{**fields, **changes})
-
-
-def spent(dataset: Dataset) -> int:
-    dataset.ledger.refresh_from_db()
-    return dataset.ledger.spent_units
 
 
 def stored_bytes(release: Release, name: str) -> bytes:

@@ -37,7 +37,7 @@ from dpgeo.pages.desk.settings import SHARES, MapSettings
 from dpgeo.releases.currencies import Margins
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_cancel, release_publish
-from tests.makers import make_dataset, make_ready, make_release, make_request, quote_release
+from tests.makers import make_dataset, make_ready, make_release, make_request, quote_release, spent
 from tests.web.api import DECLARATION, program_of
 from tests.web.desk import Desk
 
@@ -62,11 +62,6 @@ def dataset(tmp_path: Path) -> Dataset:
     new = make_dataset(budget=Fraction(3), accounting=RHO)
     make_ready(new, tmp_path)
     return new
-
-
-def spent(dataset: Dataset) -> int:
-    dataset.ledger.refresh_from_db()
-    return dataset.ledger.spent_units
 
 
 def test_a_map_with_gaussian_noise_costs_the_rho_of_its_epsilon(dataset: Dataset) -> None:

@@ -57,12 +57,11 @@ from dpgeo.releases.series import (
 from dpgeo.releases.series_state import states_sweep
 from dpgeo.releases.services import release_cancel, release_publish, release_run
 from tests.hostile import THOROUGH
-from tests.makers import make_dataset, make_received, make_release
-from tests.storages import use_empty_storages
+from tests.makers import make_dataset, make_received, make_release, spent
 from tests.web.test_layers import STOPS
 from tests.web.test_layers import add as add_wards
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_storages")]
 
 COLUMNS = Columns(longitude="lon", latitude="lat", person="who", time="seen")
 
@@ -71,11 +70,6 @@ FIRST = date(2026, 1, 5)
 
 EXACT = "400"
 """An epsilon so large that a cell's noise is 0, except with a probability below e^-30."""
-
-
-@pytest.fixture(autouse=True)
-def empty_storages(tmp_path: Path, settings: Any) -> None:
-    use_empty_storages(settings, tmp_path)
 
 
 @pytest.fixture
@@ -764,11 +758,6 @@ RHO = Accounting(delta_exponent=9, population=3_000_000)
 
 def rho_dataset() -> Dataset:
     return make_dataset(budget=3, new_files="append", accounting=RHO)
-
-
-def spent(dataset: Dataset) -> int:
-    dataset.ledger.refresh_from_db()
-    return dataset.ledger.spent_units
 
 
 def test_a_series_in_rho_is_paid_once_and_has_the_noise_of_its_allowance() -> None:

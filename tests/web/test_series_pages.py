@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,12 +15,11 @@ from dpgeo.releases import private_draw, release_job
 from dpgeo.releases.models import Series
 from dpgeo.releases.services import release_publish, release_run
 from tests.makers import make_dataset
-from tests.storages import use_empty_storages
 from tests.web.api import program_of
 from tests.web.desk import Desk, make_desk
 from tests.web.test_series import FIRST, add, complete, declare, draw_all, week
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_storages")]
 
 FORM = {
     "title": "Weekly visits",
@@ -35,11 +33,6 @@ FORM = {
     "most": "20",
     "epsilon": "1",
 }
-
-
-@pytest.fixture(autouse=True)
-def empty_storages(tmp_path: Path, settings: Any) -> None:
-    use_empty_storages(settings, tmp_path)
 
 
 @pytest.fixture
@@ -171,33 +164,3 @@ def test_a_key_does_not_learn_whether_the_map_of_a_members_series_drew_noise(
 
 def read(answer: Any) -> Any:
     return answer.json()
-
-
-def test_programs_declare_complete_and_end_series(desk: Desk, dataset: Dataset) -> None:
-    program = program_of(desk)
-    address = f"/api/v1/datasets/{dataset.slug}/series"
-    asked = {
-        "title": "Weeks",
-        "mechanism": "uniform-grid",
-        "period": "week",
-        "first_day": str(FIRST),
-        "each": 1,
-        "most": 20,
-        "epsilon": "1",
-    }
-    answer = program.send("POST", address, asked)
-    assert answer.status_code == 201
-    declared = read(answer)
-    assert (declared["paid_once"], declared["epsilon_of_year"]) == (True, "1")
-    assert read(program.send("GET", address))["results"] == [declared]
-    through = {"through": "2026-01-11"}
-    said = read(program.send("POST", declared["url"] + "/complete", through))
-    assert (said["complete_through"], said["due"]) == ("2026-01-11", 1)
-    assert read(program.send("POST", declared["url"] + "/end", {}))["ended"]
-    refused = program.send("POST", address, {**asked, "most": 0})
-    assert (refused.status_code, read(refused)["field"]) == (400, "most")
-    stranger = program_of(make_desk("Another house", "another"))
-    assert stranger.send("GET", declared["url"]).status_code == 404
-    assert stranger.send("POST", declared["url"] + "/end", {}).status_code == 404
-    assert stranger.send("POST", address, asked).status_code == 404
-    assert Client().get(declared["url"]).status_code == 401

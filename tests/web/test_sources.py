@@ -42,19 +42,13 @@ from tests.makers import (
     make_request,
     make_user,
 )
-from tests.storages import use_empty_storages
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_storages")]
 
 COLUMNS = Columns(longitude="lon", latitude="lat", person="who", time="seen")
 
 EXACT: dict[str, Any] = {"epsilon": "100", "bound": 1, "counting": "visits"}
 """A request with an epsilon so large that noise is 0, except with probability e^-99 per cell."""
-
-
-@pytest.fixture(autouse=True)
-def empty_storages(tmp_path: Path, settings: Any) -> None:
-    use_empty_storages(settings, tmp_path)
 
 
 @pytest.fixture

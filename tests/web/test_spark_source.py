@@ -45,11 +45,9 @@ from tests.makers import make_release
 from tests.requirements import need
 from tests.unit.engine.test_category_slices import HALF_DAYS
 from tests.web import test_sources as sources
-from tests.web.test_sources import EXACT, empty_storages
+from tests.web.test_sources import EXACT
 
-__all__ = ["empty_storages"]
-
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("empty_storages")]
 
 LOGGING = """
 rootLogger.level = debug

@@ -13,7 +13,7 @@ from django.test import Client
 from dpgeo.releases.models import Release
 from tests.unit.artefacts.releases import grid_release
 from tests.web.published import install, make_dataset
-from tests.web.test_api_files import PUBLIC, VISITORS, expected_status, visitor
+from tests.web.test_api_files import PUBLIC
 
 pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
@@ -54,26 +54,6 @@ def test_every_tile_of_the_archive_is_served(client: Client, release: Release) -
         assert plain["ETag"] != packed["ETag"]
         again = client.get(address, headers={"if-none-match": plain["ETag"]})
         assert (again.status_code, again.content) == (304, b"")
-
-
-@pytest.mark.parametrize("who", VISITORS)
-@pytest.mark.parametrize("state", ["draft", "published", "withdrawn", "rejected"])
-def test_tiles_are_for_those_who_may_see_the_release(state: str, who: str) -> None:
-    release = install(
-        make_dataset(),
-        grid_release(16),
-        published=state == "published",
-        withdrawn=state == "withdrawn",
-        rejected=state == "rejected",
-    )
-    client = visitor(who)
-    answers = [client.get(tilejson(release))]
-    answers.append(client.get(tilejson(release).replace(".json", "/9/262/168.pbf")))
-    for answer, expected in zip(answers, ({200}, {200, 204}), strict=True):
-        status = expected_status(state, who)
-        assert answer.status_code in (expected if status == 200 else {status})
-        if status == 200 and state == "draft":
-            assert answer["Cache-Control"] == "private, no-store"
 
 
 @pytest.mark.parametrize("tail", ["0/1/0", "31/0/0", "2/0/4", "x/0/0", "99999999999999999999/0/0"])
