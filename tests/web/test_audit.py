@@ -249,19 +249,3 @@ def test_events_are_printed_as_lines_of_json_once_they_are_committed(
         "subject": "",
         "detail": "a\nb \u2028 \u00e9",
     }
-
-
-def test_standard_output_that_is_closed_stops_nothing(
-    settings: Any,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    django_capture_on_commit_callbacks: Any,
-) -> None:
-    settings.LOGS_ARE_JSON = True
-    closed = io.StringIO()
-    closed.close()
-    monkeypatch.setattr("sys.stdout", closed)
-    with django_capture_on_commit_callbacks(execute=True):
-        event_record(EventKind.SIGN_IN, who="ann")
-    assert Event.objects.get().who == "ann"
-    assert "an event was not written to standard output: ValueError" in caplog.text

@@ -61,24 +61,6 @@ def test_what_is_stated_is_public_once_a_map_is(desk: Desk, tmp_path: Path) -> N
     assert address in Client().get(f"/maps/{release.pk}/privacy/").content.decode()
 
 
-def test_the_api_tells_it_at_once_also_in_lists(desk: Desk, tmp_path: Path) -> None:
-    dataset = desk.declare()
-    make_ready(dataset, tmp_path)
-    release_publish(release=make_release(dataset), by=desk.user)
-
-    def told() -> list[Any]:
-        one = Client().get(f"/api/v1/datasets/{dataset.slug}").json()
-        (listed,) = Client().get("/api/v1/datasets").json()["results"]
-        return [one["data_protection"], listed["data_protection"]]
-
-    assert told() == [None, None]
-    stated(desk, dataset)
-    assert told() == [TYPED, TYPED]
-    changed = {**TYPED, "purpose": "Parking near stations."}
-    stated(desk, dataset, purpose=changed["purpose"])
-    assert told() == [changed, changed]
-
-
 def test_the_assessment_is_filled_from_declarations_ledger_and_maps(
     desk: Desk, tmp_path: Path
 ) -> None:

@@ -83,23 +83,6 @@ def test_it_shows_errors_at_their_fields_and_keeps_the_input(
     assert not Dataset.objects.exists()
 
 
-def test_public_columns_are_declared_line_by_line(desk: Desk) -> None:
-    typed = desk.declaration(public_attributes="app: 1.4, 2.0\n\n model: a:b ,c,\n")
-    desk.client.post("/desk/datasets/new/", typed)
-    dataset = Dataset.objects.get()
-    assert dataset.public_attributes == [
-        {"column": "app", "values": ["1.4", "2.0"]},
-        {"column": "model: a", "values": ["b", "c"]},
-    ]
-    page = desk.page(f"/desk/datasets/{dataset.slug}/")
-    assert "app: 1.4, 2.0, other" in page
-    edit = f"/desk/datasets/{dataset.slug}/edit/"
-    assert "app: 1.4, 2.0" in desk.page(edit)
-    desk.client.post(edit, {**typed, "public_attributes": "app: 3"})
-    dataset.refresh_from_db()
-    assert dataset.public_attributes == [{"column": "app", "values": ["3"]}]
-
-
 def test_a_dataset_has_its_own_budget_or_shares_one(desk: Desk) -> None:
     first = desk.declare()
     shared = {"ledger": str(first.ledger.pk)}

@@ -10,7 +10,7 @@ import pytest
 
 from dpgeo.accounts.models import Role
 from dpgeo.datasets.models import Dataset
-from dpgeo.jobs.models import Job, JobState
+from dpgeo.jobs.models import Job
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_run
 from dpgeo.releases.states import ReleaseState
@@ -163,21 +163,6 @@ def test_it_waits_then_shows_the_draft_then_publishes_and_withdraws(
     assert spent(dataset) == 500_000
 
 
-def test_it_tells_members_why_a_job_failed_and_lets_them_finish_what_was_drawn(
-    desk: Desk, dataset: Dataset
-) -> None:
-    release = desk.request(dataset)
-    Release.objects.filter(pk=release.pk).update(blob_name="blobs/drawn", blob_sha256="0" * 64)
-    failed = Job.objects.filter(pk=release.job_id)
-    failed.update(state=JobState.FAILED, failure="The disk is full.", drawing=True)
-    page = f"/desk/releases/{release.pk}/"
-    assert "The disk is full." in desk.page(page)
-    assert "failed" in desk.page("/desk/")
-    desk.client.post(page + "retry/")
-    assert failed.get().state == JobState.QUEUED
-    assert spent(dataset) == 500_000
-
-
 @pytest.mark.parametrize("action", ["", "publish/", "reject/", "withdraw/", "cancel/", "retry/"])
 def test_it_does_not_exist_for_strangers(desk: Desk, dataset: Dataset, action: str) -> None:
     page = f"/desk/releases/{desk.request(dataset).pk}/{action}"
@@ -190,15 +175,3 @@ def test_it_does_not_exist_for_strangers(desk: Desk, dataset: Dataset, action: s
 def test_only_approvers_publish(desk: Desk, dataset: Dataset, action: str) -> None:
     page = f"/desk/releases/{desk.request(dataset).pk}/{action}"
     assert desk.signed_in("steward", role=Role.STEWARD).post(page).status_code == 404
-
-
-def test_a_record_dataset_has_nothing_to_bound(desk: Desk) -> None:
-    dataset = desk.declare(ready=True, unit="record", title="Rows")
-    form = desk.client.get(address(dataset)).context["form"]
-    assert not {"bound", "counting", "household", "totals"} & set(form.fields)
-    sent = receipt(desk, dataset, bound="1", counting="visits")
-    desk.client.post(address(dataset), sent)
-    release = Release.objects.get()
-    assert release_run(release_id=release.pk)
-    release.job.refresh_from_db()
-    assert release.job.state == JobState.DONE, release.job.failure

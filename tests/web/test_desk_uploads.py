@@ -135,24 +135,6 @@ def test_the_preview_of_a_file_is_stored_until_it_is_read(desk: Desk) -> None:
     assert Upload.objects.get().preview == ""
 
 
-def test_columns_can_be_chosen_anew_until_a_release_is_requested(desk: Desk) -> None:
-    dataset = desk.declare(ready=True, keep_raw=True)
-    upload = dataset.uploads.get()
-    address = f"/desk/uploads/{upload.pk}/columns/"
-    assert address in desk.page(f"/desk/uploads/{upload.pk}/")
-    assert "Other columns may be chosen" in desk.page(address)
-    other = COLUMNS | {"time": ""}
-    assert desk.client.post(address, other)["Location"] == f"/desk/uploads/{upload.pk}/"
-    assert upload_ingest(upload_id=upload.pk)
-    dataset.refresh_from_db()
-    assert dataset.columns["time"] == ""
-    desk.request(dataset)
-    assert address not in desk.page(f"/desk/uploads/{upload.pk}/")
-    assert desk.client.post(address, COLUMNS)["Location"] == f"/desk/uploads/{upload.pk}/"
-    dataset.refresh_from_db()
-    assert dataset.columns["time"] == ""
-
-
 def test_it_shows_an_upload_only_to_members(desk: Desk) -> None:
     upload = send(desk)
     stranger = make_desk(name="Other house", owner="other").client

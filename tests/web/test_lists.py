@@ -8,7 +8,6 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from dpgeo.pages.cards import cards_make
-from dpgeo.releases.files import made_files
 from dpgeo.releases.models import Release
 from tests.web.published import install, make_dataset, make_member, make_organisation
 
@@ -88,16 +87,3 @@ def test_a_list_with_drafts_may_not_be_cached(shown: Release) -> None:
     stranger = Client().get("/api/v1/releases")
     assert draft.pk.encode() not in stranger.content
     assert stranger["Cache-Control"] == "public, no-cache"
-
-
-def test_a_file_is_listed_once_it_is_public(shown: Release) -> None:
-    """Collections are listed when their files are public.
-
-    A server that was killed while publishing leaves some files private for a moment.
-    """
-    made_files(shown).update(public=False)
-    Release.objects.filter(pk=shown.pk).update(title="Half of it")
-    address = "/ogc/collections"
-    assert shown.pk.encode() not in Client().get(address).content
-    made_files(shown).update(public=True)
-    assert shown.pk.encode() in Client().get(address).content

@@ -221,21 +221,6 @@ def test_a_webhook_that_redirects_is_not_followed(settings: Any, space: list[Rea
             inner.accept()
 
 
-def test_want_of_space_is_told_again_only_after_it_ended_and_hours_passed(
-    settings: Any, space: list[Reading]
-) -> None:
-    settings.DPGEO_ALERT_MAIL = ["operators@example.org"]
-    low = Reading(0, low=True, writable=True)
-    space.append(low)
-    assert alerts_send() == 1
-    space.append(space[0])
-    assert alerts_send() == 0
-    space.append(low)
-    assert alerts_send() == 0
-    Alert.objects.update(sent_at=timezone.now() - timedelta(hours=7))
-    assert alerts_send() == 1
-
-
 def test_a_waiting_draft_is_told_without_its_title(
     settings: Any, space: list[Reading], tmp_path: Path
 ) -> None:

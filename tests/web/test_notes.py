@@ -10,15 +10,15 @@ from django.test import Client
 from django.utils.html import escape
 
 from dpgeo.accounts.models import Role, Scope
-from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
+from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.releases.models import Release
 from dpgeo.releases.notes import LONGEST_NOTE, release_annotate
-from dpgeo.releases.publication import move, releases_publish_due
+from dpgeo.releases.publication import move
 from dpgeo.releases.services import release_publish, release_run
 from tests.makers import make_user
 from tests.web.api import program
 from tests.web.desk import Desk
-from tests.web.published import install, make_dataset, make_member, make_organisation
+from tests.web.published import install, make_dataset, make_member
 
 pytestmark = pytest.mark.django_db
 
@@ -81,17 +81,6 @@ def test_notes_written_while_it_is_published_stop_it(draft: Release) -> None:
     with pytest.raises(Conflict):
         move(as_read, "publish")
     assert not Release.objects.get().rules.public
-
-
-def test_a_steward_writes_notes_and_an_approver_publishes_them(draft: Release) -> None:
-    steward = make_user(draft.dataset.organisation, Role.STEWARD)
-    Release.objects.update(publish_when_done=True)
-    draft.refresh_from_db()
-    release_annotate(release=draft, by=steward, notes=[HARBOUR])
-    assert not draft.publish_when_done
-    assert releases_publish_due() == 0
-    with pytest.raises(NotAllowed):
-        release_annotate(release=draft, by=make_user(make_organisation("other")), notes=[])
 
 
 def rows(*notes: dict[str, Any]) -> dict[str, str]:

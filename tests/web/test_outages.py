@@ -16,13 +16,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from django.core.management.base import OutputWrapper
 from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
 from dpgeo.accounts.models import ApiKey
-from dpgeo.commands.console import job_wait
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.models import Dataset, Transfer, Upload, UploadState
 from dpgeo.jobs import disk_space
@@ -229,28 +227,6 @@ def test_a_job_that_never_fits_is_tried_at_growing_intervals() -> None:
     assert jobs_reap().woken == 0
     Job.objects.update(woken_at=timezone.now() - LONGEST_WAKE_AFTER)
     assert jobs_reap().woken == 1
-
-
-def test_a_command_waits_for_space_instead_of_trying_without_end(
-    disk: Disk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    job = job_create(task="tests.nothing")
-    disk.fill(leave=LEAST - 4096)
-    waits: list[float] = []
-
-    def wait(seconds: float) -> None:
-        waits.append(seconds)
-        if len(waits) == 5:
-            disk.clear()
-
-    def run(_: object) -> bool:
-        return job_run(job_id=job.pk, work=lambda lease: None)
-
-    monkeypatch.setattr("dpgeo.commands.console.time.sleep", wait)
-    output = io.StringIO()
-    done = job_wait(job_id=job.pk, run=run, output=OutputWrapper(output), patience=0)
-    assert (done.state, done.attempts, len(waits)) == (JobState.DONE, 1, 5)
-    assert output.getvalue().count("Waiting for free space") == 1
 
 
 def test_keys_do_not_see_that_a_job_waits_for_space(disk: Disk, desk: Desk) -> None:

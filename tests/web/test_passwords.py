@@ -239,25 +239,6 @@ def test_an_unsuitable_password_is_refused(client: Client, first: str, second: s
     assert user.check_password("old secret words")
 
 
-@pytest.mark.parametrize("backend", ["console", "dummy"])
-def test_without_mail_there_is_no_page_for_forgotten_passwords(
-    client: Client, settings: Any, backend: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """If the site cannot send email, it has no page for forgotten passwords.
-
-    A link that sets a password would be lost or would end up in the log.
-    """
-    user = User.objects.create_user("ann", "ann@example.org", "old secret words")
-    settings.EMAIL_BACKEND = f"django.core.mail.backends.{backend}.EmailBackend"
-    assert client.get(ASK).status_code == 404
-    assert client.post(ASK, {"email": user.email}).status_code == 404
-    page = client.get("/accounts/login/").content.decode()
-    assert ASK not in page
-    assert "Whoever runs this site can set a new one" in page
-    assert f'"{ASK}"' not in client.get(f"{ASK}MQ/x-y/").content.decode()
-    assert "MQ" not in capsys.readouterr().out
-
-
 def test_the_secret_of_a_link_is_never_logged(
     client: Client, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

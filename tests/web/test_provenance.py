@@ -38,8 +38,6 @@ from tests.makers import (
     make_release,
     make_user,
 )
-from tests.web.api import program_of
-from tests.web.desk import make_desk
 
 pytestmark = pytest.mark.django_db
 
@@ -353,22 +351,6 @@ def test_no_hint_tells_whether_rows_lie_in_an_exchanged_area(dataset: Dataset) -
     first.refresh_from_db()
     for upload in (first, make_received(dataset)):
         assert "study area" not in " ".join(map(str, upload_preview(upload=upload).hints))
-
-
-def test_programs_name_the_provenance_of_layers(published: Release) -> None:
-    desk = make_desk()
-    dataset, asks = desk.declare(ready=True), program_of(desk)
-    address = f"/api/v1/datasets/{dataset.slug}/layers"
-    squares = json.loads(squares_around(CSV))
-    body = {"name": "crowd", "kind": "density", "layer": squares}
-    refusal = asks.ask("POST", address, body, 400)
-    assert (refusal["field"], "public source" in refusal["detail"]) == ("public_source", True)
-    layer = asks.ask("POST", address, {**body, "public_source": SOURCE}, 201)
-    assert layer["public_source"] == SOURCE
-    assert (layer["declared_before_upload"], layer["release"]) == (False, "")
-    body = {"name": "shown", "kind": "density", "release": published.pk}
-    layer = asks.ask("POST", address, body, 201)
-    assert (layer["release"], layer["public_source"]) == (published.pk, None)
 
 
 def meanwhile(work: Callable[[], object]) -> threading.Thread:

@@ -16,7 +16,7 @@ from django.test import Client
 from django.urls import reverse
 
 from dpgeo.accounts.models import Membership, User
-from dpgeo.core.released import PhasedRelease, PointsRelease
+from dpgeo.core.released import PhasedRelease
 from dpgeo.pages import basemap as land
 from dpgeo.pages.release_summary import summarise
 from dpgeo.pages.templatetags.figures import (
@@ -116,14 +116,6 @@ def test_a_release_shows_its_total_with_a_margin_and_the_bound(
     )
 
 
-def test_the_table_of_counts_needs_no_script(client: Client, published: Release) -> None:
-    page = words(client, reverse("release", args=[published.pk]))
-    figures = summarise(grid_release(AREA, 32)).figures
-    assert figures is not None
-    row = figures.rows[0]
-    assert f"{row.latitude:.4f}° N, {row.longitude:.4f}° E {row.value:,.0f} ± 12" in page
-
-
 def test_zones_are_listed_by_name_under_their_total(client: Client) -> None:
     release = install(releases.zones_release(), "By ward")
     page = words(client, reverse("release", args=[release.pk]))
@@ -164,30 +156,6 @@ def test_the_squares_that_show_clearly_are_those_that_the_map_colours() -> None:
     # Every box's count stands out from the noise, but `figures.standing` counts only the boxes that
     # the map colours.
     assert 0 < figures.standing < figures.size
-
-
-def test_contours_state_the_area_of_each_band(client: Client) -> None:
-    released = releases.contour_release()
-    release = install(released, "Lines")
-    page = words(client, reverse("release", args=[release.pk]))
-    bands = summarise(released).bands
-    assert "Sightings per km² Ground 0.5 to 1 161 km² 1 to 2 220 km²" in page
-    assert sum(band.square_kilometres for band in bands) > 100
-    assert sum(band.square_kilometres for band in bands) < released.area.ground_square_kilometres
-
-
-def test_moved_points_are_summed_up_by_where_they_were_likely_made() -> None:
-    released = releases.points_release()
-    content = released.content
-    assert isinstance(content, PointsRelease)
-    nothing = summarise(released).moved
-    peak = np.zeros_like(content.density)
-    peak[4, 4] = 5.0
-    moved = summarise(replace(released, content=replace(content, density=peak))).moved
-    assert nothing is not None
-    assert moved is not None
-    assert nothing.rows == ()
-    assert [row.value for row in moved.rows] == [5.0]
 
 
 def test_pages_mention_no_bound_where_the_unit_is_a_record(client: Client) -> None:

@@ -57,7 +57,7 @@ from dpgeo.releases.series import (
 from dpgeo.releases.series_state import states_sweep
 from dpgeo.releases.services import release_cancel, release_publish, release_run
 from tests.hostile import THOROUGH
-from tests.makers import make_dataset, make_received, make_release, spent
+from tests.makers import make_dataset, make_received, spent
 from tests.web.test_layers import STOPS
 from tests.web.test_layers import add as add_wards
 
@@ -576,11 +576,6 @@ def test_what_a_series_cannot_be_is_refused_by_name(
         declare(dataset, **changes)
     assert refusal.value.field == field
     assert not Series.objects.exists()
-
-
-def test_a_map_outside_a_series_says_nothing_of_one(dataset: Dataset) -> None:
-    add(dataset, week(1, range(5)))
-    assert "series" not in statement(released_of(make_release(dataset)))
 
 
 @pytest.mark.parametrize("protection", ["person", "any", "one"])

@@ -157,20 +157,6 @@ def periods(found: dict[str, Any]) -> list[int]:
     return sorted({each["properties"]["period"] for each in found["features"]})
 
 
-def test_a_series_is_one_collection_whose_features_have_days(series: Series) -> None:
-    listed = Client().get("/ogc/collections").json()["collections"]
-    [collection] = [each for each in listed if each["id"] == f"series.{series.pk}"]
-    alone = Client().get(f"/ogc/collections/series.{series.pk}").json()
-    assert collection == alone
-    interval = ["2026-01-05T00:00:00Z", "2026-02-01T23:59:59Z"]
-    assert alone["extent"]["temporal"] == {"interval": [interval]}
-    whole = items(series)
-    assert whole["numberMatched"] == MAPS * 256
-    assert periods(whole) == [1, 2, 3, 4]
-    for link in alone["links"]:
-        assert Client().get(link["href"].removeprefix("http://testserver")).status_code == 200
-
-
 @pytest.mark.parametrize(
     ("when", "found"),
     [

@@ -181,15 +181,6 @@ def test_a_failed_file_leaves_the_older_target_as_it_was(tmp_path: Path) -> None
     assert list(folder.iterdir()) == [target]
 
 
-def test_the_content_decides_the_format_not_the_name(tmp_path: Path) -> None:
-    table = pa.table({"who": ["anna"], "lat": [45.0], "lon": [5.0]})
-    path = tmp_path / "upload.csv"
-    pq.write_table(table, path)
-    assert run(path, tmp_path / "c", name="visits.csv").accepted == 1
-    path = upload(tmp_path, HEADER + "anna,45,5\n", "upload.dat")
-    assert run(path, tmp_path / "c", name="visits").accepted == 1
-
-
 def zipped() -> bytes:
     import io
 
@@ -228,12 +219,6 @@ def test_files_other_than_tables_are_refused_with_a_remedy(
         run(upload(tmp_path, content), folder / "c.parquet", name=name)
     assert caught.value.field in {"file", "columns.person", "columns.latitude", "columns.longitude"}
     assert list(folder.iterdir()) == []
-
-
-@pytest.mark.parametrize("key", [b"", b"short", bytes(65)])
-def test_it_refuses_a_key_of_the_wrong_length(tmp_path: Path, key: bytes) -> None:
-    with pytest.raises(ValueError, match="16 to 64 bytes"):
-        ingest(upload(tmp_path, HEADER), "a.csv", schema(), key, tmp_path / "c", silent)
 
 
 def test_another_key_gives_other_persons(tmp_path: Path) -> None:

@@ -195,23 +195,6 @@ def test_invalid_outlines_are_mended_and_cut_at_the_180th_meridian(tmp_path: Pat
     assert shapely.area(zones.shapes[0]) < 20
 
 
-def test_of_a_countrys_file_the_regions_of_the_area_are_taken(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(layer_reader, "MOST_ZONES", 6)
-    path = write(regions(BRUSSELS).to_crs(3035), "gpkg", tmp_path)
-    west, south, _, _ = BRUSSELS
-    bounds = (west + 0.01, south + 0.01, west + 0.06, south + 0.05)
-    document = convert(path, tmp_path, bounds=bounds)
-    assert 1 < len(document["features"]) < 6
-    (tmp_path / "b").mkdir()
-    with pytest.raises(InvalidInput, match="In the study area the file has 12 features"):
-        convert(path, tmp_path / "b")
-    (tmp_path / "c").mkdir()
-    with pytest.raises(InvalidInput, match="No feature touches"):
-        convert(path, tmp_path / "c", bounds=NEW_YORK)
-
-
 @pytest.mark.parametrize("form", ["shapefile", "parquet"])
 @pytest.mark.parametrize("limit", ["MOST_FEATURES", "MOST_READ_CORNERS"])
 def test_a_file_beyond_the_limits_is_refused(
