@@ -335,15 +335,17 @@ def test_an_unexpected_error_reveals_nothing(
     assert b"person 42" not in answer.content
 
 
-# The next tests are about mechanisms and datasets.
+# The next tests are about readiness and guarantees.
 
 
-def test_health_fails_without_a_database(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readiness_says_nothing_of_the_error_of_the_database(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail() -> None:
         raise OperationalError("could not connect to db.internal as secret-user")
 
     monkeypatch.setattr(connection, "cursor", fail)
-    answer = client.get("/healthz")
+    answer = client.get("/readyz")
     assert answer.status_code == 503
     assert b"secret-user" not in answer.content
 
